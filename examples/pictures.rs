@@ -1,0 +1,91 @@
+//! Draws the pictures of `assets/` from the program's own screen: `cargo run --release --example pictures`.
+//!
+//! The explorer runs as it does in a terminal, but answers its own questions in line and draws into a buffer; so the
+//! pictures show what the program shows, and no more. Another folder can be given as the only argument.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use color_eyre::eyre::{Result, eyre};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use shardscope::app::action::{Action, Command, Report};
+use shardscope::app::{App, Options, Panel, Start};
+use shardscope::evaluate::Workspace;
+use shardscope::presets::Library;
+use shardscope::scenario::file;
+use shardscope::search;
+use shardscope::ui::caps::{Caps, Depth};
+use shardscope::ui::{self, export};
+
+/// One picture: its name, the preset scenario, what is pressed, the screen.
+struct Picture {
+    name: &'static str,
+    scenario: &'static str,
+    actions: &'static [Action],
+    size: (u16, u16),
+    light: bool,
+}
+
+const PICTURES: [Picture; 4] = [
+    Picture { name: "explorer", scenario: "default", actions: &[], size: (120, 40), light: false },
+    Picture {
+        name: "frontier",
+        scenario: "frontier-20b",
+        actions: &[Action::Panel(Panel::Timeline), Action::Right, Action::Right, Action::Right],
+        size: (120, 40),
+        light: false,
+    },
+    Picture {
+        name: "large",
+        scenario: "default",
+        actions: &[Action::Pin, Action::Best],
+        size: (200, 50),
+        light: false,
+    },
+    Picture { name: "compact", scenario: "frontier-20b", actions: &[], size: (80, 24), light: true },
+];
+
+fn main() -> Result<()> {
+    let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("assets"), PathBuf::from);
+    let library = Arc::new(Library::embedded());
+    PICTURES.iter().try_for_each(|picture| draw(picture, &library, &folder))
+}
+
+fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> {
+    let entry = library.scenario_text(picture.scenario).map_err(|unknown| eyre!("{unknown}"))?;
+    let file = file::parse(&entry.text).map_err(|error| eyre!("{error}"))?;
+    let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
+    let start = Start { library: Arc::clone(library), file, scenario, options: Options::default() };
+    let (mut app, commands) = App::new(start);
+    obey(&mut app, commands);
+    for action in picture.actions {
+        let commands = app.update(*action);
+        obey(&mut app, commands);
+    }
+    let caps = Caps { depth: Depth::True, light: picture.light, ..Caps::default() };
+    let mut terminal = Terminal::new(TestBackend::new(picture.size.0, picture.size.1))?;
+    terminal.draw(|frame| ui::draw(&app, &caps, frame))?;
+    let path = folder.join(picture.name).with_extension("svg");
+    std::fs::write(&path, export::svg(terminal.backend().buffer(), picture.light))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// Does what the explorer's threads do, at once.
+fn obey(app: &mut App, commands: Vec<Command>) {
+    let mut workspace = Workspace::default();
+    for command in commands {
+        match command {
+            Command::Evaluate { generation, scenario } => {
+                let result = search::full(&scenario, &mut workspace).map(Arc::new);
+                app.hear(Report::Evaluated { generation, result });
+            }
+            Command::Sweep { generation, sweep, .. } => {
+                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
+                app.hear(Report::Cells { generation, cells });
+            }
+            Command::Export | Command::Suspend | Command::Quit => {}
+        }
+    }
+}

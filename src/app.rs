@@ -1,0 +1,234 @@
+//! The explorer's state and how it answers: actions in, commands out, reports of the jobs back in.
+//!
+//! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
+
+pub mod action;
+pub mod axes;
+mod edit;
+pub mod inputs;
+pub mod jobs;
+pub mod keymap;
+pub mod layer;
+pub mod map;
+mod start;
+pub mod timeline;
+mod update;
+
+use std::sync::Arc;
+
+use crate::evaluate::{Evaluation, Summary};
+use crate::presets::Library;
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Problem, Scenario};
+use crate::search::Cell;
+
+use action::{Command, Report};
+use inputs::Inputs;
+use keymap::Place;
+use layer::Layer;
+use map::Map;
+use timeline::Timeline;
+
+pub use start::{Options, Start};
+
+/// A panel that can have the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Panel {
+    /// The fields of the scenario.
+    Inputs,
+    /// The map.
+    Map,
+    /// Where the memory goes.
+    Memory,
+    /// What runs when.
+    Timeline,
+}
+
+impl Panel {
+    /// All of them, in the order of Tab.
+    pub const ALL: [Self; 4] = [Self::Inputs, Self::Map, Self::Memory, Self::Timeline];
+
+    /// Its name.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Inputs => "Scenario",
+            Self::Map => "Map",
+            Self::Memory => "Memory",
+            Self::Timeline => "Timeline",
+        }
+    }
+
+    /// The panel so many places on in the order of Tab.
+    fn step(self, by: usize) -> Self {
+        Self::ALL[(self as usize + by) % Self::ALL.len()]
+    }
+}
+
+/// An answered question.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The answer.
+    pub evaluation: Arc<Evaluation>,
+}
+
+/// A scenario to compare with.
+#[derive(Debug, Clone)]
+pub struct Pinned {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its figures.
+    pub summary: Summary,
+}
+
+/// What the explorer knows.
+#[derive(Debug)]
+pub struct App {
+    /// Everything that can be chosen.
+    pub library: Arc<Library>,
+    /// The scenario as its file says it: what edits change, right or wrong.
+    pub file: ScenarioFile,
+    /// The last scenario of the file that can be laid out.
+    pub scenario: Scenario,
+    /// The fields.
+    pub inputs: Inputs,
+    /// The map around the scenario.
+    pub map: Map,
+    /// What is evaluated for the screen: the scenario, or the map's cell under the cursor; or why it cannot be.
+    pub shown: Result<Scenario, Vec<Problem>>,
+    /// Whether that is the cell, and not the scenario itself.
+    pub looking: bool,
+    /// The last answer, perhaps of an earlier question.
+    pub answer: Option<Answer>,
+    /// Whether the answer is that of an earlier question.
+    pub stale: bool,
+    /// The scenario to compare with.
+    pub pinned: Option<Pinned>,
+    /// What the timeline shows.
+    pub timeline: Timeline,
+    /// The panel that has the keys.
+    pub focus: Panel,
+    /// What lies over the panels.
+    pub layer: Option<Layer>,
+    /// What just happened, until the next key.
+    pub notice: Option<String>,
+    /// The number of the last question; older answers are dropped.
+    question: u64,
+}
+
+impl App {
+    /// The explorer as it opens, and the first questions.
+    pub fn new(start: Start) -> (Self, Vec<Command>) {
+        let Start { library, file, scenario, .. } = start;
+        let base = edit::base(&library, &file, &scenario);
+        let mut app = Self {
+            library,
+            file,
+            inputs: Inputs::default(),
+            map: Map::new(&base, &scenario),
+            shown: Ok(scenario.clone()),
+            looking: false,
+            scenario,
+            answer: None,
+            stale: true,
+            pinned: None,
+            timeline: Timeline::default(),
+            focus: Panel::Map,
+            layer: None,
+            notice: None,
+            question: 0,
+        };
+        let mut commands = app.ask(Ok(app.scenario.clone()));
+        commands.push(app.fill_map());
+        (app, commands)
+    }
+
+    /// What has the keys.
+    pub fn place(&self) -> Place {
+        match &self.layer {
+            None => Place::Panel(self.focus),
+            Some(Layer::Help(_)) => Place::Help,
+            Some(Layer::List(list)) if list.searching => Place::Search,
+            Some(Layer::List(_)) => Place::List,
+            Some(Layer::Entry(_)) => Place::Entry,
+        }
+    }
+
+    /// Whether something that was asked for is still being computed.
+    pub fn is_waiting(&self) -> bool {
+        self.shown.is_ok() && self.stale || !self.map.is_complete()
+    }
+
+    /// Takes in what a job says; an answer to an older question is dropped.
+    pub fn hear(&mut self, report: Report) {
+        match report {
+            Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
+            Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
+            Report::Failed { generation, job, message }
+                if [self.question, self.map.generation].contains(&generation) =>
+            {
+                self.notice = Some(format!("{job} broke down: {message}; this is a bug, please report it"));
+            }
+            _ => {}
+        }
+    }
+
+    /// What just happened, for the status line.
+    pub fn tell(&mut self, notice: String) {
+        self.notice = Some(notice);
+    }
+
+    fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) {
+        match (result, &self.shown) {
+            (Ok(evaluation), Ok(scenario)) => {
+                self.answer = Some(Answer { scenario: scenario.clone(), evaluation });
+                self.stale = false;
+                self.timeline.renew();
+            }
+            (Err(problems), _) => self.shown = Err(problems),
+            (Ok(_), Err(_)) => {}
+        }
+    }
+
+    /// Asks about a scenario for the screen, if it can be one.
+    fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
+        self.question += 1;
+        self.stale = true;
+        self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
+        match &self.shown {
+            Ok(scenario) => {
+                vec![Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) }]
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Asks about the map's cell under the cursor.
+    fn look(&mut self) -> Vec<Command> {
+        self.looking = self.map.home != Some(self.map.cursor);
+        let scenario = if self.looking { self.map.sweep.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
+        self.ask(scenario.map_err(|problem| vec![problem]))
+    }
+
+    /// Starts to fill the map, from the cursor on.
+    fn fill_map(&mut self) -> Command {
+        self.map.generation += 1;
+        Command::Sweep { generation: self.map.generation, sweep: Arc::clone(&self.map.sweep), from: self.map.cursor }
+    }
+
+    /// Why the map's cell under the cursor holds no figure.
+    pub fn why(&self) -> Option<String> {
+        match self.map.cell(self.map.cursor)? {
+            Cell::Impossible(problem) => Some(problem.to_string()),
+            Cell::Possible { summary, .. } if !summary.fits => {
+                let memory = summary.memory;
+                Some(format!("needs {}, {} too many", memory.peak, memory.peak - memory.capacity))
+            }
+            Cell::Possible { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,121 @@
+//! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
+
+use std::sync::Arc;
+
+use tui_input::InputRequest;
+
+use crate::evaluate::Evaluation;
+use crate::scenario::{Problem, Scenario};
+use crate::search::{Cell, Sweep};
+
+use super::Panel;
+
+/// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// One to the left: a cell, a span, or the value before.
+    Left,
+    /// One to the right: a cell, a span, or the value after.
+    Right,
+    /// One up.
+    Up,
+    /// One down.
+    Down,
+    /// To the first item.
+    First,
+    /// To the last item.
+    Last,
+    /// A page up; on the timeline a window back.
+    PageUp,
+    /// A page down; on the timeline a window on.
+    PageDown,
+    /// The value after, or closer in time.
+    More,
+    /// The value before, or further out in time.
+    Less,
+    /// Takes the cell or item.
+    Take,
+    /// Closes the top layer.
+    Close,
+    /// The keys go to the next panel.
+    NextPanel,
+    /// The keys go to the panel before.
+    PreviousPanel,
+    /// The keys go to this panel.
+    Panel(Panel),
+    /// The map shows the next metric.
+    Metric,
+    /// The map's cursor goes to its best cell.
+    Best,
+    /// The timeline shows the whole step, or its first window again.
+    Whole,
+    /// Pins the scenario on the screen, or lets go of it.
+    Pin,
+    /// Exports a snapshot of the scenario on the screen.
+    Export,
+    /// Opens the list of keys.
+    Help,
+    /// Types into a list's search.
+    Search,
+    /// Changes the text that is being typed.
+    Type(InputRequest),
+    /// Stops the program until the shell continues it.
+    Suspend,
+    /// Ends the explorer.
+    Quit,
+}
+
+/// What the explorer asks of the rest of the program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Evaluate a scenario in full.
+    Evaluate {
+        /// Comes back with the answer.
+        generation: u64,
+        /// The scenario.
+        scenario: Box<Scenario>,
+    },
+    /// Fill a map.
+    Sweep {
+        /// Comes back with the cells.
+        generation: u64,
+        /// The map.
+        sweep: Arc<Sweep>,
+        /// The cell to begin with.
+        from: usize,
+    },
+    /// Write a snapshot of the scenario on the screen.
+    Export,
+    /// Stop until the shell continues the program.
+    Suspend,
+    /// End the explorer.
+    Quit,
+}
+
+/// What the jobs say. An answer to an older question than the last is dropped.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// The answer about a scenario.
+    Evaluated {
+        /// Of the question.
+        generation: u64,
+        /// The answer, or why there is none.
+        result: Result<Arc<Evaluation>, Vec<Problem>>,
+    },
+    /// Some cells of a map.
+    Cells {
+        /// Of the map.
+        generation: u64,
+        /// Index and content.
+        cells: Vec<(usize, Cell)>,
+    },
+    /// A job broke down; the next one starts afresh.
+    Failed {
+        /// Of the question.
+        generation: u64,
+        /// What was being done (`the map`).
+        job: &'static str,
+        /// What the panic said.
+        message: String,
+    },
+}

@@ -1,0 +1,208 @@
+//! The fields of the scenario: what they hold, what they can hold, and what is wrong with them.
+
+use crate::plan::{Extent, Offload, Optimizer, Precision, Size};
+use crate::presets::{Kind, Library};
+use crate::scenario::Scenario;
+
+use super::axes;
+
+/// How a value is chosen with Enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// From a list.
+    List,
+    /// By typing.
+    Text,
+}
+
+/// One field of the inputs panel.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Its name on the screen.
+    pub label: &'static str,
+    /// Its name for [`crate::scenario::file::ScenarioFile::set`].
+    pub flag: &'static str,
+    /// The beginning of the paths of problems that belong to it.
+    pub path: &'static str,
+    /// How Enter chooses a value.
+    pub choice: Choice,
+    /// Its value in a scenario.
+    read: fn(&Scenario) -> String,
+    /// What a key steps through, in order; not all of it may be possible.
+    options: fn(&Scenario, &Library) -> Vec<String>,
+}
+
+impl Field {
+    /// Its value in a scenario.
+    pub fn read(&self, scenario: &Scenario) -> String {
+        (self.read)(scenario)
+    }
+
+    /// What a key steps through, in order; not all of it may be possible.
+    pub fn options(&self, scenario: &Scenario, library: &Library) -> Vec<String> {
+        (self.options)(scenario, library)
+    }
+
+    /// What an option stands for, where it is the id of a preset.
+    pub fn note(&self, option: &str, library: &Library) -> String {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.word() == self.path);
+        let entry = kind.and_then(|kind| library.entries(kind).find(|entry| entry.id == option));
+        entry.map_or_else(String::new, |entry| entry.name.clone())
+    }
+
+    /// The options after or before a value, the nearest first: what a step tries.
+    pub fn toward(&self, value: &str, forward: bool, scenario: &Scenario, library: &Library) -> Vec<String> {
+        let options = self.options(scenario, library);
+        let number = |text: &str| text.parse::<f64>().ok();
+        let beyond = |option: &String| match (number(option), number(value)) {
+            (Some(option), Some(value)) if forward => option > value,
+            (Some(option), Some(value)) => option < value,
+            _ => forward,
+        };
+        let mut rest: Vec<String> = match options.iter().position(|option| option == value) {
+            Some(at) if forward => options[at + 1..].to_vec(),
+            Some(at) => options[..at].to_vec(),
+            None => options.into_iter().filter(beyond).collect(),
+        };
+        if !forward {
+            rest.reverse();
+        }
+        rest
+    }
+}
+
+const fn list(
+    label: &'static str,
+    flag: &'static str,
+    path: &'static str,
+    read: fn(&Scenario) -> String,
+    options: fn(&Scenario, &Library) -> Vec<String>,
+) -> Field {
+    Field { label, flag, path, choice: Choice::List, read, options }
+}
+
+const fn text(
+    label: &'static str,
+    flag: &'static str,
+    path: &'static str,
+    read: fn(&Scenario) -> String,
+    options: fn(&Scenario, &Library) -> Vec<String>,
+) -> Field {
+    Field { label, flag, path, choice: Choice::Text, read, options }
+}
+
+/// The fields, from the machine to the job's details.
+pub const FIELDS: [Field; 16] = [
+    list("cluster", "hardware", "cluster", |s| s.cluster.id.clone(), |_, l| ids(l, Kind::Cluster)),
+    list("stack", "stack", "stack", |s| s.stack.id.clone(), |_, l| ids(l, Kind::Stack)),
+    list("model", "model", "model", |s| s.model.id.clone(), |_, l| ids(l, Kind::Model)),
+    list("strategy", "strategy", "strategy", |s| s.strategy.to_string(), |_, l| ids(l, Kind::Strategy)),
+    text("nodes", "nodes", "plan.nodes", nodes, |s, _| counts(s.cluster.nodes.unwrap_or(4096))),
+    list("shard", "shard", "plan.shar", shard, |s, _| extents(s)),
+    text("micro", "micro-batch", "plan.micro_batch", |s| s.plan.micro_batch.to_string(), |_, _| counts(4096)),
+    text("accum", "accumulate", "plan.accumulate", |s| s.plan.accumulate.to_string(), |_, _| counts(4096)),
+    text("seq", "seq", "plan.sequence", |s| s.plan.sequence.to_string(), |_, _| powers(256, 1 << 20)),
+    list("recompute", "recompute", "plan.recompute", |s| s.plan.recompute.to_string(), |_, _| recompute()),
+    list("precision", "precision", "plan.precision", |s| s.plan.precision.to_string(), |_, _| words(Precision::ALL)),
+    text("tp", "tp", "plan.tensor", |s| s.plan.tensor.to_string(), |_, _| powers(1, 256)),
+    text("cp", "cp", "plan.context", |s| s.plan.context.to_string(), |_, _| powers(1, 256)),
+    list("optimizer", "optimizer", "plan.optimizer", |s| s.plan.optimizer.to_string(), |_, _| words(Optimizer::ALL)),
+    list("offload", "offload", "plan.offload", |s| s.plan.offload.to_string(), |_, _| words(Offload::ALL)),
+    text("tokens", "tokens", "plan.tokens", tokens, |_, _| lengths()),
+];
+
+fn ids(library: &Library, kind: Kind) -> Vec<String> {
+    library.entries(kind).map(|entry| entry.id.clone()).collect()
+}
+
+fn words<T: ToString>(all: &[T]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+fn nodes(scenario: &Scenario) -> String {
+    let per_node = scenario.cluster.devices_per_node();
+    match scenario.plan.size {
+        Size::Nodes(nodes) => nodes.to_string(),
+        Size::Devices(devices) if devices.is_multiple_of(per_node) => (devices / per_node).to_string(),
+        Size::Devices(devices) => format!("{devices} devices"),
+    }
+}
+
+fn shard(scenario: &Scenario) -> String {
+    let sharding = &scenario.plan.sharding;
+    sharding.first_sharded().map_or(Extent::Device, |part| sharding.extent(part).clone()).to_string()
+}
+
+fn tokens(scenario: &Scenario) -> String {
+    scenario.plan.tokens.map_or_else(|| "-".to_owned(), |tokens| format!("{tokens:e}"))
+}
+
+/// 1, 2, 3, 4, 6, 8, 12, ...: powers of two, and half-way between them.
+fn counts(most: u32) -> Vec<String> {
+    let doubled = |from: u32| std::iter::successors(Some(from), |count| count.checked_mul(2));
+    let mut all: Vec<u32> = doubled(1).chain(doubled(3)).filter(|count| *count <= most).collect();
+    all.push(most);
+    all.sort_unstable();
+    all.dedup();
+    words(&all)
+}
+
+fn powers(first: u32, last: u32) -> Vec<String> {
+    let doubled = std::iter::successors(Some(first), |count| count.checked_mul(2));
+    doubled.take_while(|count| *count <= last).map(|count| count.to_string()).collect()
+}
+
+fn recompute() -> Vec<String> {
+    ["none", "selective", "0.25", "0.5", "0.75", "full"].map(str::to_owned).to_vec()
+}
+
+/// Lengths of a training run, in tokens.
+fn lengths() -> Vec<String> {
+    ["1e9", "1e10", "1e11", "3e11", "1e12", "2e12", "5e12", "1.5e13"].map(str::to_owned).to_vec()
+}
+
+/// The rows of the map, as words.
+fn extents(scenario: &Scenario) -> Vec<String> {
+    axes::down(scenario).values.iter().map(ToString::to_string).collect()
+}
+
+/// A value that the scenario cannot take, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// Which field, by its place in [`FIELDS`].
+    pub field: usize,
+    /// What was given.
+    pub text: String,
+    /// What is wrong and how to mend it.
+    pub why: String,
+    /// Whether the file holds it; text that cannot be read never gets there.
+    pub in_file: bool,
+}
+
+/// The cursor among the fields, and what became of the last edit.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// The field that has the keys.
+    pub cursor: usize,
+    /// The field that was changed last.
+    pub changed: Option<usize>,
+    /// Values that cannot be.
+    pub wrong: Vec<Wrong>,
+}
+
+impl Inputs {
+    /// The field that has the keys.
+    pub fn field(&self) -> &'static Field {
+        &FIELDS[self.cursor.min(FIELDS.len() - 1)]
+    }
+
+    /// What is wrong with a field.
+    pub fn wrong(&self, field: usize) -> Option<&Wrong> {
+        self.wrong.iter().find(|wrong| wrong.field == field)
+    }
+
+    /// A field's text: what was given, where that cannot be, else its value.
+    pub fn text(&self, field: usize, scenario: &Scenario) -> String {
+        self.wrong(field).map_or_else(|| FIELDS[field].read(scenario), |wrong| wrong.text.clone())
+    }
+}

@@ -1,0 +1,47 @@
+//! A place for one waiting job: a new one takes the place of the one that waits.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The place.
+#[derive(Debug)]
+pub(super) struct Slot<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    waiting: Option<T>,
+    closed: bool,
+}
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self { state: Mutex::new(State { waiting: None, closed: false }), changed: Condvar::new() }
+    }
+}
+
+impl<T> Slot<T> {
+    /// Lets a job wait, instead of any that does.
+    pub(super) fn put(&self, job: T) {
+        self.lock().waiting = Some(job);
+        self.changed.notify_one();
+    }
+
+    /// No more jobs.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The next job, once there is one; `None` when no more will come.
+    pub(super) fn take(&self) -> Option<T> {
+        let idle = |state: &mut State<T>| state.waiting.is_none() && !state.closed;
+        let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        if state.closed { None } else { state.waiting.take() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,106 @@
+//! The threads that work: latest wins, cancel, panics.
+
+use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
+
+use super::*;
+use crate::app::tests::explorer;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn listen() -> (Tell, Receiver<Report>) {
+    let (reports, queue) = mpsc::channel();
+    (Arc::new(move |report| drop(reports.send(report))), queue)
+}
+
+#[test]
+fn the_waiting_job_is_overwritten() {
+    let slot = Slot::default();
+    for job in 1..=3 {
+        slot.put(job);
+    }
+    assert_eq!(slot.take(), Some(3));
+    slot.put(4);
+    slot.close();
+    assert_eq!(slot.take(), None, "a closed slot hands out nothing");
+}
+
+#[test]
+fn a_scenario_is_answered_under_its_number() {
+    let (tell, queue) = listen();
+    let jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
+    jobs.evaluate(7, Box::new(explorer().scenario));
+    let Report::Evaluated { generation: 7, result: Ok(evaluation) } = queue.recv_timeout(PATIENCE).unwrap() else {
+        panic!("no answer");
+    };
+    assert!(evaluation.summary.step_time.get() > 0.0);
+}
+
+#[test]
+fn a_map_comes_in_batches_and_whole() {
+    let (tell, queue) = listen();
+    let mut jobs = Jobs::start(Some(2), Duration::from_millis(50), &tell).unwrap();
+    let sweep = Arc::clone(&explorer().map.sweep);
+    jobs.sweep(1, Arc::clone(&sweep), 0);
+    let mut seen = vec![false; sweep.len()];
+    while seen.iter().any(|seen| !seen) {
+        let Report::Cells { generation: 1, cells } = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no cells") };
+        for (index, _) in cells {
+            assert!(!std::mem::replace(&mut seen[index], true), "cell {index} came twice");
+        }
+    }
+}
+
+#[test]
+fn a_new_map_cancels_the_old_one() {
+    let (tell, queue) = listen();
+    let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
+    let sweep = Arc::clone(&explorer().map.sweep);
+    for generation in 1..=20 {
+        jobs.sweep(generation, Arc::clone(&sweep), 0);
+    }
+    let (mut old, mut new) = (0, 0);
+    while new < sweep.len() {
+        match queue.recv_timeout(PATIENCE).unwrap() {
+            Report::Cells { generation: 20, cells } => new += cells.len(),
+            Report::Cells { cells, .. } => old += cells.len(),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(old < 19 * sweep.len(), "every map ran to its end");
+}
+
+#[test]
+fn a_panic_ends_the_job_and_not_the_thread() {
+    struct Bad(u64);
+    impl Job for Bad {
+        fn generation(&self) -> u64 {
+            self.0
+        }
+    }
+    let (tell, queue) = listen();
+    let slot = Arc::<Slot<Bad>>::default();
+    spawn("test", &slot, &tell, |job: &Bad, tell| {
+        assert!(job.0 != 1, "job one is bad");
+        tell(Report::Cells { generation: job.0, cells: Vec::new() });
+    })
+    .unwrap();
+    slot.put(Bad(1));
+    let failed = queue.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(failed, Report::Failed { generation: 1, job: "test", message: "job one is bad".to_owned() });
+    slot.put(Bad(2));
+    assert_eq!(queue.recv_timeout(PATIENCE).unwrap(), Report::Cells { generation: 2, cells: Vec::new() });
+    slot.close();
+}
+
+#[test]
+fn dropping_the_jobs_cancels_the_map() {
+    let (tell, queue) = listen();
+    let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
+    jobs.sweep(1, Arc::clone(&explorer().map.sweep), 0);
+    drop((jobs, tell));
+    let deadline = Instant::now() + PATIENCE;
+    // The queue closes when the last thread has let go of its end.
+    while queue.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+    assert!(Instant::now() < deadline, "a thread still runs");
+}

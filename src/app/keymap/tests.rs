@@ -1,0 +1,83 @@
+//! The table of keys.
+
+use crossterm::event::{KeyCode, KeyModifiers};
+use tui_input::InputRequest;
+
+use super::*;
+
+fn press(place: Place, code: KeyCode) -> Option<Action> {
+    action(place, KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+#[test]
+fn no_key_has_two_meanings_in_one_place() {
+    for (index, binding) in BINDINGS.iter().enumerate() {
+        for other in &BINDINGS[..index] {
+            let shared = binding.keys.iter().find(|key| other.keys.contains(key));
+            assert!(binding.place != other.place || shared.is_none(), "{shared:?} twice in {:?}", binding.place);
+        }
+    }
+}
+
+#[test]
+fn a_binding_without_words_stands_under_one_that_speaks_for_it() {
+    assert!(!BINDINGS[0].help.is_empty());
+    for pair in BINDINGS.windows(2) {
+        let silent = pair[1].help.is_empty();
+        assert!(!silent || pair[0].place == pair[1].place, "nobody speaks for {:?}", pair[1].action);
+        assert!(!silent || pair[1].shown.0.is_empty() && pair[1].hint.is_empty(), "{:?} has no help", pair[1].action);
+    }
+}
+
+#[test]
+fn arrows_and_letters_do_the_same() {
+    for place in [Place::Panel(Panel::Inputs), Place::Panel(Panel::Map), Place::Panel(Panel::Timeline)] {
+        for (arrow, letter) in [(KeyCode::Left, 'h'), (KeyCode::Down, 'j'), (KeyCode::Up, 'k'), (KeyCode::Right, 'l')] {
+            assert!(press(place, arrow).is_some(), "{place:?}");
+            assert_eq!(press(place, arrow), press(place, KeyCode::Char(letter)), "{place:?} {letter}");
+        }
+    }
+    for place in [Place::Help, Place::List] {
+        assert_eq!(press(place, KeyCode::Up), press(place, KeyCode::Char('k')));
+        assert_eq!(
+            press(place, KeyCode::PageDown),
+            action(place, KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL))
+        );
+    }
+}
+
+#[test]
+fn escape_never_quits() {
+    let places =
+        Panel::ALL.map(Place::Panel).into_iter().chain([Place::Help, Place::List, Place::Search, Place::Entry]);
+    for place in places {
+        assert_eq!(press(place, KeyCode::Esc), Some(Action::Close), "{place:?}");
+    }
+}
+
+#[test]
+fn letters_are_text_where_one_types() {
+    for place in [Place::Search, Place::Entry] {
+        assert_eq!(press(place, KeyCode::Char('q')), Some(Action::Type(InputRequest::InsertChar('q'))));
+        assert_eq!(press(place, KeyCode::Backspace), Some(Action::Type(InputRequest::DeletePrevChar)));
+    }
+}
+
+#[test]
+fn a_reported_shift_changes_nothing() {
+    let map = Place::Panel(Panel::Map);
+    for modifiers in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
+        assert_eq!(action(map, KeyEvent::new(KeyCode::Char('G'), modifiers)), Some(Action::Last));
+        assert_eq!(action(map, KeyEvent::new(KeyCode::Char('?'), modifiers)), Some(Action::Help));
+        assert_eq!(action(map, KeyEvent::new(KeyCode::BackTab, modifiers)), Some(Action::PreviousPanel));
+    }
+}
+
+#[test]
+fn keys_of_multiplexers_and_flow_control_are_left_alone() {
+    // tmux and screen: B, A; zellij: G, O, P, T, N; Tab, Enter and Backspace: I, J, M, H; flow control: S, Q.
+    for letter in "bagoptnijmhsq".chars() {
+        let key = (KeyCode::Char(letter), KeyModifiers::CONTROL);
+        assert!(BINDINGS.iter().all(|binding| !binding.keys.contains(&key)), "Ctrl-{letter}");
+    }
+}

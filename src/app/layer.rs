@@ -1,0 +1,64 @@
+//! What lies over the panels: the help, a list to choose from, a value being typed.
+
+use tui_input::{Input, InputRequest};
+
+/// The top layer.
+#[derive(Debug, Clone)]
+pub enum Layer {
+    /// The list of keys, scrolled by so many lines.
+    Help(usize),
+    /// A list.
+    List(List),
+    /// A value being typed.
+    Entry(Entry),
+}
+
+/// A list to choose a field's value from.
+#[derive(Debug, Clone)]
+pub struct List {
+    /// The field, by its place in [`super::inputs::FIELDS`].
+    pub field: usize,
+    /// All items.
+    items: Vec<String>,
+    /// Which of the items that are found has the keys.
+    pub cursor: usize,
+    /// What is searched for.
+    pub search: Input,
+    /// Whether keys are text of the search.
+    pub searching: bool,
+}
+
+impl List {
+    /// A list with the cursor on an item.
+    pub fn new(field: usize, items: Vec<String>, current: &str) -> Self {
+        let cursor = items.iter().position(|item| item == current).unwrap_or(0);
+        Self { field, items, cursor, search: Input::default(), searching: false }
+    }
+
+    /// The items that hold the searched text, in any case.
+    pub fn found(&self) -> Vec<&str> {
+        let wanted = self.search.value().to_lowercase();
+        self.items.iter().map(String::as_str).filter(|item| item.to_lowercase().contains(&wanted)).collect()
+    }
+
+    /// The item that has the keys.
+    pub fn chosen(&self) -> Option<&str> {
+        self.found().get(self.cursor).copied()
+    }
+
+    /// Changes the searched text; the cursor goes to the first item found.
+    pub fn search(&mut self, request: InputRequest) {
+        if self.search.handle(request).is_some_and(|changed| changed.value) {
+            self.cursor = 0;
+        }
+    }
+}
+
+/// A field's value being typed.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The field, by its place in [`super::inputs::FIELDS`].
+    pub field: usize,
+    /// The text.
+    pub input: Input,
+}

@@ -1,0 +1,148 @@
+//! The map: one figure over two axes, filled while the user moves on it.
+
+use std::sync::Arc;
+
+use crate::scenario::Scenario;
+use crate::search::{AxisValue, Cell, Metric, Sweep};
+
+use super::axes;
+
+/// A map, its cursor, and how far it is filled.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// What fills it.
+    pub sweep: Arc<Sweep>,
+    /// The figure that it shows.
+    pub metric: Metric,
+    /// Where the cursor is.
+    pub cursor: usize,
+    /// Where the scenario itself is, if it is on the map.
+    pub home: Option<usize>,
+    /// The number of the sweep that fills it.
+    pub generation: u64,
+    /// What is known, row by row: of this sweep, or still of the one before.
+    cells: Vec<Option<Cell>>,
+    /// Which cells are of this sweep.
+    fresh: Vec<bool>,
+}
+
+impl Map {
+    /// An empty map around a scenario.
+    pub fn new(base: &Scenario, scenario: &Scenario) -> Self {
+        let sweep = sweep(base, scenario);
+        let home = home(&sweep, scenario);
+        Self {
+            metric: Metric::Throughput,
+            cursor: home.unwrap_or(0),
+            home,
+            generation: 0,
+            cells: vec![None; sweep.len()],
+            fresh: vec![false; sweep.len()],
+            sweep: Arc::new(sweep),
+        }
+    }
+
+    /// Follows the scenario; says whether the cells have to be computed anew. A map that shows it already stays.
+    pub fn follow(&mut self, base: &Scenario, scenario: &Scenario) -> bool {
+        let changed = self.sweep.base != *base || home(&self.sweep, scenario).is_none();
+        if changed {
+            let sweep = sweep(base, scenario);
+            self.cells = (0..sweep.len()).map(|index| self.cell_of(&sweep, index)).collect();
+            self.fresh = vec![false; sweep.len()];
+            self.sweep = Arc::new(sweep);
+        }
+        self.home = home(&self.sweep, scenario);
+        self.cursor = self.home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
+        changed
+    }
+
+    /// The last picture of a cell of another map with the same coordinates.
+    fn cell_of(&self, other: &Sweep, index: usize) -> Option<Cell> {
+        let width = other.x.values.len();
+        let x = self.sweep.x.values.iter().position(|value| *value == other.x.values[index % width])?;
+        let y = self.sweep.y.values.iter().position(|value| *value == other.y.values[index / width])?;
+        self.cells.get(y * self.width() + x)?.clone()
+    }
+
+    /// Takes cells over.
+    pub fn fill(&mut self, cells: Vec<(usize, Cell)>) {
+        for (index, cell) in cells {
+            if let (Some(slot), Some(fresh)) = (self.cells.get_mut(index), self.fresh.get_mut(index)) {
+                (*slot, *fresh) = (Some(cell), true);
+            }
+        }
+    }
+
+    /// Columns.
+    pub fn width(&self) -> usize {
+        self.sweep.x.values.len().max(1)
+    }
+
+    /// Rows.
+    pub fn height(&self) -> usize {
+        self.sweep.y.values.len()
+    }
+
+    /// What is known of a cell.
+    pub fn cell(&self, index: usize) -> Option<&Cell> {
+        self.cells.get(index)?.as_ref()
+    }
+
+    /// Cells of this sweep that are there, and all of them.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.fresh.iter().filter(|fresh| **fresh).count(), self.cells.len())
+    }
+
+    /// Whether each cell is of this sweep.
+    pub fn is_complete(&self) -> bool {
+        self.fresh.iter().all(|fresh| *fresh)
+    }
+
+    /// The figure of a cell that fits.
+    pub fn figure(&self, index: usize) -> Option<f64> {
+        match self.cell(index)? {
+            Cell::Possible { summary, .. } if summary.fits => {
+                Some(self.metric.of(summary, self.sweep.base.plan.tokens)).filter(|figure| figure.is_finite())
+            }
+            _ => None,
+        }
+    }
+
+    /// The best of the cells that fit; among equals the first.
+    pub fn best(&self) -> Option<usize> {
+        let better = |a: f64, b: f64| if self.metric.more_is_better() { a > b } else { a < b };
+        let figures = (0..self.cells.len()).filter_map(|index| Some((index, self.figure(index)?)));
+        figures.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(index, _)| index)
+    }
+
+    /// Moves the cursor by columns and rows, as far as the map goes; says whether it moved.
+    pub fn step(&mut self, columns: isize, rows: isize) -> bool {
+        let (width, height) = (self.width(), self.height());
+        let x = (self.cursor % width).saturating_add_signed(columns).min(width - 1);
+        let y = (self.cursor / width).saturating_add_signed(rows).min(height.saturating_sub(1));
+        let before = std::mem::replace(&mut self.cursor, y * width + x);
+        before != self.cursor
+    }
+
+    /// The values of a cell's column and row.
+    pub fn values(&self, index: usize) -> Option<(&AxisValue, &AxisValue)> {
+        let width = self.width();
+        Some((self.sweep.x.values.get(index % width)?, self.sweep.y.values.get(index / width)?))
+    }
+
+    /// The next metric.
+    pub fn next_metric(&mut self) {
+        let at = Metric::ALL.iter().position(|metric| *metric == self.metric).unwrap_or(0);
+        self.metric = Metric::ALL[(at + 1) % Metric::ALL.len()];
+    }
+}
+
+/// The sweep around a scenario. What its axes set is taken from `base`, so that moving along them changes no cell.
+fn sweep(base: &Scenario, scenario: &Scenario) -> Sweep {
+    Sweep { base: base.clone(), x: axes::across(scenario), y: axes::down(scenario), tune: false }
+}
+
+fn home(sweep: &Sweep, scenario: &Scenario) -> Option<usize> {
+    let (x, y) = (axes::position(&sweep.x, scenario)?, axes::position(&sweep.y, scenario)?);
+    Some(y * sweep.x.values.len() + x)
+}

@@ -1,0 +1,36 @@
+//! What the command line hands to the explorer.
+
+use std::sync::Arc;
+
+use crate::config::{Palette, Theme};
+use crate::presets::Library;
+use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
+
+/// What the explorer opens on.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Everything that can be chosen.
+    pub library: Arc<Library>,
+    /// The scenario as its file says it: what edits change.
+    pub file: ScenarioFile,
+    /// The same, resolved.
+    pub scenario: Scenario,
+    /// How to show it.
+    pub options: Options,
+}
+
+/// What the command line says about the explorer.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Threads of a sweep; `None` for the default of a shared machine.
+    pub threads: Option<usize>,
+    /// Colours.
+    pub palette: Palette,
+    /// The terminal's background; `None` for what `COLORFGBG` says.
+    pub theme: Option<Theme>,
+    /// Only ASCII glyphs, whatever the locale says.
+    pub ascii: bool,
+    /// Fewer colours, fewer updates.
+    pub low_bandwidth: bool,
+}

@@ -1,0 +1,444 @@
+//! Keys in, state out: no terminal, jobs run in line.
+
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::action::{Command, Report};
+use super::*;
+use crate::evaluate::Workspace;
+use crate::presets::Library;
+use crate::scenario::file;
+use crate::search;
+
+/// 7 B parameters on 16 nodes: memory to spare, communication partly exposed.
+const H100: &str = r#"
+format = 1
+cluster = "h100-80gb-dgx"
+stack = "default"
+model = "mpt-7b"
+strategy = "fsdp"
+[plan]
+nodes = 16
+micro_batch = 2
+recompute = "selective"
+tokens = 300e9
+"#;
+
+/// Three levels of sharding on a machine that has a package.
+pub(crate) const FRONTIER: &str = r#"
+format = 1
+cluster = "mi250x-frontier"
+stack = "deepspeed-zero3-2022"
+model = "gpt-neox-20b"
+strategy = "zero-topo"
+[plan]
+nodes = 48
+accumulate = 8
+recompute = "full"
+sequence = 2048
+"#;
+
+/// The explorer on a scenario, with everything answered.
+pub(crate) fn explorer_on(text: &str) -> App {
+    let (mut app, commands) = App::new(start(text));
+    obey(&mut app, commands);
+    app
+}
+
+/// The explorer on a scenario of H100s.
+pub(crate) fn explorer() -> App {
+    explorer_on(H100)
+}
+
+pub(crate) fn start(text: &str) -> Start {
+    let library = Arc::new(Library::embedded());
+    let file = file::parse(text).unwrap();
+    let scenario = library.resolve(&file).unwrap();
+    Start { library, file, scenario, options: Options::default() }
+}
+
+/// Does what the jobs' threads would do.
+fn obey(app: &mut App, commands: Vec<Command>) {
+    let mut workspace = Workspace::default();
+    for command in commands {
+        match command {
+            Command::Evaluate { generation, scenario } => {
+                let result = search::full(&scenario, &mut workspace).map(Arc::new);
+                app.hear(Report::Evaluated { generation, result });
+            }
+            Command::Sweep { generation, sweep, .. } => {
+                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
+                app.hear(Report::Cells { generation, cells });
+            }
+            Command::Export | Command::Suspend | Command::Quit => {}
+        }
+    }
+}
+
+/// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...
+/// Gives the commands of the last one.
+pub(crate) fn press(app: &mut App, keys: &str) -> Vec<Command> {
+    let mut last = Vec::new();
+    for key in parse(keys) {
+        last = keymap::action(app.place(), key).map_or_else(Vec::new, |action| app.update(action));
+        obey(app, last.clone());
+    }
+    last
+}
+
+fn parse(keys: &str) -> Vec<KeyEvent> {
+    let mut parsed = Vec::new();
+    let mut rest = keys;
+    while let Some(first) = rest.chars().next() {
+        let named = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+        let (code, modifiers) = if let Some((name, after)) = named {
+            rest = after;
+            named_key(name)
+        } else {
+            rest = &rest[first.len_utf8()..];
+            (KeyCode::Char(first), KeyModifiers::NONE)
+        };
+        parsed.push(KeyEvent::new(code, modifiers));
+    }
+    parsed
+}
+
+fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
+    let code = match name {
+        "tab" => KeyCode::Tab,
+        "s-tab" => return (KeyCode::BackTab, KeyModifiers::SHIFT),
+        "ret" => KeyCode::Enter,
+        "esc" => KeyCode::Esc,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "bs" => KeyCode::Backspace,
+        "pgup" => KeyCode::PageUp,
+        "pgdn" => KeyCode::PageDown,
+        control => {
+            let letter = control.strip_prefix("c-").unwrap().chars().next().unwrap();
+            return (KeyCode::Char(letter), KeyModifiers::CONTROL);
+        }
+    };
+    (code, KeyModifiers::NONE)
+}
+
+/// The value of a field on the screen.
+fn value(app: &App, label: &str) -> String {
+    let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
+    app.inputs.text(index, &app.scenario)
+}
+
+fn figures(app: &App) -> Summary {
+    app.answer.as_ref().unwrap().evaluation.summary
+}
+
+#[test]
+fn it_opens_on_the_map_with_everything_answered() {
+    let app = explorer();
+    assert_eq!(app.focus, Panel::Map);
+    assert!(!app.stale && app.map.is_complete() && !app.is_waiting());
+    assert_eq!(app.map.home, Some(app.map.cursor));
+    assert_eq!(figures(&app).devices, 16 * 8);
+}
+
+#[test]
+fn tab_goes_round_the_panels() {
+    let mut app = explorer();
+    for expected in [Panel::Memory, Panel::Timeline, Panel::Inputs, Panel::Map] {
+        press(&mut app, "<tab>");
+        assert_eq!(app.focus, expected);
+    }
+    press(&mut app, "<s-tab>");
+    assert_eq!(app.focus, Panel::Inputs);
+    press(&mut app, "4");
+    assert_eq!(app.focus, Panel::Timeline);
+}
+
+#[test]
+fn moving_on_the_map_shows_the_cell_and_enter_takes_it() {
+    let mut app = explorer();
+    press(&mut app, "l");
+    assert!(app.looking);
+    assert_eq!(figures(&app).devices, 32 * 8, "the panels show the cell under the cursor");
+    assert_eq!(value(&app, "nodes"), "16", "the scenario stays");
+    press(&mut app, "<ret>");
+    assert_eq!(value(&app, "nodes"), "32");
+    assert!(!app.looking);
+}
+
+#[test]
+fn escape_goes_back_to_the_scenario_and_never_quits() {
+    let mut app = explorer();
+    let home = app.map.cursor;
+    press(&mut app, "<right><up>");
+    assert_ne!(app.map.cursor, home);
+    assert_eq!(press(&mut app, "<esc><esc><esc>"), []);
+    assert_eq!(app.map.cursor, home);
+    assert_eq!(figures(&app).devices, 16 * 8);
+}
+
+#[test]
+fn a_part_of_a_node_is_no_cell_but_can_be_left_and_come_back_to() {
+    let mut app = explorer_on(&H100.replace("nodes = 16", "devices = 4"));
+    assert_eq!((app.map.home, app.looking), (None, false));
+    assert_eq!(value(&app, "nodes"), "4 devices");
+    press(&mut app, "l");
+    assert!(app.looking);
+    press(&mut app, "<esc>");
+    assert!(!app.looking);
+    assert_eq!(figures(&app).devices, 4);
+    press(&mut app, "1gjjjjl");
+    assert_eq!(value(&app, "nodes"), "1");
+}
+
+#[test]
+fn a_value_typed_unchanged_changes_nothing() {
+    let mut app = explorer();
+    let before = app.file.clone();
+    assert_eq!(press(&mut app, "1gjjjj<ret><ret>"), []);
+    assert_eq!((&app.file, app.inputs.changed), (&before, None));
+}
+
+#[test]
+fn the_cursor_stops_at_the_edges() {
+    let mut app = explorer();
+    press(&mut app, "gggkkkkkkkkkkk");
+    assert_eq!(app.map.cursor, 0);
+    press(&mut app, "hk");
+    assert_eq!(app.map.cursor, 0);
+    press(&mut app, "G<pgdn>lj");
+    assert_eq!(app.map.cursor, app.map.width() * app.map.height() - 1);
+}
+
+#[test]
+fn taking_a_cell_changes_no_figure_of_the_map() {
+    let mut app = explorer_on(FRONTIER);
+    let before = app.map.generation;
+    press(&mut app, "j<ret>h<ret>");
+    assert_eq!(app.map.generation, before, "the same cells need no new sweep");
+    assert_eq!(app.map.home, Some(app.map.cursor));
+}
+
+#[test]
+fn a_taken_cell_evaluates_as_it_did_on_the_map() {
+    let mut app = explorer_on(FRONTIER);
+    for keys in ["k", "jj", "l", "hh"] {
+        press(&mut app, keys);
+        let Some(Cell::Possible { summary, .. }) = app.map.cell(app.map.cursor).cloned() else { continue };
+        assert_eq!(figures(&app), summary, "the cell under the cursor");
+        press(&mut app, "<ret>");
+        assert_eq!(figures(&app), summary, "the scenario that it became");
+    }
+}
+
+#[test]
+fn fields_step_through_valid_values() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj");
+    assert_eq!(app.inputs.field().label, "nodes");
+    press(&mut app, "l");
+    assert_eq!(value(&app, "nodes"), "24");
+    press(&mut app, "hh");
+    assert_eq!(value(&app, "nodes"), "12");
+    press(&mut app, "++-");
+    assert_eq!(value(&app, "nodes"), "16");
+    assert_eq!(app.inputs.changed, Some(4), "the changed field is marked");
+}
+
+#[test]
+fn a_step_passes_over_values_that_cannot_be() {
+    // MPT-7B has 32 heads: tensor parallelism over 64 and more is not possible.
+    let mut app = explorer();
+    press(&mut app, "1");
+    while app.inputs.field().label != "tp" {
+        press(&mut app, "j");
+    }
+    press(&mut app, "llllllllllll");
+    let tensor: u32 = value(&app, "tp").parse().unwrap();
+    assert!((2..=32).contains(&tensor), "{tensor}");
+    assert!(app.shown.is_ok() && app.inputs.wrong.is_empty());
+    assert!(app.notice.as_ref().unwrap().contains("no valid value after"), "{:?}", app.notice);
+}
+
+#[test]
+fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj<ret><c-u>8<ret>");
+    assert_eq!(value(&app, "nodes"), "8");
+    assert_eq!(figures(&app).devices, 64);
+    let before = figures(&app);
+
+    press(&mut app, "<ret><c-u>eight<ret>");
+    assert_eq!(value(&app, "nodes"), "eight");
+    assert!(app.inputs.wrong(4).unwrap().why.contains("whole number"), "{:?}", app.inputs.wrong);
+    assert_eq!(figures(&app), before, "the scenario stays as it was");
+
+    press(&mut app, "<ret><c-u>0<ret>");
+    assert_eq!(value(&app, "nodes"), "0");
+    assert!(app.shown.is_err() && app.stale, "the file holds a value that cannot be");
+    assert_eq!(figures(&app), before, "the last picture stays");
+
+    press(&mut app, "<ret><c-u>4<ret>");
+    assert_eq!(value(&app, "nodes"), "4");
+    assert!(app.inputs.wrong.is_empty() && !app.stale);
+}
+
+#[test]
+fn a_wrong_value_is_mended_by_another_field() {
+    let mut app = explorer();
+    press(&mut app, "1");
+    while app.inputs.field().label != "tp" {
+        press(&mut app, "j");
+    }
+    // 3 divides neither 128 devices nor 32 heads.
+    press(&mut app, "<ret><c-u>3<ret>");
+    assert!(app.shown.is_err());
+    press(&mut app, "h");
+    assert_eq!(value(&app, "tp"), "2");
+    assert!(app.shown.is_ok());
+}
+
+#[test]
+fn a_list_is_searched_and_taken() {
+    let mut app = explorer();
+    press(&mut app, "1gjj<ret>");
+    assert_eq!(app.place(), Place::List);
+    press(&mut app, "/LLAMA-2-13");
+    assert_eq!(app.place(), Place::Search);
+    let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
+    assert_eq!(list.found(), ["llama-2-13b"], "q, j and / are text here, in any case");
+    press(&mut app, "<ret>");
+    assert_eq!(value(&app, "model"), "llama-2-13b");
+    assert_eq!(app.scenario.model.name, figures_model(&app));
+}
+
+fn figures_model(app: &App) -> String {
+    app.answer.as_ref().unwrap().scenario.model.name.clone()
+}
+
+#[test]
+fn closing_a_list_changes_nothing() {
+    let mut app = explorer();
+    let before = app.file.clone();
+    press(&mut app, "1<ret>jjj/zzz<ret>");
+    assert!(matches!(app.layer, Some(Layer::List(_))), "nothing found: nothing taken");
+    press(&mut app, "<esc><esc>");
+    assert!(app.layer.is_none());
+    assert_eq!(app.file, before);
+}
+
+#[test]
+fn help_opens_scrolls_and_closes() {
+    let mut app = explorer();
+    press(&mut app, "?jjj");
+    assert!(matches!(app.layer, Some(Layer::Help(3))));
+    press(&mut app, "Gg");
+    assert!(matches!(app.layer, Some(Layer::Help(0))));
+    press(&mut app, "?");
+    assert!(app.layer.is_none());
+}
+
+#[test]
+fn q_quits_from_the_panels_and_is_text_where_one_types() {
+    let mut app = explorer();
+    assert_eq!(press(&mut app, "1gjjjj<ret>q"), []);
+    assert_eq!(press(&mut app, "<esc>q"), [Command::Quit]);
+    assert_eq!(press(&mut app, "?q"), [Command::Quit]);
+    assert_eq!(press(&mut app, "<c-c>"), [Command::Quit]);
+    assert_eq!(press(&mut app, "<c-z>"), [Command::Suspend]);
+}
+
+#[test]
+fn pinning_keeps_the_figures_and_pinning_again_lets_go() {
+    let mut app = explorer();
+    let before = figures(&app);
+    press(&mut app, "pl<ret>");
+    assert_eq!(app.pinned.as_ref().unwrap().summary, before);
+    press(&mut app, "p");
+    assert_ne!(app.pinned.as_ref().unwrap().summary, before);
+    press(&mut app, "p");
+    assert!(app.pinned.is_none());
+}
+
+#[test]
+fn export_waits_for_the_figures() {
+    let mut app = explorer();
+    assert_eq!(press(&mut app, "e"), [Command::Export]);
+    app.stale = true;
+    assert_eq!(press(&mut app, "e"), []);
+    assert!(app.notice.as_ref().unwrap().contains("still computing"));
+}
+
+#[test]
+fn answers_to_older_questions_are_dropped() {
+    let (mut app, first) = App::new(start(H100));
+    let newer = app.update(action::Action::Right);
+    obey(&mut app, first);
+    assert!(app.answer.is_none(), "the first question is no longer asked");
+    obey(&mut app, newer);
+    assert_eq!(figures(&app).devices, 32 * 8);
+}
+
+#[test]
+fn the_last_picture_stays_until_it_is_replaced() {
+    let mut app = explorer();
+    let cell = app.map.cell(0).cloned();
+    // The ninth field is the sequence length: every cell changes, none of the axes does.
+    app.update(action::Action::Panel(Panel::Inputs));
+    app.inputs.cursor = 8;
+    let commands = app.update(action::Action::Right);
+    assert_eq!(app.map.progress().0, 0);
+    assert_eq!(app.map.cell(0).cloned(), cell, "the old cell is still there");
+    assert!(app.is_waiting() && app.stale);
+    obey(&mut app, commands);
+    assert!(app.map.is_complete());
+}
+
+#[test]
+fn a_broken_job_is_told_and_survived() {
+    let mut app = explorer();
+    let generation = app.map.generation;
+    app.hear(Report::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
+    assert!(app.notice.as_ref().unwrap().contains("the map broke down: index out of bounds"));
+    press(&mut app, "l");
+    assert_eq!(figures(&app).devices, 32 * 8);
+}
+
+#[test]
+fn the_metric_changes_and_the_best_cell_follows() {
+    let mut app = explorer();
+    press(&mut app, "b");
+    let best = app.map.cursor;
+    let all: Vec<f64> = (0..app.map.progress().1).filter_map(|index| app.map.figure(index)).collect();
+    assert_eq!(app.map.figure(best), all.iter().copied().reduce(f64::max));
+    press(&mut app, "mmb");
+    assert_eq!(app.map.metric, search::Metric::StepTime);
+    let all: Vec<f64> = (0..app.map.progress().1).filter_map(|index| app.map.figure(index)).collect();
+    assert_eq!(app.map.figure(app.map.cursor), all.iter().copied().reduce(f64::min));
+}
+
+#[test]
+fn the_timeline_zooms_pans_and_chooses() {
+    let mut app = explorer();
+    let window = |app: &App| {
+        let answer = app.answer.as_ref().unwrap();
+        app.timeline.window(&answer.evaluation.trace, answer.evaluation.summary.step_time)
+    };
+    let first = window(&app);
+    press(&mut app, "4+");
+    assert!((window(&app).width - first.width / 2.0).abs() < 1e-12);
+    press(&mut app, "0");
+    assert_eq!(window(&app), timeline::Window::WHOLE);
+    press(&mut app, "0");
+    assert_eq!(window(&app), first);
+    press(&mut app, "g");
+    let chosen = app.timeline.chosen.unwrap();
+    press(&mut app, "l");
+    assert!(app.timeline.chosen.unwrap() > chosen);
+    press(&mut app, "j");
+    let trace = &app.answer.as_ref().unwrap().evaluation.trace;
+    assert_eq!(app.timeline.span(trace).map(|span| span.lane), app.timeline.lane(trace));
+}

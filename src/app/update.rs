@@ -1,0 +1,246 @@
+//! What each action does, by what has the keys.
+
+use tui_input::Input;
+
+use super::action::{Action, Command};
+use super::inputs::{Choice, FIELDS};
+use super::layer::{Entry, Layer, List};
+use super::{App, Panel, Pinned, axes, keymap};
+
+/// Lines of a page in lists and in the help.
+const PAGE: isize = 10;
+
+/// How much one key zooms.
+const ZOOM: f64 = 2.0;
+
+/// How much of the window one key pans.
+const PAN: f64 = 0.8;
+
+impl App {
+    /// Does what the user asked for.
+    pub fn update(&mut self, action: Action) -> Vec<Command> {
+        self.notice = None;
+        match action {
+            Action::Quit => vec![Command::Quit],
+            Action::Suspend => vec![Command::Suspend],
+            _ => match self.layer.take() {
+                None => self.on_panel(action),
+                Some(layer) => self.on_layer(layer, action),
+            },
+        }
+    }
+
+    fn on_panel(&mut self, action: Action) -> Vec<Command> {
+        match action {
+            Action::NextPanel => self.focus = self.focus.step(1),
+            Action::PreviousPanel => self.focus = self.focus.step(Panel::ALL.len() - 1),
+            Action::Panel(panel) => self.focus = panel,
+            Action::Metric => self.map.next_metric(),
+            Action::Best => return self.go_to_best(),
+            Action::Pin => self.pin(),
+            Action::Export => return self.export(),
+            Action::Help => self.layer = Some(Layer::Help(0)),
+            Action::Close => return self.go_home(),
+            _ => {
+                return match self.focus {
+                    Panel::Inputs => self.on_inputs(action),
+                    Panel::Map => self.on_map(action),
+                    Panel::Memory => Vec::new(),
+                    Panel::Timeline => self.on_timeline(action),
+                };
+            }
+        }
+        Vec::new()
+    }
+
+    fn on_inputs(&mut self, action: Action) -> Vec<Command> {
+        match action {
+            Action::Right | Action::More => return self.step_field(true),
+            Action::Left | Action::Less => return self.step_field(false),
+            Action::Take => self.open_field(),
+            _ => self.inputs.cursor = moved(self.inputs.cursor, action, FIELDS.len()),
+        }
+        Vec::new()
+    }
+
+    /// Opens a list or a line to type on, for the field that has the keys.
+    fn open_field(&mut self) {
+        let index = self.inputs.cursor;
+        let field = &FIELDS[index];
+        let text = self.inputs.text(index, &self.scenario);
+        self.layer = Some(match field.choice {
+            Choice::List => {
+                let options = field.options(&self.scenario, &self.library);
+                Layer::List(List::new(index, options, &text))
+            }
+            Choice::Text => Layer::Entry(Entry { field: index, input: Input::new(text) }),
+        });
+    }
+
+    fn on_map(&mut self, action: Action) -> Vec<Command> {
+        let (width, height) = (self.map.width().cast_signed(), self.map.height().cast_signed());
+        let moved = match action {
+            Action::Left => self.map.step(-1, 0),
+            Action::Right => self.map.step(1, 0),
+            Action::Up => self.map.step(0, -1),
+            Action::Down => self.map.step(0, 1),
+            Action::First => self.map.step(-width, 0),
+            Action::Last => self.map.step(width, 0),
+            Action::PageUp => self.map.step(0, -height),
+            Action::PageDown => self.map.step(0, height),
+            Action::Take => return self.take_cell(),
+            _ => false,
+        };
+        if moved { self.look() } else { Vec::new() }
+    }
+
+    /// The cell under the cursor becomes the scenario.
+    fn take_cell(&mut self) -> Vec<Command> {
+        let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
+        let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
+        let field = |word: &str| FIELDS.iter().position(|field| field.flag == word);
+        let changes: Vec<(usize, String)> =
+            kinds.into_iter().filter_map(|(kind, value)| Some((field(kind.word())?, value.to_string()))).collect();
+        let taken = changes.iter().map(|(index, _)| FIELDS[*index].label).zip([x, y]);
+        let taken: Vec<String> =
+            taken.map(|(label, value)| format!("{label} {}", axes::label(value, &self.scenario))).collect();
+        let commands = self.change(&changes);
+        if self.notice.is_none() {
+            self.tell(format!("took {}", taken.join(", ")));
+        }
+        commands
+    }
+
+    fn go_to_best(&mut self) -> Vec<Command> {
+        match self.map.best() {
+            None => {
+                self.tell("no cell that fits is known yet".to_owned());
+                Vec::new()
+            }
+            Some(best) => {
+                self.map.cursor = best;
+                self.look()
+            }
+        }
+    }
+
+    /// Back to the scenario itself, if the map's cursor went elsewhere.
+    fn go_home(&mut self) -> Vec<Command> {
+        if !self.looking {
+            return Vec::new();
+        }
+        self.map.cursor = self.map.home.unwrap_or(self.map.cursor);
+        self.looking = false;
+        self.ask(Ok(self.scenario.clone()))
+    }
+
+    fn on_timeline(&mut self, action: Action) -> Vec<Command> {
+        let Some(answer) = &self.answer else { return Vec::new() };
+        let (trace, step) = (&answer.evaluation.trace, answer.evaluation.summary.step_time);
+        let timeline = &mut self.timeline;
+        match action {
+            Action::Left => timeline.next_span(false, trace, step),
+            Action::Right => timeline.next_span(true, trace, step),
+            Action::Up => timeline.change_lane(-1, trace, step),
+            Action::Down => timeline.change_lane(1, trace, step),
+            Action::First => timeline.end_span(false, trace, step),
+            Action::Last => timeline.end_span(true, trace, step),
+            Action::More => timeline.zoom(ZOOM, trace, step),
+            Action::Less => timeline.zoom(1.0 / ZOOM, trace, step),
+            Action::PageUp => timeline.pan(-PAN, trace, step),
+            Action::PageDown => timeline.pan(PAN, trace, step),
+            Action::Whole => timeline.toggle_whole(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Pins what is on the screen; the same again lets go of it.
+    fn pin(&mut self) {
+        let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
+            return self.tell("still computing: pin when the figures are there".to_owned());
+        };
+        if self.pinned.as_ref().is_some_and(|pinned| pinned.scenario == answer.scenario) {
+            self.pinned = None;
+            return self.tell("let go of the pinned scenario".to_owned());
+        }
+        let summary = answer.evaluation.summary;
+        self.pinned = Some(Pinned { scenario: answer.scenario.clone(), summary });
+        self.tell("pinned: the headline shows the difference to it".to_owned());
+    }
+
+    fn export(&mut self) -> Vec<Command> {
+        if self.answer.is_none() || self.stale {
+            self.tell("still computing: export when the figures are there".to_owned());
+            return Vec::new();
+        }
+        vec![Command::Export]
+    }
+
+    fn on_layer(&mut self, layer: Layer, action: Action) -> Vec<Command> {
+        match layer {
+            Layer::Help(line) => self.on_help(line, action),
+            Layer::List(list) => return self.on_list(list, action),
+            Layer::Entry(entry) => return self.on_entry(entry, action),
+        }
+        Vec::new()
+    }
+
+    fn on_help(&mut self, line: usize, action: Action) {
+        if action != Action::Close {
+            let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+            self.layer = Some(Layer::Help(moved(line, action, lines)));
+        }
+    }
+
+    fn on_list(&mut self, mut list: List, action: Action) -> Vec<Command> {
+        match action {
+            Action::Close if list.searching => {
+                list.searching = false;
+            }
+            Action::Close => return Vec::new(),
+            Action::Take => {
+                if let Some(text) = list.chosen().map(str::to_owned) {
+                    return self.change(&[(list.field, text)]);
+                }
+            }
+            Action::Search => list.searching = true,
+            Action::Type(request) => list.search(request),
+            _ => list.cursor = moved(list.cursor, action, list.found().len()),
+        }
+        self.layer = Some(Layer::List(list));
+        Vec::new()
+    }
+
+    fn on_entry(&mut self, mut entry: Entry, action: Action) -> Vec<Command> {
+        match action {
+            Action::Close => return Vec::new(),
+            Action::Take => {
+                let text = entry.input.value().trim().to_owned();
+                let same = text == self.inputs.text(entry.field, &self.scenario);
+                return if same { Vec::new() } else { self.change(&[(entry.field, text)]) };
+            }
+            Action::Type(request) => {
+                entry.input.handle(request);
+            }
+            _ => {}
+        }
+        self.layer = Some(Layer::Entry(entry));
+        Vec::new()
+    }
+}
+
+/// Where a key of a list leads, from a place among so many.
+fn moved(from: usize, action: Action, count: usize) -> usize {
+    let last = count.saturating_sub(1);
+    let to = match action {
+        Action::Up => from.saturating_sub(1),
+        Action::Down => from + 1,
+        Action::PageUp => from.saturating_add_signed(-PAGE),
+        Action::PageDown => from.saturating_add_signed(PAGE),
+        Action::First => 0,
+        Action::Last => last,
+        _ => from,
+    };
+    to.min(last)
+}

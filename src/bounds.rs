@@ -1,0 +1,43 @@
+//! Closed forms: what holds whatever the schedule. Not for anything that depends on order in time.
+
+use crate::model::Model;
+use crate::scenario::{Layout, Scenario};
+use crate::units::{Bytes, Flop};
+
+/// Model state per parameter on one device: `w / dw + g / dg + k / do + q / ds`, with the bytes of
+/// weights, gradients, optimizer state and second copy over the ranks that share each [frontier D3].
+/// Activations, gathered units and buffers come on top.
+pub fn state_per_parameter(scenario: &Scenario, layout: &Layout) -> Bytes {
+    let plan = &scenario.plan;
+    let storage = plan.precision.storage();
+    let shared = |bytes: f64, ranks: u32| bytes / f64::from(ranks);
+    let second = match (&plan.sharding.secondary, layout.secondary) {
+        (Some(secondary), Some(ranks)) => shared(secondary.format.bytes(), ranks),
+        _ => 0.0,
+    };
+    let gradient = scenario.stack.gradient_format.unwrap_or(storage);
+    Bytes::new(
+        shared(storage.bytes(), layout.weights)
+            + shared(gradient.bytes(), layout.gradients)
+            + shared(plan.optimizer.state(storage), layout.optimizer)
+            + second,
+    )
+}
+
+/// Parameters of the largest model whose state alone fits on each device.
+pub fn largest_model(memory: Bytes, state_per_parameter: Bytes) -> f64 {
+    memory / state_per_parameter
+}
+
+/// Hardware flop of one step with full recompute as Megatron-LM counts them:
+/// `96 B s l h^2 (1 + s / (6 h) + V / (16 l h))` for a batch of `B` sequences (Narayanan et al.,
+/// arXiv 2104.04473, section 5.1). Half of the published rows state TFLOP/s by this count.
+pub fn megatron_flop(model: &Model, sequences: f64, sequence: u32) -> Flop {
+    let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
+    let (sequence, vocab) = (f64::from(sequence), f64::from(model.vocab));
+    let share = 1.0 + sequence / (6.0 * hidden) + vocab / (16.0 * layers * hidden);
+    Flop::new(96.0 * sequences * sequence * layers * hidden * hidden * share)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Closed forms against published figures.
+
+use crate::plan::{Extent, Format, Secondary, Size};
+use crate::presets::Library;
+use crate::program::{Program, State};
+use crate::scenario::Scenario;
+use crate::{cost, testing};
+
+use super::*;
+
+/// `strategy` on `nodes` nodes of Frontier, state only.
+fn frontier(strategy: &str, nodes: u32) -> Scenario {
+    let library = Library::embedded();
+    let mut scenario = testing::scenario();
+    scenario.cluster = library.cluster("mi250x-frontier").expect("a preset");
+    scenario.model = library.model("gpt-neox-20b").expect("a preset");
+    scenario.plan.sharding = library.strategy(strategy).expect("a preset").sharding.clone();
+    scenario.plan.size = Size::Nodes(nodes);
+    scenario
+}
+
+fn billions(scenario: &Scenario) -> f64 {
+    let layout = scenario.layout().expect("a valid scenario");
+    largest_model(scenario.cluster.device.memory, state_per_parameter(scenario, &layout)) / 1e9
+}
+
+fn assert_billions(scenario: &Scenario, published: f64) {
+    let found = billions(scenario);
+    assert!((found - published).abs() < 0.05 + 1e-9, "{found} is not {published} billion parameters");
+}
+
+/// [frontier D3]: two nodes, 64 GiB per GCD, states only. The figure of ZeRO-3 is the paper's, the
+/// others follow from its formula.
+#[test]
+fn the_largest_models_on_two_frontier_nodes() {
+    assert_billions(&frontier("zero3", 2), 68.7);
+    assert_billions(&frontier("zeropp", 2), 55.0);
+    assert_billions(&frontier("zero2", 2), 23.9);
+    assert_billions(&frontier("zero1", 2), 14.5);
+    assert_billions(&frontier("ddp", 2), 4.3);
+    assert_billions(&frontier("zero-topo", 2), 34.4);
+    for (extent, format, published) in [
+        (Extent::Node, Format::Int8, 32.3),
+        (Extent::Innermost, Format::Int8, 27.5),
+        (Extent::Node, Format::Bf16, 30.5),
+    ] {
+        let mut scenario = frontier("zero-topo", 2);
+        scenario.plan.sharding.secondary = Some(Secondary { extent, format });
+        assert_billions(&scenario, published);
+    }
+}
+
+/// [frontier D3]: 20.55 B parameters on 384 GCDs hold 1.281 bytes per parameter, 26.3 GB (24.5 GiB),
+/// on three levels, and 0.86 GB with ZeRO-3.
+#[test]
+fn the_state_of_the_20b_model_on_384_gcds() {
+    let state = |strategy: &str| {
+        let scenario = frontier(strategy, 48);
+        let layout = scenario.layout().expect("a valid scenario");
+        let per_parameter = state_per_parameter(&scenario, &layout).get();
+        (per_parameter, per_parameter * scenario.model.parameters() as f64 / 1e9)
+    };
+    let (per_parameter, total) = state("zero-topo");
+    assert!((per_parameter - 1.281).abs() < 5e-4, "{per_parameter}");
+    assert!((total - 26.3).abs() < 0.05, "{total}");
+    assert!((state("zero3").1 - 0.86).abs() < 5e-3);
+}
+
+/// The program's memory and the closed form are two ways to the same number.
+#[test]
+fn the_program_holds_what_the_closed_form_says() {
+    for strategy in ["ddp", "zero1", "zero1-hier", "zero2", "zero3", "hsdp", "zero-topo"] {
+        let scenario = frontier(strategy, 4);
+        let layout = scenario.layout().expect("a valid scenario");
+        let mut program = Program::default();
+        program.build(&scenario, &layout, &cost::Factors::default());
+        let State { weights, gradients, optimizer, .. } = program.state;
+        let expected = state_per_parameter(&scenario, &layout).get() * scenario.model.parameters() as f64;
+        assert!(((weights + gradients + optimizer) / expected - 1.0).abs() < 1e-12, "{strategy}");
+    }
+}
+
+/// [frontier D6]: the tutorial's run on 64 V100: 40 layers of 6144, sequence 512, batch 64, vocabulary
+/// 50304; 9955.9 ms make 7.653 TFLOP/s per device and 3680.6 ms make 20.702.
+#[test]
+fn the_flop_formula_of_the_zeropp_log() {
+    let model = Library::embedded().model("gpt-18b-zeropp").expect("a preset");
+    let rate = |seconds: f64| megatron_flop(&model, 64.0, 512).get() / seconds / 64.0 / 1e12;
+    assert!((rate(9.9559) - 7.653).abs() < 5e-4, "{}", rate(9.9559));
+    assert!((rate(3.6806) - 20.702).abs() < 5e-4, "{}", rate(3.6806));
+}
+
+/// Counting matrix products only and adding the recompute is the same formula.
+#[test]
+fn the_matrices_count_is_megatrons() {
+    let model = Library::embedded().model("gpt-18b-zeropp").expect("a preset");
+    let logits = u64::from(model.vocab) * u64::from(model.hidden);
+    let again = 2.0 * (model.matrix_parameters() - logits) as f64 + model.attention_flop(512).get();
+    let per_token = model.flop_per_token(model.matrix_parameters(), 512).get() + again;
+    let expected = megatron_flop(&model, 64.0, 512).get();
+    assert!((per_token * 64.0 * 512.0 / expected - 1.0).abs() < 1e-12);
+}
+
+/// [frontier D6]: ZeRO-3 over 64 ranks holds 16 x 18.436e9 / 64 bytes: 4395.4 MiB (the log says 4421).
+#[test]
+fn the_zero3_state_of_the_zeropp_log() {
+    let model = Library::embedded().model("gpt-18b-zeropp").expect("a preset");
+    let mebibytes = 16.0 * model.parameters() as f64 / 64.0 / 1024.0 / 1024.0;
+    assert!((mebibytes / 4395.4 - 1.0).abs() < 1e-3, "{mebibytes}");
+}

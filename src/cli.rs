@@ -1,0 +1,124 @@
+//! The command line: reads arguments, does what they ask, says how it ended.
+//!
+//! stdout carries only the result. Not for what a result looks like ([`crate::report`]), and not for
+//! the explorer itself ([`crate::term`]).
+
+mod args;
+mod document;
+mod eval;
+mod explore;
+pub mod log;
+mod output;
+mod presets;
+mod session;
+mod sweep;
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::process::{ExitCode, Termination};
+
+use clap::{CommandFactory, Parser};
+
+use crate::scenario::Problem;
+
+use args::{Cli, Command};
+use session::Session;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// A file, or the terminal, could not be read or written.
+    Io = 1,
+    /// Bad usage or bad input.
+    Input = 2,
+    /// The scenario, or every cell of a map, does not fit into memory; the report was printed.
+    DoesNotFit = 3,
+    /// A bug.
+    Bug = 70,
+}
+
+impl Termination for Exit {
+    fn report(self) -> ExitCode {
+        ExitCode::from(self as u8)
+    }
+}
+
+/// Why a command did not do what was asked; each line says what, where and how to mend it.
+#[derive(Debug)]
+enum Failure {
+    /// A file, or the terminal, could not be read or written.
+    Io(String),
+    /// Bad usage or bad input.
+    Input(Vec<String>),
+}
+
+impl Failure {
+    fn io(what: &Path, error: &io::Error) -> Self {
+        Self::Io(format!("{}: {error}", what.display()))
+    }
+
+    /// A result that cannot be put into its format.
+    fn unwritten(error: impl Display) -> Self {
+        Self::Io(format!("the result cannot be written: {error}"))
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Io(_) => Exit::Io,
+            Self::Input(_) => Exit::Input,
+        }
+    }
+}
+
+impl From<Vec<Problem>> for Failure {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self::Input(problems.iter().map(ToString::to_string).collect())
+    }
+}
+
+/// Does what the arguments ask; `arguments` begin with the program's name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let outcome = match Cli::try_parse_from(arguments) {
+        Ok(cli) => dispatch(&cli),
+        Err(error) => usage(&error),
+    };
+    outcome.unwrap_or_else(|failure| {
+        output::failure(&failure);
+        failure.exit()
+    })
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    if let Some(file) = &cli.everywhere.log {
+        log::open(file).map_err(|error| Failure::io(file, &error))?;
+    }
+    let session = || Session::start(&cli.everywhere);
+    match (&cli.command, &cli.scenario) {
+        (None, scenario) => explore::run(session()?, scenario.as_deref()),
+        (Some(_), Some(scenario)) => {
+            let lines = vec![format!("'{scenario}' stands before a command: write the scenario after it")];
+            Err(Failure::Input(lines))
+        }
+        (Some(Command::Eval(eval)), None) => eval::run(&session()?, eval),
+        (Some(Command::Sweep(sweep)), None) => sweep::run(&session()?, sweep),
+        (Some(Command::Presets(presets)), None) => presets::run(&session()?, presets),
+        (Some(Command::Config(_)), None) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
+        (Some(Command::Completions { shell }), None) => document::completions(*shell, Cli::command()),
+        (Some(Command::Man), None) => document::man(Cli::command()),
+    }
+}
+
+/// Prints what clap has to say: the help or the version on stdout, an error on stderr.
+fn usage(error: &clap::Error) -> Result<Exit, Failure> {
+    let printed = error.print();
+    match printed {
+        _ if error.use_stderr() => Ok(Exit::Input),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
+        _ => Ok(Exit::Done),
+    }
+}

@@ -1,0 +1,288 @@
+//! The command line as types: what `--help`, the completions and the man page say.
+//!
+//! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::config::{PALETTES, Palette};
+use crate::plan::{Offload, Precision};
+use crate::presets::Kind;
+use crate::scenario::file::FIELDS;
+use crate::search::{Axis, Metric};
+
+/// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
+#[derive(Debug, Parser)]
+#[command(name = "shardscope", version, max_term_width = 100, override_usage = USAGE, after_help = EXAMPLES)]
+pub struct Cli {
+    /// Scenario or snapshot to explore: a file (it has a `/` or ends in `.toml`) or a preset's id
+    pub scenario: Option<String>,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub everywhere: Everywhere,
+}
+
+const USAGE: &str = "\
+shardscope [OPTIONS] [SCENARIO]
+       shardscope <COMMAND>";
+
+const EXAMPLES: &str = "\
+Examples:
+  shardscope
+  shardscope eval --hardware a100-80gb-nvlink16 --model mpt-7b --nodes 2
+  shardscope sweep --x nodes=1..64 --y shard=node,system --metric mfu
+  shardscope presets clusters";
+
+/// What to do instead of exploring.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Evaluate one scenario
+    Eval(Eval),
+    /// Evaluate a scenario over two axes
+    Sweep(Sweep),
+    /// List or show the presets, the user's own included
+    Presets(Presets),
+    /// Print a commented config.toml
+    Config(Config),
+    /// Print the completions of a shell
+    Completions {
+        /// Shell to complete for
+        shell: Shell,
+    },
+    /// Print the man page
+    Man,
+}
+
+/// Arguments of `eval`.
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: EvalFormat,
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// Forms of an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EvalFormat {
+    Text,
+    Json,
+    Toml,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+pub struct Sweep {
+    /// What varies across, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
+    #[arg(long, value_name = "AXIS=VALUES")]
+    pub x: Axis,
+    /// What varies down, like shard=node,system; AXIS: nodes, shard, micro-batch, seq, accumulate, tp,
+    /// bandwidth (factor on the outermost level's) or memory (factor on the device's)
+    #[arg(long, value_name = "AXIS=VALUES")]
+    pub y: Axis,
+    /// Figure of each cell
+    #[arg(long, default_value = Metric::Throughput.word(), value_parser = metrics())]
+    pub metric: Metric,
+    /// Give each cell its best micro-batch, recompute and accumulation
+    #[arg(long)]
+    pub tune: bool,
+    /// Form of the map
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: SweepFormat,
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// Forms of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SweepFormat {
+    Text,
+    Csv,
+    Json,
+}
+
+/// Arguments of `presets`.
+#[derive(Debug, Args)]
+pub struct Presets {
+    /// Kind to list; all kinds without it
+    #[arg(value_parser = kinds())]
+    pub kind: Option<Kind>,
+    /// Print this preset's file
+    #[arg(long, value_name = "NAME")]
+    pub show: Option<String>,
+}
+
+/// Arguments of `config`.
+#[derive(Debug, Args)]
+pub struct Config {
+    /// Print the default config.toml, each setting with its meaning
+    #[arg(long = "default", required = true)]
+    pub print_default: bool,
+}
+
+/// A scenario and what is changed in it.
+#[derive(Debug, Args)]
+pub struct Input {
+    /// Scenario or snapshot: a file (it has a `/` or ends in `.toml`) or a preset's id
+    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub flags: ScenarioFlags,
+}
+
+/// Flags over the scenario, as they were written.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Scenario")]
+pub struct ScenarioFlags {
+    /// Cluster (`shardscope presets clusters`)
+    #[arg(long, value_name = "ID")]
+    hardware: Option<String>,
+    /// Software stack (`shardscope presets stacks`)
+    #[arg(long, value_name = "ID")]
+    stack: Option<String>,
+    /// Model (`shardscope presets models`); brings its own sequence length
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Sharding strategy (`shardscope presets strategies`)
+    #[arg(long, value_name = "ID")]
+    strategy: Option<String>,
+    /// Nodes of the job
+    #[arg(long, value_name = "N")]
+    nodes: Option<String>,
+    /// Devices of the job, instead of whole nodes
+    #[arg(long, value_name = "N", conflicts_with = "nodes")]
+    devices: Option<String>,
+    /// Sequences per device and micro-batch
+    #[arg(long, value_name = "B")]
+    micro_batch: Option<String>,
+    /// Micro-batches per optimizer step
+    #[arg(long, value_name = "G")]
+    accumulate: Option<String>,
+    /// Tokens per sequence
+    #[arg(long, value_name = "S")]
+    seq: Option<String>,
+    /// Extent of the first sharded part of the state: device, innermost, node, system, another level of
+    /// the cluster, or a count of ranks
+    #[arg(long, value_name = "EXTENT")]
+    shard: Option<String>,
+    /// Number formats of weights and arithmetic
+    #[arg(long, value_parser = PossibleValuesParser::new(Precision::ALL.iter().map(|choice| choice.word())))]
+    precision: Option<String>,
+    /// What backward computes again: none, selective, full, or the share of layers from 0 to 1
+    #[arg(long, value_name = "WHAT")]
+    recompute: Option<String>,
+    /// Tensor-parallel ranks
+    #[arg(long, value_name = "N")]
+    tp: Option<String>,
+    /// Context-parallel ranks (ring attention)
+    #[arg(long, value_name = "N")]
+    cp: Option<String>,
+    /// What lives in the host's memory
+    #[arg(long, value_parser = PossibleValuesParser::new(Offload::ALL.iter().map(|choice| choice.word())))]
+    offload: Option<String>,
+    /// Tokens of the whole training, for days and device-hours
+    #[arg(long, value_name = "T")]
+    tokens: Option<String>,
+    // Pipelines and layered accumulation are refused by the scenario's checks; the help does not offer them.
+    #[arg(long, hide = true)]
+    pp: Option<String>,
+    #[arg(long, hide = true)]
+    schedule: Option<String>,
+    #[arg(long, hide = true)]
+    stages_per_rank: Option<String>,
+    #[arg(long, hide = true)]
+    accumulation: Option<String>,
+}
+
+impl ScenarioFlags {
+    /// The flags that were given, each with its text; presets first, since what follows refines them.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        [
+            ("hardware", &self.hardware),
+            ("stack", &self.stack),
+            ("model", &self.model),
+            ("strategy", &self.strategy),
+            ("nodes", &self.nodes),
+            ("devices", &self.devices),
+            ("micro-batch", &self.micro_batch),
+            ("accumulate", &self.accumulate),
+            ("seq", &self.seq),
+            ("shard", &self.shard),
+            ("precision", &self.precision),
+            ("recompute", &self.recompute),
+            ("tp", &self.tp),
+            ("pp", &self.pp),
+            ("cp", &self.cp),
+            ("schedule", &self.schedule),
+            ("stages-per-rank", &self.stages_per_rank),
+            ("accumulation", &self.accumulation),
+            ("offload", &self.offload),
+            ("tokens", &self.tokens),
+        ]
+        .into_iter()
+        .filter_map(|(flag, text)| Some((flag, text.as_deref()?)))
+    }
+
+    /// The flag that was given for a field (`plan.tensor`), if one was.
+    pub fn of(&self, field: &str) -> Option<&'static str> {
+        let known = FIELDS.iter().find(|known| known.path == field)?;
+        self.given().map(|(flag, _)| flag).find(|flag| *flag == known.flag)
+    }
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Everywhere {
+    /// Threads of a sweep; else `$RAYON_NUM_THREADS`, else the cores less one, at most 4
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Configuration file, or the folder with config.toml and presets; else `$SHARDSCOPE_CONFIG`, else
+    /// shardscope in `$XDG_CONFIG_HOME`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One more folder with clusters/, stacks/, models/, strategies/ and scenarios/; may be repeated
+    #[arg(long, global = true, value_name = "DIR")]
+    pub presets: Vec<PathBuf>,
+    /// Colours of the explorer
+    #[arg(long, global = true, value_parser = palettes())]
+    pub palette: Option<Palette>,
+    /// Draw with ASCII only
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// Spare the line: at most 256 colours, maps drawn when done, few frames
+    #[arg(long, global = true)]
+    pub low_bandwidth: bool,
+    /// Append what happens to a file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+}
+
+fn metrics() -> impl TypedValueParser<Value = Metric> {
+    PossibleValuesParser::new(Metric::ALL.map(Metric::word)).try_map(|word| word.parse::<Metric>())
+}
+
+/// The kinds that `presets` knows; calibrations come with their stacks.
+pub const KINDS: [Kind; 5] = [Kind::Cluster, Kind::Stack, Kind::Model, Kind::Strategy, Kind::Scenario];
+
+fn kinds() -> impl TypedValueParser<Value = Kind> {
+    words(KINDS.map(|kind| (kind.folder(), kind)))
+}
+
+fn palettes() -> impl TypedValueParser<Value = Palette> {
+    words(PALETTES)
+}
+
+/// Reads one of a few words.
+fn words<T: Copy + Send + Sync + 'static, const N: usize>(
+    words: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words.map(|(word, _)| word)).try_map(move |word| {
+        let known = words.iter().find(|(known, _)| *known == word);
+        known.map(|(_, value)| *value).ok_or_else(|| format!("'{word}' is unknown"))
+    })
+}

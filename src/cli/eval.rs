@@ -1,0 +1,27 @@
+//! `eval`: one scenario, everything about it.
+
+use crate::evaluate::Workspace;
+use crate::report::{self, Report};
+use crate::scenario::Scenario;
+use crate::search;
+
+use super::args::{Eval, EvalFormat};
+use super::session::Session;
+use super::{Exit, Failure, output};
+
+pub(super) fn run(session: &Session, eval: &Eval) -> Result<Exit, Failure> {
+    let opened = session.open_possible(eval.input.scenario.as_deref(), &eval.input.flags)?;
+    report(&opened.scenario, eval.format)
+}
+
+/// Prints the report; a scenario that does not fit has one too.
+pub(super) fn report(scenario: &Scenario, format: EvalFormat) -> Result<Exit, Failure> {
+    let evaluation = search::full(scenario, &mut Workspace::default())?;
+    let report = || Report::of(scenario, &evaluation);
+    output::result(&match format {
+        EvalFormat::Text => report::text(scenario, &evaluation),
+        EvalFormat::Json => report().to_json().map_err(Failure::unwritten)? + "\n",
+        EvalFormat::Toml => report().to_toml().map_err(Failure::unwritten)?,
+    })?;
+    Ok(if evaluation.summary.fits { Exit::Done } else { Exit::DoesNotFit })
+}

@@ -1,0 +1,21 @@
+//! No command: the explorer; without a terminal, the report of `eval`.
+
+use std::io::{self, IsTerminal};
+
+use crate::app::Start;
+use crate::snapshot::Opened;
+use crate::term;
+
+use super::args::{EvalFormat, ScenarioFlags};
+use super::session::Session;
+use super::{Exit, Failure, eval};
+
+pub(super) fn run(session: Session, scenario: Option<&str>) -> Result<Exit, Failure> {
+    let Opened { file, scenario, .. } = session.open_possible(scenario, &ScenarioFlags::default())?;
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return eval::report(&scenario, EvalFormat::Text);
+    }
+    let Session { library, options } = session;
+    term::run(Start { library, file, scenario, options }).map_err(|error| Failure::Io(format!("terminal: {error}")))?;
+    Ok(Exit::Done)
+}

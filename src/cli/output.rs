@@ -1,0 +1,40 @@
+//! What reaches stdout and stderr.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+
+use super::{Failure, log};
+
+/// Writes a result to stdout. A reader that has gone (`| head`) is no failure.
+pub(super) fn result(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Says what went wrong, one line for each problem.
+pub(super) fn failure(failure: &Failure) {
+    match failure {
+        Failure::Io(line) => line_to_stderr("error", line),
+        Failure::Input(lines) => lines.iter().for_each(|line| line_to_stderr("error", line)),
+    }
+}
+
+/// Says what is wrong with an input that can be done without.
+pub(super) fn warning(what: &dyn Display) {
+    line_to_stderr("warning", &what.to_string());
+}
+
+fn line_to_stderr(kind: &str, text: &str) {
+    let line = format!("{kind}: {}", printable(text));
+    log::line(&line);
+    // Nobody is left to tell if stderr has gone.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Text from a file or an argument without what could command the terminal.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}

@@ -1,0 +1,117 @@
+//! `sweep`: a map over two axes, with a progress bar for people and a clean end on SIGINT.
+
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use signal_hook::consts::SIGINT;
+use signal_hook::{flag, low_level};
+
+use crate::app::Options;
+use crate::report::SweepReport;
+use crate::scenario::Problem;
+use crate::search::{self, AxisKind, AxisValue, Cancel, Cell};
+use crate::units::thousands;
+
+use super::args::{ScenarioFlags, Sweep, SweepFormat};
+use super::session::{Session, refused};
+use super::{Exit, Failure, log, output};
+
+/// The most cells of a map: about half a gigabyte of results.
+const MOST_CELLS: usize = 1 << 20;
+
+pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure> {
+    check(arguments)?;
+    let base = session.open(arguments.input.scenario.as_deref(), &arguments.input.flags)?.scenario;
+    let sweep = search::Sweep { base, x: arguments.x.clone(), y: arguments.y.clone(), tune: arguments.tune };
+    let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
+    let cells = evaluate(&sweep, &session.options, &interrupted)?;
+    if let Some(problem) = fault(&cells, &arguments.input.flags) {
+        return Err(refused(std::slice::from_ref(problem), &arguments.input.flags));
+    }
+    let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
+    output::result(&match arguments.format {
+        SweepFormat::Text => report.text(),
+        SweepFormat::Csv => report.csv().map_err(Failure::unwritten)?,
+        SweepFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
+    })?;
+    if interrupted.load(Ordering::Relaxed) {
+        // Whoever waits for this process must see that the signal ended it.
+        low_level::emulate_default_handler(SIGINT).map_err(|error| Failure::Io(format!("signals: {error}")))?;
+    }
+    let fits = |cell: &Option<Cell>| matches!(cell, Some(Cell::Possible { summary, .. }) if summary.fits);
+    Ok(if cells.iter().any(fits) { Exit::Done } else { Exit::DoesNotFit })
+}
+
+/// The problem of a flag that makes every cell impossible.
+fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Problem> {
+    let mut problems = cells.iter().map(|cell| match cell {
+        Some(Cell::Impossible(problem)) => flags.of(&problem.field).map(|_| problem),
+        _ => None,
+    });
+    let first = problems.next()??;
+    problems.all(|problem| problem.is_some()).then_some(first)
+}
+
+/// Refuses what no cell could answer.
+fn check(arguments: &Sweep) -> Result<(), Failure> {
+    let (x, y) = (&arguments.x, &arguments.y);
+    let mut problems = Vec::new();
+    if x.kind == y.kind {
+        problems.push(format!("--y: both axes are {}; choose another one", y.kind.word()));
+    }
+    for (flag, axis) in [("--x", x), ("--y", y)] {
+        if axis.kind == AxisKind::Pp && axis.values.iter().any(|value| *value != AxisValue::Count(1)) {
+            problems.push(format!("{flag}: pipelines are not simulated yet; choose pp=1 or another axis"));
+        }
+    }
+    let cells = x.values.len() * y.values.len();
+    if cells > MOST_CELLS {
+        problems.push(format!("--x, --y: {cells} cells are too many; choose axes of at most {MOST_CELLS} together"));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Failure::Input(problems)) }
+}
+
+/// A flag that the first SIGINT sets; the second one ends the process at once.
+fn catch_interrupts() -> io::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
+    flag::register(SIGINT, Arc::clone(&interrupted))?;
+    Ok(interrupted)
+}
+
+/// Evaluates the cells by index; those that an interrupt left out are `None`.
+fn evaluate(sweep: &search::Sweep, options: &Options, interrupted: &AtomicBool) -> Result<Vec<Option<Cell>>, Failure> {
+    let pool = search::pool(options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
+    let (progress, cancel) = (progress(sweep.len(), options.low_bandwidth), Cancel::default());
+    let cells = Mutex::new(vec![None; sweep.len()]);
+    log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));
+    sweep.run(&pool, 0, &cancel, &|index, cell| {
+        cells.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(cell);
+        progress.inc(1);
+        if interrupted.load(Ordering::Relaxed) {
+            cancel.cancel();
+        }
+    });
+    progress.finish_and_clear();
+    Ok(cells.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A bar with rate and time left on stderr, if that is a terminal; it is drawn a few times a second.
+fn progress(cells: usize, low_bandwidth: bool) -> ProgressBar {
+    let target = if io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr_with_hz(if low_bandwidth { 2 } else { 8 })
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
+    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+        let _ = write!(text, "{} per second", thousands(state.per_sec()));
+    };
+    match ProgressStyle::with_template("[{bar:40}] {pos} of {len} cells, {rate}, {eta} left") {
+        Ok(style) => bar.with_style(style.with_key("rate", rate).progress_chars("=> ")),
+        Err(_) => bar,
+    }
+}

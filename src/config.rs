@@ -1,0 +1,170 @@
+//! Where the user's files live, and what `config.toml` says.
+//!
+//! A setting comes from the command line, else from the environment (`SHARDSCOPE_CONFIG`,
+//! `RAYON_NUM_THREADS`), else from `config.toml`, else from its default.
+//!
+//! The folder is the one that `--config` names (or that holds the file which it names), else
+//! `$SHARDSCOPE_CONFIG` likewise, else `$XDG_CONFIG_HOME/shardscope` on every system, else where
+//! [`directories`] says. A missing or unreadable one never stops the start.
+//!
+//! Not for the presets inside the folder ([`crate::presets`]), nor for what the settings do.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, de};
+
+use crate::scenario::file::{self, FileError};
+
+/// What `config.toml` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Threads of a sweep; `None` for the default of a shared machine.
+    #[serde(deserialize_with = "threads")]
+    pub threads: Option<usize>,
+    /// How the explorer draws.
+    pub terminal: Terminal,
+}
+
+/// The `[terminal]` table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Terminal {
+    /// Colours.
+    #[serde(deserialize_with = "palette")]
+    pub palette: Palette,
+    /// The terminal's background; `None` for what `COLORFGBG` says.
+    pub theme: Option<Theme>,
+    /// Only ASCII glyphs, whatever the locale says.
+    pub ascii: bool,
+    /// Fewer colours, fewer updates.
+    pub low_bandwidth: bool,
+}
+
+/// Colours, as `--palette` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Palette {
+    /// What the environment tells: `NO_COLOR`, `COLORTERM`, `TERM`.
+    #[default]
+    Auto,
+    /// 24-bit colour.
+    Truecolor,
+    /// The 256 colours of xterm.
+    Xterm256,
+    /// The terminal's own 16 colours.
+    Ansi16,
+    /// None.
+    None,
+}
+
+/// A terminal's background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Theme {
+    /// Light text on a dark background.
+    Dark,
+    /// Dark text on a light background.
+    Light,
+}
+
+/// The words of [`Palette`], on the command line and in the file.
+pub const PALETTES: [(&str, Palette); 5] = [
+    ("auto", Palette::Auto),
+    ("truecolor", Palette::Truecolor),
+    ("256", Palette::Xterm256),
+    ("16", Palette::Ansi16),
+    ("none", Palette::None),
+];
+
+/// A commented `config.toml` that changes nothing.
+pub const DEFAULT: &str = include_str!("config/default.toml");
+
+fn palette<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Palette, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    let known = PALETTES.iter().find(|(known, _)| *known == word);
+    let words = || PALETTES.map(|(word, _)| word).join(", ");
+    known.map(|(_, palette)| *palette).ok_or_else(|| de::Error::custom(format!("a palette is one of {}", words())))
+}
+
+fn threads<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    match u16::deserialize(deserializer)? {
+        0 => Err(de::Error::custom("threads are counted from 1; leave the line out for the default")),
+        threads => Ok(Some(usize::from(threads))),
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug)]
+pub enum Error {
+    /// It could not be read.
+    Read(io::Error),
+    /// It has mistakes.
+    Wrong(FileError),
+}
+
+/// Where the configuration is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The folder of `clusters/`, `stacks/`, `models/`, `strategies/` and `scenarios/`.
+    pub folder: PathBuf,
+    /// The configuration file itself.
+    pub file: PathBuf,
+    /// Whether the user named that file, so that it is missed if it is not there.
+    pub named: bool,
+}
+
+impl Place {
+    /// The place that the command line or the environment chooses; `None` without a home.
+    pub fn find(flag: Option<&Path>) -> Option<Self> {
+        match flag {
+            Some(path) => Some(Self::named(path)),
+            None => Self::from_environment(|name| std::env::var_os(name)),
+        }
+    }
+
+    fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(path) = set("SHARDSCOPE_CONFIG") {
+            return Some(Self::named(&path));
+        }
+        // The specification says to ignore a relative path.
+        let xdg = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).map(|path| path.join("shardscope"));
+        let home = || directories::ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.config_dir().to_owned());
+        xdg.or_else(home).map(Self::in_folder)
+    }
+
+    /// The place that a path names: a folder, or a file in its folder.
+    fn named(path: &Path) -> Self {
+        if path.is_dir() {
+            return Self::in_folder(path.to_owned());
+        }
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        Self { folder, file: path.to_owned(), named: true }
+    }
+
+    fn in_folder(folder: PathBuf) -> Self {
+        Self { file: folder.join("config.toml"), folder, named: false }
+    }
+
+    /// What the file says; nothing where there is no file.
+    pub fn read(&self) -> Result<Option<Config>, Error> {
+        match fs::read_to_string(&self.file) {
+            Ok(text) => parse(&text, &self.file).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::Read(error)),
+        }
+    }
+}
+
+fn parse(text: &str, file: &Path) -> Result<Config, Error> {
+    file::read_unversioned(text).map_err(|error| Error::Wrong(error.in_file(&file.display().to_string())))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+//! Seconds and bytes of one operator, one collective, one buffer: pure functions, each with its
+//! formula and source.
+//!
+//! Nothing here knows what runs before or beside it: order is [`crate::program`]'s, time is
+//! [`crate::sim`]'s. Times are `f64` seconds; they become whole picoseconds where a task is made.
+
+mod activation;
+mod attention;
+mod collective;
+mod layer;
+mod matmul;
+mod rates;
+
+pub use activation::Activations;
+pub use collective::{Form, Payload, Transfer};
+pub use layer::{LayerWork, Work};
+pub(crate) use rates::peak;
+pub use rates::{Factors, Rates};
+
+#[cfg(test)]
+mod tests;

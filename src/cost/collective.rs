@@ -1,0 +1,256 @@
+//! Time and traffic of collectives on any span of levels, in the forms that the stack's library has.
+//!
+//! Bytes are of the whole payload: what a gather leaves on each rank, what a reduction starts from.
+
+use std::ops::Add;
+
+use crate::hardware::{Group, MAX_LEVELS};
+use crate::plan::Format;
+use crate::stack::AllReduceForm;
+
+use super::rates::Rates;
+
+/// The form that a collective takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// One flat ring over all ranks.
+    #[default]
+    Ring,
+    /// A pair of trees.
+    Tree,
+    /// Level by level.
+    Hierarchical,
+    /// Each rank to each other.
+    Pairwise,
+}
+
+/// Time and traffic of one collective, alone on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Transfer {
+    /// Seconds.
+    pub time: f64,
+    /// Seconds that each level's wire is busy.
+    pub busy: [f64; MAX_LEVELS],
+    /// Bytes that one device sends into each level, on average over the group.
+    pub bytes: [f64; MAX_LEVELS],
+    /// Bytes that one device receives.
+    pub received: f64,
+    /// The form taken.
+    pub form: Form,
+}
+
+/// What travels: elements in a format, with a scale per block where the format is quantised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Payload {
+    /// Elements.
+    pub elements: f64,
+    /// Format on the wire.
+    pub format: Format,
+    /// Elements per 16-bit scale.
+    pub block: f64,
+    /// Collectives that carry it: one per matrix where they are not flattened together.
+    pub parts: f64,
+}
+
+/// Bytes of one scale of a quantised block.
+const SCALE_BYTES: f64 = 2.0;
+
+impl Payload {
+    /// Bytes on the wire, scales included.
+    pub fn bytes(self) -> f64 {
+        let scales = if self.format.quantised() { self.elements / self.block * SCALE_BYTES } else { 0.0 };
+        self.elements * self.format.bytes() + scales
+    }
+}
+
+impl Transfer {
+    /// The level that is busiest: where the transfer would gain most from bandwidth.
+    pub fn level(&self) -> Option<usize> {
+        let busiest = |a: &usize, b: &usize| self.busy[*a].total_cmp(&self.busy[*b]);
+        (0..MAX_LEVELS).filter(|level| self.busy[*level] > 0.0).max_by(busiest)
+    }
+
+    /// Adds time that is not on the wire: passes over memory that quantise or dequantise.
+    #[must_use]
+    pub fn with_passes(mut self, seconds: f64) -> Self {
+        self.time += seconds;
+        self
+    }
+}
+
+impl Add for Transfer {
+    type Output = Self;
+
+    /// One after the other.
+    fn add(mut self, other: Self) -> Self {
+        self.time += other.time;
+        self.received += other.received;
+        for level in 0..MAX_LEVELS {
+            self.busy[level] += other.busy[level];
+            self.bytes[level] += other.bytes[level];
+        }
+        self
+    }
+}
+
+impl Rates<'_> {
+    /// All-gather, or reduce-scatter, which moves the same: `n - 1` steps of a flat ring, or level by level.
+    ///
+    /// Flat: `launch + sum over levels of hops x latency + S (n - 1) / n / slowest crossed level`.
+    pub fn gather(&self, payload: Payload, group: Group) -> Transfer {
+        let launches = self.launches(payload);
+        let flat = self.ring_pass(payload.bytes(), group, launches);
+        if !self.scenario.stack.collectives.hierarchical {
+            return flat;
+        }
+        cheaper(flat, self.by_level(payload.bytes(), group, launches))
+    }
+
+    /// All-reduce in the cheapest form that the library has.
+    pub fn all_reduce(&self, payload: Payload, group: Group) -> Transfer {
+        let launches = self.launches(payload);
+        let form = |form: &AllReduceForm| match form {
+            AllReduceForm::Ring => {
+                self.ring_pass(payload.bytes(), group, launches) + self.ring_pass(payload.bytes(), group, launches)
+            }
+            AllReduceForm::Tree => self.trees(payload.bytes(), group, launches),
+        };
+        let stack = &self.scenario.stack.collectives;
+        let mut best = stack.all_reduce.iter().map(form).reduce(cheaper).unwrap_or_default();
+        if stack.hierarchical {
+            let pass = self.by_level(payload.bytes(), group, launches);
+            best = cheaper(best, Transfer { form: Form::Hierarchical, ..pass + pass });
+        }
+        best
+    }
+
+    /// Each of `n` ranks sends another part of the payload to each other rank; `two_hop` sends it
+    /// inside the node first and then, reduced there, across nodes [frontier D6: `qgZ`].
+    pub fn all_to_all(&self, payload: Payload, group: Group, two_hop: bool) -> Transfer {
+        let launches = self.launches(payload);
+        if !two_hop {
+            return self.pairwise(payload.bytes(), group, launches);
+        }
+        self.stages(group, |inside, stage| self.pairwise(payload.bytes() / f64::from(inside), stage, launches))
+    }
+
+    /// One rank to its neighbour in the group, while all others do the same.
+    pub fn send(&self, bytes: f64, group: Group) -> Transfer {
+        let mut transfer = Transfer { received: bytes, ..Transfer::default() };
+        let spans = self.network.ring(Group { size: group.size.min(2), ..group });
+        for (level, span) in spans.iter().enumerate().filter(|(_, span)| span.edges > 0) {
+            let seconds = bytes / (span.per_rank.get() * self.wire(level));
+            transfer.time = self.efficiency.collective_launch.get() + span.latency.get() + seconds;
+            transfer.busy[level] = seconds;
+            transfer.bytes[level] = bytes;
+        }
+        transfer
+    }
+
+    /// Collectives to start for a payload: its parts, and their scales' where those travel apart.
+    fn launches(&self, payload: Payload) -> f64 {
+        let scales = payload.format.quantised() && self.scenario.stack.collectives.separate_scales;
+        payload.parts * if scales { 2.0 } else { 1.0 }
+    }
+
+    /// The share of a level's wire that collectives reach.
+    fn wire(&self, level: usize) -> f64 {
+        if level < self.beyond_node { self.efficiency.wire_in_node } else { self.efficiency.wire_between }
+    }
+
+    fn ring_pass(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+        let mut transfer = Transfer::default();
+        if group.size < 2 {
+            return transfer;
+        }
+        let ranks = f64::from(group.size);
+        transfer.received = bytes * (ranks - 1.0) / ranks;
+        let mut latency = self.efficiency.collective_launch.get();
+        let mut slowest = 0.0_f64;
+        for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
+            latency += f64::from(span.hops) * span.latency.get();
+            transfer.busy[level] = transfer.received / (span.rate.get() * self.wire(level));
+            transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
+            slowest = slowest.max(transfer.busy[level]);
+        }
+        transfer.time = launches * latency + slowest;
+        transfer
+    }
+
+    /// Up and down two trees that share the payload: twice the payload past the slowest level, and a
+    /// latency that grows with the logarithm of the ranks.
+    fn trees(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+        let ring = self.ring_pass(bytes, group, launches);
+        if group.size < 2 {
+            return ring;
+        }
+        let mut latency = self.efficiency.collective_launch.get();
+        let mut inside = 1;
+        for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
+            latency += libm::ceil(libm::log2(f64::from(span.members) / f64::from(inside))) * span.latency.get();
+            inside = span.members;
+        }
+        let ranks = f64::from(group.size);
+        let whole = ranks / (ranks - 1.0);
+        let double = |values: [f64; MAX_LEVELS]| values.map(|value| 2.0 * value * whole);
+        let busy = double(ring.busy);
+        let slowest = busy.iter().copied().fold(0.0, f64::max);
+        Transfer {
+            time: 2.0 * launches * latency + slowest,
+            busy,
+            bytes: double(ring.bytes),
+            received: 2.0 * bytes,
+            form: Form::Tree,
+        }
+    }
+
+    /// A ring on each level in turn: the outer ones carry only what each rank owns of the inner ones.
+    fn by_level(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+        let mut total = self.stages(group, |inside, stage| self.ring_pass(bytes / f64::from(inside), stage, launches));
+        total.form = Form::Hierarchical;
+        total
+    }
+
+    /// Sums a collective over the levels that a group crosses: `stage(ranks inside, group across)`.
+    fn stages(&self, group: Group, stage: impl Fn(u32, Group) -> Transfer) -> Transfer {
+        let mut total = Transfer::default();
+        let mut inside = 1;
+        for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
+            let across = Group { stride: group.stride * inside, size: span.members / inside };
+            total = total + stage(inside, across);
+            inside = span.members;
+        }
+        total
+    }
+
+    fn pairwise(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+        let mut transfer = Transfer { form: Form::Pairwise, ..Transfer::default() };
+        if group.size < 2 {
+            return transfer;
+        }
+        let each = bytes / f64::from(group.size);
+        let mut latency = self.efficiency.collective_launch.get();
+        let mut inside = 1;
+        let mut slowest = 0.0_f64;
+        for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
+            let peers = f64::from(span.members - inside);
+            latency += peers * span.latency.get();
+            transfer.bytes[level] = each * peers;
+            transfer.received += each * peers;
+            transfer.busy[level] = each * peers / (span.per_rank.get() * self.wire(level));
+            slowest = slowest.max(transfer.busy[level]);
+            inside = span.members;
+        }
+        transfer.time = launches * latency + slowest;
+        transfer
+    }
+
+    /// To or from the host.
+    pub fn host_copy(&self, bytes: f64) -> f64 {
+        bytes / self.host.get()
+    }
+}
+
+fn cheaper(a: Transfer, b: Transfer) -> Transfer {
+    if b.time < a.time { b } else { a }
+}

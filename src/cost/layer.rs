@@ -1,0 +1,172 @@
+//! Device time of a layer, of embedding and head, and of the optimizer.
+
+use std::ops::{Add, Mul};
+
+use crate::model::Matrix;
+use crate::units::FlopPerSecond;
+
+use super::rates::Rates;
+
+/// Device time of some compute, and how much of it the memory's bandwidth sets.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Work {
+    /// Seconds.
+    pub time: f64,
+    /// Seconds of it that are bound by memory.
+    pub memory: f64,
+}
+
+impl Work {
+    /// Bound by arithmetic.
+    pub const fn arithmetic(time: f64) -> Self {
+        Self { time, memory: 0.0 }
+    }
+
+    /// Bound by memory.
+    pub const fn traffic(time: f64) -> Self {
+        Self { time, memory: time }
+    }
+
+    /// The slower of arithmetic and traffic.
+    pub fn roofline(arithmetic: f64, traffic: f64) -> Self {
+        if traffic > arithmetic { Self::traffic(traffic) } else { Self::arithmetic(arithmetic) }
+    }
+}
+
+impl Add for Work {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { time: self.time + other.time, memory: self.memory + other.memory }
+    }
+}
+
+impl Mul<f64> for Work {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self { time: self.time * factor, memory: self.memory * factor }
+    }
+}
+
+/// Device time of one layer for one micro-batch, in its two halves: tensor parallelism meets between them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LayerWork {
+    /// Forward of attention and of the MLP.
+    pub forward: [Work; 2],
+    /// Backward of attention and of the MLP, recompute apart.
+    pub backward: [Work; 2],
+    /// Forward of the attention core alone: what selective recompute repeats.
+    pub core: Work,
+}
+
+/// Intermediates of the residual stream's width that element-wise operators read or write per half
+/// of a layer: norm in and out, residual in and out, projection in and out, cast. Seven each, 14 per
+/// layer, from the step-time prototype; `element_wise` of the stack scales them.
+const STREAM_PASSES: f64 = 7.0;
+
+/// The same of the MLP's width: activation in and out twice; six with a gate.
+const FFN_PASSES: [f64; 2] = [4.0, 6.0];
+
+/// Element-wise traffic of backward over that of forward.
+const BACKWARD_TRAFFIC: f64 = 1.5;
+
+impl Rates<'_> {
+    /// Tokens of one micro-batch on one rank.
+    pub fn tokens(&self) -> f64 {
+        let plan = &self.scenario.plan;
+        f64::from(plan.micro_batch) * f64::from(plan.sequence) / f64::from(plan.context)
+    }
+
+    /// Bytes per element of weights and activations.
+    pub fn storage(&self) -> f64 {
+        self.scenario.plan.precision.storage().bytes()
+    }
+
+    /// One layer, one micro-batch.
+    pub fn layer(&self) -> LayerWork {
+        let model = &self.scenario.model;
+        let tokens = self.tokens();
+        let (core, core_backward) = self.attention(f64::from(self.scenario.plan.micro_batch));
+        let (qkv, projection) = (self.columns(model.qkv(), tokens), self.rows(model.projection(), tokens));
+        let (experts, routed) = match model.experts {
+            Some(experts) => (f64::from(experts.count), tokens * f64::from(experts.active) / f64::from(experts.count)),
+            None => (1.0, tokens),
+        };
+        let (up, down) = (self.columns(model.up(), routed), self.rows(model.down(), routed));
+        let [streams, ffn] = self.element_wise(tokens);
+        LayerWork {
+            forward: [qkv.0 + core + projection.0 + streams, (up.0 + down.0) * experts + streams + ffn],
+            backward: [
+                qkv.1 + core_backward + projection.1 + streams * BACKWARD_TRAFFIC,
+                (up.1 + down.1) * experts + (streams + ffn) * BACKWARD_TRAFFIC,
+            ],
+            core,
+        }
+    }
+
+    /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
+    fn columns(&self, matrix: Matrix, tokens: f64) -> (Work, Work) {
+        self.both(tokens, matrix.output as f64 / f64::from(self.scenario.plan.tensor), matrix.input as f64, self.matmul)
+    }
+
+    /// The same, split by rows.
+    fn rows(&self, matrix: Matrix, tokens: f64) -> (Work, Work) {
+        self.both(tokens, matrix.output as f64, matrix.input as f64 / f64::from(self.scenario.plan.tensor), self.matmul)
+    }
+
+    fn both(&self, m: f64, n: f64, k: f64, rate: FlopPerSecond) -> (Work, Work) {
+        let bytes = self.storage();
+        (self.product(m, n, k, rate, bytes), self.product_backward(m, n, k, rate, bytes))
+    }
+
+    /// Forward traffic of norms, residuals and activation functions: of the residual stream (half a
+    /// layer; sequence parallelism splits it) and of the MLP's width.
+    fn element_wise(&self, tokens: f64) -> [Work; 2] {
+        let model = &self.scenario.model;
+        let scale = self.scenario.stack.element_wise * self.storage() * tokens
+            / (self.memory.get() * f64::from(self.scenario.plan.tensor));
+        let ffn = FFN_PASSES[usize::from(model.gated)] * f64::from(model.ffn_hidden) * model.active_experts() as f64;
+        [Work::traffic(scale * STREAM_PASSES * f64::from(model.hidden)), Work::traffic(scale * ffn)]
+    }
+
+    /// Forward and backward of the embedding: a row read and written per token, and its gradient added.
+    pub fn embedding(&self) -> (Work, Work) {
+        let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
+        let pass = Work::traffic(bytes / self.memory.get());
+        (pass * 2.0, pass * 3.0)
+    }
+
+    /// Forward and backward of last norm, logits and loss. Logits stay in the storage format; the
+    /// loss moves a number of bytes per logit, a third of them in forward.
+    pub fn head(&self) -> (Work, Work) {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let tokens = self.tokens();
+        let vocab = f64::from(model.vocab) / f64::from(plan.tensor);
+        let (forward, backward) = self.both(tokens, vocab, f64::from(model.hidden), self.matmul_storage);
+        let loss = Work::traffic(tokens * vocab * self.scenario.stack.loss.traffic / self.memory.get());
+        (forward + loss * (1.0 / 3.0), backward + loss * (2.0 / 3.0))
+    }
+
+    /// The update of `parameters` local parameters: gradient read, state read and written, weight written.
+    pub fn optimizer(&self, parameters: f64) -> Work {
+        let storage = self.scenario.plan.precision.storage();
+        let state = self.scenario.plan.optimizer.state(storage);
+        let bytes = parameters * (2.0 * state + 2.0 * storage.bytes()) * self.scenario.stack.optimizer_traffic;
+        Work::traffic(bytes / self.memory.get())
+    }
+
+    /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.
+    pub fn pass(&self, bytes: f64) -> f64 {
+        bytes / self.memory.get()
+    }
+
+    /// How long `device` time takes when the host needs `host` to launch it: the soft maximum
+    /// `(device^e + host^e)^(1/e)`.
+    pub fn launched(&self, device: f64, host: f64) -> f64 {
+        let exponent = self.scenario.stack.host.exponent;
+        let (larger, smaller) = if device > host { (device, host) } else { (host, device) };
+        if smaller <= 0.0 {
+            return larger;
+        }
+        larger * libm::pow(1.0 + libm::pow(smaller / larger, exponent), 1.0 / exponent)
+    }
+}

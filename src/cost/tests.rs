@@ -1,0 +1,183 @@
+//! Costs against hand-worked values on the toy cluster: nodes of 4, 100 TFLOP/s, 1 TB/s, 100 GB/s in
+//! the node, 10 GB/s per device out of it, hops of 1 us.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::hardware::Group;
+use crate::plan::{Format, Recompute};
+use crate::scenario::Scenario;
+use crate::stack::{AllReduceForm, Attention};
+use crate::testing;
+
+fn close(value: f64, expected: f64) {
+    assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
+}
+
+fn payload(elements: f64, format: Format) -> Payload {
+    Payload { elements, format, block: f64::INFINITY, parts: 1.0 }
+}
+
+/// The toy scenario with the hardware's latencies.
+fn with_latency() -> Scenario {
+    let mut scenario = testing::scenario();
+    let calibration = Arc::make_mut(&mut scenario.calibration);
+    for efficiency in calibration.architectures.values_mut() {
+        efficiency.latency = 1.0;
+    }
+    scenario
+}
+
+fn rates(scenario: &Scenario) -> Rates<'_> {
+    Rates::of(scenario, &Factors::default())
+}
+
+#[test]
+fn a_large_product_runs_at_the_peak() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    // 2 x 1024 x 3072 x 1024 flop at 100 TFLOP/s.
+    let work = rates.product(1024.0, 3072.0, 1024.0, rates.matmul, 2.0);
+    close(work.time, 2.0 * 1024.0 * 3072.0 * 1024.0 / 100e12);
+    close(work.memory + 1.0, 1.0);
+}
+
+#[test]
+fn a_thin_product_runs_at_the_memorys_pace() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    // One row: 1 x 4096 by 4096 x 4096; (4096 + 4096^2 + 4096) x 2 bytes at 1 TB/s = 33.57 us against 0.34 us.
+    let work = rates.product(1.0, 4096.0, 4096.0, rates.matmul, 2.0);
+    close(work.time, (4096.0 + 4096.0 * 4096.0 + 4096.0) * 2.0 / 1e12);
+    close(work.memory, work.time);
+}
+
+#[test]
+fn whole_waves_round_up() {
+    let mut scenario = testing::scenario();
+    let efficiency = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("default");
+    (efficiency.wave, efficiency.matmul_depth) = (1.0, 0.0);
+    let rates = rates(&scenario);
+    // 1024 x 3072: tiles of 128 x 256 are 8 x 12 = 96 on 100 units: one wave of 100 instead of 96.
+    let quantised = rates.product(1024.0, 3072.0, 1024.0, rates.matmul, 2.0).time;
+    close(quantised, 100.0 * 128.0 * 256.0 * 2.0 * 1024.0 / 100e12);
+}
+
+#[test]
+fn a_flat_ring_is_as_slow_as_its_slowest_level() {
+    let scenario = with_latency();
+    let rates = rates(&scenario);
+    // 8 ranks on 2 nodes, 80 MB: each receives 70 MB. All four devices of a node share the ring's way
+    // out: 4 x 10 GB/s. 70 MB / 40 GB/s = 1.75 ms; 7 hops of 1 us, one of them between the nodes.
+    let transfer = rates.gather(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 });
+    close(transfer.received, 70e6);
+    close(transfer.time, 70e6 / 40e9 + 7e-6);
+    close(transfer.busy[1], 70e6 / 40e9);
+    close(transfer.busy[0], 70e6 / 100e9);
+    // 6 of the 8 edges are inside a node, 2 between nodes.
+    close(transfer.bytes[0], 70e6 * 6.0 / 8.0);
+    close(transfer.bytes[1], 70e6 * 2.0 / 8.0);
+}
+
+#[test]
+fn one_rank_per_node_has_one_port() {
+    let scenario = testing::scenario();
+    // Devices 0 and 4: 40 MB of 80 MB over 10 GB/s.
+    let transfer = rates(&scenario).gather(payload(40e6, Format::Bf16), Group { stride: 4, size: 2 });
+    close(transfer.time, 40e6 / 10e9);
+    close(transfer.busy[0] + 1.0, 1.0);
+}
+
+#[test]
+fn an_all_reduce_is_two_passes_or_a_tree() {
+    let mut scenario = with_latency();
+    let group = Group { stride: 1, size: 8 };
+    let ring = rates(&scenario).all_reduce(payload(40e6, Format::Bf16), group);
+    close(ring.time, 2.0 * (70e6 / 40e9 + 7e-6));
+    // A small one: the tree's 2 (log2 4 + log2 2) hops beat the ring's 14.
+    Arc::make_mut(&mut scenario.stack).collectives.all_reduce = vec![AllReduceForm::Ring, AllReduceForm::Tree];
+    let rates = rates(&scenario);
+    let tree = rates.all_reduce(payload(10.0, Format::Bf16), group);
+    assert_eq!(tree.form, Form::Tree);
+    close(tree.time, 6e-6 + 2.0 * 20.0 / 40e9);
+    assert_eq!(rates.all_reduce(payload(40e6, Format::Bf16), group).form, Form::Ring);
+}
+
+#[test]
+fn a_hierarchical_gather_crosses_nodes_once() {
+    let mut scenario = with_latency();
+    Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
+    // 8 bytes: flat 7 hops; level by level 1 hop between nodes and 3 inside.
+    let transfer = rates(&scenario).gather(payload(4.0, Format::Bf16), Group { stride: 1, size: 8 });
+    assert_eq!(transfer.form, Form::Hierarchical);
+    // Across: 2 bytes of payload per column, half received, 10 GB/s. Inside: 8 bytes, 6 received, 100 GB/s.
+    close(transfer.time, 4e-6 + 1.0 / 10e9 + 6.0 / 100e9);
+}
+
+#[test]
+fn two_hops_send_each_byte_across_once() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    let group = Group { stride: 1, size: 8 };
+    // int4, 80 MB. One hop: each device sends 10 MB to each of 4 devices of the other node.
+    let one = rates.all_to_all(payload(160e6, Format::Int4), group, false);
+    close(one.bytes[1], 40e6);
+    close(one.time, 40e6 / 10e9);
+    // Two: 20 MB to each of 3 neighbours, then a quarter of the payload, half of it across: 10 MB.
+    let two = rates.all_to_all(payload(160e6, Format::Int4), group, true);
+    close(two.bytes[0], 60e6);
+    close(two.bytes[1], 10e6);
+    close(two.time, 60e6 / 100e9 + 10e6 / 10e9);
+}
+
+#[test]
+fn a_quantised_payload_carries_its_scales() {
+    // 8000 elements in blocks of 2000: 8000 bytes and four scales of 2 bytes.
+    let quantised = Payload { elements: 8000.0, format: Format::Int8, block: 2000.0, parts: 1.0 };
+    close(quantised.bytes(), 8008.0);
+    close(payload(8000.0, Format::Bf16).bytes(), 16000.0);
+}
+
+#[test]
+fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
+    let scenario = testing::scenario();
+    let layer = rates(&scenario).layer();
+    // 1024 tokens x 12 x 1024^2 weights x 2, and causal attention 2 x 1024 x 1024 x 1024, at 100 TFLOP/s.
+    let weights = 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12;
+    let attention = 2.0 * 1024.0 * 1024.0 * 1024.0 / 100e12;
+    close(layer.forward[0].time + layer.forward[1].time, weights + attention);
+    // Backward: twice the weights', and flash attention's 2.5.
+    close(layer.backward[0].time + layer.backward[1].time, 2.0 * weights + 2.5 * attention);
+}
+
+#[test]
+fn activations_of_a_gelu_layer_are_thirty_four_bytes_per_token_and_channel() {
+    // Korthikanti et al. (arXiv 2205.05198), eq. 1: s b h (34 + 5 a s / h); [fsdp A2]: 34 L H with flash.
+    let mut scenario = testing::scenario();
+    let tokens_hidden = 1024.0 * 1024.0;
+    Arc::make_mut(&mut scenario.stack).dropout = true;
+    close(rates(&scenario).activations().layer, 34.0 * tokens_hidden);
+    close(rates(&scenario).activations().checkpoint, 2.0 * tokens_hidden);
+    Arc::make_mut(&mut scenario.stack).attention = Attention::Plain;
+    // 16 heads, sequence 1024: 5 x 16 x 1024 / 1024 = 80 more.
+    close(rates(&scenario).activations().layer, (34.0 + 80.0) * tokens_hidden);
+    scenario.plan.recompute = Recompute::Selective;
+    close(rates(&scenario).activations().layer, 34.0 * tokens_hidden);
+}
+
+#[test]
+fn a_slow_host_and_a_slow_device_make_a_soft_maximum() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.stack).host.exponent = 2.0;
+    let rates = rates(&scenario);
+    close(rates.launched(3.0, 4.0), 5.0);
+    close(rates.launched(3.0, 0.0), 3.0);
+}
+
+#[test]
+fn the_optimizer_reads_and_writes_its_state() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.stack).optimizer_traffic = 1.0;
+    // Per parameter: 12 bytes of state read and written, a gradient read, a weight written: 28 bytes.
+    close(rates(&scenario).optimizer(1e9).time, 28e9 / 1e12);
+}

@@ -1,0 +1,235 @@
+//! The verdict: scenario in, evaluation out. One run; what takes many, sweeps and elasticities,
+//! is [`crate::search`]'s.
+
+mod summary;
+mod trace;
+
+use crate::cost::Factors;
+use crate::hardware::MAX_LEVELS;
+use crate::scenario::{Problem, Scenario};
+use crate::units::{Bytes, FlopPerSecond, Seconds};
+
+pub use crate::program::{Activity, Kind, Lane, Part};
+pub use summary::Workspace;
+pub use trace::{Idle, IdleCause, MemoryPoint, Span, Trace};
+
+/// The figures of one scenario, without anything allocated: what a cell of a map needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Whether the peak is within the capacity.
+    pub fits: bool,
+    /// Devices of the job.
+    pub devices: u32,
+    /// Tokens of one optimizer step, all devices together.
+    pub tokens_per_step: f64,
+    /// Time of one optimizer step, on the rank that ends last.
+    pub step_time: Seconds,
+    /// Tokens per second and device.
+    pub tokens_per_s_per_device: f64,
+    /// Model flop per second and device (recompute not counted).
+    pub model_flops: FlopPerSecond,
+    /// Hardware flop per second and device (recompute counted).
+    pub hardware_flops: FlopPerSecond,
+    /// `model_flops` over the device's peak at this precision.
+    pub mfu: f64,
+    /// `hardware_flops` over the device's peak at this precision.
+    pub hfu: f64,
+    /// Where the step's time goes.
+    pub time: TimeParts,
+    /// Where the memory goes at the peak.
+    pub memory: Memory,
+    /// Traffic by level of the cluster, innermost first; levels that the cluster lacks stay empty.
+    pub traffic: [Traffic; MAX_LEVELS],
+    /// What most of the step goes into; [`Evaluation::bottleneck`] knows better.
+    pub bottleneck: Resource,
+}
+
+/// Parts of the step; without `communication` they sum to the step time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TimeParts {
+    /// Compute of forward, recompute and backward.
+    pub compute: Seconds,
+    /// Time during which any communication runs, hidden or not.
+    pub communication: Seconds,
+    /// Time during which compute stands still for a transfer.
+    pub exposed: Seconds,
+    /// Time during which compute waits for another pipeline rank.
+    pub bubble: Seconds,
+    /// The optimizer's exposed part.
+    pub optimizer: Seconds,
+    /// Launch, host and waits.
+    pub other: Seconds,
+}
+
+/// Memory of the fullest device at its fullest moment. The parts sum to the peak.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Memory {
+    /// What the device has.
+    pub capacity: Bytes,
+    /// The peak.
+    pub peak: Bytes,
+    /// What it is made of.
+    pub parts: MemoryParts,
+    /// When the peak is reached, from the start of the step.
+    pub moment: Seconds,
+    /// What runs then.
+    pub during: Activity,
+}
+
+/// Memory by what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MemoryParts {
+    /// This device's shard of the weights.
+    pub weights: Bytes,
+    /// Gradients, sharded or whole.
+    pub gradients: Bytes,
+    /// Optimizer state and master weights.
+    pub optimizer: Bytes,
+    /// The second copy of the weights.
+    pub secondary_weights: Bytes,
+    /// Activations kept for backward, working buffers and logits.
+    pub activations: Bytes,
+    /// Gathered units.
+    pub gathered: Bytes,
+    /// Buffers of collectives.
+    pub communication: Bytes,
+    /// Runtime and allocator.
+    pub reserved: Bytes,
+}
+
+impl MemoryParts {
+    /// The parts with their names, in the order in which a bar shows them.
+    pub fn named(&self) -> [(&'static str, Bytes); 8] {
+        [
+            ("weights", self.weights),
+            ("gradients", self.gradients),
+            ("optimizer", self.optimizer),
+            ("secondary_weights", self.secondary_weights),
+            ("activations", self.activations),
+            ("gathered", self.gathered),
+            ("communication", self.communication),
+            ("reserved", self.reserved),
+        ]
+    }
+
+    /// Their sum.
+    pub fn total(&self) -> Bytes {
+        self.named().into_iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// What one level of the cluster carries in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Traffic {
+    /// Bytes that one device sends into it, on average over the devices.
+    pub bytes_per_device: Bytes,
+    /// Time during which it would be busy if each transfer had it alone.
+    pub busy: Seconds,
+}
+
+/// What limits a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Arithmetic.
+    Compute,
+    /// The device's memory bandwidth.
+    Memory,
+    /// A level of the cluster, by its index.
+    Level(usize),
+    /// Waiting for another pipeline rank.
+    Bubble,
+    /// The host that launches the work.
+    Host,
+}
+
+impl Resource {
+    /// Its name in reports: `compute`, `memory`, a level's name, `bubble` or `host`.
+    pub fn name(self, scenario: &Scenario) -> &str {
+        match self {
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+            Self::Level(index) => scenario.cluster.levels.get(index).map_or("network", |level| &level.name),
+            Self::Bubble => "bubble",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// How much throughput follows one resource: `d ln throughput / d ln resource`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elasticity {
+    /// `peak_flop`, `memory_bandwidth`, `LEVEL.bandwidth`, `LEVEL.latency` or `memory_capacity`.
+    pub resource: String,
+    /// The elasticity; for `memory_capacity` the relative gain of 10 % more, re-tuned.
+    pub value: f64,
+}
+
+/// The whole answer about the scenario in hand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// The figures.
+    pub summary: Summary,
+    /// What runs when.
+    pub trace: Trace,
+    /// What more of each resource would give.
+    pub elasticity: Vec<Elasticity>,
+    /// 80 % band of the step time and the rows behind it; `None` where no calibration stands behind the stack.
+    pub error_band: Option<ErrorBand>,
+}
+
+impl Elasticity {
+    /// What it is an elasticity of; `None` for the memory's capacity, which makes room and not speed.
+    fn limits(&self, scenario: &Scenario) -> Option<Resource> {
+        match self.resource.as_str() {
+            "peak_flop" => Some(Resource::Compute),
+            "memory_bandwidth" => Some(Resource::Memory),
+            other => other.rsplit_once('.').and_then(|(level, _)| scenario.cluster.level(level)).map(Resource::Level),
+        }
+    }
+}
+
+impl Evaluation {
+    /// What limits the step: whatever throughput follows most. Time that no hardware shortens, a bubble
+    /// or the host's, limits it where most of the step goes into it.
+    pub fn bottleneck(&self, scenario: &Scenario) -> Resource {
+        if matches!(self.summary.bottleneck, Resource::Bubble | Resource::Host) {
+            return self.summary.bottleneck;
+        }
+        let felt = self.elasticity.iter().filter_map(|one| Some((one.value.abs(), one.limits(scenario)?)));
+        let most = felt.max_by(|a, b| a.0.total_cmp(&b.0));
+        most.map_or(self.summary.bottleneck, |(_, resource)| resource)
+    }
+}
+
+/// An 80 % band of the step time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ErrorBand {
+    /// Lower end.
+    pub low: Seconds,
+    /// Upper end.
+    pub high: Seconds,
+    /// Measured rows behind it.
+    pub rows: u32,
+}
+
+/// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
+pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
+    summary_with(scenario, &Factors::default(), workspace)
+}
+
+/// The same on hardware with what-if factors.
+pub fn summary_with(
+    scenario: &Scenario,
+    factors: &Factors,
+    workspace: &mut Workspace,
+) -> Result<Summary, Vec<Problem>> {
+    summary::run(scenario, factors, workspace, true, &mut ())
+}
+
+/// The figures of one scenario, and what runs when.
+pub fn traced(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
+    trace::run(scenario, workspace)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Clusters as facts: what the vendor or the site states about devices, links and their hierarchy.
+//!
+//! A cluster is one [`Device`] many times over, joined by [`Level`]s from the innermost (a package or
+//! a node) to the outermost (the network). Nothing here is fitted to a measurement; what software
+//! makes of the hardware is in [`crate::stack`].
+
+mod network;
+mod ring;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+
+pub use network::{Group, Network, Span};
+pub use ring::Rings;
+
+/// The most levels a cluster may have (package, node, rack, pod, system and one to spare).
+pub const MAX_LEVELS: usize = 6;
+
+/// A machine: a device and the levels that join its copies.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// Version of the file format.
+    pub format: u32,
+    /// The id that `--hardware` takes.
+    #[serde(default)]
+    pub id: String,
+    /// The name that people use.
+    pub name: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// What one rank runs on.
+    pub device: Device,
+    /// The levels, innermost first; the last one joins the whole machine.
+    pub levels: Vec<Level>,
+    /// How many nodes the machine has, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Price of one device-hour in any one currency, where the user wants costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_per_device_hour: Option<f64>,
+    /// Power drawn per device, cooling and host included, in watts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watts_per_device: Option<f64>,
+    /// Rates of rings over link maps, found when first needed.
+    #[serde(skip)]
+    pub rings: Rings,
+}
+
+/// What one rank runs on: a GPU, or one of the two dies of a MI250X.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Product name.
+    pub name: String,
+    /// Which family of kernels runs on it (`ampere`, `hopper`, `cdna2`): the key into a calibration.
+    pub architecture: String,
+    /// Memory capacity.
+    pub memory: Bytes,
+    /// Memory bandwidth.
+    pub memory_bandwidth: BytesPerSecond,
+    /// Compute units (streaming multiprocessors), for wave quantisation.
+    pub compute_units: u32,
+    /// Dense peaks by format.
+    pub peak: Peaks,
+    /// Bandwidth to the host's memory, per direction.
+    pub host_bandwidth: BytesPerSecond,
+    /// Where the figures come from.
+    pub source: String,
+}
+
+/// Dense matrix peaks by the format of the factors. A format without a peak cannot be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peaks {
+    /// Single precision as frameworks run it by default on this device (without TF32).
+    pub fp32: FlopPerSecond,
+    /// Half precision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp16: Option<FlopPerSecond>,
+    /// bfloat16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bf16: Option<FlopPerSecond>,
+    /// 8-bit floating point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fp8: Option<FlopPerSecond>,
+}
+
+/// One level of the hierarchy: it joins `members` groups of the level below (devices, for the first).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// Its name: every cluster has a `node` and a `system`.
+    pub name: String,
+    /// How many groups of the level below it joins; absent on the outermost one, which grows with the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<u32>,
+    /// What one device can send into this level, and receive from it at the same time.
+    pub bandwidth: BytesPerSecond,
+    /// What a whole group of the level below can send into it, where its devices share ports (NICs of a node).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub injection: Option<BytesPerSecond>,
+    /// Time of one hop: the cost of one step of a ring that crosses this level.
+    pub latency: Seconds,
+    /// Direct links between devices by their position in the group, where they are not all alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+    /// Where the figures come from.
+    pub source: String,
+}
+
+/// A direct link between two devices of a group, per direction.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// One end: the position of a device inside the group, from 0.
+    pub a: u32,
+    /// The other end.
+    pub b: u32,
+    /// Bandwidth per direction.
+    pub bandwidth: BytesPerSecond,
+}
+
+impl Cluster {
+    /// The index of the level with this name.
+    pub fn level(&self, name: &str) -> Option<usize> {
+        self.levels.iter().position(|level| level.name == name)
+    }
+
+    /// How many devices one group of level `index` holds; `None` for the outermost, which has no bound.
+    pub fn devices_in(&self, index: usize) -> Option<u32> {
+        self.levels.get(..=index)?.iter().map(|level| level.members).product()
+    }
+
+    /// Devices per node.
+    pub fn devices_per_node(&self) -> u32 {
+        self.level("node").and_then(|index| self.devices_in(index)).unwrap_or(1)
+    }
+
+    /// What is wrong with it, each with the field's path.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        network::problems(self)
+    }
+}

@@ -1,0 +1,148 @@
+//! A cluster's levels as rates, and how a group of ranks lies on them.
+
+use crate::units::{BytesPerSecond, Seconds};
+
+use super::{Cluster, Level, MAX_LEVELS};
+
+/// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Distance between neighbours, in devices.
+    pub stride: u32,
+    /// Ranks.
+    pub size: u32,
+}
+
+/// How a ring over a group crosses one level.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Span {
+    /// Hops on this level along the path that a piece of data takes past all ranks.
+    pub hops: u32,
+    /// Ring edges on this level, the closing one included.
+    pub edges: u32,
+    /// Members of the group inside one group of this level.
+    pub members: u32,
+    /// Rate at which a ring over the whole group passes this level.
+    pub rate: BytesPerSecond,
+    /// Rate at which each rank sends data of its own into this level while all others do the same.
+    pub per_rank: BytesPerSecond,
+    /// Time of one hop.
+    pub latency: Seconds,
+}
+
+/// A cluster's levels with what-if factors applied.
+#[derive(Debug, Clone, Copy)]
+pub struct Network<'a> {
+    cluster: &'a Cluster,
+    bandwidth: [f64; MAX_LEVELS],
+    latency: [f64; MAX_LEVELS],
+}
+
+impl<'a> Network<'a> {
+    /// The cluster's network, each level's bandwidth and latency times a factor.
+    pub fn new(cluster: &'a Cluster, bandwidth: [f64; MAX_LEVELS], latency: [f64; MAX_LEVELS]) -> Self {
+        Self { cluster, bandwidth, latency }
+    }
+
+    /// How a ring over `group` crosses each level, innermost first; levels that it does not cross have no edges.
+    ///
+    /// All groups of the same shape run the same collective at the same time, so a group may use the
+    /// share of a node's ports that its members are of the node's devices.
+    pub fn ring(&self, group: Group) -> [Span; MAX_LEVELS] {
+        let mut spans = [Span::default(); MAX_LEVELS];
+        let (mut inside_devices, mut inside_members) = (1_u32, 1_u32);
+        for (index, (span, level)) in spans.iter_mut().zip(&self.cluster.levels).enumerate() {
+            let devices = self.cluster.devices_in(index).unwrap_or(u32::MAX);
+            let members = (devices / group.stride).clamp(1, group.size);
+            let (below, here) = (group.size.div_ceil(inside_members), group.size.div_ceil(members));
+            let (rate, per_rank) = self.rates(index, level, group, members, inside_members, inside_devices);
+            *span = Span {
+                hops: below - here,
+                edges: if here == 1 && below > 1 { below } else { below - here },
+                members,
+                rate: rate * self.bandwidth[index],
+                per_rank: per_rank * self.bandwidth[index],
+                latency: level.latency * self.latency[index],
+            };
+            (inside_devices, inside_members) = (devices, members);
+        }
+        spans
+    }
+
+    /// Of a ring and of each rank, from the ports of the devices and of the groups below.
+    fn rates(
+        &self,
+        index: usize,
+        level: &Level,
+        group: Group,
+        members: u32,
+        below: u32,
+        below_devices: u32,
+    ) -> (BytesPerSecond, BytesPerSecond) {
+        if !level.links.is_empty() {
+            let rate = self.cluster.rings.rate(self.cluster, index, group.stride, members);
+            return (rate, rate);
+        }
+        let shared = level.injection.map_or(level.bandwidth, |injection| injection / f64::from(below_devices));
+        let per_rank = level.bandwidth.min(shared);
+        (per_rank * f64::from(below), per_rank)
+    }
+}
+
+/// What is wrong with a cluster, each with the field's path and how to mend it.
+pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut refuse = |wrong: bool, field: String, mend: &str| {
+        if wrong {
+            found.push((field, mend.to_owned()));
+        }
+    };
+    let levels = &cluster.levels;
+    refuse(
+        levels.is_empty() || levels.len() > MAX_LEVELS,
+        "levels".to_owned(),
+        "must be between 1 and 6 levels, innermost first",
+    );
+    refuse(cluster.level("node").is_none(), "levels".to_owned(), "one level must be called 'node'");
+    refuse(cluster.level("system").is_none(), "levels".to_owned(), "the outermost level must be called 'system'");
+    let device = &cluster.device;
+    for (field, value) in [
+        ("device.memory", device.memory.get()),
+        ("device.memory_bandwidth", device.memory_bandwidth.get()),
+        ("device.host_bandwidth", device.host_bandwidth.get()),
+        ("device.peak.fp32", device.peak.fp32.get()),
+        ("device.compute_units", f64::from(device.compute_units)),
+    ] {
+        refuse(value <= 0.0, field.to_owned(), "must be above 0");
+    }
+    for (index, level) in levels.iter().enumerate() {
+        let last = index + 1 == levels.len();
+        let at = |field: &str| format!("levels[{index}].{field}");
+        let named = ["device", "innermost"].contains(&level.name.as_str()) || level.name.parse::<u32>().is_ok();
+        refuse(named, at("name"), "must not be 'device', 'innermost' or a number: an extent uses those words");
+        refuse(level.name.is_empty() || level.name.chars().any(char::is_control), at("name"), "must be a word");
+        refuse(last != level.members.is_none(), at("members"), "must be given on every level but the outermost");
+        refuse(
+            level.members.is_some_and(|members| members == 0 || members > 1 << 16),
+            at("members"),
+            "must be between 1 and 65536",
+        );
+        refuse(level.bandwidth.get() <= 0.0, at("bandwidth"), "must be above 0");
+        refuse(level.injection.is_some_and(|rate| rate.get() <= 0.0), at("injection"), "must be above 0");
+        refuse(
+            levels[..index].iter().any(|other| other.name == level.name),
+            at("name"),
+            "must differ from the other levels' names",
+        );
+        let devices = cluster.devices_in(index).unwrap_or(0);
+        let beyond = level.links.iter().any(|link| link.a >= devices || link.b >= devices || link.a == link.b);
+        refuse(beyond, at("links"), "must join two different devices of the group, counted from 0");
+        refuse(level.links.iter().any(|link| link.bandwidth.get() <= 0.0), at("links"), "must have bandwidths above 0");
+        refuse(
+            !level.links.is_empty() && devices > super::ring::MOST_DEVICES,
+            at("links"),
+            "are understood for groups of at most 12 devices",
+        );
+    }
+    found
+}

@@ -1,0 +1,171 @@
+//! How a job is laid out: mesh, sharding extents, batch, formats, recompute. No costs.
+
+mod choice;
+mod extent;
+
+use serde::{Deserialize, Serialize};
+
+pub use choice::{Accumulation, FlopCount, Format, Offload, Optimizer, Precision, Recompute, Reduction, Schedule};
+pub use extent::{Extent, Sharded};
+
+/// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
+/// levels differ in nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Strategy {
+    /// Version of the file format.
+    pub format: u32,
+    /// The id that `--strategy` takes.
+    #[serde(default)]
+    pub id: String,
+    /// The name that people use.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub about: String,
+    /// Where it was published.
+    pub source: String,
+    /// The choice itself.
+    pub sharding: Sharding,
+}
+
+/// Over how many ranks each part of the state is sharded, and in which formats it travels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sharding {
+    /// Extent of the weights' shards.
+    pub weights: Extent,
+    /// Extent of the gradients' shards; at least that of the weights.
+    pub gradients: Extent,
+    /// Extent of the optimizer state's shards; at least that of the gradients.
+    pub optimizer: Extent,
+    /// A second copy of the weights from which backward gathers, if any (`hpZ` of ZeRO++).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secondary: Option<Secondary>,
+    /// What travels.
+    pub wire: Wire,
+    /// Whether gathered weights are dropped after forward and gathered again for backward.
+    #[serde(default = "yes")]
+    pub reshard_after_forward: bool,
+    /// Whether gradients are reduced by all-to-all inside the node and then across nodes (`qgZ` of ZeRO++).
+    #[serde(default)]
+    pub two_hop_gradients: bool,
+}
+
+/// A second, closer copy of the weights, alive between a micro-batch's forward and its backward.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secondary {
+    /// Extent of its shards.
+    pub extent: Extent,
+    /// Format in which it is kept and gathered.
+    pub format: Format,
+}
+
+/// Formats on the wire; a quantised one carries one 16-bit scale per `block` elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    /// Gathered weights.
+    pub weights: Format,
+    /// Reduced gradients.
+    pub gradients: Format,
+    /// Gradients and weights exchanged once per step, at the optimizer's boundary.
+    pub boundary: Format,
+    /// Elements per scale of a quantised format.
+    #[serde(default = "default_block")]
+    pub block: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `DeepSpeed` quantises weights in blocks of a little under 8,000 elements [frontier D4].
+fn default_block() -> u32 {
+    8000
+}
+
+/// How many devices the job has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Whole nodes.
+    Nodes(u32),
+    /// Devices, the first ones of the first node first.
+    Devices(u32),
+}
+
+/// A job: where it runs, how its state is placed and how a step is cut into work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Devices.
+    pub size: Size,
+    /// Placement of the state.
+    pub sharding: Sharding,
+    /// Ranks that share each matrix (tensor parallelism with sequence parallelism).
+    pub tensor: u32,
+    /// Ranks that share each sequence (ring attention).
+    pub context: u32,
+    /// Pipeline ranks.
+    pub pipeline: u32,
+    /// Pipeline schedule.
+    pub schedule: Schedule,
+    /// Stages on each pipeline rank.
+    pub stages_per_rank: u32,
+    /// Sequences per data-parallel rank and micro-batch.
+    pub micro_batch: u32,
+    /// Micro-batches per optimizer step.
+    pub accumulate: u32,
+    /// Order in which micro-batches and layers are visited.
+    pub accumulation: Accumulation,
+    /// Tokens per sequence.
+    pub sequence: u32,
+    /// Number formats of weights, activations and arithmetic.
+    pub precision: Precision,
+    /// Optimizer.
+    pub optimizer: Optimizer,
+    /// What backward computes again.
+    pub recompute: Recompute,
+    /// What lives in the host's memory.
+    pub offload: Offload,
+    /// When gradients are reduced.
+    pub reduction: Reduction,
+    /// How many gathers may run ahead of the unit that computes.
+    pub prefetch: u32,
+    /// Training length in tokens, for days and device-hours.
+    pub tokens: Option<f64>,
+    /// What counts as model flop.
+    pub flop_count: FlopCount,
+    /// What-if factor on the outermost level's bandwidth.
+    pub bandwidth_factor: f64,
+    /// What-if factor on the device's memory.
+    pub memory_factor: f64,
+}
+
+impl Plan {
+    /// The plan that a scenario starts from: one node, one sequence at a time.
+    pub fn new(sharding: Sharding, sequence: u32) -> Self {
+        Self {
+            size: Size::Nodes(1),
+            sharding,
+            tensor: 1,
+            context: 1,
+            pipeline: 1,
+            schedule: Schedule::OneForwardOneBackward,
+            stages_per_rank: 1,
+            micro_batch: 1,
+            accumulate: 1,
+            accumulation: Accumulation::Standard,
+            sequence,
+            precision: Precision::Bf16,
+            optimizer: Optimizer::Adam,
+            recompute: Recompute::None,
+            offload: Offload::None,
+            reduction: Reduction::Default,
+            prefetch: 1,
+            tokens: None,
+            flop_count: FlopCount::Parameters,
+            bandwidth_factor: 1.0,
+            memory_factor: 1.0,
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The named choices of a plan: each is one word in a file, on the command line and on the screen.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::hardware::Peaks;
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant),+
+        }
+
+        impl $name {
+            /// All of them, in the order in which a key steps through them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word in files and on the command line.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text),+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|choice| choice.word() == text).ok_or_else(|| {
+                    let words: Vec<&str> = Self::ALL.iter().map(|choice| choice.word()).collect();
+                    format!("{} is one of {}", $what, words.join(", "))
+                })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+choice!(
+    /// A number format in memory or on the wire.
+    Format, "a format" {
+        /// IEEE single precision.
+        Fp32 = "fp32",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// IEEE half precision.
+        Fp16 = "fp16",
+        /// 8-bit floating point.
+        Fp8 = "fp8",
+        /// 8-bit integers with block scales.
+        Int8 = "int8",
+        /// 4-bit integers with block scales.
+        Int4 = "int4",
+    }
+);
+
+impl Format {
+    /// Bytes per element, scales apart.
+    pub const fn bytes(self) -> f64 {
+        match self {
+            Self::Fp32 => 4.0,
+            Self::Bf16 | Self::Fp16 => 2.0,
+            Self::Fp8 | Self::Int8 => 1.0,
+            Self::Int4 => 0.5,
+        }
+    }
+
+    /// Whether it needs scales, and passes that quantise and dequantise.
+    pub const fn quantised(self) -> bool {
+        matches!(self, Self::Int8 | Self::Int4)
+    }
+}
+
+choice!(
+    /// The formats of a training run.
+    Precision, "a precision" {
+        /// bf16 weights, gradients and arithmetic; fp32 master weights.
+        Bf16 = "bf16",
+        /// fp16 weights, gradients and arithmetic; fp32 master weights.
+        Fp16 = "fp16",
+        /// bf16 weights and gradients, fp8 arithmetic in the layers' matrix products; fp32 master weights.
+        Fp8 = "fp8",
+        /// fp32 throughout, no master weights.
+        Fp32 = "fp32",
+    }
+);
+
+impl Precision {
+    /// What a device is trained in where nothing else is said: bf16, or fp16 where it has no bf16.
+    pub const fn usual(peak: &Peaks) -> Self {
+        match (peak.bf16, peak.fp16) {
+            (Some(_), _) => Self::Bf16,
+            (None, Some(_)) => Self::Fp16,
+            (None, None) => Self::Fp32,
+        }
+    }
+
+    /// Format of weights and activations in memory.
+    pub const fn storage(self) -> Format {
+        match self {
+            Self::Bf16 | Self::Fp8 => Format::Bf16,
+            Self::Fp16 => Format::Fp16,
+            Self::Fp32 => Format::Fp32,
+        }
+    }
+}
+
+choice!(
+    /// The optimizer.
+    Optimizer, "an optimizer" {
+        /// Adam: two fp32 moments.
+        Adam = "adam",
+        /// Adam with two 8-bit moments.
+        Adam8bit = "adam8bit",
+        /// SGD with an fp32 momentum.
+        SgdMomentum = "sgd-momentum",
+        /// Muon: one fp32 momentum.
+        Muon = "muon",
+    }
+);
+
+impl Optimizer {
+    /// Bytes of moments per parameter.
+    pub const fn moments(self) -> f64 {
+        match self {
+            Self::Adam => 8.0,
+            Self::Adam8bit => 2.0,
+            Self::SgdMomentum | Self::Muon => 4.0,
+        }
+    }
+
+    /// Bytes of state per parameter: moments, and fp32 master weights beside weights of fewer bits.
+    /// Adam on bf16 weights: 4 + 4 + 4 = 12 [fsdp A2].
+    pub const fn state(self, storage: Format) -> f64 {
+        match storage {
+            Format::Fp32 => self.moments(),
+            _ => 4.0 + self.moments(),
+        }
+    }
+}
+
+choice!(
+    /// What lives in the host's memory.
+    Offload, "an offload" {
+        /// Nothing.
+        None = "none",
+        /// Optimizer state; the update runs there too.
+        Optimizer = "optimizer",
+        /// Optimizer state, gradients and weights.
+        State = "state",
+        /// Activation checkpoints.
+        Checkpoints = "checkpoints",
+        /// State and checkpoints.
+        All = "all",
+    }
+);
+
+impl Offload {
+    /// Whether optimizer state is on the host.
+    pub const fn optimizer(self) -> bool {
+        matches!(self, Self::Optimizer | Self::State | Self::All)
+    }
+
+    /// Whether weights and gradients are on the host.
+    pub const fn state(self) -> bool {
+        matches!(self, Self::State | Self::All)
+    }
+
+    /// Whether checkpoints are on the host.
+    pub const fn checkpoints(self) -> bool {
+        matches!(self, Self::Checkpoints | Self::All)
+    }
+}
+
+choice!(
+    /// When gradients are reduced under accumulation.
+    Reduction, "a reduction" {
+        /// What shards gradients at each micro-batch, what is left over replicas once at the end.
+        Default = "default",
+        /// Everything at each micro-batch.
+        MicroBatch = "micro-batch",
+        /// Everything once, at the end of the step: gradients are kept whole until then.
+        Step = "step",
+    }
+);
+
+choice!(
+    /// What counts as model flop: the convention of MFU and of TFLOP/s per device. Both add
+    /// `12 x layers x heads x head size x sequence` per token for attention, not halved for causality.
+    FlopCount, "a flop count" {
+        /// 6 per trained parameter and token, a tied embedding once, active experts only: torchtitan's,
+        /// fms-fsdp's and nanotron's.
+        Parameters = "parameters",
+        /// 6 per weight of a matrix product and token, logits included, embedding not: Megatron-LM's.
+        Matrices = "matrices",
+    }
+);
+
+choice!(
+    /// The order of a pipeline's work.
+    Schedule, "a schedule" {
+        /// All forwards, then all backwards.
+        GPipe = "gpipe",
+        /// One forward, one backward.
+        OneForwardOneBackward = "1f1b",
+        /// One forward, one backward over several stages per rank, depth first.
+        Interleaved = "interleaved",
+        /// All micro-batches of a stage before the next.
+        BreadthFirst = "breadth-first",
+    }
+);
+
+choice!(
+    /// The order of micro-batches and layers.
+    Accumulation, "an accumulation order" {
+        /// All layers of a micro-batch before the next micro-batch.
+        Standard = "standard",
+        /// All micro-batches of a layer before the next layer.
+        Layered = "layered",
+    }
+);
+
+/// What backward computes again instead of keeping it from forward.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Recompute {
+    /// Nothing.
+    None,
+    /// What the stack recomputes selectively: the attention core.
+    Selective,
+    /// Every layer, from its input.
+    Full,
+    /// This share of the layers, from their input; the rest keep everything.
+    Share(f64),
+}
+
+impl Recompute {
+    /// The share of layers that are computed again from their input.
+    pub const fn layers(self) -> f64 {
+        match self {
+            Self::None | Self::Selective => 0.0,
+            Self::Full => 1.0,
+            Self::Share(share) => share,
+        }
+    }
+}
+
+impl fmt::Display for Recompute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.pad("none"),
+            Self::Selective => f.pad("selective"),
+            Self::Full => f.pad("full"),
+            Self::Share(share) => f.pad(&share.to_string()),
+        }
+    }
+}
+
+impl FromStr for Recompute {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "selective" => Ok(Self::Selective),
+            "full" => Ok(Self::Full),
+            share => match share.parse::<f64>() {
+                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
+                _ => {
+                    Err("recompute is none, selective, full or the share of layers recomputed, from 0 to 1".to_owned())
+                }
+            },
+        }
+    }
+}
+
+impl Serialize for Recompute {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_string())
+    }
+}
+
+struct RecomputeVisitor;
+
+impl de::Visitor<'_> for RecomputeVisitor {
+    type Value = Recompute;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"none\", \"selective\", \"full\" or the share of layers recomputed, from 0 to 1")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Recompute, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_f64<E: de::Error>(self, share: f64) -> Result<Recompute, E> {
+        self.visit_str(&share.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, share: i64) -> Result<Recompute, E> {
+        self.visit_str(&share.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Recompute {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RecomputeVisitor)
+    }
+}

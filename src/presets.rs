@@ -1,0 +1,235 @@
+//! The presets: clusters, stacks, calibrations, models, strategies and scenarios, found, read and merged.
+//!
+//! The embedded ones come first, then those of the user's folders in order; a later file of the same
+//! kind and name wins. A folder or file that cannot be used is a [`Warning`], never an error, and
+//! nothing is ever written. Not for what a scenario means: that is [`crate::scenario`]'s, which takes
+//! a preset scenario as text.
+
+mod embedded;
+mod read;
+mod report;
+mod resolve;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::hardware::Cluster;
+use crate::model::Model;
+use crate::plan::Strategy;
+use crate::stack::{Calibration, Stack};
+
+use read::Preset;
+
+pub use report::{Unknown, Warning};
+
+/// What a preset describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A machine.
+    Cluster,
+    /// A training stack.
+    Stack,
+    /// What software reaches of hardware.
+    Calibration,
+    /// A transformer.
+    Model,
+    /// A way of placing the state.
+    Strategy,
+    /// All of them together, with a plan.
+    Scenario,
+}
+
+impl Kind {
+    /// All kinds, in the order in which lists show them.
+    pub const ALL: [Self; 6] =
+        [Self::Cluster, Self::Stack, Self::Calibration, Self::Model, Self::Strategy, Self::Scenario];
+
+    /// The folder that holds presets of this kind.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Cluster => "clusters",
+            Self::Stack => "stacks",
+            Self::Calibration => "calibration",
+            Self::Model => "models",
+            Self::Strategy => "strategies",
+            Self::Scenario => "scenarios",
+        }
+    }
+
+    /// The word for one of them.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Stack => "stack",
+            Self::Calibration => "calibration",
+            Self::Model => "model",
+            Self::Strategy => "strategy",
+            Self::Scenario => "scenario",
+        }
+    }
+}
+
+/// Where a preset comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The program itself.
+    Embedded,
+    /// A file of the user.
+    File(PathBuf),
+}
+
+/// One preset of a list.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What flags and scenario files call it: the file's name without `.toml`.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it describes.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether it stands in for an embedded preset of the same id.
+    pub overrides_embedded: bool,
+    /// The file's text.
+    pub text: Arc<str>,
+}
+
+type Facts<T> = BTreeMap<String, Arc<T>>;
+
+/// All presets, by kind and id.
+#[derive(Debug, Clone, Default)]
+pub struct Library {
+    entries: Vec<Entry>,
+    clusters: Facts<Cluster>,
+    stacks: Facts<Stack>,
+    calibrations: Facts<Calibration>,
+    models: Facts<Model>,
+    strategies: Facts<Strategy>,
+}
+
+impl Library {
+    /// The presets that the program carries.
+    pub fn embedded() -> Self {
+        let mut library = Self::default();
+        for (kind, id, text) in embedded::ALL {
+            // A test reads every one of them, so there is nothing to report here.
+            let _ = library.add(*kind, id, text, Origin::Embedded);
+        }
+        library
+    }
+
+    /// The embedded presets and those of the folders (`FOLDER/clusters/*.toml`, ...); later ones win.
+    pub fn load(folders: &[PathBuf]) -> (Self, Vec<Warning>) {
+        let mut library = Self::embedded();
+        let warnings = folders.iter().flat_map(|folder| library.add_folder(folder)).collect();
+        (library, warnings)
+    }
+
+    /// The presets of one kind: the embedded ones in the order of their table, then the user's by name.
+    pub fn entries(&self, kind: Kind) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.kind == kind)
+    }
+
+    /// A cluster.
+    pub fn cluster(&self, id: &str) -> Result<Arc<Cluster>, Unknown> {
+        self.find(&self.clusters, Kind::Cluster, id)
+    }
+
+    /// A stack.
+    pub fn stack(&self, id: &str) -> Result<Arc<Stack>, Unknown> {
+        self.find(&self.stacks, Kind::Stack, id)
+    }
+
+    /// A calibration.
+    pub fn calibration(&self, id: &str) -> Result<Arc<Calibration>, Unknown> {
+        self.find(&self.calibrations, Kind::Calibration, id)
+    }
+
+    /// A model.
+    pub fn model(&self, id: &str) -> Result<Arc<Model>, Unknown> {
+        self.find(&self.models, Kind::Model, id)
+    }
+
+    /// A strategy.
+    pub fn strategy(&self, id: &str) -> Result<Arc<Strategy>, Unknown> {
+        self.find(&self.strategies, Kind::Strategy, id)
+    }
+
+    /// A scenario, as text.
+    pub fn scenario_text(&self, id: &str) -> Result<&Entry, Unknown> {
+        self.entries(Kind::Scenario).find(|entry| entry.id == id).ok_or_else(|| self.unknown(Kind::Scenario, id))
+    }
+
+    fn find<T>(&self, facts: &Facts<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
+        facts.get(id).cloned().ok_or_else(|| self.unknown(kind, id))
+    }
+
+    fn unknown(&self, kind: Kind, id: &str) -> Unknown {
+        Unknown::new(kind, id, self.entries(kind).map(|entry| entry.id.as_str()))
+    }
+
+    /// Everything usable in a user's folder.
+    fn add_folder(&mut self, folder: &Path) -> Vec<Warning> {
+        if let Err(error) = fs::read_dir(folder) {
+            let what =
+                format!("cannot be read ({error}); name a folder that can, with clusters/, models/ or others in it");
+            return vec![Warning::new(folder, &what)];
+        }
+        Kind::ALL.into_iter().flat_map(|kind| self.add_files(kind, &folder.join(kind.folder()))).collect()
+    }
+
+    /// The files of one kind; a folder need not have every kind.
+    fn add_files(&mut self, kind: Kind, folder: &Path) -> Vec<Warning> {
+        let files = match fs::read_dir(folder) {
+            Ok(files) => files,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
+            Err(error) => return vec![Warning::new(folder, &format!("cannot be read ({error}); check its rights"))],
+        };
+        let mut paths: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        paths.sort();
+        paths.iter().filter_map(|path| Some(Warning::new(path, &self.add_file(kind, path).err()?))).collect()
+    }
+
+    fn add_file(&mut self, kind: Kind, path: &Path) -> Result<(), String> {
+        let id = read::id(path)?;
+        let text = read::text(path)?;
+        self.add(kind, &id, &text, Origin::File(path.to_owned()))
+    }
+
+    /// Reads a preset and puts it in the place of one with the same id, or at the end.
+    fn add(&mut self, kind: Kind, id: &str, text: &str, origin: Origin) -> Result<(), String> {
+        let name = match kind {
+            Kind::Cluster => keep(&mut self.clusters, id, text)?,
+            Kind::Stack => keep(&mut self.stacks, id, text)?,
+            Kind::Calibration => keep(&mut self.calibrations, id, text)?,
+            Kind::Model => keep(&mut self.models, id, text)?,
+            Kind::Strategy => keep(&mut self.strategies, id, text)?,
+            Kind::Scenario => read::scenario_name(id, text)?,
+        };
+        let mut entry = Entry { id: id.to_owned(), name, kind, origin, overrides_embedded: false, text: text.into() };
+        match self.entries.iter_mut().find(|other| other.kind == kind && other.id == id) {
+            Some(other) => {
+                entry.overrides_embedded = other.overrides_embedded || other.origin == Origin::Embedded;
+                *other = entry;
+            }
+            None => self.entries.push(entry),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a preset, keeps it and returns its name.
+fn keep<P: Preset>(facts: &mut Facts<P>, id: &str, text: &str) -> Result<String, String> {
+    let preset: P = read::preset(id, text)?;
+    let name = preset.name().to_owned();
+    facts.insert(id.to_owned(), Arc::new(preset));
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! From a file's text to a checked preset, or to one line that says what is wrong with it.
+
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::hardware::Cluster;
+use crate::model::Model;
+use crate::plan::Strategy;
+use crate::scenario::file::{self, FileError, Mistake, Source};
+use crate::stack::{Calibration, Stack};
+
+/// The version of the preset formats.
+const FORMAT: u32 = 1;
+
+/// The most bytes that a preset may have: hundreds of times what the longest one needs.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// What the kinds of presets have in common.
+pub(super) trait Preset: DeserializeOwned {
+    /// Takes the id that its file's name gives it.
+    fn set_id(&mut self, id: &str);
+    /// What people call it.
+    fn name(&self) -> &str;
+    /// What is wrong with it, each with the field's path and how to mend it.
+    fn problems(&self) -> Vec<(String, String)>;
+}
+
+macro_rules! preset {
+    ($kind:ty, $name:ident, $problems:expr) => {
+        impl Preset for $kind {
+            fn set_id(&mut self, id: &str) {
+                id.clone_into(&mut self.id);
+            }
+
+            fn name(&self) -> &str {
+                &self.$name
+            }
+
+            fn problems(&self) -> Vec<(String, String)> {
+                $problems(self)
+            }
+        }
+    };
+}
+
+preset!(Cluster, name, Cluster::problems);
+preset!(Stack, name, Stack::problems);
+preset!(Calibration, id, Calibration::problems);
+preset!(Model, name, Model::problems);
+// What a sharding may be depends on the job: the scenario checks it.
+preset!(Strategy, name, |_| Vec::new());
+
+/// The id of a preset file.
+pub(super) fn id(path: &Path) -> Result<String, String> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
+    if stem.is_empty() || !stem.chars().all(plain) {
+        return Err("its name is no id; use letters, digits, '.', '-', '_' and '+' before .toml".to_owned());
+    }
+    Ok(stem.to_owned())
+}
+
+/// The text of a preset file.
+pub(super) fn text(path: &Path) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("cannot be read ({error}); check its rights and that it is text");
+    let facts = fs::metadata(path).map_err(cannot)?;
+    if !facts.is_file() || facts.len() > MOST_BYTES {
+        return Err(format!("is no preset; it must be a file of at most {MOST_BYTES} bytes"));
+    }
+    fs::read_to_string(path).map_err(cannot)
+}
+
+/// A preset with nothing wrong in it.
+pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
+    let (mut preset, source) = file::read::<P>(text, FORMAT).map_err(|error| said(&error))?;
+    preset.set_id(id);
+    let problems = preset.problems();
+    if problems.is_empty() { Ok(preset) } else { Err(said(&source.unmet(&problems))) }
+}
+
+/// What people call a scenario; what else is in it is not read here.
+pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
+    let source = Source::new(text).map_err(|error| said(&error))?;
+    Ok(source.text("name").unwrap_or(id).to_owned())
+}
+
+/// The mistakes of a file in one line: where each is, then what.
+fn said(error: &FileError) -> String {
+    let line = |Mistake { line, column, message }: &Mistake| format!("line {line}, column {column}: {message}");
+    error.mistakes.iter().map(line).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,75 @@
+//! What is said of presets that are not there or cannot be used.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::scenario::file::printable;
+
+use super::Kind;
+
+/// An id that no preset has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// What was looked for.
+    pub kind: Kind,
+    /// The id.
+    pub id: String,
+    /// Ids that look like it, the nearest first.
+    pub near: Vec<String>,
+}
+
+impl Unknown {
+    pub(super) fn new<'a>(kind: Kind, id: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        let mut near: Vec<(f64, &str)> =
+            known.map(|other| (strsim::jaro_winkler(&id.to_lowercase(), other), other)).collect();
+        near.retain(|(likeness, _)| *likeness > 0.75);
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let near = near.into_iter().take(3).map(|(_, other)| other.to_owned()).collect();
+        Self { kind, id: printable(id).chars().take(60).collect(), near }
+    }
+
+    /// What is wrong.
+    pub fn what(&self) -> String {
+        format!("no {} '{}'", self.kind.word(), self.id)
+    }
+
+    /// How to mend it.
+    pub fn mend(&self) -> String {
+        let near =
+            if self.near.is_empty() { String::new() } else { format!("did you mean {}? ", self.near.join(", ")) };
+        match self.kind {
+            // Stacks name calibrations; no list of the command line shows them.
+            Kind::Calibration => format!("{near}a stack names 'measured', 'ideal' or a file of calibration/"),
+            kind => format!("{near}`shardscope presets {}` lists them", kind.folder()),
+        }
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what(), self.mend())
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// A folder or file that is left out, why, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The folder or file.
+    pub path: PathBuf,
+    /// What is wrong with it and how to mend it; free of control characters.
+    pub what: String,
+}
+
+impl Warning {
+    pub(super) fn new(path: &Path, what: &str) -> Self {
+        Self { path: path.to_owned(), what: printable(what) }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", printable(&self.path.to_string_lossy()), self.what)
+    }
+}

@@ -1,0 +1,64 @@
+//! From the ids of a scenario file to the scenario: each id looked up, the plan put together.
+
+use std::sync::Arc;
+
+use crate::plan::Precision;
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Problem, Scenario};
+
+use super::{Library, Unknown};
+
+impl Library {
+    /// The scenario that a file means, or every id that is unknown. Whether it can be laid out is for
+    /// [`Scenario::layout`] to say.
+    pub fn resolve(&self, file: &ScenarioFile) -> Result<Scenario, Vec<Problem>> {
+        self.resolve_over(file, None)
+    }
+
+    /// The same, where the ids of `base` stand for what `base` holds: a snapshot's cluster stays the
+    /// snapshot's while its plan is edited.
+    pub fn resolve_over(&self, file: &ScenarioFile, base: Option<&Scenario>) -> Result<Scenario, Vec<Problem>> {
+        let mut problems = file.problems();
+        let cluster = match base.filter(|base| base.cluster.id == file.cluster) {
+            Some(base) => Some(Arc::clone(&base.cluster)),
+            None => found("cluster", self.cluster(&file.cluster), &mut problems),
+        };
+        let stack = match base.filter(|base| base.stack.id == file.stack) {
+            Some(base) => Some((Arc::clone(&base.stack), Arc::clone(&base.calibration))),
+            None => found("stack", self.stack(&file.stack), &mut problems).and_then(|stack| {
+                let calibration = found("stack", self.calibration(&stack.calibration), &mut problems)?;
+                Some((stack, calibration))
+            }),
+        };
+        let model = match base.filter(|base| base.model.id == file.model) {
+            Some(base) => Some(Arc::clone(&base.model)),
+            None => found("model", self.model(&file.model), &mut problems),
+        };
+        let sharding = match &file.plan.sharding {
+            Some(sharding) => Some(sharding.clone()),
+            None => found("strategy", self.strategy(&file.strategy), &mut problems).map(|it| it.sharding.clone()),
+        };
+        let sequence = model.as_ref().map_or(1, |model| model.sequence);
+        let plan = sharding.map(|sharding| file.plan.plan(&sharding, sequence)).transpose();
+        let plan = plan.map_err(|problem| problems.push(problem)).ok().flatten();
+        match (cluster, stack, model, plan) {
+            (Some(cluster), Some((stack, calibration)), Some(model), Some(mut plan)) if problems.is_empty() => {
+                if file.plan.precision.is_none() {
+                    plan.precision = Precision::usual(&cluster.device.peak);
+                }
+                let strategy = file.strategy.as_str().into();
+                Ok(Scenario { name: file.title(), cluster, stack, calibration, model, strategy, plan })
+            }
+            _ => Err(problems),
+        }
+    }
+}
+
+/// What the library has under an id; an unknown id is noted as a problem.
+fn found<T>(field: &str, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec<Problem>) -> Option<Arc<T>> {
+    let problem = |unknown: Unknown| Problem { field: field.to_owned(), what: unknown.what(), mend: unknown.mend() };
+    looked_up.map_err(|unknown| problems.push(problem(unknown))).ok()
+}
+
+#[cfg(test)]
+mod tests;

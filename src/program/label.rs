@@ -1,0 +1,149 @@
+//! What a task is, for people: it travels with the task and means nothing to the simulator.
+
+/// Where something runs: one line of the timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Lane {
+    /// The device's arithmetic.
+    #[default]
+    Compute,
+    /// Gathers of weights.
+    Gather,
+    /// Reductions of gradients.
+    Reduce,
+    /// Collectives of tensor parallelism.
+    Tensor,
+    /// Exchanges of context parallelism.
+    Context,
+    /// Transfers between pipeline ranks.
+    Pipeline,
+    /// To the host.
+    HostOut,
+    /// From the host.
+    HostIn,
+}
+
+impl Lane {
+    /// All lanes, in the order in which they are drawn.
+    pub const ALL: [Self; 8] = [
+        Self::Compute,
+        Self::Gather,
+        Self::Reduce,
+        Self::Tensor,
+        Self::Context,
+        Self::Pipeline,
+        Self::HostOut,
+        Self::HostIn,
+    ];
+
+    /// Its name on the screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Gather => "gather",
+            Self::Reduce => "reduce",
+            Self::Tensor => "tensor",
+            Self::Context => "context",
+            Self::Pipeline => "pipeline",
+            Self::HostOut => "to host",
+            Self::HostIn => "from host",
+        }
+    }
+}
+
+/// What a task does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// Forward compute.
+    #[default]
+    Forward,
+    /// Backward compute, recompute included.
+    Backward,
+    /// Optimizer update.
+    Optimizer,
+    /// All-gather of weights.
+    AllGather,
+    /// Reduce-scatter of gradients.
+    ReduceScatter,
+    /// All-reduce.
+    AllReduce,
+    /// All-to-all (quantised gradients).
+    AllToAll,
+    /// Point-to-point.
+    PointToPoint,
+    /// Transfer to or from the host.
+    Copy,
+    /// A fixed cost of the host.
+    Host,
+}
+
+impl Kind {
+    /// Its name on the screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Optimizer => "optimizer",
+            Self::AllGather => "all-gather",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::AllReduce => "all-reduce",
+            Self::AllToAll => "all-to-all",
+            Self::PointToPoint => "point-to-point",
+            Self::Copy => "copy",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// Which part of the model a task works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Part {
+    /// A transformer layer.
+    #[default]
+    Layer,
+    /// The embedding.
+    Embedding,
+    /// Last norm, logits and loss.
+    Head,
+    /// The whole model.
+    Model,
+}
+
+/// What runs: kind, part, layer and micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Activity {
+    /// What it does.
+    pub kind: Kind,
+    /// On which part.
+    pub part: Part,
+    /// The layer, from 0, where the part is a layer.
+    pub layer: u32,
+    /// The micro-batch, from 0.
+    pub micro_batch: u32,
+}
+
+/// What a task is in the first iteration of its block and section, and how that moves with them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Label {
+    /// Its line on the timeline.
+    pub lane: Lane,
+    /// What it is in the first iteration.
+    pub first: Activity,
+    /// How the layer moves with the block's iterations: 1, -1 or 0.
+    pub layer_step: i32,
+    /// Bytes that one device receives, for a transfer.
+    pub bytes: u64,
+    /// The level that it keeps busiest, for a transfer between devices.
+    pub level: Option<u8>,
+}
+
+impl Label {
+    /// What it is in one iteration.
+    pub fn at(&self, block_iteration: u32, section_iteration: u32) -> Activity {
+        let moved = i64::from(self.first.layer) + i64::from(self.layer_step) * i64::from(block_iteration);
+        Activity {
+            layer: u32::try_from(moved).unwrap_or(0),
+            micro_batch: self.first.micro_batch + section_iteration,
+            ..self.first
+        }
+    }
+}

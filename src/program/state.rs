@@ -1,0 +1,53 @@
+//! Memory that stays the same while a step runs: shards of weights, gradients and optimizer state.
+
+use crate::cost::Rates;
+use crate::model::Model;
+use crate::plan::{Format, Reduction};
+use crate::scenario::Layout;
+
+/// Static memory of one rank, in bytes, and how its gradients are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct State {
+    /// This rank's shard of the weights.
+    pub weights: f64,
+    /// Gradients that are kept all the time.
+    pub gradients: f64,
+    /// Optimizer state and master weights.
+    pub optimizer: f64,
+    /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
+    pub whole_gradients: bool,
+    /// Parameters of this rank's part of the model, before sharding.
+    pub parameters: f64,
+}
+
+/// Format in which gradients are kept and accumulated.
+pub(super) fn gradient_format(rates: &Rates<'_>) -> Format {
+    rates.scenario.stack.gradient_format.unwrap_or_else(|| rates.scenario.plan.precision.storage())
+}
+
+/// Parameters of the model on one tensor rank.
+pub(super) fn local(model: &Model, layout: &Layout) -> f64 {
+    model.parameters() as f64 / f64::from(layout.tensor)
+}
+
+impl State {
+    /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
+    /// are not reduced before the step's end count whole.
+    pub(super) fn of(rates: &Rates<'_>, layout: &Layout) -> Self {
+        let plan = &rates.scenario.plan;
+        let parameters = local(&rates.scenario.model, layout);
+        let whole_gradients = layout.gradients == 1 || plan.reduction == Reduction::Step;
+        let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
+        let storage = plan.precision.storage();
+        let on_device = |on_host: bool, bytes: f64, ranks: u32| {
+            if on_host { 0.0 } else { parameters * bytes / f64::from(ranks) }
+        };
+        Self {
+            weights: on_device(plan.offload.state(), storage.bytes(), layout.weights),
+            gradients: on_device(plan.offload.state(), gradient_format(rates).bytes(), gradient_ranks),
+            optimizer: on_device(plan.offload.optimizer(), plan.optimizer.state(storage), layout.optimizer),
+            whole_gradients,
+            parameters,
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The order of a step: micro-batches of visits, forward and backward, then the boundary.
+
+use crate::cost::{Rates, Work};
+use crate::plan::Recompute;
+use crate::scenario::Layout;
+
+use super::boundary;
+use super::build::{Builder, CONTEXT, HOST_IN, HOST_OUT, Piece, Queues, TENSOR};
+use super::label::{Activity, Kind, Label, Lane, Part};
+use super::task::{COMPUTE, Class, Counter, Task, WAITS, Wait, held};
+use super::visit::{Moved, Visit, Visits};
+
+/// Consecutive visits that differ in nothing but the layer.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    visit: Visit,
+    count: u32,
+    layer: u32,
+    /// Direction through the layers.
+    step: i32,
+}
+
+impl Run {
+    fn layer_at(&self, position: u32) -> u32 {
+        (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
+    }
+}
+
+/// The most runs of a micro-batch: embedding, two kinds of layers and head, there and back.
+const RUNS: usize = 8;
+
+/// The visits of one micro-batch, in order.
+struct Order {
+    runs: [Run; RUNS],
+    used: usize,
+}
+
+/// One visit among the runs.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    run: usize,
+    position: u32,
+    /// Micro-batches later than the one that is running.
+    later: u32,
+}
+
+/// What emitting needs.
+struct Emit<'a> {
+    visits: &'a Visits<'a>,
+    queues: Queues,
+    /// Units gathered ahead of compute.
+    ahead: u32,
+    contention: f64,
+}
+
+/// Builds the step of one rank.
+pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>) {
+    let plan = &rates.scenario.plan;
+    let visits = Visits::new(rates, layout);
+    let order = Order::of(&visits);
+    let queues = Queues::of(rates.scenario.stack.overlap);
+    // A gather that stops compute gains nothing from being early.
+    let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
+    let emit = Emit { visits: &visits, queues, ahead, contention: rates.scenario.stack.contention };
+    builder.section(1, |builder| {
+        Emit::host(builder, rates.scenario.stack.host.step.get());
+        for distance in 0..ahead {
+            let Some(place) = order.find(0, distance, 0, false) else { continue };
+            builder.block(1, |builder| emit.fetch(builder, &order, place, 0));
+        }
+    });
+    let last = plan.accumulate - 1;
+    if last > 0 {
+        builder.section(last, |builder| emit.micro_batch(builder, &order, None));
+    }
+    builder.section(1, |builder| emit.micro_batch(builder, &order, Some(last)));
+    builder.section(1, |builder| builder.block(1, |builder| boundary::build(&visits, emit.queues, builder)));
+}
+
+impl Order {
+    fn of(visits: &Visits<'_>) -> Self {
+        let model = &visits.rates.scenario.model;
+        let layers = model.layers;
+        let recomputed = match visits.rates.scenario.plan.recompute {
+            Recompute::Full => layers,
+            Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
+            Recompute::None | Recompute::Selective => 0,
+        };
+        let mut order = Self { runs: [Run::default(); RUNS], used: 0 };
+        let mut run = |visit: Visit, count: u32, layer: u32, step: i32| {
+            if count > 0 {
+                order.runs[order.used] = Run { visit, count, layer, step };
+                order.used += 1;
+            }
+        };
+        let [again, again_back] = visits.layers(true);
+        let [kept, kept_back] = visits.layers(false);
+        let ends = (model.vocab > 0).then(|| (visits.embedding(), visits.head()));
+        if let Some((embedding, _)) = &ends {
+            run(embedding[0], 1, 0, 0);
+        }
+        run(again, recomputed, 0, 1);
+        run(kept, layers - recomputed, recomputed, 1);
+        if let Some((_, head)) = &ends {
+            run(head[0], 1, 0, 0);
+            run(head[1], 1, 0, 0);
+        }
+        run(kept_back, layers - recomputed, layers - 1, -1);
+        run(again_back, recomputed, recomputed.saturating_sub(1), -1);
+        if let Some((embedding, _)) = &ends {
+            run(embedding[1], 1, 0, 0);
+        }
+        order
+    }
+
+    fn runs(&self) -> &[Run] {
+        &self.runs[..self.used]
+    }
+
+    /// The visit `distance` after position `position` of run `run`; with `wrap`, into the next micro-batches.
+    fn find(&self, run: usize, position: u32, distance: u32, wrap: bool) -> Option<Place> {
+        let mut place = Place { run, position: position + distance, later: 0 };
+        while place.position >= self.runs[place.run].count {
+            place.position -= self.runs[place.run].count;
+            place.run += 1;
+            if place.run == self.used {
+                if !wrap {
+                    return None;
+                }
+                place.run = 0;
+                place.later += 1;
+            }
+        }
+        Some(place)
+    }
+}
+
+impl Emit<'_> {
+    /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
+    fn micro_batch(&self, builder: &mut Builder<'_>, order: &Order, last: Option<u32>) {
+        let wrap = last.is_none();
+        let micro_batch = last.unwrap_or(0);
+        Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get());
+        for (index, run) in order.runs().iter().enumerate() {
+            // As long as the unit to fetch is of the same run, visits are alike.
+            let alike = run.count.saturating_sub(self.ahead);
+            let mut emit = |position: u32, repeat: u32| {
+                builder.block(repeat, |builder| {
+                    if let Some(place) = order.find(index, position, self.ahead, wrap) {
+                        self.fetch(builder, order, place, micro_batch);
+                    }
+                    let upcoming = (1..=self.ahead).filter_map(|d| order.find(index, position, d, wrap));
+                    let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
+                        let visit = &order.runs[place.run].visit;
+                        [gathers + i64::from(visit.fetches()), copies + i64::from(visit.from_host > 0.0)]
+                    });
+                    self.visit(builder, run, position, ahead, micro_batch, last.is_some());
+                });
+            };
+            if alike > 0 {
+                emit(0, alike);
+            }
+            (alike..run.count).for_each(|position| emit(position, 1));
+        }
+    }
+
+    /// A fixed time of the host.
+    fn host(builder: &mut Builder<'_>, seconds: f64) {
+        if seconds <= 0.0 {
+            return;
+        }
+        builder.block(1, |builder| {
+            let first = Activity { kind: Kind::Host, part: Part::Model, ..Activity::default() };
+            let label = Label { first, ..Label::default() };
+            let mut task = builder.compute(Piece { work: Work::arithmetic(seconds), host: 0.0 }, Class::Host, label);
+            task.signals = [Some(Counter::Computed), None];
+            builder.push(task);
+        });
+    }
+
+    /// Brings a unit's weights: from the host if they live there, then from the other ranks. It may
+    /// begin when compute begins the unit that is `ahead` units earlier.
+    fn fetch(&self, builder: &mut Builder<'_>, order: &Order, place: Place, micro_batch: u32) {
+        let run = &order.runs[place.run];
+        let visit = &run.visit;
+        let micro_batch = micro_batch + place.later;
+        let released = builder.after(Counter::Released, 0);
+        let mut taken = held_bytes(held::GATHERED, visit.gathered);
+        if visit.from_host > 0.0 {
+            let label = Self::label(run, place.position, Lane::HostIn, Kind::Copy, micro_batch);
+            let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
+            let written = (visit.checkpoint > 0.0).then(|| builder.after(Counter::HostOut, 0));
+            task.waits = waits([Some(released), written]);
+            task.signals = [Some(Counter::HostIn), visit.gather.is_none().then_some(Counter::Gathered)];
+            taken[held::ACTIVATIONS] = bytes(visit.checkpoint);
+            task.takes = std::mem::take(&mut taken);
+            builder.push(task);
+        }
+        if let Some(gather) = &visit.gather {
+            let label = Self::label(run, place.position, Lane::Gather, gather.kind, micro_batch);
+            let mut task = builder.transfer(&gather.transfer, self.queues.gather, self.contention, label);
+            let copied = (visit.from_host > 0.0).then(|| builder.after(Counter::HostIn, 0));
+            task.waits = waits([Some(released), copied]);
+            task.signals = [Some(Counter::Gathered), None];
+            taken[held::COMMUNICATION] += bytes(gather.buffer);
+            task.takes = taken;
+            task.gives = held_bytes(held::COMMUNICATION, gather.buffer);
+            builder.push(task);
+        }
+    }
+
+    /// A unit's compute, then its reduction.
+    fn visit(
+        &self,
+        builder: &mut Builder<'_>,
+        run: &Run,
+        position: u32,
+        [gathers_ahead, copies_ahead]: [i64; 2],
+        micro_batch: u32,
+        last: bool,
+    ) {
+        let visit = &run.visit;
+        let reduce = visit.reduce[usize::from(last)];
+        let start = [
+            visit.fetched().then(|| builder.after(Counter::Gathered, gathers_ahead)),
+            (visit.from_host > 0.0).then(|| builder.after(Counter::HostIn, copies_ahead)),
+            // Two gradient buffers: one is filled while the other is reduced.
+            (visit.gradients > 0.0 && reduce.is_some()).then(|| builder.after(Counter::Reduced, 1)),
+        ];
+        self.compute(builder, run, position, start, micro_batch);
+        let released = builder.after(Counter::Released, 0);
+        if visit.to_host > 0.0 {
+            let label = Self::label(run, position, Lane::HostOut, Kind::Copy, micro_batch);
+            let mut task = self.copy(builder, visit.to_host, HOST_OUT, label);
+            task.waits = waits([Some(released)]);
+            task.signals = [Some(Counter::HostOut), None];
+            task.gives = held_bytes(held::ACTIVATIONS, visit.to_host);
+            builder.push(task);
+        }
+        if let Some(reduce) = reduce {
+            let label = Self::label(run, position, Lane::Reduce, reduce.kind, micro_batch);
+            self.reduce(builder, &reduce, visit.gradients, released, label);
+        }
+    }
+
+    fn reduce(&self, builder: &mut Builder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
+        let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
+        task.waits = waits([Some(released)]);
+        task.signals = [Some(Counter::Reduced), None];
+        task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
+        task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
+        task.gives[held::GRADIENTS] = bytes(gradients);
+        builder.push(task);
+        if reduce.to_host > 0.0 {
+            let label = Label { lane: Lane::HostOut, first: Activity { kind: Kind::Copy, ..label.first }, ..label };
+            let mut task = self.copy(builder, reduce.to_host, HOST_OUT, label);
+            task.waits = waits([Some(builder.after(Counter::Reduced, 0))]);
+            task.signals = [Some(Counter::HostOut), None];
+            builder.push(task);
+        }
+    }
+
+    /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
+    fn compute(&self, builder: &mut Builder<'_>, run: &Run, position: u32, start: [Option<Wait>; 3], micro_batch: u32) {
+        let visit = &run.visit;
+        let layout = self.visits.layout;
+        let kind = if visit.backward { Kind::Backward } else { Kind::Forward };
+        let steps = visit.steps.iter().filter(|step| step.piece.work.time > 0.0 || step.piece.host > 0.0);
+        let total = steps.clone().count();
+        for (index, step) in steps.enumerate() {
+            let (first, last) = (index == 0, index + 1 == total);
+            let tensor = layout.tensor > 1 && step.tensor > 0;
+            let exchange = layout.context > 1 && step.exchange;
+            let chained = [
+                (layout.tensor > 1).then(|| builder.after(Counter::Tensor, 0)),
+                (layout.context > 1).then(|| builder.after(Counter::Context, 0)),
+            ];
+            let begin = if first { start } else { [None; 3] };
+            let ready = waits(begin.into_iter().chain(chained));
+            if exchange {
+                let label = Self::label(run, position, Lane::Context, Kind::PointToPoint, micro_batch);
+                let mut task = builder.transfer(&self.visits.exchange, CONTEXT, self.contention, label);
+                let computed = builder.after(Counter::Computed, 0);
+                task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
+                task.signals = [Some(Counter::Context), None];
+                builder.push(task);
+            }
+            let label = Self::label(run, position, Lane::Compute, kind, micro_batch);
+            let mut task = builder.compute(step.piece, Class::Compute, label);
+            task.waits = ready;
+            task.signals = [Some(Counter::Computed), (last && !tensor).then_some(Counter::Released)];
+            if first {
+                task.takes = visit.takes();
+            }
+            if last && !tensor {
+                task.gives = visit.gives();
+            }
+            builder.push(task);
+            if tensor {
+                self.tensor(builder, run, position, step.tensor, last, micro_batch);
+            }
+        }
+    }
+
+    fn tensor(&self, builder: &mut Builder<'_>, run: &Run, position: u32, times: u32, last: bool, micro_batch: u32) {
+        let label = Self::label(run, position, Lane::Tensor, Kind::AllReduce, micro_batch);
+        let transfer = (1..times).fold(self.visits.tensor, |sum, _| sum + self.visits.tensor);
+        let mut task = builder.transfer(&transfer, TENSOR, self.contention, label);
+        task.waits = waits([Some(builder.after(Counter::Computed, 0))]);
+        task.signals = [Some(Counter::Tensor), last.then_some(Counter::Released)];
+        if last {
+            task.gives = run.visit.gives();
+        }
+        builder.push(task);
+    }
+
+    /// A copy to or from the host.
+    fn copy(&self, builder: &mut Builder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+        let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
+        transfer.time = self.visits.rates.host_copy(moved);
+        builder.transfer(&transfer, queue, self.contention, label)
+    }
+
+    fn label(run: &Run, position: u32, lane: Lane, kind: Kind, micro_batch: u32) -> Label {
+        let first = Activity { kind, part: run.visit.part, layer: run.layer_at(position), micro_batch };
+        Label { lane, first, layer_step: run.step, ..Label::default() }
+    }
+}
+
+impl Visit {
+    /// Whether something is fetched for it.
+    fn fetches(&self) -> bool {
+        self.gather.is_some() || (self.from_host > 0.0)
+    }
+
+    /// Whether it computes on weights that were fetched.
+    fn fetched(&self) -> bool {
+        self.freed > 0.0 || self.gathered > 0.0 || self.fetches()
+    }
+
+    fn takes(&self) -> [i64; super::HELD] {
+        let mut takes = held_bytes(held::ACTIVATIONS, self.working);
+        takes[held::GRADIENTS] = bytes(self.gradients);
+        takes
+    }
+
+    fn gives(&self) -> [i64; super::HELD] {
+        let mut gives = held_bytes(held::ACTIVATIONS, self.working);
+        gives[held::ACTIVATIONS] -= bytes(self.kept);
+        gives[held::GATHERED] = bytes(self.freed);
+        gives[held::SECONDARY] = -bytes(self.secondary);
+        gives
+    }
+}
+
+/// Whole bytes.
+pub(super) fn bytes(amount: f64) -> i64 {
+    libm::round(amount) as i64
+}
+
+pub(super) fn held_bytes(part: usize, amount: f64) -> [i64; super::HELD] {
+    let mut held = [0; super::HELD];
+    held[part] = bytes(amount);
+    held
+}
+
+/// Waits side by side; there is room for [`WAITS`].
+pub(super) fn waits(conditions: impl IntoIterator<Item = Option<Wait>>) -> [Option<Wait>; WAITS] {
+    let mut waits = [None; WAITS];
+    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
+        *slot = Some(wait);
+    }
+    waits
+}

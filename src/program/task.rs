@@ -1,0 +1,201 @@
+//! A step in compact form: tasks in blocks that repeat (layers), blocks in sections that repeat
+//! (micro-batches), one list of sections per rank.
+//!
+//! Within a rank a task runs on a queue, in the order of the list, once the counters that it waits
+//! for are high enough; finishing, it raises counters. Waits are relative to what the list has
+//! announced so far, so one task stands for all its repeats.
+
+use std::ops::Range;
+
+use crate::hardware::MAX_LEVELS;
+
+use super::label::Label;
+
+/// Whole picoseconds.
+pub type Picos = u64;
+
+/// Picoseconds per second.
+pub const PICOS: f64 = 1e12;
+
+/// Rounds seconds to picoseconds, once, where a task is made.
+pub fn picos(seconds: f64) -> Picos {
+    libm::round(seconds * PICOS) as Picos
+}
+
+/// Queues per rank.
+pub const QUEUES: usize = 8;
+
+/// The queue of compute.
+pub const COMPUTE: u8 = 0;
+
+/// Things that tasks share: the levels, and the device itself, for which overlapping work contends.
+pub const RESOURCES: usize = MAX_LEVELS + 1;
+
+/// The index of the device among the resources.
+pub const DEVICE: usize = MAX_LEVELS;
+
+/// The producer of a counter that another rank raises.
+pub const REMOTE: u8 = u8::MAX;
+
+/// The whole of a resource, as a demand.
+pub const WHOLE: u32 = 4096;
+
+/// What memory is held for while the step runs.
+pub const HELD: usize = 5;
+
+/// Indices into what is held.
+pub mod held {
+    /// Gradients of units that are not reduced yet.
+    pub const GRADIENTS: usize = 0;
+    /// The second copy of the weights.
+    pub const SECONDARY: usize = 1;
+    /// Activations.
+    pub const ACTIVATIONS: usize = 2;
+    /// Gathered units.
+    pub const GATHERED: usize = 3;
+    /// Buffers of collectives.
+    pub const COMMUNICATION: usize = 4;
+}
+
+/// What tasks count when they finish, per rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Counter {
+    /// Pieces of compute.
+    Computed,
+    /// Units whose compute is done, so that their gathered weights are free.
+    Released,
+    /// Units gathered.
+    Gathered,
+    /// Units reduced.
+    Reduced,
+    /// Collectives of tensor parallelism.
+    Tensor,
+    /// Exchanges of context parallelism.
+    Context,
+    /// Copies to the host.
+    HostOut,
+    /// Copies from the host.
+    HostIn,
+    /// Activations that arrived from another rank.
+    ArrivedForward,
+    /// Gradients of activations that arrived from another rank.
+    ArrivedBackward,
+}
+
+/// Number of counters.
+pub const COUNTERS: usize = 10;
+
+/// A condition of a task: the counter must have reached what the list announced before this
+/// iteration of the block, plus `offset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The counter.
+    pub counter: Counter,
+    /// Relative to the beginning of this iteration.
+    pub offset: i64,
+}
+
+/// What the step's time is spent on while a task runs on the compute queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Class {
+    /// Forward and backward.
+    #[default]
+    Compute,
+    /// The optimizer's update.
+    Optimizer,
+    /// A fixed cost of the host.
+    Host,
+    /// A transfer or collective.
+    Transfer,
+}
+
+/// The most conditions that a task has.
+pub const WAITS: usize = 5;
+
+/// One task; in a block that repeats, one per iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Task {
+    /// The queue that runs it, in order.
+    pub queue: u8,
+    /// What it counts as.
+    pub class: Class,
+    /// Time when it has everything to itself.
+    pub duration: Picos,
+    /// Shares of resources that it needs to run at that pace, in units of [`WHOLE`].
+    pub demand: [u32; RESOURCES],
+    /// Conditions.
+    pub waits: [Option<Wait>; WAITS],
+    /// Counters that it raises by one.
+    pub signals: [Option<Counter>; 2],
+    /// A counter of another rank that it raises by one.
+    pub sends: Option<(u32, Counter)>,
+    /// Memory taken when it starts, by what it is held for.
+    pub takes: [i64; HELD],
+    /// Memory given back (or, negative, left behind) when it ends.
+    pub gives: [i64; HELD],
+    /// For people.
+    pub label: Label,
+}
+
+/// Tasks that repeat together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Block {
+    /// Iterations.
+    pub repeat: u32,
+    /// Its tasks, by index into the rank's.
+    pub tasks: Range<u32>,
+    /// How far one iteration moves each counter.
+    pub advance: [i64; COUNTERS],
+    /// What the section's earlier blocks have announced.
+    pub base: [i64; COUNTERS],
+    /// Queues that have a task in it, as bits.
+    pub queues: u8,
+}
+
+/// Blocks that repeat together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Section {
+    /// Iterations.
+    pub repeat: u32,
+    /// Its blocks, by index into the rank's.
+    pub blocks: Range<u32>,
+    /// How far one iteration moves each counter.
+    pub advance: [i64; COUNTERS],
+    /// What earlier sections have announced.
+    pub base: [i64; COUNTERS],
+    /// Queues that have a task in it, as bits.
+    pub queues: u8,
+}
+
+/// What one rank does in a step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RankProgram {
+    /// Sections, in order.
+    pub sections: Vec<Section>,
+    /// Their blocks.
+    pub blocks: Vec<Block>,
+    /// The blocks' tasks.
+    pub tasks: Vec<Task>,
+    /// The queue whose tasks raise each counter.
+    pub producer: [u8; COUNTERS],
+}
+
+impl RankProgram {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.sections.clear();
+        self.blocks.clear();
+        self.tasks.clear();
+        self.producer = [COMPUTE; COUNTERS];
+    }
+
+    /// How many tasks one step runs, repeats counted.
+    pub fn task_count(&self) -> u64 {
+        let blocks = |section: &Section| -> u64 {
+            let range = section.blocks.start as usize..section.blocks.end as usize;
+            self.blocks[range].iter().map(|block| u64::from(block.repeat) * block.tasks.len() as u64).sum()
+        };
+        self.sections.iter().map(|section| u64::from(section.repeat) * blocks(section)).sum()
+    }
+}

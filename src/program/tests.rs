@@ -1,0 +1,156 @@
+//! Programs: what they move, what they hold.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::plan::{Extent, Format, Reduction, Secondary, Sharding, Size};
+use crate::testing;
+
+fn built(scenario: &Scenario) -> Program {
+    let mut program = Program::default();
+    let layout = scenario.layout().expect("a valid scenario");
+    program.build(scenario, &layout, &Factors::default());
+    program
+}
+
+fn traffic(sharding: Sharding) -> f64 {
+    let mut scenario = testing::scenario();
+    scenario.plan.sharding = sharding;
+    built(&scenario).volume.bytes.iter().sum()
+}
+
+fn close(value: f64, expected: f64) {
+    assert!((value / expected - 1.0).abs() < 1e-12, "{value} is not {expected}");
+}
+
+#[test]
+fn zero3_moves_half_as_much_again_as_ddp() {
+    // Three ring passes over the weights instead of two.
+    close(traffic(testing::zero3()) / traffic(testing::ddp()), 1.5);
+    let zero1 = testing::sharding(Extent::Device, Extent::Device, Extent::System);
+    let zero2 = testing::sharding(Extent::Device, Extent::System, Extent::System);
+    close(traffic(zero1), traffic(testing::ddp()));
+    close(traffic(zero2), traffic(testing::ddp()));
+}
+
+#[test]
+fn tied_ends_are_gathered_twice_too() {
+    let with = |tied: bool, sharding: Sharding| {
+        let mut scenario = testing::scenario();
+        let model = Arc::make_mut(&mut scenario.model);
+        (model.vocab, model.tied) = (32_000, tied);
+        scenario.plan.sharding = sharding;
+        built(&scenario).volume.bytes.iter().sum::<f64>()
+    };
+    for tied in [false, true] {
+        close(with(tied, testing::zero3()) / with(tied, testing::ddp()), 1.5);
+    }
+}
+
+#[test]
+fn weights_that_stay_gathered_are_gathered_once() {
+    let mut sharding = testing::zero3();
+    sharding.reshard_after_forward = false;
+    close(traffic(sharding) / traffic(testing::ddp()), 1.0);
+}
+
+/// [frontier D4, D6]: ZeRO++ sends 0.5 M (N-1)/N + 0.25 M (n-1)/n through a node's ports where ZeRO-3
+/// sends 3 M (N-1)/N, M the bf16 weights, scales apart.
+#[test]
+fn zeropp_sends_a_quarter_of_zero3_out_of_the_node() {
+    let node_bytes = |sharding: Sharding| {
+        let mut scenario = testing::scenario();
+        scenario.plan.sharding = sharding;
+        scenario.plan.size = Size::Nodes(4);
+        (built(&scenario).volume.bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
+    };
+    let (zero3, weights) = node_bytes(testing::zero3());
+    let (ranks, nodes) = (16.0, 4.0);
+    close(zero3, 3.0 * weights * (ranks - 1.0) / ranks);
+    let mut zeropp = testing::zero3();
+    zeropp.wire.weights = Format::Int8;
+    zeropp.wire.gradients = Format::Int4;
+    zeropp.wire.block = u32::MAX;
+    zeropp.secondary = Some(Secondary { extent: Extent::Node, format: Format::Bf16 });
+    zeropp.two_hop_gradients = true;
+    let (sent, _) = node_bytes(zeropp);
+    let expected = weights * (0.5 * (ranks - 1.0) / ranks + 0.25 * (nodes - 1.0) / nodes);
+    assert!((sent / expected - 1.0).abs() < 1e-6, "{sent} is not {expected}");
+}
+
+#[test]
+fn three_levels_leave_the_node_only_at_the_boundary() {
+    // Weights over pairs, gradients over the node, optimizer over all: [frontier D4], topo: per step a
+    // reduce-scatter and an all-gather of 2 Psi (n-1)/n through the ports of a node, whatever the accumulation.
+    let mut sharding = testing::sharding(Extent::Ranks(2), Extent::Node, Extent::System);
+    sharding.wire.weights = Format::Int8;
+    sharding.wire.gradients = Format::Int4;
+    for accumulate in [1, 8] {
+        let mut scenario = testing::scenario();
+        scenario.plan.sharding = sharding.clone();
+        scenario.plan.accumulate = accumulate;
+        let weights = scenario.model.parameters() as f64 * 2.0;
+        close(built(&scenario).volume.bytes[1] * 4.0, 2.0 * weights * 0.5);
+    }
+}
+
+#[test]
+fn accumulation_repeats_what_is_sharded_and_nothing_else() {
+    let moved = |sharding: Sharding, reduction: Reduction, accumulate: u32| {
+        let mut scenario = testing::scenario();
+        (scenario.plan.sharding, scenario.plan.reduction) = (sharding, reduction);
+        scenario.plan.accumulate = accumulate;
+        built(&scenario).volume.bytes.iter().sum::<f64>()
+    };
+    // ZeRO-3: everything, four times over.
+    let once = moved(testing::zero3(), Reduction::Default, 1);
+    close(moved(testing::zero3(), Reduction::Default, 4), 4.0 * once);
+    // DDP: one all-reduce, at the end, or one at each micro-batch.
+    let once = moved(testing::ddp(), Reduction::Default, 1);
+    close(moved(testing::ddp(), Reduction::Default, 4), once);
+    close(moved(testing::ddp(), Reduction::MicroBatch, 4), 4.0 * once);
+    // ZeRO-3 that reduces once: 4 x 2 gathers and one reduction of 3 passes.
+    let pass = moved(testing::zero3(), Reduction::Default, 1) / 3.0;
+    close(moved(testing::zero3(), Reduction::Step, 4), 9.0 * pass);
+}
+
+#[test]
+fn sharding_further_never_needs_more_state() {
+    let state = |sharding: Sharding| {
+        let mut scenario = testing::scenario();
+        scenario.plan.sharding = sharding;
+        let state = built(&scenario).state;
+        state.weights + state.gradients + state.optimizer
+    };
+    let extents = || [Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System];
+    for (weights, gradients, optimizer) in triples_of(extents) {
+        let here = state(testing::sharding(weights.clone(), gradients.clone(), optimizer.clone()));
+        let wider = |extent: &Extent| extents().into_iter().skip_while(move |other| other != extent).nth(1);
+        for further in [
+            wider(&optimizer).map(|optimizer| testing::sharding(weights.clone(), gradients.clone(), optimizer)),
+            wider(&gradients).map(|gradients| testing::sharding(weights.clone(), gradients, optimizer.clone())),
+            wider(&weights).map(|weights| testing::sharding(weights, gradients.clone(), optimizer.clone())),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            assert!(state(further) <= here);
+        }
+    }
+    // 16 bytes per parameter unsharded; 16 / 8 over all [frontier D3].
+    close(state(testing::ddp()), 16.0 * 12.0 * 8.0 * 1024.0 * 1024.0);
+    close(state(testing::zero3()), 2.0 * 12.0 * 8.0 * 1024.0 * 1024.0);
+}
+
+/// All triples of extents.
+fn triples_of(extents: impl Fn() -> [Extent; 4]) -> Vec<(Extent, Extent, Extent)> {
+    let mut triples = Vec::new();
+    for weights in extents() {
+        for gradients in extents() {
+            for optimizer in extents() {
+                triples.push((weights.clone(), gradients.clone(), optimizer));
+            }
+        }
+    }
+    triples
+}

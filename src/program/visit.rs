@@ -1,0 +1,358 @@
+//! What one visit of one unit is: the transfers that bring its weights, the compute, the memory it
+//! takes, and the transfers that reduce its gradients.
+
+use crate::cost::{Activations, LayerWork, Payload, Rates, Transfer, Work};
+use crate::plan::{Format, Recompute, Reduction};
+use crate::scenario::Layout;
+
+use super::build::Piece;
+use super::label::{Kind, Part};
+use super::state::gradient_format;
+
+/// A unit: what is gathered and reduced together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Unit {
+    pub part: Part,
+    /// Parameters on one tensor rank that this visit gathers.
+    pub gathered: f64,
+    /// Parameters whose gradients are complete after this unit's backward.
+    pub reduced: f64,
+}
+
+/// A visit's compute in order; tensor parallelism meets after each piece that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Step {
+    pub piece: Piece,
+    /// Collectives of the tensor ranks after it.
+    pub tensor: u32,
+    /// Whether keys and values travel around the context ranks beside it.
+    pub exchange: bool,
+}
+
+/// A visit, ready to be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Visit {
+    pub part: Part,
+    pub backward: bool,
+    /// Bytes from the host: this rank's shard of the weights, and a checkpoint.
+    pub from_host: f64,
+    /// Bytes of that checkpoint.
+    pub checkpoint: f64,
+    /// Gather of the weights, if any.
+    pub gather: Option<Moved>,
+    /// Bytes of the gathered weights, taken with the gather.
+    pub gathered: f64,
+    /// Bytes of gathered weights that this visit's end frees.
+    pub freed: f64,
+    pub steps: [Step; 3],
+    /// Activations taken while it runs, left behind by forward, and freed by backward.
+    pub working: f64,
+    pub kept: f64,
+    /// Secondary weights left behind by forward (positive) or freed by backward (negative).
+    pub secondary: f64,
+    /// Gradients of the unit while they are not reduced.
+    pub gradients: f64,
+    /// To the host when it is done: a checkpoint.
+    pub to_host: f64,
+    /// Reduction at each micro-batch, and at the last one.
+    pub reduce: [Option<Moved>; 2],
+}
+
+/// A transfer with what surrounds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Moved {
+    pub transfer: Transfer,
+    pub kind: Kind,
+    /// Bytes of buffers while it runs.
+    pub buffer: f64,
+    /// Bytes of the reduced shard that go to the host.
+    pub to_host: f64,
+}
+
+/// Everything that visits are made from.
+pub(super) struct Visits<'a> {
+    pub rates: &'a Rates<'a>,
+    pub layout: &'a Layout,
+    pub layer: LayerWork,
+    pub activations: Activations,
+    pub tensor: Transfer,
+    pub exchange: Transfer,
+}
+
+impl<'a> Visits<'a> {
+    pub fn new(rates: &'a Rates<'a>, layout: &'a Layout) -> Self {
+        let model = &rates.scenario.model;
+        let storage = rates.scenario.plan.precision.storage();
+        let plain = |elements: f64| Payload { elements, format: storage, block: f64::INFINITY, parts: 1.0 };
+        // Sequence parallelism: a reduce-scatter and an all-gather move what one all-reduce would.
+        let pass = rates.gather(plain(rates.tokens() * f64::from(model.hidden)), layout.tensor_group());
+        // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
+        let kv = 2.0 * rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
+        Self {
+            rates,
+            layout,
+            layer: rates.layer(),
+            activations: rates.activations(),
+            tensor: pass + pass,
+            exchange: rates.gather(plain(kv), layout.context_group()),
+        }
+    }
+
+    fn local(&self, parameters: u64) -> f64 {
+        parameters as f64 / f64::from(self.layout.tensor)
+    }
+
+    /// Embedding and head are one unit where they share their weights: gathered for the first of the
+    /// two that is visited, kept until the second, reduced after backward has passed both.
+    pub fn ends(&self, head: bool, backward: bool) -> Unit {
+        let model = &self.rates.scenario.model;
+        let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
+        let part = if head { Part::Head } else { Part::Embedding };
+        let own = if head { logits } else { embedding };
+        if !model.tied {
+            return Unit { part, gathered: own, reduced: own };
+        }
+        let (first, second) = (head == backward, head != backward);
+        Unit {
+            part,
+            gathered: if first { embedding + logits } else { 0.0 },
+            reduced: if second { embedding + logits } else { 0.0 },
+        }
+    }
+
+    fn layer_unit(&self) -> Unit {
+        let own = self.local(self.rates.scenario.model.layer_parameters());
+        Unit { part: Part::Layer, gathered: own, reduced: own }
+    }
+
+    /// Forward and backward of layers that are computed again from their input, or not.
+    pub fn layers(&self, recomputed: bool) -> [Visit; 2] {
+        let host = self.rates.scenario.stack.host.layer.get();
+        let forward = self.layer.forward;
+        let all = forward[0] + forward[1];
+        let launched = |work: Work, host: f64| self.rates.launched(work.time, host) - work.time;
+        let late = launched(all, host);
+        let half = |work: Work, whole: Work, late: f64, tensor: u32, exchange: bool| Step {
+            piece: Piece { work, host: late * share(work, whole) },
+            tensor,
+            exchange,
+        };
+        let ahead = [half(forward[0], all, late, 1, true), half(forward[1], all, late, 1, false), Step::default()];
+        let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
+        let again = match (recomputed, selective) {
+            (true, _) => Step { piece: Piece { work: all, host: late }, tensor: 2, exchange: true },
+            (false, true) => Step { piece: Piece { work: self.layer.core, host: 0.0 }, tensor: 0, exchange: false },
+            (false, false) => Step::default(),
+        };
+        let back = self.layer.backward;
+        let (all_back, two) = (back[0] + back[1], launched(back[0] + back[1], 1.5 * host));
+        let behind = [again, half(back[1], all_back, two, 1, false), half(back[0], all_back, two, 1, true)];
+        let activations = &self.activations;
+        let kept = if recomputed { activations.checkpoint } else { activations.layer };
+        let unit = self.layer_unit();
+        let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
+        let moved = if checkpoints { kept } else { 0.0 };
+        let back = self.visit(unit, true, behind);
+        [
+            Visit { working: activations.whole - kept, kept, to_host: moved, ..self.visit(unit, false, ahead) },
+            Visit {
+                working: activations.whole - kept + activations.working,
+                kept: -kept,
+                from_host: back.from_host + moved,
+                checkpoint: moved,
+                ..back
+            },
+        ]
+    }
+
+    /// Forward and backward of the embedding.
+    pub fn embedding(&self) -> [Visit; 2] {
+        let (forward, backward) = self.rates.embedding();
+        let kept = self.activations.embedding;
+        [
+            Visit { kept, ..self.visit(self.ends(false, false), false, alone(forward)) },
+            Visit { kept: -kept, ..self.visit(self.ends(false, true), true, alone(backward)) },
+        ]
+    }
+
+    /// Forward and backward of last norm, logits and loss.
+    pub fn head(&self) -> [Visit; 2] {
+        let (forward, backward) = self.rates.head();
+        let kept = self.activations.logits;
+        [
+            Visit { kept, ..self.visit(self.ends(true, false), false, alone(forward)) },
+            Visit { kept: -kept, ..self.visit(self.ends(true, true), true, alone(backward)) },
+        ]
+    }
+
+    fn visit(&self, unit: Unit, backward: bool, steps: [Step; 3]) -> Visit {
+        let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
+        let plan = &self.rates.scenario.plan;
+        let offload = if plan.offload.state() { self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 };
+        let resident = self.layout.weights > 1 || plan.offload.state();
+        let kept_gathered = backward && !self.regathers() && self.layout.weights > 1;
+        let fetched = if resident && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
+        let drops = resident && (backward || self.regathers() || self.layout.weights == 1);
+        // A shared unit is dropped by its second visit: the one that gathers nothing.
+        let dropped = if unit.part == Part::Layer || !self.rates.scenario.model.tied {
+            unit.gathered
+        } else {
+            self.ends(unit.part != Part::Head, backward).gathered
+        };
+        let whole = !super::state::State::of(self.rates, self.layout).whole_gradients;
+        let secondary = self.secondary(unit);
+        Visit {
+            part: unit.part,
+            backward,
+            from_host: fetched * offload,
+            checkpoint: 0.0,
+            gather: self.weights(unit.gathered, backward),
+            gathered: fetched * self.rates.storage(),
+            freed: if drops { dropped * self.rates.storage() } else { 0.0 },
+            steps,
+            working: 0.0,
+            kept: 0.0,
+            secondary: if backward { -secondary } else { secondary },
+            gradients: if backward && whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
+            to_host: 0.0,
+            reduce: if backward {
+                [self.reduce(unit.reduced, false), self.reduce(unit.reduced, true)]
+            } else {
+                [None; 2]
+            },
+        }
+    }
+
+    /// Whether backward gathers the weights that forward had.
+    fn regathers(&self) -> bool {
+        self.rates.scenario.plan.sharding.reshard_after_forward
+    }
+
+    fn secondary(&self, unit: Unit) -> f64 {
+        match (&self.rates.scenario.plan.sharding.secondary, self.layout.secondary) {
+            (Some(secondary), Some(ranks)) if self.layout.weights > 1 => {
+                unit.reduced * secondary.format.bytes() / f64::from(ranks)
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn payload(&self, elements: f64, format: Format) -> Payload {
+        let parts = f64::from(self.rates.scenario.stack.collectives.per_layer);
+        Payload { elements, format, block: f64::from(self.rates.scenario.plan.sharding.wire.block), parts }
+    }
+
+    /// The gather of a unit's weights: from the second copy in backward, where there is one.
+    fn weights(&self, elements: f64, backward: bool) -> Option<Moved> {
+        let sharding = &self.rates.scenario.plan.sharding;
+        if self.layout.weights == 1 || elements == 0.0 || (backward && !self.regathers()) {
+            return None;
+        }
+        let (ranks, format) = match (&sharding.secondary, self.layout.secondary) {
+            (Some(secondary), Some(ranks)) if backward => (ranks, secondary.format),
+            _ => (self.layout.weights, sharding.wire.weights),
+        };
+        let payload = self.payload(elements, format);
+        let transfer = self.rates.gather(payload, self.layout.shard_group(ranks));
+        let storage = self.rates.storage();
+        let passes = if format.quantised() {
+            // Quantise this rank's shard, dequantise the whole.
+            elements * (storage + format.bytes()) * (1.0 + 1.0 / f64::from(ranks))
+        } else {
+            0.0
+        };
+        let buffer = if format.quantised() { payload.bytes() } else { 0.0 };
+        let transfer = transfer.with_passes(self.rates.pass(passes));
+        Some(Moved { transfer, kind: Kind::AllGather, buffer, to_host: 0.0 })
+    }
+
+    /// Format in which gradients travel.
+    fn gradient_wire(&self, format: Format) -> Format {
+        if format.quantised() { format } else { self.rates.scenario.stack.reduce_format.unwrap_or(format) }
+    }
+
+    /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
+    /// is reduced then or everything is reduced after backward.
+    fn reduce(&self, elements: f64, last: bool) -> Option<Moved> {
+        let plan = &self.rates.scenario.plan;
+        let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
+        let rest = last || plan.reduction == Reduction::MicroBatch;
+        let later = !self.rates.scenario.stack.reduce_during_backward;
+        let shard = shard && !(later && plan.reduction == Reduction::Step);
+        let rest = rest && !later;
+        if elements == 0.0 {
+            return None;
+        }
+        let reduce =
+            self.reduction(elements, shard, rest, f64::from(self.rates.scenario.stack.collectives.per_layer))?;
+        let to_host = if plan.offload.state() && (last || shard) {
+            elements * gradient_format(self.rates).bytes() / f64::from(self.layout.gradients)
+        } else {
+            0.0
+        };
+        Some(Moved { to_host, ..reduce })
+    }
+
+    /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
+    /// optimizer's extent and over its replicas (`rest`).
+    pub fn reduction(&self, elements: f64, shard: bool, rest: bool, parts: f64) -> Option<Moved> {
+        let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
+        let payload = |elements: f64, format: Format| Payload { parts, ..self.payload(elements, format) };
+        let mut found: Option<(Transfer, Kind)> = None;
+        let mut add = |transfer: Transfer, kind: Kind| {
+            found = Some(found.map_or((transfer, kind), |(before, first)| (before + transfer, first)));
+        };
+        let format = self.gradient_wire(wire.gradients);
+        if shard && layout.gradients > 1 {
+            let group = layout.shard_group(layout.gradients);
+            if format.quantised() {
+                let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
+                let transfer = self.rates.all_to_all(payload(elements, format), group, two_hop);
+                add(transfer.with_passes(self.quantised_sum(elements, format)), Kind::AllToAll);
+            } else {
+                add(self.rates.gather(payload(elements, format), group), Kind::ReduceScatter);
+            }
+        }
+        let boundary = self.gradient_wire(wire.boundary);
+        if rest && layout.optimizer > layout.gradients {
+            let left = elements / f64::from(layout.gradients);
+            let group = layout.replica_group(layout.gradients, layout.optimizer);
+            add(self.rates.gather(payload(left, boundary), group), Kind::ReduceScatter);
+        }
+        if rest && layout.group() > layout.optimizer {
+            let left = elements / f64::from(layout.optimizer);
+            let group = layout.replica_group(layout.optimizer, layout.group());
+            add(self.rates.all_reduce(payload(left, boundary), group), Kind::AllReduce);
+        }
+        let same = format == self.rates.scenario.plan.precision.storage();
+        let buffer = if same { 0.0 } else { payload(elements, format).bytes() };
+        found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
+    }
+
+    /// Memory passes of a quantised reduction: quantise, then dequantise and sum, once per hop; the
+    /// second hop has what the first left.
+    fn quantised_sum(&self, elements: f64, format: Format) -> f64 {
+        let one = elements * (self.rates.storage() + 2.0 * format.bytes());
+        let inside = f64::from(self.layout.gradients.min(self.rates.scenario.cluster.devices_per_node()));
+        let hops = if self.rates.scenario.plan.sharding.two_hop_gradients { 1.0 + 1.0 / inside } else { 1.0 };
+        self.rates.pass(one * hops)
+    }
+}
+
+fn alone(work: Work) -> [Step; 3] {
+    let step = Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: false };
+    [step, Step::default(), Step::default()]
+}
+
+/// The same compute in one piece: nothing meets between.
+fn in_one(steps: [Step; 3]) -> [Step; 3] {
+    let piece = steps.iter().fold(Piece::default(), |sum, step| Piece {
+        work: sum.work + step.piece.work,
+        host: sum.host + step.piece.host,
+    });
+    [Step { piece, ..Step::default() }, Step::default(), Step::default()]
+}
+
+fn share(part: Work, whole: Work) -> f64 {
+    if whole.time > 0.0 { part.time / whole.time } else { 0.5 }
+}

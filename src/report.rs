@@ -1,0 +1,52 @@
+//! Evaluations and maps as text, JSON, TOML and CSV: what `eval` and `sweep` print.
+//!
+//! Pure functions from results to text. Not for computing figures, and not for writing files.
+
+mod figures;
+mod sweep;
+mod text;
+
+use serde::Serialize;
+
+use crate::evaluate::Evaluation;
+use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
+
+pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use sweep::SweepReport;
+pub use text::{Verdict, limit, text};
+
+/// The format of every JSON and TOML that is printed.
+const FORMAT: u32 = 1;
+
+/// An evaluation with the scenario that it is of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Version of the format.
+    pub format: u32,
+    /// What was evaluated.
+    pub scenario: ScenarioFile,
+    /// What came out.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+impl Report {
+    /// Of an evaluation.
+    pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+        Self { format: FORMAT, scenario: ScenarioFile::of(scenario), figures: Figures::of(scenario, evaluation) }
+    }
+
+    /// As JSON; a number that is not finite is `null`.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(self)
+    }
+
+    /// As TOML; a number that is not finite is left out.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,257 @@
+//! What is printed of an evaluation and of a map, over figures that are put together by hand.
+
+use serde_json::{Value, json};
+
+use crate::evaluate::{
+    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Resource, Summary, TimeParts, Trace,
+};
+use crate::presets::Library;
+use crate::scenario::{Problem, Scenario};
+use crate::search::{Axis, Cell, Metric, Sweep, Tuned};
+use crate::units::{Bytes, FlopPerSecond, Seconds};
+
+use super::*;
+
+pub(crate) fn scenario() -> Scenario {
+    let library = Library::embedded();
+    let ids = "cluster = \"h100-80gb-dgx\"\nstack = \"default\"\nmodel = \"mpt-7b\"\nstrategy = \"fsdp\"\n";
+    let text = format!("format = 1\n{ids}[plan]\nnodes = 8\nmicro_batch = 4\ntokens = 300e9\n");
+    library.resolve(&crate::scenario::file::parse(&text).expect("valid")).expect("scenario")
+}
+
+/// A step of half a second in which nothing is round: three parts of a third of a byte over whole ones.
+pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
+    let third = 1.0 / 3.0;
+    let parts = MemoryParts {
+        weights: Bytes::new(2e9 + third),
+        gradients: Bytes::new(1e9 + third),
+        optimizer: Bytes::new(3e9 + third),
+        activations: Bytes::new(30e9),
+        ..MemoryParts::default()
+    };
+    let during = Activity { kind: Kind::Backward, layer: 31, ..Activity::default() };
+    let memory = Memory { capacity: Bytes::new(80e9), peak: parts.total(), parts, moment: Seconds::new(0.2), during };
+    let time = TimeParts {
+        compute: Seconds::new(0.4),
+        communication: Seconds::new(0.3),
+        exposed: Seconds::new(0.08),
+        bubble: Seconds::ZERO,
+        optimizer: Seconds::new(0.015),
+        other: Seconds::new(0.005),
+    };
+    // 64 devices x 4 sequences of 2048 tokens in 0.5 s: 16,384 tokens per second and device.
+    let summary = Summary {
+        fits: true,
+        devices: scenario.devices(),
+        tokens_per_step: 524_288.0,
+        step_time: Seconds::new(0.5),
+        tokens_per_s_per_device: 16_384.0,
+        model_flops: FlopPerSecond::new(571e12),
+        hardware_flops: FlopPerSecond::new(600e12),
+        mfu: 0.5,
+        hfu: f64::INFINITY,
+        time,
+        memory,
+        traffic: Default::default(),
+        bottleneck: Resource::Level(0),
+    };
+    let elasticity = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
+    let elasticity = vec![elasticity("node.bandwidth", 0.32), elasticity("node.latency", -0.01)];
+    Evaluation { summary, trace: Trace::default(), elasticity, error_band: None }
+}
+
+fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {
+    serde_json::from_str(&Report::of(scenario, evaluation).to_json().expect("text")).expect("JSON")
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract_in_their_order() {
+    let scenario = scenario();
+    let json = json_of(&scenario, &evaluation(&scenario));
+    let top = [
+        "format",
+        "scenario",
+        "fits",
+        "step_time_s",
+        "tokens_per_s_per_device",
+        "model_tflops_per_device",
+        "hardware_tflops_per_device",
+        "mfu",
+        "hfu",
+        "error_band",
+        "time",
+        "memory",
+        "traffic",
+        "bottleneck",
+        "training",
+    ];
+    assert_eq!(keys(&json), top);
+    assert_eq!(keys(&json["error_band"]), ["low", "high", "rows"]);
+    let time = ["compute_s", "communication_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
+    assert_eq!(keys(&json["time"]), time);
+    assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "parts", "stages"]);
+    let parts = [
+        "weights",
+        "gradients",
+        "optimizer",
+        "secondary_weights",
+        "activations",
+        "gathered",
+        "communication",
+        "reserved",
+    ];
+    assert_eq!(keys(&json["memory"]["parts"]), parts);
+    assert_eq!(keys(&json["traffic"][0]), ["level", "bytes_per_device", "busy_s"]);
+    assert_eq!(keys(&json["bottleneck"]), ["resource", "elasticity"]);
+}
+
+#[test]
+fn json_says_what_the_evaluation_says() {
+    let scenario = scenario();
+    let json = json_of(&scenario, &evaluation(&scenario));
+    assert_eq!(json["format"], 1);
+    assert_eq!(json["scenario"]["model"], "mpt-7b");
+    assert_eq!(json["scenario"]["plan"]["nodes"], 8);
+    assert_eq!(json["model_tflops_per_device"], 571.0);
+    assert_eq!(json["hfu"], Value::Null, "what is not finite is null");
+    assert_eq!(json["error_band"], json!({ "low": null, "high": null, "rows": 0 }));
+    assert_eq!(json["bottleneck"]["resource"], "node");
+    assert_eq!(json["bottleneck"]["elasticity"]["node.bandwidth"], 0.32);
+    // 300e9 tokens / (64 x 16,384 tokens/s) / 86,400 s = 3.3114 days; x 64 devices x 24 h = 5,086.3 h.
+    assert!((json["training"]["days"].as_f64().expect("days") - 3.3114).abs() < 1e-4);
+    assert!((json["training"]["device_hours"].as_f64().expect("hours") - 5086.3).abs() < 0.1);
+}
+
+#[test]
+fn whole_bytes_sum_to_the_whole_peak() {
+    let scenario = scenario();
+    let json = json_of(&scenario, &evaluation(&scenario));
+    let parts = json["memory"]["parts"].as_object().expect("parts");
+    // Three thirds make a byte that no part has alone: it goes to the largest, the activations.
+    assert_eq!(json["memory"]["peak_bytes"], 36_000_000_001_u64);
+    assert_eq!(parts["activations"], 30_000_000_001_u64);
+    assert_eq!(parts.values().filter_map(Value::as_u64).sum::<u64>(), 36_000_000_001);
+    assert_eq!(json["memory"]["stages"], json!([{ "stage": 0, "peak_bytes": 36_000_000_001_u64, "parts": parts }]));
+}
+
+#[test]
+fn a_band_has_its_rows() {
+    let scenario = scenario();
+    let mut evaluation = evaluation(&scenario);
+    evaluation.error_band = Some(ErrorBand { low: Seconds::new(0.45), high: Seconds::new(0.6), rows: 12 });
+    let json = json_of(&scenario, &evaluation);
+    assert_eq!(json["error_band"], json!({ "low": 0.45, "high": 0.6, "rows": 12 }));
+    assert!(text(&scenario, &evaluation).contains("500 ms; 8 of 10 measured between 450 ms and 600 ms (12 rows)"));
+}
+
+#[test]
+fn toml_leaves_out_what_is_not_finite() {
+    let scenario = scenario();
+    let evaluation = evaluation(&scenario);
+    let text = Report::of(&scenario, &evaluation).to_toml().expect("text");
+    let table: toml::Table = toml::from_str(&text).expect("TOML");
+    assert!(!table.contains_key("hfu"));
+    assert_eq!(table["step_time_s"].as_float(), Some(0.5));
+    assert_eq!(table["memory"]["peak_bytes"].as_integer(), Some(36_000_000_001));
+    assert_eq!(table["scenario"]["plan"]["micro_batch"].as_integer(), Some(4));
+}
+
+#[test]
+fn the_text_begins_with_the_verdict() {
+    let scenario = scenario();
+    let mut evaluation = evaluation(&scenario);
+    let report = text(&scenario, &evaluation);
+    insta::assert_snapshot!(report);
+    // 36 of 36 GB is above 92 %; 36 of 30 GB is 6 GB too many, 5.59 GiB.
+    evaluation.summary.memory.capacity = evaluation.summary.memory.peak;
+    assert!(text(&scenario, &evaluation).contains("\nfits, tight: 33.5 GiB of 33.5 GiB, 100 %, 0 B left\n"));
+    evaluation.summary.memory.capacity = Bytes::new(30e9);
+    evaluation.summary.fits = false;
+    assert!(text(&scenario, &evaluation).contains("\ndoes not fit: needs 33.5 GiB, 5.59 GiB more than 27.9 GiB\n"));
+}
+
+#[test]
+fn the_limit_is_said_in_words() {
+    let scenario = scenario();
+    let mut evaluation = evaluation(&scenario);
+    // 1.1^0.32 = 1.0310.
+    assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth: +10 % gives +3.1 %");
+    // 0.9^-0.5 = 1.0541.
+    evaluation.elasticity[1].value = -0.5;
+    assert_eq!(limit(&scenario, &evaluation), "limited by node latency: -10 % gives +5.4 %");
+    // Whatever throughput follows most, wherever most of the time goes.
+    evaluation.elasticity[0] = Elasticity { resource: "peak_flop".to_owned(), value: 0.6 };
+    // 1.1^0.6 = 1.0588.
+    assert_eq!(limit(&scenario, &evaluation), "limited by compute: +10 % peak gives +5.9 %");
+    evaluation.elasticity.clear();
+    assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth");
+    evaluation.summary.bottleneck = Resource::Host;
+    assert_eq!(limit(&scenario, &evaluation), "limited by the host, which launches the work");
+}
+
+fn sweep() -> Sweep {
+    let axis = |text: &str| text.parse::<Axis>().expect(text);
+    Sweep { base: scenario(), x: axis("nodes=1,2"), y: axis("shard=node,16"), tune: true }
+}
+
+/// One cell of each sort: fits, does not fit, cannot be, not reached.
+fn cells(sweep: &Sweep) -> Vec<Option<Cell>> {
+    let choice = Tuned { micro_batch: 4, recompute: crate::plan::Recompute::Full, accumulate: 2 };
+    let summary = evaluation(&sweep.base).summary;
+    let mut large = summary;
+    large.fits = false;
+    large.memory.peak = Bytes::new(90e9);
+    let what = "groups of 16, here, do not fill 8 ranks".to_owned();
+    let problem = Problem { field: "plan.shard".to_owned(), what, mend: "choose another".to_owned() };
+    vec![
+        Some(Cell::Possible { summary, choice }),
+        Some(Cell::Possible { summary: large, choice }),
+        Some(Cell::Impossible(problem)),
+        None,
+    ]
+}
+
+#[test]
+fn a_map_as_csv_has_the_header_of_the_contract() {
+    let sweep = sweep();
+    let report = SweepReport { sweep: &sweep, metric: Metric::Throughput, cells: &cells(&sweep) };
+    let lines = [
+        "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate",
+        "1,node,throughput,571,true,,4,full,2",
+        "2,node,throughput,571,false,does not fit: needs 83.8 GiB of 74.5 GiB,4,full,2",
+        "1,16,throughput,,false,\"not possible: groups of 16, here, do not fill 8 ranks\",,,",
+        "2,16,throughput,,,not computed: the sweep was interrupted,,,",
+    ];
+    assert_eq!(report.csv().expect("CSV"), format!("{}\n", lines.join("\n")));
+}
+
+#[test]
+fn a_map_as_text_marks_what_has_no_figure() {
+    let sweep = sweep();
+    let mut cells = cells(&sweep);
+    let report = SweepReport { sweep: &sweep, metric: Metric::Throughput, cells: &cells };
+    insta::assert_snapshot!(report.text());
+    cells[3] = cells[0].clone();
+    let report = SweepReport { sweep: &sweep, metric: Metric::Throughput, cells: &cells };
+    assert!(!report.partial() && !report.text().contains("partial"));
+}
+
+#[test]
+fn a_map_as_json_says_whether_it_is_whole() {
+    let sweep = sweep();
+    let report = SweepReport { sweep: &sweep, metric: Metric::Mfu, cells: &cells(&sweep) };
+    let json: Value = serde_json::from_str(&report.json().expect("text")).expect("JSON");
+    assert_eq!((&json["format"], &json["partial"], &json["metric"]), (&json!(1), &json!(true), &json!("mfu")));
+    assert_eq!(json["x"], json!({ "axis": "nodes", "values": [1, 2] }));
+    assert_eq!(json["y"], json!({ "axis": "shard", "values": ["node", 16] }));
+    let first = json!({
+        "x": 1, "y": "node", "value": 50.0, "fits": true, "reason": null,
+        "micro_batch": 4, "recompute": "full", "accumulate": 2,
+    });
+    assert_eq!(json["cells"][0], first);
+    assert_eq!(json["cells"].as_array().map(Vec::len), Some(4));
+}

@@ -1,0 +1,199 @@
+//! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
+
+use std::fmt::Write;
+
+use crate::evaluate::{Evaluation, Resource, Summary};
+use crate::scenario::Scenario;
+use crate::scenario::file::printable;
+use crate::units::{Bytes, Seconds, significant, thousands};
+
+use super::figures::Training;
+
+/// Share of the capacity above which a job that fits is called tight.
+const TIGHT: f64 = 0.92;
+
+/// Whether a job fits, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// With memory to spare.
+    Fits,
+    /// With more than 92 % of the memory in use.
+    Tight,
+    /// Not at all.
+    DoesNotFit,
+}
+
+impl Verdict {
+    /// Of a summary.
+    pub fn of(summary: &Summary) -> Self {
+        match summary.fits {
+            false => Self::DoesNotFit,
+            true if summary.memory.peak > TIGHT * summary.memory.capacity => Self::Tight,
+            true => Self::Fits,
+        }
+    }
+
+    /// Its words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::Tight => "tight",
+            Self::DoesNotFit => "does not fit",
+        }
+    }
+}
+
+/// The report of an evaluation: every line ends in a line end, nothing is drawn.
+pub fn text(scenario: &Scenario, evaluation: &Evaluation) -> String {
+    let summary = &evaluation.summary;
+    let mut lines = Lines(String::new());
+    lines.line(&title(scenario, summary));
+    lines.line(&verdict(summary));
+    lines.line(&limit(scenario, evaluation));
+    lines.section("speed", &speed(scenario, evaluation));
+    lines.section("memory of the fullest device", &memory(summary));
+    lines.section("time of a step", &time(summary));
+    lines.section("traffic per device and step", &traffic(scenario, summary));
+    lines.0
+}
+
+/// What limits a step, in words: `limited by node bandwidth: +10 % gives +3.1 %`.
+pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> String {
+    let resource = evaluation.bottleneck(scenario);
+    let name = printable(resource.name(scenario));
+    let gain = |key: &str| evaluation.elasticity.iter().find(|it| it.resource == key).map(|it| it.value);
+    match resource {
+        Resource::Compute => with_gain("limited by compute", "+10 % peak", gain("peak_flop"), 1.1),
+        Resource::Memory => with_gain("limited by memory bandwidth", "+10 %", gain("memory_bandwidth"), 1.1),
+        Resource::Level(_) => {
+            let (bandwidth, latency) = (gain(&format!("{name}.bandwidth")), gain(&format!("{name}.latency")));
+            if latency.unwrap_or(0.0).abs() > bandwidth.unwrap_or(0.0).abs() {
+                with_gain(&format!("limited by {name} latency"), "-10 %", latency, 0.9)
+            } else {
+                with_gain(&format!("limited by {name} bandwidth"), "+10 %", bandwidth, 1.1)
+            }
+        }
+        Resource::Bubble => "limited by the pipeline bubble".to_owned(),
+        Resource::Host => "limited by the host, which launches the work".to_owned(),
+    }
+}
+
+/// What a change of a resource by `factor` gives: throughput goes with its power.
+fn with_gain(words: &str, change: &str, elasticity: Option<f64>, factor: f64) -> String {
+    match elasticity.filter(|value| value.is_finite()) {
+        Some(value) => format!("{words}: {change} gives {:+.1} %", 100.0 * (libm::pow(factor, value) - 1.0)),
+        None => words.to_owned(),
+    }
+}
+
+fn title(scenario: &Scenario, summary: &Summary) -> String {
+    let devices = match summary.devices {
+        1 => "1 device".to_owned(),
+        count => format!("{} devices", thousands(f64::from(count))),
+    };
+    let Scenario { cluster, stack, model, strategy, .. } = scenario;
+    let what = format!("{} on {devices} of {}, strategy {strategy}, stack {}", model.name, cluster.name, stack.id);
+    printable(&what)
+}
+
+fn verdict(summary: &Summary) -> String {
+    let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
+    let used = format!("{peak} of {capacity}, {:.0} %", 100.0 * (peak / capacity));
+    match Verdict::of(summary) {
+        Verdict::Fits => format!("fits: {used}"),
+        Verdict::Tight => format!("fits, tight: {used}, {} left", capacity - peak),
+        Verdict::DoesNotFit => format!("does not fit: needs {peak}, {} more than {capacity}", peak - capacity),
+    }
+}
+
+fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> {
+    let summary = &evaluation.summary;
+    let (tokens, devices) = (summary.tokens_per_s_per_device, f64::from(summary.devices));
+    let step = match evaluation.error_band {
+        Some(band) => format!(
+            "{}; 8 of 10 measured between {} and {} ({} rows)",
+            summary.step_time, band.low, band.high, band.rows
+        ),
+        None => format!("{}; no measured rows behind it", summary.step_time),
+    };
+    let mut rows = vec![
+        row("step time", step),
+        row("tokens", format!("{} per second, {} per device", thousands(tokens * devices), thousands(tokens))),
+        row("model flop", format!("{} per device, {} MFU", summary.model_flops, percent(summary.mfu))),
+        row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
+    ];
+    if let Some(tokens) = scenario.plan.tokens {
+        let Training { days, device_hours, .. } = Training::of(tokens, summary);
+        let (days, hours) = (days.unwrap_or(f64::NAN), device_hours.unwrap_or(f64::NAN));
+        let (tokens, days, hours) = (thousands(tokens), significant(days, 3), thousands(hours));
+        rows.push(row("training", format!("{tokens} tokens in {days} days, {hours} device-hours")));
+    }
+    rows
+}
+
+fn memory(summary: &Summary) -> Vec<(String, String)> {
+    let memory = &summary.memory;
+    let share = |bytes: Bytes| format!("{bytes:>10} {:>6.1} %", 100.0 * (bytes / memory.peak));
+    let parts = memory.parts.named().into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
+    let mut rows: Vec<_> = parts.map(|(name, bytes)| row(&name.replace('_', " "), share(bytes))).collect();
+    let during = memory.during;
+    rows.push(row("peak", format!("{:>10} during {}", memory.peak, during.kind.name())));
+    rows.push(row("capacity", format!("{:>10}", memory.capacity)));
+    rows
+}
+
+fn time(summary: &Summary) -> Vec<(String, String)> {
+    let time = &summary.time;
+    let share = |part: Seconds| format!("{part:>10} {:>6.1} %", 100.0 * (part / summary.step_time));
+    let parts = [
+        ("compute", time.compute),
+        ("exposed communication", time.exposed),
+        ("bubble", time.bubble),
+        ("optimizer", time.optimizer),
+        ("other", time.other),
+        ("step", summary.step_time),
+    ];
+    let mut rows: Vec<_> = parts.map(|(name, part)| row(name, share(part))).into();
+    rows.push(row("communication in all", format!("{:>10}, hidden or not", time.communication)));
+    rows
+}
+
+fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
+    let levels = scenario.cluster.levels.iter().zip(&summary.traffic);
+    levels
+        .map(|(level, traffic)| {
+            let busy = format!("{:>10}, busy {}", traffic.bytes_per_device, traffic.busy);
+            row(&printable(&level.name), busy)
+        })
+        .collect()
+}
+
+fn row(name: &str, value: String) -> (String, String) {
+    (name.to_owned(), value)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// Lines of a report.
+struct Lines(String);
+
+impl Lines {
+    fn line(&mut self, text: &str) {
+        self.0.push_str(text.trim_end());
+        self.0.push('\n');
+    }
+
+    fn section(&mut self, title: &str, rows: &[(String, String)]) {
+        self.line("");
+        self.line(title);
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        for (name, value) in rows {
+            let mut line = String::new();
+            // Writing to a String cannot fail.
+            let _ = write!(line, "  {name:<width$}  {value}");
+            self.line(&line);
+        }
+    }
+}

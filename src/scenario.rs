@@ -1,0 +1,66 @@
+//! A scenario: cluster, software stack, model and plan together, checked against one another.
+//!
+//! Its file format is in [`mod@file`]; its costs are elsewhere.
+
+mod check;
+pub mod file;
+mod layout;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::hardware::Cluster;
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::stack::{Calibration, Stack};
+
+pub use layout::Layout;
+
+/// Everything that an evaluation needs. Cloning it is cheap: the facts are shared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Its name, for people.
+    pub name: String,
+    /// The machine.
+    pub cluster: Arc<Cluster>,
+    /// The software.
+    pub stack: Arc<Stack>,
+    /// What the software reaches on the machine.
+    pub calibration: Arc<Calibration>,
+    /// The transformer.
+    pub model: Arc<Model>,
+    /// The id of the strategy that the plan's sharding started from.
+    pub strategy: Arc<str>,
+    /// The job.
+    pub plan: Plan,
+}
+
+/// Something in a scenario that cannot be, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The field, as in the file (`plan.tensor`).
+    pub field: String,
+    /// What is wrong.
+    pub what: String,
+    /// How to mend it.
+    pub mend: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.field, self.what, self.mend)
+    }
+}
+
+impl Scenario {
+    /// The layout that the plan asks for, or everything that is wrong with it.
+    pub fn layout(&self) -> Result<Layout, Vec<Problem>> {
+        let problems = check::problems(self);
+        if problems.is_empty() { Ok(Layout::of(self)) } else { Err(problems) }
+    }
+
+    /// How many devices the job has.
+    pub fn devices(&self) -> u32 {
+        layout::devices(self)
+    }
+}

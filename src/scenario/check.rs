@@ -1,0 +1,245 @@
+//! Everything that can be wrong with a scenario, found at once.
+
+use crate::plan::{Accumulation, Extent, Precision, Recompute, Schedule, Size};
+
+use super::layout::{devices, ranks};
+use super::{Problem, Scenario};
+
+/// Collects problems.
+struct Checks(Vec<Problem>);
+
+impl Checks {
+    fn refuse(&mut self, wrong: bool, field: &str, what: impl FnOnce() -> String, mend: impl FnOnce() -> String) {
+        if wrong {
+            self.0.push(Problem { field: field.to_owned(), what: what(), mend: mend() });
+        }
+    }
+}
+
+/// All problems of a scenario; none if it can be laid out.
+pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
+    let mut checks = Checks(Vec::new());
+    counts(scenario, &mut checks);
+    size(scenario, &mut checks);
+    // What follows divides by these counts.
+    if !checks.0.is_empty() {
+        return checks.0;
+    }
+    mesh(scenario, &mut checks);
+    model(scenario, &mut checks);
+    later(scenario, &mut checks);
+    if checks.0.is_empty() {
+        extents(scenario, &mut checks);
+    }
+    checks.0
+}
+
+/// The most that a count may be: far above any machine, far below an overflow.
+const MOST: u32 = 1 << 22;
+
+fn counts(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    for (field, count) in [
+        ("plan.micro_batch", plan.micro_batch),
+        ("plan.accumulate", plan.accumulate),
+        ("plan.sequence", plan.sequence),
+        ("plan.tensor", plan.tensor),
+        ("plan.context", plan.context),
+        ("plan.pipeline", plan.pipeline),
+        ("plan.stages_per_rank", plan.stages_per_rank),
+    ] {
+        let between = || format!("choose a count from 1 to {MOST}");
+        checks.refuse(count == 0 || count > MOST, field, || format!("{count} is out of range"), between);
+    }
+    checks.refuse(
+        plan.prefetch > 16,
+        "plan.prefetch",
+        || format!("{} is out of range", plan.prefetch),
+        || "choose 0 to 16".to_owned(),
+    );
+    for (field, factor) in
+        [("plan.bandwidth_factor", plan.bandwidth_factor), ("plan.memory_factor", plan.memory_factor)]
+    {
+        let wrong = !(factor > 0.0 && factor <= 1e6);
+        checks.refuse(wrong, field, || format!("{factor} is out of range"), || "choose a factor above 0".to_owned());
+    }
+    if let Some(tokens) = plan.tokens {
+        let wrong = !(tokens > 0.0 && tokens.is_finite());
+        checks.refuse(
+            wrong,
+            "plan.tokens",
+            || format!("{tokens} is out of range"),
+            || "choose a number of tokens above 0".to_owned(),
+        );
+    }
+    if let Recompute::Share(share) = plan.recompute {
+        let wrong = !(0.0..=1.0).contains(&share);
+        checks.refuse(
+            wrong,
+            "plan.recompute",
+            || format!("{share} is no share"),
+            || "choose a share from 0 to 1".to_owned(),
+        );
+    }
+}
+
+fn size(scenario: &Scenario, checks: &mut Checks) {
+    let cluster = &scenario.cluster;
+    let per_node = cluster.devices_per_node();
+    let (field, count) = match scenario.plan.size {
+        Size::Nodes(nodes) => ("plan.nodes", nodes),
+        Size::Devices(devices) => ("plan.devices", devices),
+    };
+    checks.refuse(count == 0, field, || "the job has no device".to_owned(), || "choose at least 1".to_owned());
+    let total = devices(scenario);
+    checks.refuse(
+        total > MOST,
+        field,
+        || format!("{count} is more than any machine has"),
+        || format!("choose at most {MOST} devices"),
+    );
+    let ragged = total <= MOST && total > per_node && !total.is_multiple_of(per_node);
+    checks.refuse(
+        ragged,
+        field,
+        || format!("{total} devices do not fill nodes of {per_node}"),
+        || format!("choose {} or {}", total / per_node * per_node, (total / per_node + 1) * per_node),
+    );
+    if let Some(nodes) = cluster.nodes {
+        let most = nodes.saturating_mul(per_node);
+        checks.refuse(
+            total > most,
+            field,
+            || format!("{} has {nodes} nodes, {most} devices", cluster.name),
+            || format!("choose at most {nodes} nodes"),
+        );
+    }
+}
+
+fn mesh(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    let (total, per_node) = (devices(scenario), scenario.cluster.devices_per_node());
+    let product = plan.tensor.saturating_mul(plan.context).saturating_mul(plan.pipeline);
+    checks.refuse(
+        !total.is_multiple_of(product),
+        "plan.tensor",
+        || {
+            format!(
+                "tensor {} x context {} x pipeline {} does not divide {total} devices",
+                plan.tensor, plan.context, plan.pipeline
+            )
+        },
+        || "choose sizes whose product divides the devices".to_owned(),
+    );
+    let straddles = !per_node.is_multiple_of(plan.tensor) && !plan.tensor.is_multiple_of(per_node);
+    checks.refuse(
+        straddles && total > per_node,
+        "plan.tensor",
+        || format!("groups of {} straddle nodes of {per_node} devices", plan.tensor),
+        || format!("choose a size that divides {per_node}, or a multiple of it"),
+    );
+    checks.refuse(
+        !plan.sequence.is_multiple_of(plan.context),
+        "plan.context",
+        || format!("{} ranks do not divide a sequence of {}", plan.context, plan.sequence),
+        || "choose a size that divides the sequence".to_owned(),
+    );
+}
+
+fn model(scenario: &Scenario, checks: &mut Checks) {
+    let (model, plan) = (&scenario.model, &scenario.plan);
+    let tensor = plan.tensor;
+    checks.refuse(
+        !model.heads.is_multiple_of(tensor),
+        "plan.tensor",
+        || format!("{tensor} does not divide the {} heads of {}", model.heads, model.name),
+        || format!("choose one of {}", divisors(model.heads)),
+    );
+    let kv = model.kv_heads.is_multiple_of(tensor) || tensor.is_multiple_of(model.kv_heads);
+    checks.refuse(
+        !kv,
+        "plan.tensor",
+        || format!("{tensor} neither divides the {} key and value heads nor is a multiple of them", model.kv_heads),
+        || format!("choose one of {}", divisors(model.kv_heads)),
+    );
+    checks.refuse(
+        !model.ffn_hidden.is_multiple_of(tensor),
+        "plan.tensor",
+        || format!("{tensor} does not divide the MLP's width {}", model.ffn_hidden),
+        || format!("choose one of {}", divisors(model.ffn_hidden)),
+    );
+    let peak = scenario.cluster.device.peak;
+    let missing = match plan.precision {
+        Precision::Bf16 => peak.bf16.is_none(),
+        Precision::Fp16 => peak.fp16.is_none(),
+        Precision::Fp8 => peak.fp8.is_none() || peak.bf16.is_none(),
+        Precision::Fp32 => false,
+    };
+    checks.refuse(
+        missing,
+        "plan.precision",
+        || format!("{} has no {} peak", scenario.cluster.device.name, plan.precision),
+        || "choose another precision: fp32 is always there".to_owned(),
+    );
+}
+
+/// The divisors of a count, at most a dozen, for a message.
+fn divisors(count: u32) -> String {
+    let all: Vec<String> =
+        (1..=count.min(4096)).filter(|d| count.is_multiple_of(*d)).take(12).map(|d| d.to_string()).collect();
+    all.join(", ")
+}
+
+/// What the program does not simulate yet.
+fn later(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    let mut not_yet = |wrong: bool, field: &str, what: &str, mend: &str| {
+        checks.refuse(wrong, field, || format!("{what} not simulated yet"), || mend.to_owned());
+    };
+    not_yet(plan.pipeline > 1, "plan.pipeline", "pipelines are", "choose 1");
+    not_yet(plan.stages_per_rank > 1, "plan.stages_per_rank", "pipelines are", "choose 1");
+    not_yet(plan.schedule != Schedule::OneForwardOneBackward, "plan.schedule", "pipelines are", "leave it at 1f1b");
+    not_yet(
+        plan.accumulation == Accumulation::Layered,
+        "plan.accumulation",
+        "layered accumulation is",
+        "choose standard",
+    );
+}
+
+fn extents(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
+    let sharding = &plan.sharding;
+    let group = devices(scenario) / (plan.tensor * plan.pipeline);
+    let named = [
+        Some(("plan.sharding.weights", &sharding.weights)),
+        Some(("plan.sharding.gradients", &sharding.gradients)),
+        Some(("plan.sharding.optimizer", &sharding.optimizer)),
+        sharding.secondary.as_ref().map(|secondary| ("plan.sharding.secondary", &secondary.extent)),
+    ];
+    for (field, extent) in named.into_iter().flatten() {
+        let Some(ranks) = ranks(scenario, extent, group) else {
+            let levels: Vec<&str> = scenario.cluster.levels.iter().map(|level| level.name.as_str()).collect();
+            checks.refuse(
+                true,
+                field,
+                || format!("{} has no level '{extent}'", scenario.cluster.name),
+                || format!("choose device, innermost, {} or a count of ranks", levels.join(", ")),
+            );
+            continue;
+        };
+        checks.refuse(
+            ranks == 0 || ranks > group || !group.is_multiple_of(ranks),
+            field,
+            || format!("groups of {ranks} do not fill the {group} data x context ranks"),
+            || format!("choose a count that divides {group}"),
+        );
+        let level = !matches!(extent, Extent::Device | Extent::Ranks(_));
+        checks.refuse(
+            level && ranks == 1 && group > 1,
+            field,
+            || format!("inside '{extent}' tensor parallelism leaves one data x context rank of {group}"),
+            || "choose a wider level, 'device', or a smaller tensor size".to_owned(),
+        );
+    }
+}

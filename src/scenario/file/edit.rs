@@ -1,0 +1,195 @@
+//! Fields of a scenario by the names of their flags: read from text and written as text.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::scenario::Problem;
+
+use super::{ScenarioFile, printable};
+
+/// A field that a flag or a typed text sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// The name of its flag (`micro-batch`).
+    pub flag: &'static str,
+    /// Its path in the file (`plan.micro_batch`), as in [`Problem::field`].
+    pub path: &'static str,
+}
+
+const fn field(flag: &'static str, path: &'static str) -> Field {
+    Field { flag, path }
+}
+
+/// All fields that can be set, in the order of the command line's help.
+pub const FIELDS: [Field; 23] = [
+    field("hardware", "cluster"),
+    field("stack", "stack"),
+    field("model", "model"),
+    field("strategy", "strategy"),
+    field("nodes", "plan.nodes"),
+    field("devices", "plan.devices"),
+    field("micro-batch", "plan.micro_batch"),
+    field("accumulate", "plan.accumulate"),
+    field("seq", "plan.sequence"),
+    field("shard", "plan.shard"),
+    field("precision", "plan.precision"),
+    field("recompute", "plan.recompute"),
+    field("tp", "plan.tensor"),
+    field("pp", "plan.pipeline"),
+    field("cp", "plan.context"),
+    field("schedule", "plan.schedule"),
+    field("stages-per-rank", "plan.stages_per_rank"),
+    field("accumulation", "plan.accumulation"),
+    field("offload", "plan.offload"),
+    field("tokens", "plan.tokens"),
+    field("optimizer", "plan.optimizer"),
+    field("reduction", "plan.reduction"),
+    field("prefetch", "plan.prefetch"),
+];
+
+/// A whole number as people write it: `2048` or `2_048`.
+struct Count(u32);
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let count = text.replace('_', "").parse();
+        count.map(Count).map_err(|_| "write a whole number, like 8".to_owned())
+    }
+}
+
+/// A number of any size: `300e9` or `300_000_000_000`.
+struct Number(f64);
+
+impl FromStr for Number {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.replace('_', "").parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Number(number)),
+            _ => Err("write a number, like 300e9".to_owned()),
+        }
+    }
+}
+
+/// The text of one field on its way into a file.
+struct Text<'a> {
+    path: &'a str,
+    text: &'a str,
+}
+
+impl Text<'_> {
+    /// The value of a field of the plan; nothing for no text, which stands for the default.
+    fn value<T: FromStr<Err: Display>>(&self) -> Result<Option<T>, Problem> {
+        if self.text.is_empty() {
+            return Ok(None);
+        }
+        self.text.parse().map(Some).map_err(|error: T::Err| self.problem(&error.to_string()))
+    }
+
+    fn count(&self) -> Result<Option<u32>, Problem> {
+        Ok(self.value()?.map(|Count(count)| count))
+    }
+
+    fn id(&self) -> Result<String, Problem> {
+        if self.text.is_empty() || self.text.chars().any(char::is_control) {
+            return Err(self.problem("write an id, as `shardscope presets` lists them"));
+        }
+        Ok(self.text.to_owned())
+    }
+
+    fn problem(&self, mend: &str) -> Problem {
+        Problem {
+            field: self.path.to_owned(),
+            what: format!("'{}' cannot stand here", printable(self.text)),
+            mend: mend.to_owned(),
+        }
+    }
+}
+
+impl ScenarioFile {
+    /// Sets the field of a flag from text; no text puts a field of the plan back to its default.
+    ///
+    /// A model brings its own sequence length, a strategy its own extents; nodes and devices replace
+    /// each other. The name and the description go: they were those of another scenario.
+    pub fn set(&mut self, flag: &str, text: &str) -> Result<(), Problem> {
+        let text = Text { path: path(flag)?, text: text.trim() };
+        let plan = &mut self.plan;
+        match flag {
+            "hardware" => self.cluster = text.id()?,
+            "stack" => self.stack = text.id()?,
+            "model" => (self.model, plan.sequence) = (text.id()?, None),
+            "strategy" => (self.strategy, plan.shard, plan.sharding) = (text.id()?, None, None),
+            "nodes" => (plan.nodes, plan.devices) = (text.count()?, None),
+            "devices" => (plan.devices, plan.nodes) = (text.count()?, None),
+            "micro-batch" => plan.micro_batch = text.count()?,
+            "accumulate" => plan.accumulate = text.count()?,
+            "seq" => plan.sequence = text.count()?,
+            "shard" => plan.shard = text.value()?,
+            "precision" => plan.precision = text.value()?,
+            "recompute" => plan.recompute = text.value()?,
+            "tp" => plan.tensor = text.count()?,
+            "pp" => plan.pipeline = text.count()?,
+            "cp" => plan.context = text.count()?,
+            "schedule" => plan.schedule = text.value()?,
+            "stages-per-rank" => plan.stages_per_rank = text.count()?,
+            "accumulation" => plan.accumulation = text.value()?,
+            "offload" => plan.offload = text.value()?,
+            "tokens" => plan.tokens = text.value()?.map(|Number(tokens)| tokens),
+            "optimizer" => plan.optimizer = text.value()?,
+            "reduction" => plan.reduction = text.value()?,
+            _ => plan.prefetch = text.count()?,
+        }
+        (self.name, self.about) = (None, None);
+        Ok(())
+    }
+
+    /// The text of a flag's field, as [`ScenarioFile::set`] takes it; `None` where the file leaves it to a default.
+    pub fn get(&self, flag: &str) -> Option<String> {
+        fn text<T: ToString>(value: Option<&T>) -> Option<String> {
+            value.map(T::to_string)
+        }
+        let plan = &self.plan;
+        match flag {
+            "hardware" => Some(self.cluster.clone()),
+            "stack" => Some(self.stack.clone()),
+            "model" => Some(self.model.clone()),
+            "strategy" => Some(self.strategy.clone()),
+            "nodes" => text(plan.nodes.as_ref()),
+            "devices" => text(plan.devices.as_ref()),
+            "micro-batch" => text(plan.micro_batch.as_ref()),
+            "accumulate" => text(plan.accumulate.as_ref()),
+            "seq" => text(plan.sequence.as_ref()),
+            "shard" => text(plan.shard.as_ref().or_else(|| {
+                let sharding = plan.sharding.as_ref()?;
+                Some(sharding.extent(sharding.first_sharded()?))
+            })),
+            "precision" => text(plan.precision.as_ref()),
+            "recompute" => text(plan.recompute.as_ref()),
+            "tp" => text(plan.tensor.as_ref()),
+            "pp" => text(plan.pipeline.as_ref()),
+            "cp" => text(plan.context.as_ref()),
+            "schedule" => text(plan.schedule.as_ref()),
+            "stages-per-rank" => text(plan.stages_per_rank.as_ref()),
+            "accumulation" => text(plan.accumulation.as_ref()),
+            "offload" => text(plan.offload.as_ref()),
+            "tokens" => text(plan.tokens.as_ref()),
+            "optimizer" => text(plan.optimizer.as_ref()),
+            "reduction" => text(plan.reduction.as_ref()),
+            "prefetch" => text(plan.prefetch.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+fn path(flag: &str) -> Result<&'static str, Problem> {
+    FIELDS.iter().find(|field| field.flag == flag).map(|field| field.path).ok_or_else(|| {
+        let flags = FIELDS.map(|field| field.flag).join(", ");
+        Problem {
+            field: printable(flag),
+            what: "is no field of a scenario".to_owned(),
+            mend: format!("choose one of {flags}"),
+        }
+    })
+}

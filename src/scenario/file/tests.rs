@@ -1,0 +1,272 @@
+//! Reading, writing and editing scenario files, and what their mistakes say.
+
+use proptest::prelude::*;
+
+use crate::plan::{Format, Wire};
+use crate::presets::Library;
+
+use super::*;
+
+const TEXT: &str = r#"format = 1
+name = "A 7B model on 8 nodes"
+cluster = "h100-80gb-dgx"
+stack = "default"
+model = "mpt-7b"
+strategy = "fsdp"
+
+[plan]
+nodes = 8
+micro_batch = 2
+recompute = 0.5
+shard = "node"
+"#;
+
+fn file() -> ScenarioFile {
+    parse(TEXT).expect("valid")
+}
+
+/// All extents over the whole job, bf16 on the wire: what `fsdp` is.
+fn sharding() -> Sharding {
+    let wire = Wire { weights: Format::Bf16, gradients: Format::Bf16, boundary: Format::Bf16, block: 8000 };
+    Sharding {
+        weights: Extent::System,
+        gradients: Extent::System,
+        optimizer: Extent::System,
+        secondary: None,
+        wire,
+        reshard_after_forward: true,
+        two_hop_gradients: false,
+    }
+}
+
+fn message(text: &str) -> String {
+    parse(text).expect_err(text).to_string()
+}
+
+#[test]
+fn what_is_absent_is_as_in_a_new_plan() {
+    let text = "format = 1\ncluster = \"c\"\nstack = \"s\"\nmodel = \"m\"\nstrategy = \"f\"\n";
+    let plan = parse(text).expect("valid").plan.plan(&sharding(), 2048).expect("plan");
+    assert_eq!(plan, Plan::new(sharding(), 2048));
+}
+
+#[test]
+fn what_is_there_reaches_the_plan() {
+    let plan = file().plan.plan(&sharding(), 2048).expect("plan");
+    assert_eq!((plan.size, plan.micro_batch, plan.sequence), (Size::Nodes(8), 2, 2048));
+    assert_eq!(plan.recompute, Recompute::Share(0.5));
+    // All three extents of fsdp are equal, so all three move.
+    let extents = [plan.sharding.weights, plan.sharding.gradients, plan.sharding.optimizer];
+    assert_eq!(extents, [Extent::Node, Extent::Node, Extent::Node]);
+}
+
+#[test]
+fn nothing_sharded_is_nothing_to_move() {
+    let ddp = Sharding { weights: Extent::Device, gradients: Extent::Device, optimizer: Extent::Device, ..sharding() };
+    assert_eq!(file().plan.plan(&ddp, 2048).expect_err("ddp").field, "plan.shard");
+}
+
+#[test]
+fn each_flag_sets_what_it_gets() {
+    let texts = [
+        "a",
+        "b",
+        "c",
+        "d",
+        "2",
+        "3",
+        "4",
+        "5",
+        "4096",
+        "node",
+        "fp8",
+        "selective",
+        "2",
+        "4",
+        "8",
+        "gpipe",
+        "2",
+        "layered",
+        "state",
+        "300000000000",
+        "muon",
+        "step",
+        "2",
+    ];
+    let mut file = file();
+    for (Field { flag, .. }, text) in FIELDS.iter().zip(texts) {
+        file.set(flag, text).expect(flag);
+        assert_eq!(file.get(flag).as_deref(), Some(text), "{flag}");
+    }
+    let back = parse(&file.to_toml().expect("text")).expect("valid");
+    assert_eq!(back, file);
+    for Field { flag, path } in FIELDS.iter().filter(|field| field.path.starts_with("plan.")) {
+        file.set(flag, "").expect("no text is the default");
+        assert_eq!(file.get(flag), None, "{path}");
+    }
+    assert_eq!(file.plan, PlanFile::default());
+}
+
+#[test]
+fn a_field_takes_what_hangs_on_it_along() {
+    let mut file = file();
+    file.set("seq", "4096").expect("seq");
+    file.set("model", "mpt-30b").expect("model");
+    assert_eq!(file.get("seq"), None, "a model brings its own sequence length");
+    file.set("strategy", "hsdp").expect("strategy");
+    assert_eq!(file.get("shard"), None, "a strategy brings its own extents");
+    file.set("devices", "12").expect("devices");
+    assert_eq!((file.get("nodes"), file.get("devices")), (None, Some("12".to_owned())));
+    file.set("nodes", "2").expect("nodes");
+    assert_eq!((file.get("nodes"), file.get("devices")), (Some("2".to_owned()), None));
+    assert_eq!(file.name, None, "the name was another scenario's");
+}
+
+#[test]
+fn a_text_that_cannot_stand_changes_nothing() {
+    let mut file = file();
+    for (flag, text, mend) in [
+        ("micro-batch", "two", "whole number"),
+        ("micro-batch", "-1", "whole number"),
+        ("nodes", "99999999999", "whole number"),
+        ("precision", "int3", "bf16, fp16, fp8, fp32"),
+        ("recompute", "1.5", "from 0 to 1"),
+        ("shard", "0", "count of ranks"),
+        ("tokens", "nan", "number"),
+        ("hardware", "", "presets"),
+        ("model", "a\u{1b}[2J", "presets"),
+        ("colour", "red", "hardware, stack"),
+    ] {
+        let problem = file.set(flag, text).expect_err(flag);
+        assert!(problem.mend.contains(mend), "{flag}: {problem}");
+        assert!(!problem.to_string().chars().any(char::is_control), "{flag}");
+    }
+    assert_eq!(file, self::file());
+}
+
+#[test]
+fn of_reproduces_any_placement() {
+    let library = Library::embedded();
+    let mut scenario = library.resolve(&file()).expect("scenario");
+    scenario.plan.sharding.weights = Extent::Device;
+    scenario.plan.sharding.optimizer = Extent::System;
+    scenario.plan.tokens = Some(300e9);
+    let file = ScenarioFile::of(&scenario);
+    assert_eq!(library.resolve(&file), Ok(scenario));
+    assert_eq!(file.get("shard").as_deref(), Some("node"), "the first sharded extent is now that of the gradients");
+    assert_eq!(parse(&file.to_toml().expect("text")), Ok(file));
+}
+
+#[test]
+fn problems_stand_at_their_fields() {
+    let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
+    let place = |field: &str| {
+        let problem = Problem { field: field.to_owned(), what: String::new(), mend: String::new() };
+        let Mistake { line, column, .. } = source.mistakes(&[problem]).mistakes[0];
+        (line, column)
+    };
+    assert_eq!(place("cluster"), (3, 1));
+    assert_eq!(place("plan.micro_batch"), (10, 1));
+    assert_eq!(place("plan.sharding.weights"), (12, 1), "'shard' decides the extents");
+    assert_eq!(place("plan.tensor"), (8, 2), "an absent field stands at its table");
+    assert_eq!(place("nowhere"), (1, 1));
+}
+
+#[test]
+fn mistakes_come_all_at_once_in_the_order_of_the_text() {
+    let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
+    let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), mend: "mend it".into() };
+    let error = source.mistakes(&[problem("plan.nodes"), problem("cluster")]).in_file("a\u{1b}.toml");
+    let lines = "a.toml:3:1: cluster: is wrong; mend it\na.toml:9:1: plan.nodes: is wrong; mend it";
+    assert_eq!(error.to_string(), lines);
+}
+
+#[test]
+fn one_field_that_causes_several_problems_is_named_once() {
+    let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
+    let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), mend: "mend it".into() };
+    let error = source.mistakes(&[problem("plan.sharding.weights"), problem("plan.sharding.gradients")]);
+    assert_eq!(error.to_string(), "text:12:1: plan.shard: is wrong; mend it");
+}
+
+#[test]
+fn formats_newer_than_known_are_refused() {
+    let newer = message(&TEXT.replace("format = 1", "format = 2"));
+    let this = env!("CARGO_PKG_VERSION");
+    assert!(newer.contains(&format!("use a shardscope newer than {this}")), "{newer}");
+    let newer = message(&TEXT.replace("format = 1", "format = 9\nversion = \"7.1.0\""));
+    assert!(newer.contains("use shardscope 7.1.0, which wrote it"), "{newer}");
+}
+
+fn counts() -> impl Strategy<Value = Option<u32>> {
+    prop::option::of(any::<u32>())
+}
+
+fn of_words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = Option<T>> {
+    prop::option::of(prop::sample::select(all))
+}
+
+prop_compose! {
+    /// Files of every shape: each field of the plan there or not.
+    fn files()(
+        names in prop::option::of("[ -~äλ\n]{0,20}"),
+        ids in prop::array::uniform4("[a-z0-9.-]{1,12}"),
+        shard in prop::option::of(prop_oneof!["[a-z]{1,8}".prop_map(|name| name.parse().expect("extent")),
+            (1_u32..).prop_map(Extent::Ranks)]),
+        numbers in prop::array::uniform10(counts()),
+        tokens in prop::option::of(any::<f64>().prop_filter("NaN differs from itself", |tokens| !tokens.is_nan())),
+        words in (of_words(Schedule::ALL), of_words(Accumulation::ALL), of_words(Precision::ALL),
+            of_words(Optimizer::ALL), of_words(Offload::ALL), of_words(Reduction::ALL), of_words(FlopCount::ALL)),
+        recompute in prop::option::of(prop_oneof![Just(Recompute::None), Just(Recompute::Selective),
+            Just(Recompute::Full), (0.0..1.0).prop_map(Recompute::Share)]),
+        full in any::<bool>(),
+    ) -> ScenarioFile {
+        let [cluster, stack, model, strategy] = ids;
+        let [nodes, tensor, context, pipeline, stages_per_rank, micro_batch, accumulate, sequence, prefetch, _] =
+            numbers;
+        let (schedule, accumulation, precision, optimizer, offload, reduction, flop_count) = words;
+        let plan = PlanFile {
+            nodes, devices: None, shard, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
+            accumulation, sequence, precision, optimizer, recompute, offload, reduction, prefetch,
+            reshard_after_forward: full.then_some(false), tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
+            sharding: full.then(sharding),
+        };
+        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_file_reads_back_as_it_was_written(file in files()) {
+        let text = file.to_toml().expect("text");
+        prop_assert_eq!(parse(&text), Ok(file), "{}", text);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn a_mutated_file_is_read_or_refused_in_printable_words(at in 0..TEXT.len(), length in 0_usize..20, put in ".{0,6}") {
+        let end = (at + length).min(TEXT.len());
+        let text = format!("{}{put}{}", &TEXT[..at], &TEXT[end..]);
+        if let Err(error) = parse(&text) {
+            let message = error.to_string();
+            prop_assert!(message.lines().all(|line| !line.chars().any(char::is_control)), "{message:?}");
+            prop_assert!(error.mistakes.iter().all(|mistake| mistake.line >= 1 && mistake.column >= 1));
+        }
+    }
+
+    #[test]
+    fn any_text_sets_a_field_or_is_refused(field in 0..FIELDS.len(), text in ".{0,12}") {
+        let mut file = file();
+        let flag = FIELDS[field].flag;
+        if file.set(flag, &text).is_ok() {
+            let shown = file.get(flag);
+            let mut again = file.clone();
+            again.set(flag, shown.as_deref().unwrap_or("")).expect("what is shown can be set");
+            prop_assert_eq!(again, file);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How many ranks each part of a plan has, and which devices they are.
+
+use crate::hardware::Group;
+use crate::plan::{Extent, Size};
+
+use super::Scenario;
+
+/// The counts of a valid plan. Ranks are placed tensor innermost, then context, data and pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Devices of the job.
+    pub devices: u32,
+    /// Tensor-parallel ranks.
+    pub tensor: u32,
+    /// Context-parallel ranks.
+    pub context: u32,
+    /// Pipeline ranks.
+    pub pipeline: u32,
+    /// Data-parallel ranks.
+    pub data: u32,
+    /// Ranks that share the weights.
+    pub weights: u32,
+    /// Ranks that share the gradients; at least `weights`.
+    pub gradients: u32,
+    /// Ranks that share the optimizer state; at least `gradients`.
+    pub optimizer: u32,
+    /// Ranks that share the second copy of the weights.
+    pub secondary: Option<u32>,
+}
+
+pub(super) fn devices(scenario: &Scenario) -> u32 {
+    match scenario.plan.size {
+        Size::Nodes(nodes) => nodes.saturating_mul(scenario.cluster.devices_per_node()),
+        Size::Devices(devices) => devices,
+    }
+}
+
+impl Layout {
+    /// Of a plan that has been checked.
+    pub(super) fn of(scenario: &Scenario) -> Self {
+        let plan = &scenario.plan;
+        let devices = devices(scenario);
+        let group = devices / (plan.tensor * plan.pipeline);
+        let ranks = |extent: &Extent| ranks(scenario, extent, group).unwrap_or(1);
+        let weights = ranks(&plan.sharding.weights);
+        let gradients = ranks(&plan.sharding.gradients).max(weights);
+        Self {
+            devices,
+            tensor: plan.tensor,
+            context: plan.context,
+            pipeline: plan.pipeline,
+            data: group / plan.context,
+            weights,
+            gradients,
+            optimizer: ranks(&plan.sharding.optimizer).max(gradients),
+            secondary: plan.sharding.secondary.as_ref().map(|secondary| ranks(&secondary.extent)),
+        }
+    }
+
+    /// Data x context ranks: the group inside which state is sharded.
+    pub fn group(&self) -> u32 {
+        self.data * self.context
+    }
+
+    /// The tensor-parallel group.
+    pub fn tensor_group(&self) -> Group {
+        Group { stride: 1, size: self.tensor }
+    }
+
+    /// The context-parallel group.
+    pub fn context_group(&self) -> Group {
+        Group { stride: self.tensor, size: self.context }
+    }
+
+    /// The first `size` data x context ranks: a group that holds one sharded copy.
+    pub fn shard_group(&self, size: u32) -> Group {
+        Group { stride: self.tensor, size }
+    }
+
+    /// The ranks that hold the same shard when each group of `inner` ranks is gathered into groups of `outer`.
+    pub fn replica_group(&self, inner: u32, outer: u32) -> Group {
+        Group { stride: self.tensor * inner, size: outer / inner }
+    }
+
+    /// The ranks of one pipeline.
+    pub fn pipeline_group(&self) -> Group {
+        Group { stride: self.tensor * self.group(), size: self.pipeline }
+    }
+}
+
+/// How many of the `group` data x context ranks an extent has; `None` if the cluster lacks the level.
+pub(super) fn ranks(scenario: &Scenario, extent: &Extent, group: u32) -> Option<u32> {
+    let inside = |level: usize| match scenario.cluster.devices_in(level) {
+        Some(devices) => (devices / scenario.plan.tensor).clamp(1, group),
+        None => group,
+    };
+    match extent {
+        Extent::Device => Some(1),
+        Extent::Innermost => Some(inside(0)),
+        Extent::Node => scenario.cluster.level("node").map(inside),
+        Extent::System => Some(group),
+        Extent::Level(name) => scenario.cluster.level(name).map(inside),
+        Extent::Ranks(count) => Some(*count),
+    }
+}

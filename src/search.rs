@@ -1,0 +1,23 @@
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities. The one user of rayon.
+
+mod axis;
+mod elasticity;
+mod sweep;
+mod tune;
+
+use crate::evaluate::{Evaluation, Workspace, traced};
+use crate::scenario::{Problem, Scenario};
+
+pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use sweep::{Cancel, Cell, Sweep, pool};
+pub use tune::{Tuned, tuned};
+
+/// Everything about one scenario: figures, trace, elasticities.
+pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
+    let (summary, trace) = traced(scenario, workspace)?;
+    let elasticity = elasticity::all(scenario, workspace);
+    Ok(Evaluation { summary, trace, elasticity, error_band: None })
+}
+
+#[cfg(test)]
+mod tests;

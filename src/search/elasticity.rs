@@ -1,0 +1,46 @@
+//! What more of each resource would give.
+
+use crate::cost::Factors;
+use crate::evaluate::{Elasticity, Workspace, summary_with};
+use crate::scenario::Scenario;
+
+use super::tune;
+
+/// Half of the central difference: 0.5 % up, 0.5 % down.
+const STEP: f64 = 1.005;
+
+/// Memory added when asking what more of it would give.
+const MORE_MEMORY: f64 = 1.1;
+
+/// `d ln throughput / d ln x` by a central difference of 1 %, for the peak, the memory's bandwidth and
+/// each level's bandwidth and latency; and the gain of 10 % more memory with the batch re-tuned.
+pub(super) fn all(scenario: &Scenario, workspace: &mut Workspace) -> Vec<Elasticity> {
+    let mut found = Vec::new();
+    let mut ask = |resource: String, touch: &dyn Fn(&mut Factors, f64)| {
+        let mut time = |factor: f64| {
+            let mut factors = Factors::default();
+            touch(&mut factors, factor);
+            summary_with(scenario, &factors, workspace).map(|summary| summary.step_time.get())
+        };
+        if let (Ok(faster), Ok(slower)) = (time(STEP), time(1.0 / STEP)) {
+            let value = libm::log(slower / faster) / (2.0 * libm::log(STEP));
+            found.push(Elasticity { resource, value });
+        }
+    };
+    ask("peak_flop".to_owned(), &|factors, factor| factors.peak = factor);
+    ask("memory_bandwidth".to_owned(), &|factors, factor| factors.memory = factor);
+    for (index, level) in scenario.cluster.levels.iter().enumerate() {
+        ask(format!("{}.bandwidth", level.name), &|factors, factor| factors.bandwidth[index] = factor);
+        ask(format!("{}.latency", level.name), &|factors, factor| factors.latency[index] = factor);
+    }
+    if let Some(value) = memory_capacity(scenario, workspace) {
+        found.push(Elasticity { resource: "memory_capacity".to_owned(), value });
+    }
+    found
+}
+
+/// The relative gain in throughput of 10 % more memory, batch and recompute re-tuned before and after.
+fn memory_capacity(scenario: &Scenario, workspace: &mut Workspace) -> Option<f64> {
+    let [now, more] = tune::best_within(scenario, [1.0, MORE_MEMORY], workspace);
+    Some(more?.tokens_per_s_per_device / now?.tokens_per_s_per_device - 1.0)
+}

@@ -1,0 +1,137 @@
+//! Axes, sweeps, tuned cells and elasticities.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::evaluate::Resource;
+use crate::plan::{Recompute, Size};
+use crate::testing;
+
+fn counts(axis: &Axis) -> Vec<String> {
+    axis.values.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn values_are_lists_powers_of_two_or_steps() {
+    let read = |text: &str| text.parse::<Axis>().map(|axis| counts(&axis).join(" "));
+    assert_eq!(read("nodes=1,2,4").as_deref(), Ok("1 2 4"));
+    assert_eq!(read("nodes=1..64").as_deref(), Ok("1 2 4 8 16 32 64"));
+    assert_eq!(read("nodes=3..40").as_deref(), Ok("3 6 12 24"));
+    assert_eq!(read("seq=1..10:3").as_deref(), Ok("1 4 7 10"));
+    assert_eq!(read("shard=device,node,16,system").as_deref(), Ok("device node 16 system"));
+    assert_eq!(read("bandwidth=0.5,2").as_deref(), Ok("0.5 2"));
+    for wrong in
+        ["", "nodes", "nodes=", "nodes=0", "nodes=4..1", "rows=1", "bandwidth=1..4", "nodes=1..2:0", "memory=-1"]
+    {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+    assert!(read("nodes=1..4000000:1").is_err(), "too many values");
+}
+
+fn sweep() -> Sweep {
+    let axis = |text: &str| text.parse().expect("an axis");
+    Sweep {
+        base: testing::scenario(),
+        x: axis("nodes=1..64"),
+        y: axis("shard=device,2,node,8,system,rack"),
+        tune: false,
+    }
+}
+
+fn filled(sweep: &Sweep, threads: usize) -> Vec<Option<Cell>> {
+    let cells = Mutex::new(vec![None; sweep.len()]);
+    let pool = pool(Some(threads)).expect("a pool");
+    let all = sweep.run(&pool, 3, &Cancel::default(), &|index, cell| cells.lock().expect("a lock")[index] = Some(cell));
+    assert!(all);
+    cells.into_inner().expect("a lock")
+}
+
+#[test]
+fn a_sweep_is_the_same_on_any_number_of_threads() {
+    for tune in [false, true] {
+        let sweep = Sweep { tune, ..sweep() };
+        let one = filled(&sweep, 1);
+        assert!(one.iter().all(Option::is_some));
+        assert_eq!(one, filled(&sweep, 2));
+        assert_eq!(one, filled(&sweep, 8));
+    }
+}
+
+#[test]
+fn a_cell_that_cannot_be_says_why() {
+    let sweep = sweep();
+    let cell = |x: usize, y: usize| sweep.cell(y * sweep.x.values.len() + x, &mut Workspace::default());
+    let why = |cell: Cell| match cell {
+        Cell::Impossible(problem) => problem.to_string(),
+        Cell::Possible { .. } => panic!("it is possible"),
+    };
+    assert!(why(cell(0, 3)).contains('8'), "8 ranks on one node of 4");
+    assert!(why(cell(1, 5)).contains("no level 'rack'"));
+    assert!(matches!(cell(1, 3), Cell::Possible { .. }));
+}
+
+#[test]
+fn a_cancelled_sweep_stops() {
+    let cancel = Cancel::default();
+    let seen = Mutex::new(0);
+    let pool = pool(Some(2)).expect("a pool");
+    let all = sweep().run(&pool, 0, &cancel, &|_, _| {
+        *seen.lock().expect("a lock") += 1;
+        cancel.cancel();
+    });
+    assert!(!all);
+    assert!(*seen.lock().expect("a lock") <= 2, "each thread ends the cell that it is in");
+}
+
+#[test]
+fn the_first_cell_is_the_one_asked_for() {
+    let order = Mutex::new(Vec::new());
+    let pool = pool(Some(1)).expect("a pool");
+    sweep().run(&pool, 17, &Cancel::default(), &|index, _| order.lock().expect("a lock").push(index));
+    let order = order.into_inner().expect("a lock");
+    assert_eq!(order[..2], [17, 0]);
+}
+
+#[test]
+fn tuning_never_loses_and_fills_memory() {
+    let mut scenario = testing::scenario();
+    scenario.plan.accumulate = 16;
+    let plain = crate::evaluate::summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (choice, summary) = tuned(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    assert!(summary.fits && summary.tokens_per_s_per_device >= plain.tokens_per_s_per_device);
+    assert_eq!(choice.accumulate, 16_u32.div_ceil(choice.micro_batch), "no more micro-batches than it takes");
+    assert_eq!(choice.recompute, Recompute::None, "there is memory to spare");
+}
+
+#[test]
+fn elasticities_add_up_where_everything_is_exposed() {
+    // Nothing overlaps and nothing has a latency: arithmetic, memory and wire share the step, and
+    // doubling all of them would halve it, so the elasticities sum to 1.
+    let mut scenario = testing::scenario();
+    std::sync::Arc::make_mut(&mut scenario.stack).overlap = crate::stack::Overlap::None;
+    let evaluation = full(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let of = |name: &str| evaluation.elasticity.iter().find(|one| one.resource == name).expect(name).value;
+    let sum = of("peak_flop") + of("memory_bandwidth") + of("node.bandwidth") + of("system.bandwidth");
+    assert!((sum - 1.0).abs() < 1e-4, "{sum}");
+    let share = evaluation.summary.time.exposed / evaluation.summary.step_time;
+    assert!((of("system.bandwidth") - share).abs() < 1e-4, "the exposed share is the system level's");
+    assert_eq!(evaluation.summary.bottleneck, Resource::Level(1));
+    assert!(of("system.latency").abs() < 1e-9);
+}
+
+#[test]
+fn more_memory_is_worth_a_larger_micro_batch() {
+    // Checkpoints and state leave no room for the next larger micro-batch; with 10 % more there is.
+    let mut scenario = testing::scenario();
+    scenario.plan.size = Size::Nodes(2);
+    scenario.plan.accumulate = 16;
+    let gain = |memory: f64| {
+        let mut scenario = scenario.clone();
+        scenario.plan.memory_factor = memory;
+        let evaluation = full(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        evaluation.elasticity.iter().find(|one| one.resource == "memory_capacity").map(|one| one.value)
+    };
+    let gains: Vec<f64> = (1..100).filter_map(|step| gain(f64::from(step) * 0.01)).collect();
+    assert!(gains.iter().all(|gain| *gain >= 0.0));
+    assert!(gains.iter().any(|gain| *gain > 0.01), "at some capacity 10 % more lets a larger batch in");
+}

@@ -1,0 +1,308 @@
+//! The simulator against hand-worked programs, against an independent evaluation, and against itself.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::program::build::Builder;
+use crate::program::{COUNTERS, Class, Counter, DEVICE, QUEUES, Volume, WHOLE, Wait};
+
+const COMPUTED: Counter = Counter::Computed;
+const GATHERED: Counter = Counter::Gathered;
+
+fn task(queue: u8, duration: Picos, signal: Counter) -> Task {
+    let class = if queue == 0 { Class::Compute } else { Class::Transfer };
+    Task { queue, class, duration, signals: [Some(signal), None], ..Task::default() }
+}
+
+fn waiting(mut task: Task, waits: &[Wait]) -> Task {
+    for (slot, wait) in task.waits.iter_mut().zip(waits) {
+        *slot = Some(*wait);
+    }
+    task
+}
+
+fn demanding(mut task: Task, resource: usize, demand: u32) -> Task {
+    task.demand[resource] = demand;
+    task
+}
+
+fn program(fill: impl FnOnce(&mut Builder<'_>)) -> RankProgram {
+    let (mut rank, mut volume) = (RankProgram::default(), Volume::default());
+    fill(&mut Builder::new(&mut rank, &mut volume));
+    rank
+}
+
+fn once(tasks: &[Task]) -> RankProgram {
+    program(|builder| {
+        builder.section(1, |builder| builder.block(1, |builder| tasks.iter().for_each(|task| builder.push(*task))));
+    })
+}
+
+fn run(programs: &[RankProgram], fold: bool) -> Vec<Outcome> {
+    let mut simulator = Simulator::default();
+    simulator.run(programs, fold, &mut ()).expect("no task waits for ever");
+    (0..programs.len()).map(|rank| simulator.outcome(rank)).collect()
+}
+
+/// After everything announced to `counter` in this iteration so far, less `behind`.
+fn after(offset: i64, counter: Counter) -> Wait {
+    Wait { counter, offset }
+}
+
+#[test]
+fn compute_hides_a_gather_that_may_begin_early() {
+    let gather = |computed: i64| waiting(task(1, 30, GATHERED), &[after(computed, COMPUTED)]);
+    let compute = |gathered: i64| waiting(task(0, 100, COMPUTED), &[after(gathered, GATHERED)]);
+    // Not before the first compute ends: gather 0-30, compute 30-130, gather 130-160, compute 160-260.
+    let outcome = run(&[once(&[gather(0), compute(1), gather(1), compute(2)])], true)[0];
+    assert_eq!((outcome.end, outcome.totals.exposed.iter().sum::<Picos>()), (260, 60));
+    // At once: gathers 0-30 and 30-60, compute 30-130 and 130-230.
+    let outcome = run(&[once(&[gather(0), compute(1), gather(0), compute(2)])], true)[0];
+    assert_eq!((outcome.end, outcome.totals.exposed.iter().sum::<Picos>()), (230, 30));
+    assert_eq!((outcome.totals.compute, outcome.totals.communication), (200, 60));
+}
+
+#[test]
+fn two_transfers_share_a_level() {
+    // 100 and 50 ps of the whole level: both run at half pace until the shorter ends at 100, having
+    // done 50 each; the longer does its other 50 alone: 150.
+    let level = |queue, duration, signal| demanding(task(queue, duration, signal), 0, WHOLE);
+    let outcome = run(&[once(&[level(1, 100, GATHERED), level(2, 50, Counter::Reduced)])], true)[0];
+    assert_eq!(outcome.end, 150);
+
+    // Half of the level each: nothing is shared.
+    let half = |queue, duration, signal| demanding(task(queue, duration, signal), 0, WHOLE / 2);
+    let outcome = run(&[once(&[half(1, 100, GATHERED), half(2, 50, Counter::Reduced)])], true)[0];
+    assert_eq!(outcome.end, 100);
+}
+
+#[test]
+fn contention_adds_its_share_of_the_shorter() {
+    // max + share x min [prototype: overlap]: 1000 + 0.25 x 400 = 1100.
+    let compute = demanding(task(0, 1000, COMPUTED), DEVICE, WHOLE);
+    let gather = demanding(task(1, 400, GATHERED), DEVICE, WHOLE / 4);
+    assert_eq!(run(&[once(&[compute, gather])], true)[0].end, 1100);
+}
+
+#[test]
+fn a_rank_that_waits_for_another_has_a_bubble() {
+    let mut send = task(0, 70, COMPUTED);
+    send.sends = Some((1, Counter::ArrivedForward));
+    let mut second = once(&[waiting(task(0, 50, COMPUTED), &[after(1, Counter::ArrivedForward)])]);
+    second.producer[Counter::ArrivedForward as usize] = crate::program::REMOTE;
+    let outcomes = run(&[once(&[send]), second], true);
+    assert_eq!((outcomes[0].end, outcomes[1].end), (70, 120));
+    assert_eq!((outcomes[1].totals.bubble, outcomes[1].totals.compute), (70, 50));
+}
+
+#[test]
+fn memory_peaks_where_takes_outweigh_gives() {
+    let mut first = task(0, 10, COMPUTED);
+    (first.takes[2], first.gives[2]) = (100, 60);
+    let mut second = task(0, 10, COMPUTED);
+    (second.takes[2], second.gives[2]) = (50, 90);
+    let peak = run(&[once(&[first, second])], true)[0].peak;
+    assert_eq!((peak.held[2], peak.at, peak.task), (100, 0, 0));
+    second.takes[2] = 70;
+    let peak = run(&[once(&[first, second])], true)[0].peak;
+    assert_eq!((peak.held[2], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
+}
+
+#[test]
+fn a_circle_is_reported_and_does_not_hang() {
+    let first = waiting(task(0, 10, COMPUTED), &[after(1, GATHERED)]);
+    let second = waiting(task(1, 10, GATHERED), &[after(1, COMPUTED)]);
+    let stuck = Simulator::default().run(&[once(&[first, second])], true, &mut ());
+    assert_eq!(stuck, Err(Stuck { rank: 0, task: Some(0) }));
+}
+
+/// Counts the tasks that are run one by one.
+struct Count(u64);
+impl Observer for Count {
+    fn started(&mut self, _: usize, _: &Task, _: Iteration, _: Picos) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn a_million_iterations_cost_a_few() {
+    let layers = program(|builder| {
+        builder.section(1000, |builder| {
+            builder.block(1000, |builder| {
+                builder.push(waiting(task(1, 30, GATHERED), &[builder.after(COMPUTED, 1)]));
+                builder.push(waiting(task(0, 20, COMPUTED), &[builder.after(GATHERED, 0)]));
+            });
+        });
+    });
+    let mut count = Count(0);
+    let mut simulator = Simulator::default();
+    simulator.run(&[layers], true, &mut count).expect("no task waits for ever");
+    // The gather is the slower of the two: 30 each, and the last compute after the last gather.
+    assert_eq!(simulator.outcome(0).end, 30_000_000 + 20);
+    assert!(count.0 < 200, "{} tasks were run one by one", count.0);
+}
+
+/// More work can end a step earlier when the wire is shared: the wait that it causes keeps a
+/// transfer that nobody needs out of the way of one that everybody needs.
+#[test]
+fn sharing_is_not_monotone_and_this_is_why() {
+    let end = |first: Picos| {
+        let first = task(0, first, COMPUTED);
+        // Needed at once: compute waits for it.
+        let needed = waiting(demanding(task(1, 100, GATHERED), 0, WHOLE), &[after(0, COMPUTED)]);
+        // Needed by nobody, begins after the first compute.
+        let spare = waiting(demanding(task(2, 100, Counter::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
+        let last = waiting(task(0, 1000, COMPUTED), &[after(1, GATHERED)]);
+        run(&[once(&[first, needed, spare, last])], true)[0].end
+    };
+    // 50: alone until 50, half pace after: 50 + 2 x 50 = 150, then 1000. 100: no sharing: 100, then 1000.
+    assert_eq!((end(50), end(100)), (1150, 1100));
+}
+
+/// A task of a random program: it waits for counters as announced when it is listed, so there is no circle.
+#[derive(Debug, Clone)]
+struct Sketch {
+    queue: u8,
+    duration: Picos,
+    demand: [u32; 2],
+    waits: Vec<(u8, i64)>,
+    takes: i64,
+    gives: i64,
+}
+
+const SIGNALS: [Counter; 4] = [Counter::Computed, Counter::Gathered, Counter::Reduced, Counter::Tensor];
+
+fn sketch() -> impl Strategy<Value = Sketch> {
+    let demand = prop_oneof![Just(0), Just(WHOLE), 1..WHOLE];
+    let waits = proptest::collection::vec((0..4_u8, 0..3_i64), 0..3);
+    (0..4_u8, 0..500_u64, [demand.clone(), demand], waits, 0..100_i64, 0..100_i64).prop_map(
+        |(queue, duration, demand, waits, takes, gives)| Sketch { queue, duration, demand, waits, takes, gives },
+    )
+}
+
+type Sections = Vec<(u32, Vec<(u32, Vec<Sketch>)>)>;
+
+fn sections() -> impl Strategy<Value = Sections> {
+    let block = (1..14_u32, proptest::collection::vec(sketch(), 1..5));
+    let section = (1..9_u32, proptest::collection::vec(block, 1..4));
+    proptest::collection::vec(section, 1..4)
+}
+
+fn build(sections: &Sections, share: bool) -> RankProgram {
+    program(|builder| {
+        for (repeat, blocks) in sections {
+            builder.section(*repeat, |builder| {
+                for (repeat, tasks) in blocks {
+                    builder.block(*repeat, |builder| tasks.iter().for_each(|sketch| push(builder, sketch, share)));
+                }
+            });
+        }
+    })
+}
+
+fn push(builder: &mut Builder<'_>, sketch: &Sketch, share: bool) {
+    let mut new = task(sketch.queue, sketch.duration, SIGNALS[usize::from(sketch.queue)]);
+    if share {
+        new.demand[0] = sketch.demand[0];
+        new.demand[DEVICE] = sketch.demand[1];
+    }
+    new.takes[2] = sketch.takes;
+    new.gives[2] = sketch.gives;
+    let waits: Vec<Wait> =
+        sketch.waits.iter().map(|(counter, behind)| builder.after(SIGNALS[usize::from(*counter)], *behind)).collect();
+    builder.push(waiting(new, &waits));
+}
+
+/// Every task of a program in the order of the list, with its waits as absolute counts.
+fn unrolled(program: &RankProgram) -> Vec<(Task, Vec<(usize, i64)>)> {
+    let mut all = Vec::new();
+    let mut announced = [0_i64; COUNTERS];
+    for section in &program.sections {
+        for _ in 0..section.repeat {
+            for block in &program.blocks[section.blocks.start as usize..section.blocks.end as usize] {
+                for _ in 0..block.repeat {
+                    let start = announced;
+                    for task in &program.tasks[block.tasks.start as usize..block.tasks.end as usize] {
+                        let wait = |wait: &Wait| (wait.counter as usize, start[wait.counter as usize] + wait.offset);
+                        all.push((*task, task.waits.iter().flatten().map(wait).collect()));
+                        task.signals.iter().flatten().for_each(|counter| announced[*counter as usize] += 1);
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// When a program ends if nothing is shared: a task starts when its queue is free and its waits hold.
+fn longest_path(program: &RankProgram) -> Picos {
+    let mut free = [0; QUEUES];
+    let mut raised: Vec<Vec<Picos>> = vec![Vec::new(); COUNTERS];
+    for (task, waits) in unrolled(program) {
+        let ready = waits
+            .into_iter()
+            .filter(|(_, least)| *least > 0)
+            .map(|(counter, least)| raised[counter][least as usize - 1]);
+        let start = ready.max().unwrap_or(0).max(free[usize::from(task.queue)]);
+        free[usize::from(task.queue)] = start + task.duration;
+        for counter in task.signals.iter().flatten() {
+            raised[*counter as usize].push(start + task.duration);
+        }
+    }
+    free.into_iter().max().unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn folded_equals_unfolded(sections in sections(), share: bool) {
+        let program = build(&sections, share);
+        prop_assert_eq!(run(std::slice::from_ref(&program), true), run(&[program], false));
+    }
+
+    #[test]
+    fn without_sharing_the_end_is_the_longest_path(sections in sections()) {
+        let program = build(&sections, false);
+        let expected = longest_path(&program);
+        prop_assert_eq!(run(&[program], true)[0].end, expected);
+    }
+
+    #[test]
+    fn the_parts_of_time_sum_to_the_end(sections in sections(), share: bool) {
+        let outcome = run(&[build(&sections, share)], true)[0];
+        let Totals { compute, optimizer, host, exposed, bubble, waiting, communication } = outcome.totals;
+        let exposed: Picos = exposed.iter().sum();
+        prop_assert_eq!(compute + optimizer + host + exposed + bubble + waiting, outcome.end);
+        prop_assert!(exposed <= communication);
+    }
+
+    #[test]
+    fn sharing_never_beats_having_everything_alone(sections in sections()) {
+        let program = build(&sections, true);
+        let busy: Picos = (0..QUEUES as u8).map(|queue| {
+            unrolled(&program).iter().filter(|(task, _)| task.queue == queue).map(|(task, _)| task.duration).sum()
+        }).max().unwrap_or(0);
+        let end = run(std::slice::from_ref(&program), true)[0].end;
+        prop_assert!(end >= longest_path(&program));
+        prop_assert!(end >= busy);
+    }
+
+    #[test]
+    fn without_sharing_no_duration_can_grow_and_the_end_shrink(
+        sections in sections(), which: proptest::sample::Index, more in 1..1000_u64,
+    ) {
+        let mut program = build(&sections, false);
+        let before = run(std::slice::from_ref(&program), true)[0].end;
+        let count = program.tasks.len();
+        program.tasks[which.index(count)].duration += more;
+        prop_assert!(run(&[program], true)[0].end >= before);
+    }
+
+    #[test]
+    fn ranks_that_do_the_same_end_at_the_same_time(sections in sections()) {
+        let program = build(&sections, true);
+        let outcomes = run(&[program.clone(), program], true);
+        prop_assert_eq!(outcomes[0], outcomes[1]);
+    }
+}

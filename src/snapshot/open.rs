@@ -1,0 +1,134 @@
+//! Opening a scenario: a file of either kind, or the id of a preset.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::presets::{Entry, Library, Origin, Unknown};
+use crate::report::Figures;
+use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
+use crate::scenario::{Problem, Scenario};
+
+use super::{KIND, Snapshot, in_scenario};
+
+/// The largest file that is read: far above any scenario, far below what would hurt.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// A scenario that was opened.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The scenario itself.
+    pub scenario: Scenario,
+    /// What flags and edits change; with [`Library::resolve_over`] it gives the next scenario.
+    pub file: ScenarioFile,
+    /// What a snapshot says came out when it was written.
+    pub stored: Option<Stored>,
+    name: String,
+    text: String,
+}
+
+/// The evaluation in a snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// The version of shardscope that wrote it.
+    pub version: String,
+    /// The figures.
+    pub figures: Figures,
+}
+
+/// Why a scenario could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The file could not be read.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file has mistakes.
+    File(FileError),
+    /// No preset scenario has this id.
+    Unknown(Unknown),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, error } => {
+                write!(f, "cannot read {}: {error}", printable(&path.display().to_string()))
+            }
+            Self::File(error) => error.fmt(f),
+            Self::Unknown(unknown) => unknown.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl Opened {
+    /// Problems of the scenario, at their places in the file that it came from.
+    pub fn mistakes(&self, problems: &[Problem]) -> FileError {
+        let nested = |problem: Problem| if self.stored.is_some() { in_scenario(problem) } else { problem };
+        let problems: Vec<Problem> = problems.iter().cloned().map(nested).collect();
+        let located = Source::new(&self.text).map(|source| source.mistakes(&problems));
+        located.unwrap_or_else(|error| error).in_file(&self.name)
+    }
+}
+
+/// Opens `name`: a file where it has a `/` or ends in `.toml`, else the preset scenario with this id.
+pub fn open(name: &str, library: &Library) -> Result<Opened, OpenError> {
+    let file = name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml");
+    let (name, text) = if file {
+        let text = read(Path::new(name)).map_err(|error| OpenError::Io { path: name.into(), error })?;
+        (name.to_owned(), text)
+    } else {
+        let entry = library.scenario_text(name).map_err(OpenError::Unknown)?;
+        (place(entry), entry.text.to_string())
+    };
+    from_text(&name, text, library).map_err(|error| OpenError::File(error.in_file(&name)))
+}
+
+/// Where a preset's text is from.
+fn place(entry: &Entry) -> String {
+    match &entry.origin {
+        Origin::File(path) => path.display().to_string(),
+        Origin::Embedded => format!("preset {}", entry.id),
+    }
+}
+
+/// Reads a file whole, unless it is too large or no text.
+fn read(path: &Path) -> io::Result<String> {
+    let refused = |kind, what| io::Error::new(kind, format!("{what}; give the path of a scenario or a snapshot"));
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(refused(io::ErrorKind::InvalidData, "it is larger than 4 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| refused(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, FileError> {
+    let source = Source::new(&text)?;
+    let (scenario, file, stored) = match source.text("kind") {
+        Some(KIND) => {
+            let snapshot = Snapshot::parse(&text)?;
+            let scenario = snapshot.scenario().map_err(|problems| source.mistakes(&problems))?;
+            let stored = Stored { version: snapshot.version, figures: snapshot.evaluation };
+            (scenario, snapshot.scenario, Some(stored))
+        }
+        None => {
+            let file = file::parse(&text)?;
+            (library.resolve(&file).map_err(|problems| source.mistakes(&problems))?, file, None)
+        }
+        Some(other) => {
+            return Err(source.mistakes(&[Problem {
+                field: "kind".to_owned(),
+                what: format!("'{other}' is no kind of file that can be opened"),
+                mend: "write 'snapshot', or leave it out for a scenario".to_owned(),
+            }]));
+        }
+    };
+    Ok(Opened { scenario, file, stored, name: name.to_owned(), text })
+}

@@ -1,0 +1,107 @@
+//! Writing a snapshot: whole or not at all, and never over another file.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+use tempfile::Builder;
+
+use crate::scenario::Scenario;
+use crate::scenario::file::printable;
+
+/// A directory in which a snapshot could not be written.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What was being done.
+    pub operation: &'static str,
+    /// On which path.
+    pub path: PathBuf,
+    /// Why it failed.
+    pub error: io::Error,
+}
+
+/// Why a snapshot was not written: one attempt per directory that was tried.
+#[derive(Debug)]
+pub struct WriteError(pub Vec<Attempt>);
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the snapshot was not written")?;
+        for Attempt { operation, path, error } in &self.0 {
+            write!(f, "; cannot {operation} {}: {error}", printable(&path.display().to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+/// Writes the text of a snapshot into `directory`, or into the data directory where that cannot be
+/// written; gives the path of the new file.
+pub fn write(directory: &Path, scenario: &Scenario, text: &str) -> Result<PathBuf, WriteError> {
+    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
+    write_to_first(std::iter::once(directory.to_owned()).chain(data), scenario, text)
+}
+
+/// Writes into the first of the directories that takes the file.
+pub(super) fn write_to_first(
+    directories: impl IntoIterator<Item = PathBuf>,
+    scenario: &Scenario,
+    text: &str,
+) -> Result<PathBuf, WriteError> {
+    let mut attempts = Vec::new();
+    for directory in directories {
+        match write_in(&directory, &stem(scenario), text) {
+            Ok(path) => return Ok(path),
+            Err(attempt) => attempts.push(attempt),
+        }
+    }
+    Err(WriteError(attempts))
+}
+
+/// The most files of one name in one directory.
+const MOST_NAMES: u32 = 10_000;
+
+fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt> {
+    let failed = |operation, path: &Path, error| Attempt { operation, path: path.to_owned(), error };
+    fs::create_dir_all(directory).map_err(|error| failed("create the directory", directory, error))?;
+    let temporary = temporary(directory).map_err(|error| failed("create a file in", directory, error))?;
+    let mut file = temporary.as_file();
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|error| failed("write", temporary.path(), error))?;
+    let mut temporary = temporary;
+    for count in 1..=MOST_NAMES {
+        let name = if count == 1 { format!("{stem}.toml") } else { format!("{stem}-{count}.toml") };
+        let path = directory.join(name);
+        match temporary.persist_noclobber(&path) {
+            Ok(_) => return Ok(path),
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => temporary = refused.file,
+            Err(refused) => return Err(failed("create", &path, refused.error)),
+        }
+    }
+    let taken = io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken");
+    Err(failed("create", &directory.join(format!("{stem}.toml")), taken))
+}
+
+/// A file beside the target, gone if it is not renamed; readable by whom the user's mask allows.
+fn temporary(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".shardscope-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory)
+}
+
+/// A file name that says what is in it: the ids, in letters, digits, dots and dashes.
+fn stem(scenario: &Scenario) -> String {
+    let Scenario { model, cluster, strategy, .. } = scenario;
+    let text = format!("{}-{}-{strategy}-{}", model.id, cluster.id, scenario.devices());
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
+    let name: String = text.chars().map(plain).take(120).collect();
+    name.trim_start_matches(['.', '-']).to_owned()
+}

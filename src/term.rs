@@ -1,0 +1,197 @@
+//! The terminal: the explorer's event loop, from the first frame to giving the terminal back.
+//!
+//! Input, signals and jobs have threads of their own and send events; this one waits for them, takes all that have
+//! come, and draws once. Without an event it writes nothing. Not for what a key means ([`crate::app`]) and not for
+//! what a frame shows ([`crate::ui`]).
+
+mod input;
+mod screen;
+mod signals;
+
+use std::io::{self, ErrorKind, IsTerminal};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+use std::{env, mem, panic, thread};
+
+use crossterm::event::KeyEvent;
+
+use crate::app::action::{Command, Report};
+use crate::app::jobs::{Jobs, Tell};
+use crate::app::{App, Options, Start, keymap};
+use crate::config::{Palette, Theme};
+use crate::snapshot::{self, Snapshot};
+use crate::ui;
+use crate::ui::caps::{Caps, Depth, Overrides};
+
+use screen::Screen;
+
+/// Between two reports of a map, and that over a slow line.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+
+/// How long a frame waits for the answer to what was asked with the last key, so that both are drawn at once.
+const SETTLE: Duration = Duration::from_millis(10);
+
+/// How often the loop looks whether the terminal is still there: crossterm 0.29 never tells (issue 793).
+const CHECK: Duration = Duration::from_secs(2);
+
+/// What the loop waits for.
+#[derive(Debug)]
+enum Event {
+    Key(KeyEvent),
+    Resize,
+    Report(Report),
+    /// Someone asked the program to stop until it is continued.
+    Suspend,
+    /// It was continued.
+    Continue,
+    /// No more input will come.
+    Gone,
+}
+
+/// Runs the explorer until the user quits or the terminal goes away.
+pub fn run(start: Start) -> io::Result<()> {
+    // Without this, crossterm answers NO_COLOR by resets that also take bold and reverse away (fixed by its PR 1069).
+    crossterm::style::force_color_output(true);
+    let caps = Caps::detect(&|name| env::var(name).ok(), overrides(&start.options));
+    let (events, queue) = mpsc::channel();
+    signals::watch(events.clone())?;
+    restore_before_panic();
+    let screen = Screen::enter()?;
+    input::watch(events.clone())?;
+    let tell: Tell = Arc::new(move |report| drop(events.send(Event::Report(report))));
+    let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
+    let jobs = Jobs::start(start.options.threads, pause, &tell)?;
+    let (app, commands) = App::new(start);
+    let mut explorer = Explorer { app, jobs, screen, caps, dirty: true };
+    for command in commands {
+        let _ = explorer.obey(command);
+    }
+    explorer.run(&queue)
+}
+
+/// A panic of the thread that draws gives the terminal back before it prints; one of a job is caught and shown there.
+fn restore_before_panic() {
+    let (drawing, print) = (thread::current().id(), panic::take_hook());
+    panic::set_hook(Box::new(move |info| {
+        if thread::current().id() == drawing {
+            screen::leave();
+            print(info);
+        }
+    }));
+}
+
+fn overrides(options: &Options) -> Overrides {
+    let depth = match options.palette {
+        Palette::Auto => None,
+        Palette::Truecolor => Some(Depth::True),
+        Palette::Xterm256 => Some(Depth::C256),
+        Palette::Ansi16 => Some(Depth::C16),
+        Palette::None => Some(Depth::None),
+    };
+    Overrides {
+        depth,
+        ascii: options.ascii.then_some(true),
+        light: options.theme.map(|theme| theme == Theme::Light),
+        low_bandwidth: options.low_bandwidth,
+    }
+}
+
+struct Explorer {
+    app: App,
+    jobs: Jobs,
+    screen: Screen,
+    caps: Caps,
+    /// Whether the screen no longer shows the state.
+    dirty: bool,
+}
+
+impl Explorer {
+    fn run(&mut self, queue: &Receiver<Event>) -> io::Result<()> {
+        loop {
+            if mem::take(&mut self.dirty) {
+                self.screen.draw(|frame| ui::draw(&self.app, &self.caps, frame))?;
+            }
+            let first = match queue.recv_timeout(CHECK) {
+                Ok(event) => event,
+                Err(RecvTimeoutError::Timeout) if io::stdin().is_terminal() => continue,
+                Err(_) => return Err(gone()),
+            };
+            if self.take(first, queue)?.is_break() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes an event and all that have come since, and waits a moment for the answer that they asked for.
+    fn take(&mut self, first: Event, queue: &Receiver<Event>) -> io::Result<ControlFlow<()>> {
+        let deadline = Instant::now() + SETTLE;
+        let mut next = Some(first);
+        while let Some(event) = next {
+            if self.handle(event)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let patience =
+                if self.app.is_waiting() { deadline.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
+            next = queue.recv_timeout(patience).ok();
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn handle(&mut self, event: Event) -> io::Result<ControlFlow<()>> {
+        match event {
+            Event::Key(key) => {
+                let Some(action) = keymap::action(self.app.place(), key) else { return Ok(ControlFlow::Continue(())) };
+                self.dirty = true;
+                for command in self.app.update(action) {
+                    if self.obey(command)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+            }
+            Event::Resize => self.dirty = true,
+            Event::Report(report) => {
+                self.app.hear(report);
+                self.dirty = true;
+            }
+            Event::Suspend => screen::suspend()?,
+            Event::Continue => {
+                self.screen.resume()?;
+                self.dirty = true;
+            }
+            Event::Gone => return Err(gone()),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn obey(&mut self, command: Command) -> io::Result<ControlFlow<()>> {
+        match command {
+            Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
+            Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
+            Command::Export => self.export(),
+            Command::Suspend => screen::suspend()?,
+            Command::Quit => return Ok(ControlFlow::Break(())),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn export(&mut self) {
+        let Some(answer) = &self.app.answer else { return };
+        let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
+        let said = match text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)) {
+            Ok(Ok(path)) => format!("exported to {}", path.display()),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => format!("the snapshot was not written: {error}"),
+        };
+        self.app.tell(said);
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(ErrorKind::BrokenPipe, "it went away")
+}
+
+#[cfg(test)]
+mod tests;

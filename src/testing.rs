@@ -1,0 +1,150 @@
+//! Small hand-made scenarios for the engine's tests: round numbers, so that arithmetic can be shown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::hardware::{Cluster, Device, Level, Peaks, Rings};
+use crate::model::{Model, Norm, Positions};
+use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
+use crate::scenario::Scenario;
+use crate::stack::{AllReduceForm, Attention, Calibration, Collectives, Efficiency, Host, Loss, Overlap, Stack};
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+
+/// Nodes of four devices: 100 TFLOP/s, 1 TB/s, 10 GB; 100 GB/s in the node, 10 GB/s per device out of it.
+pub fn cluster() -> Cluster {
+    let rate = BytesPerSecond::new;
+    let level = |name: &str, members: Option<u32>, bandwidth: f64, injection: Option<f64>| Level {
+        name: name.to_owned(),
+        members,
+        bandwidth: rate(bandwidth),
+        injection: injection.map(rate),
+        latency: Seconds::new(1e-6),
+        links: Vec::new(),
+        source: "made up".to_owned(),
+    };
+    Cluster {
+        format: 1,
+        id: "toy".to_owned(),
+        name: "Toy".to_owned(),
+        source: "made up".to_owned(),
+        device: Device {
+            name: "toy".to_owned(),
+            architecture: "toy".to_owned(),
+            memory: Bytes::new(10e9),
+            memory_bandwidth: rate(1e12),
+            compute_units: 100,
+            peak: Peaks {
+                fp32: FlopPerSecond::new(50e12),
+                fp16: Some(FlopPerSecond::new(100e12)),
+                bf16: Some(FlopPerSecond::new(100e12)),
+                fp8: None,
+            },
+            host_bandwidth: rate(10e9),
+            source: "made up".to_owned(),
+        },
+        levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
+        nodes: None,
+        price_per_device_hour: None,
+        watts_per_device: None,
+        rings: Rings::default(),
+    }
+}
+
+/// Everything free but arithmetic, memory and wire.
+pub fn ideal() -> Stack {
+    Stack {
+        format: 1,
+        id: "ideal".to_owned(),
+        name: "Ideal".to_owned(),
+        about: "no cost of its own".to_owned(),
+        source: "made up".to_owned(),
+        calibration: "ideal".to_owned(),
+        attention: Attention::Flash2,
+        element_wise: 0.0,
+        dropout: false,
+        overlap: Overlap::Independent,
+        contention: 0.0,
+        collectives: Collectives {
+            all_reduce: vec![AllReduceForm::Ring],
+            hierarchical: false,
+            per_layer: 1,
+            separate_scales: false,
+        },
+        host: Host { layer: Seconds::ZERO, exponent: 64.0, micro_batch: Seconds::ZERO, step: Seconds::ZERO },
+        loss: Loss { traffic: 0.0, held: 0.0 },
+        reduce_format: None,
+        gradient_format: None,
+        balanced_context: false,
+        reduce_during_backward: true,
+        optimizer_traffic: 0.0,
+        reserve: Bytes::ZERO,
+        fragmentation: 0.0,
+    }
+}
+
+/// Blocks only: `12 layers hidden^2` parameters.
+pub fn model(layers: u32, hidden: u32) -> Model {
+    Model {
+        format: 1,
+        id: "blocks".to_owned(),
+        name: "Blocks".to_owned(),
+        source: "made up".to_owned(),
+        layers,
+        hidden,
+        heads: hidden / 64,
+        kv_heads: hidden / 64,
+        head_size: 64,
+        ffn_hidden: 4 * hidden,
+        gated: false,
+        vocab: 0,
+        tied: false,
+        positions: Positions::Computed,
+        norm: Norm::None,
+        bias: false,
+        causal: true,
+        sequence: 1024,
+        experts: None,
+    }
+}
+
+/// Weights, gradients and optimizer state over these extents, bf16 on the wire.
+pub fn sharding(weights: Extent, gradients: Extent, optimizer: Extent) -> Sharding {
+    Sharding {
+        weights,
+        gradients,
+        optimizer,
+        secondary: None,
+        wire: Wire { weights: Format::Bf16, gradients: Format::Bf16, boundary: Format::Bf16, block: 8000 },
+        reshard_after_forward: true,
+        two_hop_gradients: false,
+    }
+}
+
+pub fn zero3() -> Sharding {
+    sharding(Extent::System, Extent::System, Extent::System)
+}
+
+pub fn ddp() -> Sharding {
+    sharding(Extent::Device, Extent::Device, Extent::Device)
+}
+
+/// Two nodes, ZeRO-3, one sequence of 1024 tokens, 8 layers of 1024.
+pub fn scenario() -> Scenario {
+    let calibration = Calibration {
+        format: 1,
+        id: "ideal".to_owned(),
+        source: "made up".to_owned(),
+        architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
+    };
+    let mut plan = Plan::new(zero3(), 1024);
+    plan.size = Size::Nodes(2);
+    Scenario {
+        name: "toy".to_owned(),
+        cluster: Arc::new(cluster()),
+        stack: Arc::new(ideal()),
+        calibration: Arc::new(calibration),
+        model: Arc::new(model(8, 1024)),
+        strategy: "zero3".into(),
+        plan,
+    }
+}

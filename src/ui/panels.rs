@@ -1,0 +1,96 @@
+//! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
+
+pub(super) mod breakdown;
+pub(super) mod footer;
+pub(super) mod headline;
+pub(super) mod inputs;
+pub(super) mod layers;
+pub(super) mod map;
+pub(super) mod memory;
+pub(super) mod status;
+pub(super) mod strips;
+pub(super) mod tabs;
+pub(super) mod timeline;
+mod words;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Widget};
+
+use super::theme::{Role, Theme};
+use crate::app::{App, Panel};
+
+/// A panel's frame, marked if the panel has the keys; gives what is inside.
+fn frame(app: &App, theme: Theme, panel: Panel, title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
+    let number = panel as usize + 1;
+    let focused = app.focus == panel && app.layer.is_none();
+    boxed(theme, focused, &format!("{number} {title}"), note, area, buf)
+}
+
+/// What a panel's title adds where its picture is not that of the scenario shown.
+fn staleness(app: &App) -> &'static str {
+    match (&app.shown, app.stale) {
+        (Err(_), _) => ", last possible scenario",
+        (Ok(_), true) => ", computing",
+        (Ok(_), false) => "",
+    }
+}
+
+/// A frame with a title on the left and a note on the right; gives what is inside.
+fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
+    let role = if focused { Role::Accent } else { Role::Dim };
+    let title_role = if focused { Role::Accent } else { Role::Title };
+    let mut block = Block::bordered()
+        .border_set(theme.glyphs().border)
+        .border_style(theme.style(role))
+        .title_top(Line::styled(format!(" {title} "), theme.style(title_role)));
+    let room = usize::from(area.width).saturating_sub(4);
+    if !note.is_empty() && Span::raw(title).width() + Span::raw(note).width() + 5 <= room {
+        block = block.title_top(Line::styled(format!(" {note} "), theme.style(Role::Text)).right_aligned());
+    }
+    let inside = block.inner(area);
+    (&block).render(area, buf);
+    inside
+}
+
+/// As many parts as fit, from the first on, with a mark between them.
+fn joined<'a>(parts: impl IntoIterator<Item = Span<'a>>, theme: Theme, width: u16) -> Line<'a> {
+    let mark = format!(" {} ", theme.glyphs().hidden);
+    let mut line = Line::default();
+    for part in parts.into_iter().filter(|part| !part.content.is_empty()) {
+        let between = if line.spans.is_empty() { 0 } else { Span::raw(&mark).width() };
+        if !line.spans.is_empty() {
+            if line.width() + between + part.width() > usize::from(width) {
+                break;
+            }
+            line.push_span(Span::styled(mark.clone(), theme.style(Role::Dim)));
+        }
+        line.push_span(part);
+    }
+    line
+}
+
+/// Columns between facts on the left and facts on the right.
+const GAP: u16 = 2;
+
+/// Columns of facts, if there were room for all.
+fn columns(parts: &[Span], theme: Theme) -> u16 {
+    u16::try_from(joined(parts.iter().cloned(), theme, u16::MAX).width()).unwrap_or(u16::MAX)
+}
+
+/// Whether all facts have room on one row.
+fn fits(left: &[Span], right: &[Span], theme: Theme, row: Rect) -> bool {
+    columns(left, theme).saturating_add(columns(right, theme)).saturating_add(GAP) <= row.width
+}
+
+/// Facts on the left and on the right of one row, as many as fit; `left_first` says which side gives way.
+fn two_sided(left: &[Span], right: &[Span], left_first: bool, theme: Theme, row: Rect, buf: &mut Buffer) {
+    let room = if left_first { row.width.saturating_sub(columns(left, theme).saturating_add(GAP)) } else { row.width };
+    let right = joined(right.iter().cloned(), theme, room);
+    let taken = u16::try_from(right.width()).unwrap_or(u16::MAX).min(row.width);
+    let room = if taken > 0 { row.width.saturating_sub(taken + GAP) } else { row.width };
+    let left = joined(left.iter().cloned(), theme, room);
+    buf.set_line(row.x, row.y, &left, room);
+    buf.set_line(row.right() - taken, row.y, &right, taken);
+}

@@ -1,0 +1,138 @@
+//! Two lines over everything: what it is, whether it fits, how fast, what it costs, what limits it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Margin, Rect};
+use ratatui::text::{Line, Span};
+
+use super::{fits, two_sided, words};
+use crate::app::{Answer, App};
+use crate::evaluate::{Evaluation, Summary};
+use crate::report::{self, Training, Verdict};
+use crate::scenario::Scenario;
+use crate::ui::theme::{Role, Theme};
+use crate::units::{Seconds, significant, thousands};
+
+/// Draws it; `wide` says how the facts are shared between the lines.
+pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
+    let mut rows = area.inner(Margin::new(1, 0)).rows();
+    let (Some(first), Some(second)) = (rows.next(), rows.next()) else { return };
+    match (&app.shown, &app.answer) {
+        (Err(problems), _) => {
+            let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
+            two_sided(&title(&app.scenario, wide), &[verdict], true, theme, first, buf);
+            let why = problems.first().map_or_else(String::new, ToString::to_string);
+            buf.set_line(second.x, second.y, &Line::from(why), second.width);
+        }
+        (Ok(scenario), None) => {
+            let waiting = Span::styled("computing", theme.style(Role::Dim));
+            two_sided(&title(scenario, wide), &[waiting], true, theme, first, buf);
+        }
+        (Ok(_), Some(answer)) => {
+            let facts = Facts::of(app, answer, theme);
+            let (verdict, speed, limit) = if wide { facts.wide() } else { facts.compact() };
+            let long = title(&answer.scenario, true);
+            let name = if wide && fits(&long, &verdict, theme, first) { long } else { title(&answer.scenario, false) };
+            two_sided(&name, &verdict, true, theme, first, buf);
+            two_sided(&speed, &limit, false, theme, second, buf);
+        }
+    }
+}
+
+/// What the scenario is; `long` counts devices as well as nodes.
+fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
+    let devices = scenario.devices();
+    let per_node = scenario.cluster.devices_per_node().max(1);
+    let (nodes, whole) = (devices / per_node, devices.is_multiple_of(per_node));
+    let word = if nodes == 1 { "node" } else { "nodes" };
+    let size = match (whole, long) {
+        (true, true) => format!("{nodes} {word} = {devices} devices"),
+        (true, false) => format!("{nodes} {word}"),
+        (false, _) => format!("{devices} devices"),
+    };
+    let Scenario { cluster, model, strategy, .. } = scenario;
+    [model.id.clone(), cluster.id.clone(), strategy.to_string(), size].map(Span::raw).into()
+}
+
+/// The figures in words.
+struct Facts {
+    verdict: Span<'static>,
+    speed: Span<'static>,
+    mfu: Span<'static>,
+    utilisation: Span<'static>,
+    step: Span<'static>,
+    tokens: Span<'static>,
+    training: Span<'static>,
+    limit: Span<'static>,
+    difference: Span<'static>,
+}
+
+impl Facts {
+    fn of(app: &App, answer: &Answer, theme: Theme) -> Self {
+        let Answer { scenario, evaluation } = answer;
+        let summary = &evaluation.summary;
+        let tokens = summary.tokens_per_s_per_device * f64::from(summary.devices);
+        Self {
+            verdict: verdict(summary, theme),
+            speed: Span::styled(speed(evaluation, theme), theme.style(Role::Title)),
+            mfu: Span::raw(format!("{:.1} % MFU", 100.0 * summary.mfu)),
+            utilisation: Span::raw(format!("MFU {:.1}, HFU {:.1} %", 100.0 * summary.mfu, 100.0 * summary.hfu)),
+            step: Span::raw(format!("step {}", summary.step_time)),
+            tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
+            training: Span::raw(scenario.plan.tokens.map_or_else(String::new, |tokens| training(tokens, summary))),
+            limit: Span::raw(report::limit(scenario, evaluation)),
+            difference: Span::styled(difference(app, summary, theme), theme.style(Role::Accent)),
+        }
+    }
+
+    /// The right of the first line, the left and the right of the second.
+    fn wide(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
+        (
+            vec![self.verdict, self.speed, self.utilisation],
+            vec![self.step, self.tokens, self.training],
+            vec![self.limit, self.difference],
+        )
+    }
+
+    /// The same where there is little room: the limit in few words, which the difference to the pinned one replaces.
+    fn compact(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
+        let limit = self.limit.content.split(':').next().unwrap_or_default().to_owned();
+        let last = if self.difference.content.is_empty() { Span::raw(limit) } else { self.difference };
+        (vec![self.verdict], vec![self.speed, self.step, self.mfu], vec![last])
+    }
+}
+
+fn verdict(summary: &Summary, theme: Theme) -> Span<'static> {
+    let memory = words::of_capacity(summary.memory.peak, summary.memory.capacity);
+    let (word, role) = match Verdict::of(summary) {
+        Verdict::Fits => ("FITS", Role::Good),
+        Verdict::Tight => ("FITS, TIGHT", Role::Warn),
+        Verdict::DoesNotFit => ("DOES NOT FIT", Role::Bad),
+    };
+    Span::styled(format!("{word} {memory}"), theme.style(role))
+}
+
+/// The rate with its band: `57.1 TFLOP/s 54–60`.
+fn speed(evaluation: &Evaluation, theme: Theme) -> String {
+    let summary = &evaluation.summary;
+    let flops = summary.model_flops;
+    let band = evaluation.error_band.map(|band| {
+        let end = |step: Seconds| significant((flops * (summary.step_time / step)).get() / 1e12, 2);
+        format!(" {}{}{}", end(band.high), theme.glyphs().to, end(band.low))
+    });
+    format!("{flops}{}", band.unwrap_or_default())
+}
+
+/// The whole training: `300B in 3.77 days, 34,790 device-hours`.
+fn training(tokens: f64, summary: &Summary) -> String {
+    let Training { days, device_hours, .. } = Training::of(tokens, summary);
+    let (days, hours) = (days.unwrap_or(f64::NAN), device_hours.unwrap_or(f64::NAN));
+    format!("{} in {} days, {} device-hours", words::count(tokens), significant(days, 3), thousands(hours))
+}
+
+/// Against the pinned scenario: `▸ step −36 %, speed +56 % vs pinned`.
+fn difference(app: &App, summary: &Summary, theme: Theme) -> String {
+    let Some(pinned) = &app.pinned else { return String::new() };
+    let step = words::change(pinned.summary.step_time.get(), summary.step_time.get(), theme);
+    let speed = words::change(pinned.summary.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
+    format!("{} step {step}, speed {speed} vs pinned", theme.glyphs().pinned)
+}

@@ -1,0 +1,106 @@
+//! The fields of the scenario, one per row.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{frame, words};
+use crate::app::inputs::FIELDS;
+use crate::app::{App, Panel, Pinned};
+use crate::ui::theme::{Role, Theme};
+
+/// Columns that it takes.
+pub(in crate::ui) const WIDTH: u16 = 36;
+
+/// Columns of the names.
+const NAMES: usize = 10;
+
+/// Draws it.
+pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let inside = frame(app, theme, Panel::Inputs, "Scenario", "", area, buf);
+    let pinned = app.pinned.as_ref().map_or_else(Vec::new, |pinned| comparison(app, pinned, theme));
+    let rows = [Constraint::Fill(1), Constraint::Length(u16::try_from(pinned.len()).unwrap_or(0))];
+    let [fields, below] = inside.layout(&Layout::vertical(rows));
+    let mut y = fields.y;
+    for index in first(app, fields)..FIELDS.len() {
+        let left = Rect { y, height: fields.bottom().saturating_sub(y), ..fields };
+        if left.is_empty() {
+            break;
+        }
+        y += field(app, theme, index, left, buf);
+    }
+    Text::from(pinned).render(below, buf);
+}
+
+/// The first field to show, so that the one with the keys is in sight, and what is wrong with it.
+fn first(app: &App, area: Rect) -> usize {
+    let cursor = app.inputs.cursor;
+    let reason = app.inputs.wrong(cursor).map_or(0, |wrong| wrapped(&wrong.why, area.width.saturating_sub(1)));
+    (cursor + 1).saturating_sub(usize::from(area.height.saturating_sub(reason)))
+}
+
+/// Draws one field, under it what is wrong with it; gives the rows that it took.
+fn field(app: &App, theme: Theme, index: usize, area: Rect, buf: &mut Buffer) -> u16 {
+    let inputs = &app.inputs;
+    let (wrong, here) = (inputs.wrong(index), inputs.cursor == index);
+    let role = match (wrong, inputs.changed == Some(index)) {
+        (Some(_), _) => Role::Bad,
+        (None, true) => Role::Warn,
+        (None, false) => Role::Text,
+    };
+    let has_keys = here && app.focus == Panel::Inputs && app.layer.is_none();
+    let base = if has_keys { theme.style(Role::Cursor) } else { Style::new() };
+    let mark = match (wrong, inputs.changed == Some(index)) {
+        (Some(_), _) => theme.glyphs().exposed,
+        (None, true) => theme.glyphs().more[0],
+        (None, false) => " ",
+    };
+    let line = Line::from(vec![
+        Span::raw(if here { theme.glyphs().pinned } else { " " }),
+        Span::styled(format!("{:<NAMES$}", FIELDS[index].label), theme.style(Role::Dim)),
+        Span::styled(inputs.text(index, &app.scenario), theme.style(role)),
+        Span::styled(format!(" {mark}"), theme.style(role)),
+    ]);
+    buf.set_style(Rect { height: 1, ..area }, base);
+    buf.set_line(area.x, area.y, &line, area.width);
+    let Some(wrong) = wrong else { return 1 };
+    let why = Paragraph::new(wrong.why.as_str()).wrap(Wrap { trim: true }).style(theme.style(Role::Bad));
+    let text = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 1, height: area.height - 1 };
+    let rows = wrapped(&wrong.why, text.width).min(text.height);
+    why.render(Rect { height: rows, ..text }, buf);
+    1 + rows
+}
+
+/// Rows of a text that is wrapped at words.
+fn wrapped(text: &str, width: u16) -> u16 {
+    let (mut rows, mut used) = (1_u16, 0);
+    for word in text.split_whitespace() {
+        let columns = Span::raw(word).width();
+        if used > 0 && used + 1 + columns > usize::from(width) {
+            (rows, used) = (rows.saturating_add(1), columns);
+        } else {
+            used += columns + usize::from(used > 0);
+        }
+    }
+    rows
+}
+
+/// The pinned scenario, and how the one on the screen differs.
+fn comparison(app: &App, pinned: &Pinned, theme: Theme) -> Vec<Line<'static>> {
+    let Pinned { scenario, summary } = pinned;
+    let mark = theme.glyphs().pinned;
+    let mut lines = vec![
+        Line::raw(format!("{mark} pinned: {}", scenario.strategy)),
+        Line::raw(format!("  {} devices, step {}", summary.devices, summary.step_time)),
+    ];
+    if let Some(answer) = &app.answer {
+        let now = &answer.evaluation.summary;
+        let step = words::change(summary.step_time.get(), now.step_time.get(), theme);
+        let memory = words::change(summary.memory.peak.get(), now.memory.peak.get(), theme);
+        lines.push(Line::raw(format!("  {step} step time")));
+        lines.push(Line::raw(format!("  {memory} memory")));
+    }
+    lines
+}

@@ -1,0 +1,78 @@
+//! What lies over the panels: the help, a list, a value being typed.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+use tui_input::Input;
+
+use super::boxed;
+use crate::app::inputs::FIELDS;
+use crate::app::layer::{Entry, Layer, List};
+use crate::app::{App, keymap};
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::{KeyTable, Picker};
+
+/// Draws the top layer; gives the place of the text cursor, if there is one.
+pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    match app.layer.as_ref()? {
+        Layer::Help(line) => {
+            help(theme, *line, area, buf);
+            None
+        }
+        Layer::List(found) => list(app, theme, found, area, buf),
+        Layer::Entry(typed) => Some(entry(theme, typed, area, buf)),
+    }
+}
+
+/// A box in the middle, as far as there is room, over what was there.
+fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
+    let outside = area.centered(Constraint::Length(size.0), Constraint::Length(size.1));
+    Clear.render(outside, buf);
+    boxed(theme, true, title, note, outside, buf)
+}
+
+fn help(theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
+    let row = |binding: &keymap::Binding| (binding.name(theme.caps().ascii).to_owned(), binding.help.to_owned());
+    let section = |(place, lines): (keymap::Place, Vec<&keymap::Binding>)| {
+        let heading = (String::new(), place.title().to_owned());
+        std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
+    };
+    let rows: Vec<(String, String)> = keymap::help().flat_map(section).collect();
+    let inside = over(theme, (76, area.height), "Keys", "Esc closes", area, buf);
+    (&KeyTable::new(theme, &rows).offset(line)).render(inside, buf);
+}
+
+fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    let found = list.found();
+    let field = FIELDS[list.field];
+    let items: Vec<(String, String)> =
+        found.iter().map(|item| ((*item).to_owned(), field.note(item, &app.library))).collect();
+    let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(4).max(12);
+    let inside = over(theme, (72, height), field.label, &format!("{} found", found.len()), area, buf);
+    let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
+    (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
+    if !list.searching && list.search.value().is_empty() {
+        buf.set_line(search.x, search.y, &Line::styled("/ searches", theme.style(Role::Dim)), search.width);
+        return None;
+    }
+    let cursor = input(theme, "/", &list.search, search, buf);
+    list.searching.then_some(cursor)
+}
+
+fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
+    let inside = over(theme, (44, 3), FIELDS[entry.field].label, "Enter takes", area, buf);
+    input(theme, "", &entry.input, inside, buf)
+}
+
+/// A line being typed, scrolled so that its cursor is in sight; gives the place of the cursor.
+fn input(theme: Theme, prompt: &str, input: &Input, area: Rect, buf: &mut Buffer) -> Position {
+    let before = u16::try_from(Span::raw(prompt).width()).unwrap_or(0).min(area.width);
+    let text = Rect { x: area.x + before, width: area.width - before, ..area };
+    let scroll = input.visual_scroll(usize::from(text.width.saturating_sub(1)));
+    let shown: String = input.value().chars().skip(scroll).collect();
+    buf.set_line(area.x, area.y, &Line::styled(prompt.to_owned(), theme.style(Role::Accent)), area.width);
+    buf.set_line(text.x, text.y, &Line::raw(shown), text.width);
+    let column = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(u16::MAX);
+    Position::new(text.x.saturating_add(column), text.y)
+}

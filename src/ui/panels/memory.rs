@@ -1,0 +1,28 @@
+//! Where the memory of the fullest device goes, at the peak and over the step.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::widgets::Widget;
+
+use super::{frame, staleness, words};
+use crate::app::{App, Panel};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::{MemoryLine, StackedBar};
+
+/// Draws it.
+pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let title = format!("Memory per device{}", staleness(app));
+    let Some(answer) = &app.answer else {
+        frame(app, theme, Panel::Memory, &title, "", area, buf);
+        return;
+    };
+    let (summary, trace) = (&answer.evaluation.summary, &answer.evaluation.trace);
+    let memory = &summary.memory;
+    let note = format!("peak {} at {}", memory.peak, words::activity(memory.during));
+    let inside = frame(app, theme, Panel::Memory, &title, &note, area, buf);
+    let bar = StackedBar::new(theme, memory.parts, memory.capacity);
+    let rows = [Constraint::Length(bar.height(inside.width)), Constraint::Fill(1)];
+    let [parts, line] = inside.layout(&Layout::vertical(rows));
+    bar.render(parts, buf);
+    MemoryLine::new(theme, &trace.memory, summary.step_time).capacity(memory.capacity).render(line, buf);
+}

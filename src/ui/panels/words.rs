@@ -1,0 +1,46 @@
+//! Figures as words, the same in every panel.
+
+use crate::evaluate::{Activity, Part};
+use crate::ui::theme::Theme;
+use crate::units::{Bytes, significant, thousands};
+
+/// What runs: `backward, layer 43`.
+pub(super) fn activity(activity: Activity) -> String {
+    let kind = activity.kind.name();
+    match activity.part {
+        Part::Layer => format!("{kind}, layer {}", activity.layer),
+        Part::Embedding => format!("{kind}, embedding"),
+        Part::Head => format!("{kind}, head"),
+        Part::Model => kind.to_owned(),
+    }
+}
+
+/// Two sizes in the same unit: `41.2/64.0 GiB`.
+pub(super) fn of_capacity(used: Bytes, capacity: Bytes) -> String {
+    const GIB: Bytes = Bytes::new(1_073_741_824.0);
+    format!("{}/{} GiB", significant(used / GIB, 3), significant(capacity / GIB, 3))
+}
+
+/// A large count: `9,420`, `920k`, `1.17M`, `300B`.
+pub(super) fn count(count: f64) -> String {
+    match count {
+        small if small < 1e5 => thousands(small),
+        thousand if thousand < 999.5e3 => format!("{}k", significant(thousand / 1e3, 3)),
+        millions if millions < 1e9 => format!("{}M", significant(millions / 1e6, 3)),
+        billions if billions < 1e12 => format!("{}B", significant(billions / 1e9, 3)),
+        trillions => format!("{}T", significant(trillions / 1e12, 3)),
+    }
+}
+
+/// A relative change: `−36 %`, `+5 %`.
+pub(super) fn change(from: f64, to: f64, theme: Theme) -> String {
+    let percent = 100.0 * (to / from - 1.0);
+    let sign = if percent < 0.0 { theme.glyphs().minus } else { "+" };
+    match percent.abs() {
+        small if small < 9.95 => format!("{sign}{small:.1} %"),
+        large => format!("{sign}{large:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

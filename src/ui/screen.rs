@@ -1,0 +1,118 @@
+//! The layout of a frame: which panel goes where, by the size of the terminal. Not for what is in them.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::Line;
+
+use super::caps::Caps;
+use super::panels::{breakdown, footer, headline, inputs, layers, map, memory, status, strips, tabs, timeline};
+use super::theme::{Role, Theme};
+use crate::app::{App, Panel};
+
+/// Below this nothing can be read.
+const SMALLEST: (u16, u16) = (40, 10);
+
+/// From this on all panels are seen at once.
+const WIDE: (u16, u16) = (110, 34);
+
+/// From this on the breakdown goes beside the map, too.
+const LARGE: (u16, u16) = (170, 44);
+
+/// Draws the explorer.
+///
+/// ```text
+/// compact, one panel at a time       wide, all panels                   large
+/// ┌──────────────────────────────┐   ┌──────────────────────────────┐   ┌──────────────────────────────┐
+/// │ headline                     │   │ headline                     │   │ headline                     │
+/// │ tabs                         │   ├────────┬─────────────────────┤   ├────────┬────────────┬────────┤
+/// ├──────────────────────────────┤   │ inputs │ map                 │   │ inputs │ map        │ break- │
+/// │ the panel that has the keys  │   │        ├────────────┬────────┤   │        ├────────────┤ down   │
+/// │                              │   │        │ memory     │ break- │   │        │ memory     │        │
+/// │                              │   │        │            │ down   │   │        │            │        │
+/// ├──────────────────────────────┤   │        ├────────────┴────────┤   │        ├────────────┴────────┤
+/// │ memory, exposed              │   │        │ timeline            │   │        │ timeline            │
+/// │ status                       │   ├────────┴─────────────────────┤   ├────────┴─────────────────────┤
+/// │ footer                       │   │ status, footer               │   │ status, footer               │
+/// └──────────────────────────────┘   └──────────────────────────────┘   └──────────────────────────────┘
+/// ```
+pub fn draw(app: &App, caps: &Caps, frame: &mut Frame) {
+    let theme = Theme::new(*caps);
+    let area = frame.area();
+    let cursor = draw_on(app, theme, area, frame.buffer_mut());
+    if let Some(cursor) = cursor.filter(|cursor| area.contains(*cursor)) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// Draws on any rectangle; gives the place of the text cursor, if there is one.
+fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        too_small(theme, area, buf);
+        return None;
+    }
+    let rows = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)];
+    let [head, body, said, keys] = area.layout(&Layout::vertical(rows));
+    let wide = at_least(area, WIDE);
+    headline::render(app, theme, wide, head, buf);
+    if wide {
+        all_panels(app, theme, at_least(area, LARGE), body, buf);
+    } else {
+        compact(app, theme, body, buf);
+    }
+    status::render(app, theme, said, buf);
+    footer::render(app, theme, keys, buf);
+    layers::render(app, theme, body, buf)
+}
+
+fn at_least(area: Rect, (width, height): (u16, u16)) -> bool {
+    area.width >= width && area.height >= height
+}
+
+fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
+    let (width, height) = SMALLEST;
+    let lines = ["terminal too small,".to_owned(), format!("need {width}x{height}")];
+    for (row, line) in area.rows().zip(lines) {
+        buf.set_line(row.x, row.y, &Line::styled(line, theme.style(Role::Text)), row.width);
+    }
+}
+
+/// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel.
+fn compact(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let room = area.height >= strips::HEIGHT + 10 && app.focus != Panel::Memory;
+    let strip = if room { strips::HEIGHT } else { 0 };
+    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)];
+    let [names, panel, below] = area.layout(&Layout::vertical(rows));
+    tabs::render(app, theme, names, buf);
+    match app.focus {
+        Panel::Inputs => inputs::render(app, theme, panel, buf),
+        Panel::Map => map::render(app, theme, panel, buf),
+        Panel::Memory => memory::render(app, theme, panel, buf),
+        Panel::Timeline => timeline::render(app, theme, panel, buf),
+    }
+    strips::render(app, theme, below, buf);
+}
+
+/// The inputs on the left, the other panels one under another, the breakdown beside the memory, or beside map and
+/// memory on a large screen.
+fn all_panels(app: &App, theme: Theme, large: bool, area: Rect, buf: &mut Buffer) {
+    let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::WIDTH), Constraint::Fill(1)]));
+    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app)));
+    let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
+    let [narrow_top, beside_top] = top.layout(&across);
+    let [middle, beside] = middle.layout(&across);
+    let (top, beside) = if large { (narrow_top, beside_top.union(beside)) } else { (top, beside) };
+    inputs::render(app, theme, left, buf);
+    map::render(app, theme, top, buf);
+    memory::render(app, theme, middle, buf);
+    breakdown::render(app, theme, beside, buf);
+    timeline::render(app, theme, bottom, buf);
+}
+
+/// Map and timeline take what they need, the memory line grows with the rest.
+fn heights(app: &App) -> [Constraint; 3] {
+    [Constraint::Length(map::height(app)), Constraint::Min(6), Constraint::Length(timeline::height(app))]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Whole screens at the three sizes, in both character sets, in each state; and no panic at any size.
+
+mod fixture;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::app::tests as engine;
+use crate::ui::caps::Depth;
+
+const UTF8: Caps = Caps { depth: Depth::C256, ascii: false, light: false, low_bandwidth: false };
+const ASCII: Caps = Caps { depth: Depth::None, ascii: true, light: false, low_bandwidth: false };
+
+fn screen(app: &App, caps: Caps, (width, height): (u16, u16)) -> TestBackend {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(app, &caps, frame)).unwrap();
+    terminal.backend().clone()
+}
+
+/// The screen after some keys that ask the engine nothing.
+fn after(keys: &str, size: (u16, u16)) -> TestBackend {
+    let mut app = fixture::explorer();
+    engine::press(&mut app, keys);
+    screen(&app, UTF8, size)
+}
+
+#[test]
+fn compact() {
+    insta::assert_snapshot!(screen(&fixture::explorer(), UTF8, (80, 24)));
+}
+
+#[test]
+fn wide() {
+    insta::assert_snapshot!(screen(&fixture::explorer(), UTF8, (120, 40)));
+}
+
+#[test]
+fn large() {
+    insta::assert_snapshot!(screen(&fixture::explorer(), UTF8, (200, 50)));
+}
+
+#[test]
+fn ascii() {
+    let shown = screen(&fixture::explorer(), ASCII, (80, 24));
+    assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
+    insta::assert_snapshot!(shown);
+    assert!(
+        screen(&fixture::explorer(), ASCII, (200, 50)).buffer().content.iter().all(|cell| cell.symbol().is_ascii())
+    );
+}
+
+#[test]
+fn too_small() {
+    insta::assert_snapshot!(screen(&fixture::explorer(), UTF8, (30, 4)));
+}
+
+#[test]
+fn nothing_answered_yet() {
+    insta::assert_snapshot!(screen(&fixture::waiting(), UTF8, (80, 24)));
+}
+
+#[test]
+fn a_value_that_cannot_be() {
+    // 7 ranks of tensor parallelism do not divide 384 devices.
+    insta::assert_snapshot!(after("1Gkkkk<ret><c-u>7<ret>", (80, 24)));
+}
+
+#[test]
+fn a_pinned_scenario() {
+    insta::assert_snapshot!(after("p", (120, 40)));
+}
+
+#[test]
+fn a_chosen_span() {
+    insta::assert_snapshot!(after("4jl", (80, 24)));
+}
+
+#[test]
+fn the_memory() {
+    insta::assert_snapshot!(after("3", (80, 24)));
+}
+
+#[test]
+fn the_help() {
+    insta::assert_snapshot!(after("?", (80, 24)));
+}
+
+#[test]
+fn a_list_and_its_search() {
+    insta::assert_snapshot!(after("1gjj<ret>/20b", (80, 24)));
+}
+
+#[test]
+fn a_value_being_typed() {
+    let mut app = fixture::explorer();
+    engine::press(&mut app, "1gjjjj<ret>");
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| draw(&app, &UTF8, frame)).unwrap();
+    insta::assert_snapshot!(terminal.backend());
+    let at = terminal.get_cursor_position().unwrap();
+    let before = terminal.backend().buffer()[(at.x - 1, at.y)].symbol();
+    assert_eq!(before, "8", "the text cursor stands behind the last digit of 48");
+}
+
+#[test]
+fn the_cursor_is_reversed_without_colours() {
+    let shown = screen(&fixture::explorer(), Caps { depth: Depth::None, ..UTF8 }, (120, 40));
+    let reversed = |cell: &&ratatui::buffer::Cell| cell.modifier.contains(ratatui::style::Modifier::REVERSED);
+    let text: String = shown.buffer().content.iter().filter(reversed).map(ratatui::buffer::Cell::symbol).collect();
+    // Row `package`, column 48 nodes: 66 - 6 - 4.
+    assert!(text.contains("56"), "{text:?}");
+}
+
+/// Keys that lead everywhere.
+const KEYS: [&str; 34] = [
+    "h", "j", "k", "l", "g", "G", "<pgup>", "<pgdn>", "<c-u>", "<c-d>", "<tab>", "<s-tab>", "1", "2", "3", "4",
+    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "9", "é", "<bs>", "<left>", "<right>", "<up>",
+    "<down>",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics_at_any_size_after_any_keys(
+        keys in vec(select(&KEYS[..]), 0..24),
+        sizes in vec((0_u16..=500, 0_u16..=200), 1..3),
+        narrow in (0_u16..=45, 0_u16..=45),
+        ascii: bool,
+    ) {
+        let mut app = engine::explorer();
+        for key in keys {
+            engine::press(&mut app, key);
+            screen(&app, Caps { ascii, ..UTF8 }, narrow);
+        }
+        for size in sizes {
+            screen(&app, Caps { ascii, ..UTF8 }, size);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! An explorer with invented figures, so that a screen shows the drawing and nothing of the engine.
+
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::action::Report;
+use crate::app::tests::{FRONTIER, start};
+use crate::evaluate::{
+    Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
+    Resource, Span, Summary, TimeParts, Trace, Traffic,
+};
+use crate::hardware::MAX_LEVELS;
+use crate::plan::Recompute;
+use crate::scenario::Problem;
+use crate::search::{Cell, Tuned};
+use crate::units::{Bytes, FlopPerSecond, Seconds};
+
+/// The numbers of the first question and the first map.
+const FIRST: u64 = 1;
+
+fn gib(count: f64) -> Bytes {
+    Bytes::new(count * 1_073_741_824.0)
+}
+
+fn ms(count: f64) -> Seconds {
+    Seconds::new(count * 1e-3)
+}
+
+/// Everything answered.
+pub(super) fn explorer() -> App {
+    let mut app = waiting();
+    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
+    let (width, all) = (app.map.width(), app.map.progress().1);
+    app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// Nothing answered yet.
+pub(super) fn waiting() -> App {
+    App::new(start(&format!("{FRONTIER}tokens = 300e9"))).0
+}
+
+/// Faster on fewer nodes and over narrower extents; too big or impossible in the corner.
+fn cell(index: usize, width: usize) -> Cell {
+    let (x, y) = (index % width, index / width);
+    if y > 2 && x + 2 < y {
+        let problem = Problem {
+            field: "plan.sharding.weights".to_owned(),
+            what: "groups of 16 do not fill the 8 data x context ranks".to_owned(),
+            mend: "choose a count that divides 8".to_owned(),
+        };
+        return Cell::Impossible(problem);
+    }
+    let mut summary = summary();
+    summary.model_flops = FlopPerSecond::new((66 - x - 4 * y) as f64 * 1e12);
+    summary.fits = y > 0 && x + y > 2;
+    if !summary.fits {
+        summary.memory.peak = gib(71.3);
+    }
+    Cell::Possible { summary, choice: Tuned { micro_batch: 1, recompute: Recompute::Full, accumulate: 8 } }
+}
+
+fn summary() -> Summary {
+    let parts = MemoryParts {
+        weights: gib(19.1),
+        gradients: gib(4.8),
+        optimizer: gib(0.6),
+        activations: gib(9.7),
+        gathered: gib(3.4),
+        reserved: gib(3.6),
+        ..MemoryParts::default()
+    };
+    let mut traffic = [Traffic::default(); MAX_LEVELS];
+    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0) };
+    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0) };
+    Summary {
+        fits: true,
+        devices: 384,
+        // 384 devices x 8 micro-batches x 2048 tokens.
+        tokens_per_step: 6_291_456.0,
+        step_time: ms(6840.0),
+        tokens_per_s_per_device: 6_291_456.0 / 6.84 / 384.0,
+        model_flops: FlopPerSecond::new(57.1e12),
+        hardware_flops: FlopPerSecond::new(74.2e12),
+        mfu: 0.298,
+        hfu: 0.387,
+        time: TimeParts {
+            compute: ms(5900.0),
+            communication: ms(3200.0),
+            exposed: ms(410.0),
+            bubble: Seconds::ZERO,
+            optimizer: ms(120.0),
+            other: ms(410.0),
+        },
+        memory: Memory {
+            capacity: gib(64.0),
+            peak: parts.total(),
+            parts,
+            moment: ms(4100.0),
+            during: activity(Kind::Backward, 43),
+        },
+        traffic,
+        bottleneck: Resource::Level(1),
+    }
+}
+
+fn activity(kind: Kind, layer: u32) -> Activity {
+    Activity { kind, part: Part::Layer, layer, micro_batch: 0 }
+}
+
+fn evaluation() -> Evaluation {
+    let felt = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
+    Evaluation {
+        summary: summary(),
+        trace: trace(),
+        elasticity: vec![felt("node.bandwidth", 0.55), felt("peak_flop", 0.32), felt("system.latency", -0.02)],
+        error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
+    }
+}
+
+/// Forty layers of 171 ms; the gather of the next layer is 60 ms too late.
+fn trace() -> Trace {
+    let mut trace = Trace::default();
+    for layer in 0..40_u32 {
+        let start = 171.0 * f64::from(layer);
+        let span = |lane, kind, from: f64, to: f64, bytes, exposed| Span {
+            rank: 0,
+            lane,
+            activity: activity(kind, layer),
+            start: ms(start + from),
+            end: ms(start + to),
+            alone: ms(to - from),
+            bytes,
+            level: (bytes > Bytes::ZERO).then_some(0),
+            exposed,
+        };
+        trace.spans.push(span(Lane::Gather, Kind::AllGather, 0.0, 60.0, gib(0.9), true));
+        trace.spans.push(span(Lane::Compute, Kind::Forward, 60.0, 171.0, Bytes::ZERO, false));
+        let wait = Idle { rank: 0, cause: IdleCause::Communication, start: ms(start), end: ms(start + 60.0) };
+        trace.idle.push(wait);
+        let in_use = gib(30.0 + 11.2 * f64::from(layer) / 39.0);
+        trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use });
+    }
+    trace
+}

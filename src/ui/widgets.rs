@@ -1,0 +1,18 @@
+//! What panels are made of: small values that draw themselves on any rectangle, however small, from data that is
+//! handed to them. Not for knowing the state of the program.
+
+mod axis;
+pub mod gantt;
+pub mod heatmap;
+pub mod keys;
+pub mod memory_line;
+pub mod picker;
+pub mod stacked_bar;
+mod text;
+
+pub use gantt::Gantt;
+pub use heatmap::Heatmap;
+pub use keys::KeyTable;
+pub use memory_line::MemoryLine;
+pub use picker::Picker;
+pub use stacked_bar::StackedBar;

@@ -1,0 +1,216 @@
+//! A timeline: tracks with labelled spans over a window of time, and under them which communication is exposed.
+//!
+//! A span that is wide enough is drawn by itself, with its ends and a label as long as fits; narrower ones add up to
+//! a shade per column, which is the share of the column's time in which something runs. Not for what runs when.
+
+mod label;
+mod track;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+
+use super::axis;
+use super::text::{columns, fit, put, width};
+use crate::evaluate::{IdleCause, Lane, Trace};
+use crate::ui::theme::{Role, Theme};
+use crate::units::Seconds;
+
+pub use track::{Span, Track};
+
+/// The name of the row of exposed communication.
+const EXPOSED: &str = "exposed";
+
+/// Tracks over the window of time `[from, to)`; zoom and pan are the window. Rows: one per track, then exposed
+/// communication, then the axis; what does not fit is left out from below.
+///
+/// ```text
+/// compute ▕███ fwd 20 ███▏▕███ fwd 21 ███▏▕███ fwd 22 ███
+/// gather  ▕g21▏          ▕g22▏           ▕g23▏
+/// exposed ····           ··!!            ····
+///         ╵1.20 s       ╵1.25         ╵1.30
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gantt<'a> {
+    theme: Theme,
+    tracks: &'a [Track],
+    window: (Seconds, Seconds),
+    exposed: Option<&'a [(Seconds, Seconds)]>,
+    selected: Option<(usize, usize)>,
+}
+
+impl<'a> Gantt<'a> {
+    /// Tracks over a window of time.
+    pub const fn new(theme: Theme, tracks: &'a [Track], from: Seconds, to: Seconds) -> Self {
+        Self { theme, tracks, window: (from, to), exposed: None, selected: None }
+    }
+
+    /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time.
+    ///
+    /// Its marks add up to the exposed time, rounded up to a column; the rest of what the tracks communicate is hidden.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn exposed(mut self, stretches: &'a [(Seconds, Seconds)]) -> Self {
+        self.exposed = Some(stretches);
+        self
+    }
+
+    /// The span under the cursor: its track and its index in it.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn selected(mut self, span: Option<(usize, usize)>) -> Self {
+        self.selected = span;
+        self
+    }
+
+    /// Rows that everything takes.
+    pub fn height(&self) -> u16 {
+        columns(self.tracks.len() + usize::from(self.exposed.is_some()) + 1)
+    }
+
+    /// Columns of the names, with the blank behind them; none on a narrow screen.
+    fn gutter(&self, total: u16) -> u16 {
+        let names = self.tracks.iter().map(|track| width(&track.name));
+        let exposed = self.exposed.map(|_| EXPOSED.len());
+        let widest = columns(names.chain(exposed).max().unwrap_or(0));
+        if total < 30 || widest == 0 { 0 } else { widest.min(total / 4) + 1 }
+    }
+
+    fn draw_name(&self, name: &str, area: Rect, plot: Rect, buf: &mut Buffer) {
+        let room = usize::from((plot.x - area.x).saturating_sub(1));
+        buf.set_stringn(area.x, plot.y, fit(name, room, self.theme), room, self.theme.style(Role::Dim));
+    }
+
+    fn draw_exposed(&self, stretches: &[(Seconds, Seconds)], scale: Scale, plot: Rect, buf: &mut Buffer) {
+        let (mut waiting, mut moving) = (vec![0.0; scale.columns], vec![0.0; scale.columns]);
+        for (from, to) in overlapping(stretches, |stretch| *stretch, scale.window) {
+            scale.cover(*from, *to, |column, share| waiting[column] += share);
+        }
+        for span in self.tracks.iter().flat_map(|track| track.within(scale.window)).filter(|span| span.communicates()) {
+            scale.cover(span.start, span.end, |column, share| moving[column] += share);
+        }
+        let glyphs = self.theme.glyphs();
+        let mut due = 0.0;
+        for (column, x) in (plot.left()..plot.right()).enumerate() {
+            due += waiting[column];
+            if waiting[column] > 0.0 && due > 1e-9 {
+                due -= 1.0;
+                put(buf, x, plot.y, glyphs.exposed, self.theme.style(Role::Bad));
+            } else if waiting[column] > 0.0 || moving[column] > 0.0 {
+                put(buf, x, plot.y, glyphs.hidden, self.theme.style(Role::Dim));
+            }
+        }
+    }
+
+    fn draw_axis(&self, plot: Rect, buf: &mut Buffer) {
+        let style = self.theme.style(Role::Dim);
+        for tick in axis::ticks(self.window.0, self.window.1, plot.width.into()) {
+            let room = usize::from(plot.width).saturating_sub(tick.column);
+            let text = format!("{}{}", self.theme.glyphs().tick, tick.label);
+            if width(&text) <= room {
+                buf.set_stringn(plot.x + columns(tick.column), plot.y, text, room, style);
+            }
+        }
+    }
+}
+
+impl Widget for &Gantt<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        let gutter = self.gutter(area.width);
+        let plot = Rect { x: area.x + gutter, width: area.width - gutter, height: 1, ..area };
+        let Some(scale) = Scale::new(self.window, plot.width.into()) else { return };
+        let mut rows = (area.top()..area.bottom()).map(|y| Rect { y, ..plot });
+        for (index, (track, plot)) in self.tracks.iter().zip(rows.by_ref()).enumerate() {
+            self.draw_name(&track.name, area, plot, buf);
+            let selected = self.selected.filter(|(track, _)| *track == index).map(|(_, span)| span);
+            track.draw(self.theme, scale, selected, plot, buf);
+        }
+        if let Some((stretches, plot)) = self.exposed.and_then(|stretches| Some((stretches, rows.next()?))) {
+            self.draw_name(EXPOSED, area, plot, buf);
+            self.draw_exposed(stretches, scale, plot, buf);
+        }
+        if let Some(plot) = rows.next() {
+            self.draw_axis(plot, buf);
+        }
+    }
+}
+
+/// A window of time over columns.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    window: (Seconds, Seconds),
+    columns: usize,
+    columns_per_second: f64,
+}
+
+impl Scale {
+    /// `None` for a window or a screen without width.
+    fn new(window: (Seconds, Seconds), columns: usize) -> Option<Self> {
+        let length = (window.1 - window.0).get();
+        let columns_per_second = columns as f64 / length;
+        (window.0.get().is_finite() && length.is_finite() && length > 0.0 && columns > 0).then_some(Self {
+            window,
+            columns,
+            columns_per_second,
+        })
+    }
+
+    /// Columns from the left end to a moment, cut to the window.
+    fn at(self, moment: Seconds) -> f64 {
+        // What is not a number counts as the left end: `max` drops it.
+        ((moment - self.window.0).get() * self.columns_per_second).max(0.0).min(self.columns as f64)
+    }
+
+    /// Hands over each column that a stretch of time touches, with the share of the column that it takes.
+    fn cover(self, from: Seconds, to: Seconds, each: impl FnMut(usize, f64)) {
+        self.cover_columns(self.at(from), self.at(to), each);
+    }
+
+    /// The same between two places on the screen.
+    fn cover_columns(self, from: f64, to: f64, mut each: impl FnMut(usize, f64)) {
+        for column in from as usize..(to.ceil() as usize).min(self.columns) {
+            let share = to.min(column as f64 + 1.0) - from.max(column as f64);
+            if share > 0.0 {
+                each(column, share);
+            }
+        }
+    }
+}
+
+/// The part of a list, ordered and without overlaps, that touches a window.
+fn overlapping<T>(items: &[T], ends: impl Fn(&T) -> (Seconds, Seconds), window: (Seconds, Seconds)) -> &[T] {
+    let first = items.partition_point(|item| ends(item).1 <= window.0);
+    let last = items.partition_point(|item| ends(item).0 < window.1);
+    items.get(first..last).unwrap_or_default()
+}
+
+impl Track {
+    /// The tracks of one pipeline rank between two moments, in the order of [`Lane::ALL`]; lanes that run nothing in
+    /// the whole step are left out.
+    pub fn of_trace(trace: &Trace, rank: u32, from: Seconds, to: Seconds) -> Vec<Self> {
+        let mut used = [false; Lane::ALL.len()];
+        let mut tracks = Lane::ALL.map(|lane| Self { name: lane.name().to_string(), ..Self::default() });
+        for span in trace.spans.iter().filter(|span| span.rank == rank) {
+            let Some(index) = Lane::ALL.iter().position(|lane| *lane == span.lane) else { continue };
+            used[index] = true;
+            if span.end > from && span.start < to {
+                tracks[index].spans.push(Span { start: span.start, end: span.end, activity: span.activity });
+            }
+        }
+        tracks[0].bubbles = trace
+            .idle
+            .iter()
+            .filter(|idle| idle.rank == rank && idle.cause == IdleCause::Bubble && idle.end > from && idle.start < to)
+            .map(|idle| (idle.start, idle.end))
+            .collect();
+        tracks.into_iter().zip(used).filter_map(|(track, used)| used.then_some(track)).collect()
+    }
+}
+
+/// The stretches in which compute of one pipeline rank waits for communication, for [`Gantt::exposed`].
+pub fn exposed(trace: &Trace, rank: u32) -> Vec<(Seconds, Seconds)> {
+    let waits = |idle: &&crate::evaluate::Idle| idle.rank == rank && idle.cause == IdleCause::Communication;
+    trace.idle.iter().filter(waits).map(|idle| (idle.start, idle.end)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Memory over the step: the fullest moment of each column, the peak marked. Not for what the memory holds.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::{Sparkline, SparklineBar, Widget};
+
+use super::text::{columns, put, width};
+use crate::evaluate::MemoryPoint;
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::units::{Bytes, Seconds};
+
+/// Memory of one rank over a stretch of time, as high as its rectangle, from the least that is in use to the most: what
+/// is held all through is the bar's to show. With two rows or more the last one names both ends; in a single row the
+/// peak's column is reversed.
+///
+/// ```text
+/// ▁▁▂▂▃▃▄▄▅▅▆▆▇▇▇█▇▇▇▆▆▅▅▄▄▃▃▂▂▁▁
+/// lowest 36.1 GiB  ▲ 41.2 GiB at 3.2 s
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryLine<'a> {
+    theme: Theme,
+    points: &'a [MemoryPoint],
+    window: (Seconds, Seconds),
+    capacity: Bytes,
+}
+
+impl<'a> MemoryLine<'a> {
+    /// The memory of one rank (points by time; each holds until the next) from 0 to `end`.
+    pub const fn new(theme: Theme, points: &'a [MemoryPoint], end: Seconds) -> Self {
+        Self { theme, points, window: (Seconds::ZERO, end), capacity: Bytes::ZERO }
+    }
+
+    /// The stretch of time to show.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn window(mut self, from: Seconds, to: Seconds) -> Self {
+        self.window = (from, to);
+        self
+    }
+
+    /// The capacity: what is above it looks bad.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn capacity(mut self, capacity: Bytes) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// The fullest moment of each column; `None` before anything is known.
+    fn samples(&self, count: usize) -> Vec<Option<f64>> {
+        let mut samples = vec![None; count];
+        let length = self.window.1 - self.window.0;
+        if !(length.get() > 0.0 && length.get().is_finite()) {
+            return samples;
+        }
+        let column = |moment: Seconds| ((moment - self.window.0) / length * count as f64).clamp(0.0, count as f64);
+        let ends = self.points.iter().skip(1).map(|point| point.at).chain([self.window.1]);
+        for (point, end) in self.points.iter().zip(ends) {
+            let (from, to) = (column(point.at) as usize, column(end).ceil() as usize);
+            // What lies before or behind the window has no column; a jump that is over at once still has one.
+            let inside = point.at < self.window.1 && end > self.window.0;
+            for sample in samples.iter_mut().take(to.max(from + 1)).skip(from).filter(|_| inside) {
+                *sample = Some(sample.unwrap_or(0.0).max(point.in_use.get()));
+            }
+        }
+        samples
+    }
+
+    /// The fullest moment in the window.
+    fn peak(&self) -> Option<&MemoryPoint> {
+        let inside = |point: &&MemoryPoint| point.at >= self.window.0 && point.at < self.window.1;
+        self.points.iter().filter(inside).reduce(|one, other| if other.in_use > one.in_use { other } else { one })
+    }
+
+    /// The peak's mark under its column, its figures beside it, and the least in use where that leaves room.
+    fn draw_peak(&self, peak: &MemoryPoint, column: u16, least: f64, row: Rect, buf: &mut Buffer) {
+        let style = self.theme.style(Role::Dim);
+        put(buf, row.x + column, row.y, self.theme.glyphs().peak, self.theme.style(Role::Accent));
+        let (text, foot) = (format!("{} at {}", peak.in_use, peak.at), format!("lowest {}", Bytes::new(least)));
+        let (after, needed) = (row.width - column - 1, columns(width(&text)) + 1);
+        let (left, right) =
+            if needed <= after { (column, column + 1 + needed) } else { (column.saturating_sub(needed), column + 1) };
+        if needed <= after {
+            buf.set_stringn(row.x + column + 2, row.y, text, after.into(), style);
+        } else if needed <= column {
+            buf.set_stringn(row.x + left, row.y, text, needed.into(), style);
+        }
+        let long = columns(width(&foot)) + 2;
+        if long <= left {
+            buf.set_stringn(row.x, row.y, foot, long.into(), style);
+        } else if right + long <= row.width {
+            buf.set_stringn(row.right() - long + 2, row.y, foot, long.into(), style);
+        }
+    }
+
+    /// The style of one bar.
+    fn style(&self, sample: Option<f64>, at_peak: bool) -> Style {
+        let over = self.capacity.get() > 0.0 && sample.is_some_and(|sample| sample > self.capacity.get());
+        let style = self.theme.fill(if over { Tone::Orange } else { Tone::Blue });
+        if at_peak { style.patch(self.theme.style(Role::Cursor)) } else { style }
+    }
+}
+
+impl Widget for &MemoryLine<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        if area.is_empty() {
+            return;
+        }
+        let named = area.height >= 2;
+        let plot = Rect { height: area.height - u16::from(named), ..area };
+        let samples = self.samples(area.width.into());
+        let known = || samples.iter().flatten().copied().filter(|sample| sample.is_finite());
+        let (Some(least), Some(most)) = (known().reduce(f64::min), known().reduce(f64::max)) else { return };
+        let steps = f64::from(8 * plot.height - 1);
+        let range = (most - least).max(f64::MIN_POSITIVE);
+        // The least in use is one step high, so that it does not look like nothing.
+        let height = |sample: f64| ((sample - least) / range * steps).min(steps) as u64 + 1;
+        let column = samples.iter().position(|sample| *sample == Some(most)).unwrap_or(0);
+        let bars = samples.iter().enumerate().map(|(index, sample)| {
+            SparklineBar::from(sample.map(height)).style(Some(self.style(*sample, !named && index == column)))
+        });
+        Sparkline::default()
+            .data(bars)
+            .max(steps as u64 + 1)
+            .bar_set(self.theme.glyphs().bars.clone())
+            .absent_value_symbol(" ")
+            .render(plot, buf);
+        if let (Some(peak), true) = (self.peak(), named) {
+            self.draw_peak(peak, columns(column), least, Rect { y: plot.bottom(), height: 1, ..area }, buf);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! A device's memory as one bar: its parts, one after another, against the capacity. Not for memory over time.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::text::{columns, put, width};
+use crate::evaluate::MemoryParts;
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::units::Bytes;
+
+/// Memory parts against capacity: a bar, and under it a legend with figures that wraps to the width.
+///
+/// ```text
+/// memory ██████████▓▓▓▒▒▒▒▒▒▒░░░░░ggrr          │ 41.2 of 64.0 GiB
+/// █ weights 19.1  ▓ gradients 4.8  ▒ optimizer 0.6  ░ activations 9.7  g gathered 3.4  r reserved 3.6
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct StackedBar<'a> {
+    theme: Theme,
+    parts: MemoryParts,
+    capacity: Bytes,
+    scale: Option<Bytes>,
+    name: &'a str,
+    legend: bool,
+}
+
+/// One part as it is drawn.
+struct Part {
+    name: &'static str,
+    short: &'static str,
+    size: f64,
+    tone: Tone,
+}
+
+/// Below this width of the whole there is only a bar.
+const LABELLED: u16 = 40;
+
+impl<'a> StackedBar<'a> {
+    /// A bar of `parts` against `capacity`.
+    pub const fn new(theme: Theme, parts: MemoryParts, capacity: Bytes) -> Self {
+        Self { theme, parts, capacity, scale: None, name: "", legend: true }
+    }
+
+    /// A name to the left of the bar.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn name(mut self, name: &'a str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// How much the whole width stands for, to compare bars; by default whatever is larger, peak or capacity.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn scale(mut self, scale: Bytes) -> Self {
+        self.scale = Some(scale);
+        self
+    }
+
+    /// Whether the legend is drawn; it is by default.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn legend(mut self, legend: bool) -> Self {
+        self.legend = legend;
+        self
+    }
+
+    /// Rows that bar and legend take at a width.
+    pub fn height(&self, width: u16) -> u16 {
+        1 + if self.legend { columns(self.legend_lines(width, 2).len()) } else { 0 }
+    }
+
+    /// The parts in the order of the bar: what the shards hold, activations, then what comes and goes.
+    fn drawn(&self) -> [Part; 8] {
+        let part = |name, short, size: Bytes, tone| Part { name, short, size: amount(size), tone };
+        let parts = &self.parts;
+        [
+            part("weights", "wts", parts.weights, Tone::Blue),
+            part("gradients", "grad", parts.gradients, Tone::Ochre),
+            part("optimizer", "opt", parts.optimizer, Tone::Violet),
+            part("activations", "act", parts.activations, Tone::Green),
+            part("secondary", "sec", parts.secondary_weights, Tone::Rose),
+            part("gathered", "gath", parts.gathered, Tone::Teal),
+            part("communication", "comm", parts.communication, Tone::Orange),
+            part("reserved", "resv", parts.reserved, Tone::Grey),
+        ]
+    }
+
+    fn peak(&self) -> f64 {
+        self.drawn().iter().map(|part| part.size).sum()
+    }
+
+    /// The mark of the part at `index` and its style: a fill, and from the fifth on the first letter of its name.
+    fn mark(&self, index: usize, part: &Part) -> (&'static str, Style) {
+        let fill = self.theme.fill(part.tone);
+        match self.theme.glyphs().fills.get(index) {
+            Some(glyph) => (glyph, self.theme.texture(part.tone)),
+            None => (&part.name[..1], if self.theme.fills_cells() { self.theme.inside(fill) } else { fill }),
+        }
+    }
+
+    /// Peak and capacity in words, in the unit of the capacity.
+    fn label(&self) -> String {
+        let (unit, text) = self.unit();
+        let (peak, capacity) = (self.peak(), amount(self.capacity));
+        let over = if peak > capacity { format!(", {} over", figure((peak - capacity) / unit)) } else { String::new() };
+        format!("{} of {} {text}{over}", figure(peak / unit), figure(capacity / unit))
+    }
+
+    /// The unit of all figures.
+    fn unit(&self) -> (f64, &'static str) {
+        const MI: f64 = 1024.0 * 1024.0;
+        if self.peak().max(amount(self.capacity)) >= 1024.0 * MI { (1024.0 * MI, "GiB") } else { (MI, "MiB") }
+    }
+
+    /// The cells of the bar over `cells` columns; `None` is the limit.
+    fn cells(&self, cells: usize) -> Vec<Option<usize>> {
+        let capacity = amount(self.capacity);
+        let scale = self.scale.map_or(0.0, amount).max(capacity.max(self.peak()));
+        let room = cells.saturating_sub(1);
+        let column = |size: f64| if scale > 0.0 { (size / scale * room as f64).round() as usize } else { 0 };
+        let mut bar = Vec::with_capacity(cells);
+        let mut sum = 0.0;
+        for (index, part) in self.drawn().iter().enumerate() {
+            sum += part.size;
+            bar.resize(column(sum).max(bar.len()), Some(index));
+        }
+        let limit = column(capacity);
+        bar.resize(bar.len().max(limit), Some(usize::MAX));
+        bar.insert(limit, None);
+        bar
+    }
+
+    fn draw_bar(&self, area: Rect, buf: &mut Buffer) {
+        let parts = self.drawn();
+        let mut over = false;
+        for (x, cell) in (area.left()..area.right()).zip(self.cells(area.width.into())) {
+            let Some(index) = cell else {
+                put(buf, x, area.y, self.theme.glyphs().limit, self.theme.style(Role::Title));
+                over = true;
+                continue;
+            };
+            let Some(part) = parts.get(index) else { continue };
+            let (glyph, style) = self.mark(index, part);
+            put(buf, x, area.y, glyph, if over { style.patch(self.theme.style(Role::Bad)) } else { style });
+        }
+    }
+
+    /// The legend in at most `rows` rows if short names make that possible.
+    fn legend_lines(&self, width: u16, rows: usize) -> Vec<Line<'static>> {
+        let long = self.wrapped(width, |part| part.name);
+        if long.len() <= rows { long } else { self.wrapped(width, |part| part.short) }
+    }
+
+    fn wrapped(&self, total: u16, name: fn(&Part) -> &'static str) -> Vec<Line<'static>> {
+        let (unit, _) = self.unit();
+        let mut lines: Vec<Line<'static>> = Vec::new();
+        for (index, part) in self.drawn().iter().enumerate().filter(|(_, part)| part.size > 0.0) {
+            let (glyph, style) = self.mark(index, part);
+            let item = [
+                Span::styled(glyph, style),
+                Span::styled(format!(" {} ", name(part)), self.theme.style(Role::Dim)),
+                Span::raw(figure(part.size / unit)),
+            ];
+            let needed: usize = item.iter().map(Span::width).sum();
+            match lines.last_mut() {
+                Some(line) if line.width() + 2 + needed <= total.into() => {
+                    line.push_span("  ");
+                    line.spans.extend(item);
+                }
+                _ => lines.push(Line::from(item.to_vec())),
+            }
+        }
+        lines
+    }
+}
+
+impl Widget for &StackedBar<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        if area.is_empty() {
+            return;
+        }
+        let (name, label) = match area.width {
+            0..LABELLED => (String::new(), String::new()),
+            _ if self.name.is_empty() => (String::new(), format!(" {}", self.label())),
+            _ => (format!("{} ", self.name), format!(" {}", self.label())),
+        };
+        let (left, right) = (columns(width(&name)), columns(width(&label)));
+        let verdict = if self.peak() > amount(self.capacity) { Role::Bad } else { Role::Text };
+        buf.set_stringn(area.x, area.y, &name, area.width.into(), self.theme.style(Role::Text));
+        let bar = Rect {
+            x: area.x.saturating_add(left).min(area.right()),
+            width: area.width.saturating_sub(left).saturating_sub(right),
+            ..area
+        };
+        self.draw_bar(bar, buf);
+        buf.set_stringn(
+            bar.right(),
+            area.y,
+            &label,
+            usize::from(area.right() - bar.right()),
+            self.theme.style(verdict),
+        );
+        if self.legend {
+            let rows = usize::from(area.height - 1);
+            for (y, line) in (area.y + 1..area.bottom()).zip(self.legend_lines(area.width, rows.min(2))) {
+                buf.set_line(area.x, y, &line, area.width);
+            }
+        }
+    }
+}
+
+/// Bytes as a number that can be drawn: what is not finite or below nothing counts as nothing.
+fn amount(bytes: Bytes) -> f64 {
+    if bytes.get().is_finite() { bytes.get().max(0.0) } else { 0.0 }
+}
+
+/// A figure of the legend: tenths up to a hundred, whole above.
+fn figure(value: f64) -> String {
+    match value {
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v > 0.0 && v < 0.05 => "<0.1".to_string(),
+        v => format!("{v:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

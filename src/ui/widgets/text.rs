@@ -1,0 +1,42 @@
+//! Text and marks on a given number of columns.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use crate::ui::theme::Theme;
+
+/// Columns that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    Line::from(text).width()
+}
+
+/// A text in at most `columns` columns, cut with a mark if it is longer.
+pub(super) fn fit(text: &str, columns: usize, theme: Theme) -> String {
+    if width(text) <= columns {
+        return text.to_string();
+    }
+    let mut short = String::new();
+    for letter in text.chars() {
+        if width(&short) + width(letter.encode_utf8(&mut [0; 4])) + 1 > columns {
+            break;
+        }
+        short.push(letter);
+    }
+    if columns > 0 {
+        short.push_str(theme.glyphs().cut);
+    }
+    short
+}
+
+/// Sets one cell, if it is on the buffer.
+pub(super) fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
+    if let Some(cell) = buf.cell_mut((x, y)) {
+        cell.set_symbol(symbol).set_style(style);
+    }
+}
+
+/// A count of columns as a coordinate.
+pub(super) fn columns(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}

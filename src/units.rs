@@ -1,0 +1,46 @@
+//! Quantities with a unit: what a number means is in its type.
+//!
+//! Every quantity is a newtype over `f64` in its base unit (byte, flop, second, byte/s, flop/s).
+//! Text is read with [`FromStr`](std::str::FromStr) (`"64 GiB"`, `"200 Gb/s"`), written for people
+//! with [`Display`](std::fmt::Display) (three or four significant digits) and written for machines
+//! with [`Quantity::exact`], which reads back to the same bits.
+//!
+//! Not for words of the domain (a micro-batch, a shard), and not for the simulator's integers
+//! (whole picoseconds and whole bytes), which live in [`crate::sim`].
+
+mod parse;
+mod quantity;
+
+pub use parse::ParseError;
+pub use quantity::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Quantity, Seconds, Unit};
+
+/// A count with thousands separated, for people: `9420` is `9,420`.
+pub fn thousands(count: f64) -> String {
+    let digits = format!("{:.0}", count.abs());
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    if count <= -0.5 {
+        text.push('-');
+    }
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with `digits` significant digits and no exponent, for people: `significant(57.08, 3)` is `57.1`.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    // Rounded first: 9.996 with three digits is 10.0, one place further to the left.
+    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
+    let magnitude = rounded.rsplit_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0_isize);
+    let decimals = (digits.cast_signed() - 1 - magnitude).clamp(0, 12) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests;

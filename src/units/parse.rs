@@ -1,0 +1,61 @@
+//! Reading a quantity: a number, then a unit.
+
+use std::fmt;
+
+use super::quantity::Quantity;
+
+/// Why a text is no quantity, and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError(String);
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads `"25 GB/s"` (the space is optional); a bare number is refused, a negative or infinite one too.
+pub(super) fn parse<Q: Quantity>(text: &str) -> Result<Q, ParseError> {
+    let trimmed = text.trim();
+    let split = unit_start(trimmed);
+    let (number, unit) = (trimmed[..split].trim(), trimmed[split..].trim());
+    let shown: String = trimmed.chars().filter(|c| !c.is_control()).take(40).collect();
+    let wrong = |why: &str| {
+        let units: Vec<&str> = Q::UNITS.iter().map(|unit| unit.text).collect();
+        ParseError(format!(
+            "'{shown}' is not {}: {why}; write it like \"{}\" (units: {})",
+            Q::NAME,
+            Q::EXAMPLE,
+            units.join(", ")
+        ))
+    };
+    let value: f64 = number.replace('_', "").parse().map_err(|_| wrong("it does not begin with a number"))?;
+    if !value.is_finite() || value < 0.0 {
+        return Err(wrong("the number must be finite and not negative"));
+    }
+    if unit.is_empty() {
+        return Err(wrong("the unit is missing"));
+    }
+    let unit = Q::UNITS.iter().find(|known| known.text == unit).ok_or_else(|| wrong("the unit is unknown"))?;
+    Ok(Q::from_base(value * unit.factor))
+}
+
+/// Where the unit begins: at the first letter that is not the exponent of the number.
+fn unit_start(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digit_after = |at: usize| match bytes.get(at + 1) {
+        Some(b'+' | b'-') => bytes.get(at + 2).is_some_and(u8::is_ascii_digit),
+        Some(next) => next.is_ascii_digit(),
+        None => false,
+    };
+    for (at, c) in text.char_indices() {
+        let exponent = matches!(c, 'e' | 'E') && at > 0 && digit_after(at);
+        let number = c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_') || exponent;
+        if !number {
+            return at;
+        }
+    }
+    text.len()
+}

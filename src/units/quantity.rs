@@ -1,0 +1,312 @@
+//! The quantities, their arithmetic and their two ways of being written.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::parse::{self, ParseError};
+
+/// One spelling of a unit: its text and how many base units it holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    /// The spelling, as in a file (`GiB`, `Gb/s`).
+    pub text: &'static str,
+    /// How many base units one of it is.
+    pub factor: f64,
+    /// Whether it is used to print for people (`GiB`) or only understood (`Gb/s`).
+    pub shown: bool,
+}
+
+const fn shown(text: &'static str, factor: f64) -> Unit {
+    Unit { text, factor, shown: true }
+}
+
+const fn read(text: &'static str, factor: f64) -> Unit {
+    Unit { text, factor, shown: false }
+}
+
+/// What all quantities share.
+pub trait Quantity: Copy + Sized {
+    /// What it is called in a message.
+    const NAME: &'static str;
+    /// An example for a message.
+    const EXAMPLE: &'static str;
+    /// Its units, ascending; the first is the base unit.
+    const UNITS: &'static [Unit];
+
+    /// From a number of base units.
+    fn from_base(value: f64) -> Self;
+    /// The number of base units.
+    fn base(self) -> f64;
+
+    /// The shortest text that reads back to the same bits.
+    fn exact(self) -> String {
+        let value = self.base();
+        let spell = |unit: &Unit| format!("{} {}", value / unit.factor, unit.text);
+        let exact =
+            |text: &String| parse::parse::<Self>(text).is_ok_and(|back| back.base().to_bits() == value.to_bits());
+        let base = spell(&Self::UNITS[0]);
+        Self::UNITS.iter().map(spell).filter(exact).min_by_key(String::len).unwrap_or(base)
+    }
+}
+
+const KI: f64 = 1024.0;
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident, $words:literal, $example:literal, [$($unit:expr),+ $(,)?]) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+        pub struct $name(f64);
+
+        impl $name {
+            /// None of it.
+            pub const ZERO: Self = Self(0.0);
+
+            /// From a number of base units.
+            pub const fn new(value: f64) -> Self {
+                Self(value)
+            }
+
+            /// The number of base units.
+            pub const fn get(self) -> f64 {
+                self.0
+            }
+
+            /// The larger of the two.
+            #[must_use]
+            pub fn max(self, other: Self) -> Self {
+                Self(self.0.max(other.0))
+            }
+
+            /// The smaller of the two.
+            #[must_use]
+            pub fn min(self, other: Self) -> Self {
+                Self(self.0.min(other.0))
+            }
+        }
+
+        impl Quantity for $name {
+            const NAME: &'static str = $words;
+            const EXAMPLE: &'static str = $example;
+            const UNITS: &'static [Unit] = &[$($unit),+];
+
+            fn from_base(value: f64) -> Self {
+                Self(value)
+            }
+
+            fn base(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0 + other.0)
+            }
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+            fn sub(self, other: Self) -> Self {
+                Self(self.0 - other.0)
+            }
+        }
+
+        impl Neg for $name {
+            type Output = Self;
+            fn neg(self) -> Self {
+                Self(-self.0)
+            }
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                self.0 += other.0;
+            }
+        }
+
+        impl SubAssign for $name {
+            fn sub_assign(&mut self, other: Self) {
+                self.0 -= other.0;
+            }
+        }
+
+        impl Mul<f64> for $name {
+            type Output = Self;
+            fn mul(self, factor: f64) -> Self {
+                Self(self.0 * factor)
+            }
+        }
+
+        impl Mul<$name> for f64 {
+            type Output = $name;
+            fn mul(self, quantity: $name) -> $name {
+                $name(self * quantity.0)
+            }
+        }
+
+        impl Div<f64> for $name {
+            type Output = Self;
+            fn div(self, divisor: f64) -> Self {
+                Self(self.0 / divisor)
+            }
+        }
+
+        impl Div for $name {
+            type Output = f64;
+            fn div(self, other: Self) -> f64 {
+                self.0 / other.0
+            }
+        }
+
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                Self(items.map(Self::get).sum())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&human(*self))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseError;
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                parse::parse(text)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.exact())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(TextVisitor(std::marker::PhantomData))
+            }
+        }
+    };
+}
+
+quantity!(
+    /// An amount of memory or traffic. GB is 1e9 bytes, GiB is 2^30 bytes, Gb is 1e9 bits.
+    Bytes, "a size", "64 GiB",
+    [
+        shown("B", 1.0), read("kB", 1e3), shown("KiB", KI), read("MB", 1e6),
+        shown("MiB", KI * KI), read("GB", 1e9), shown("GiB", KI * KI * KI), read("TB", 1e12),
+        shown("TiB", KI * KI * KI * KI), read("PB", 1e15),
+    ]
+);
+
+quantity!(
+    /// An amount of arithmetic: one flop is one floating-point operation, a multiply-add is two.
+    Flop, "an amount of arithmetic", "6.2 PFLOP",
+    [
+        shown("FLOP", 1.0), shown("MFLOP", 1e6), shown("GFLOP", 1e9), shown("TFLOP", 1e12),
+        shown("PFLOP", 1e15), shown("EFLOP", 1e18),
+    ]
+);
+
+quantity!(
+    /// A duration.
+    Seconds, "a duration", "5 us",
+    [
+        shown("s", 1.0), read("ps", 1e-12), shown("ns", 1e-9), shown("us", 1e-6), shown("ms", 1e-3),
+        shown("min", 60.0), shown("h", 3600.0), shown("days", 86400.0),
+    ]
+);
+
+quantity!(
+    /// A rate of transfer in one direction, or a memory bandwidth. GB/s is 1e9 byte/s, Gb/s is 1e9 bit/s.
+    BytesPerSecond, "a bandwidth", "25 GB/s",
+    [
+        shown("B/s", 1.0), shown("kB/s", 1e3), shown("MB/s", 1e6), shown("GB/s", 1e9), shown("TB/s", 1e12),
+        read("Mb/s", 1e6 / 8.0), read("Gb/s", 1e9 / 8.0), read("Tb/s", 1e12 / 8.0),
+    ]
+);
+
+quantity!(
+    /// A rate of arithmetic.
+    FlopPerSecond, "a rate of arithmetic", "312 TFLOP/s",
+    [
+        shown("FLOP/s", 1.0), shown("MFLOP/s", 1e6), shown("GFLOP/s", 1e9), shown("TFLOP/s", 1e12),
+        shown("PFLOP/s", 1e15), shown("EFLOP/s", 1e18),
+    ]
+);
+
+impl Seconds {
+    /// One day.
+    pub const DAY: Self = Self(86400.0);
+
+    /// The number of days.
+    pub fn days(self) -> f64 {
+        self / Self::DAY
+    }
+}
+
+macro_rules! per {
+    ($amount:ident / $rate:ident) => {
+        impl Div<$rate> for $amount {
+            type Output = Seconds;
+            fn div(self, rate: $rate) -> Seconds {
+                Seconds(self.0 / rate.0)
+            }
+        }
+
+        impl Div<Seconds> for $amount {
+            type Output = $rate;
+            fn div(self, time: Seconds) -> $rate {
+                $rate(self.0 / time.0)
+            }
+        }
+
+        impl Mul<Seconds> for $rate {
+            type Output = $amount;
+            fn mul(self, time: Seconds) -> $amount {
+                $amount(self.0 * time.0)
+            }
+        }
+    };
+}
+
+per!(Bytes / BytesPerSecond);
+per!(Flop / FlopPerSecond);
+
+/// Three significant digits with the largest unit that leaves at least one before the point.
+fn human<Q: Quantity>(quantity: Q) -> String {
+    let value = quantity.base();
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let base = &Q::UNITS[0];
+    let fits = |unit: &&Unit| unit.shown && value.abs() >= unit.factor * 0.9995;
+    let largest = |a: &&Unit, b: &&Unit| a.factor.total_cmp(&b.factor);
+    let smallest = || Q::UNITS.iter().filter(|unit| unit.shown).min_by(largest).unwrap_or(base);
+    let unit = match value {
+        0.0 => base,
+        _ => Q::UNITS.iter().filter(fits).max_by(largest).unwrap_or_else(smallest),
+    };
+    format!("{} {}", super::significant(value / unit.factor, 3), unit.text)
+}
+
+struct TextVisitor<Q>(std::marker::PhantomData<Q>);
+
+impl<Q: Quantity> de::Visitor<'_> for TextVisitor<Q> {
+    type Value = Q;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} as text with a unit, like \"{}\"", Q::NAME, Q::EXAMPLE)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Q, E> {
+        parse::parse(text).map_err(E::custom)
+    }
+}

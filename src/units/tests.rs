@@ -1,0 +1,86 @@
+//! Reading, writing and arithmetic of quantities.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn reads_what_people_write() {
+    // GiB = 2^30 = 1,073,741,824; Gb/s = 1e9 bit/s = 1.25e8 B/s.
+    assert_eq!("64 GiB".parse(), Ok(Bytes::new(68_719_476_736.0)));
+    assert_eq!("40GB".parse(), Ok(Bytes::new(40e9)));
+    assert_eq!("25 GB/s".parse(), Ok(BytesPerSecond::new(25e9)));
+    assert_eq!("200 Gb/s".parse(), Ok(BytesPerSecond::new(25e9)));
+    assert_eq!("312 TFLOP/s".parse(), Ok(FlopPerSecond::new(312e12)));
+    assert_eq!("5 us".parse(), Ok(Seconds::new(5.0 * 1e-6)));
+    assert_eq!("1e-3 s".parse(), Ok(Seconds::new(1e-3)));
+    assert_eq!("1_000 MiB".parse(), Ok(Bytes::new(1_048_576_000.0)));
+}
+
+#[test]
+fn refuses_what_is_ambiguous() {
+    for text in ["64", "", "GiB", "-1 GiB", "inf GiB", "NaN B", "64 gib", "1 GB/s", "1 Gb", "é", "1e GiB"] {
+        let error = text.parse::<Bytes>().expect_err(text).to_string();
+        assert!(error.contains("64 GiB"), "{text}: {error}");
+    }
+    let error = "1\u{1b}[2J".parse::<Bytes>().expect_err("escape").to_string();
+    assert!(!error.contains('\u{1b}'), "control characters must not reach a terminal");
+}
+
+#[test]
+fn prints_for_people() {
+    assert_eq!(Bytes::new(44_238_000_000.0).to_string(), "41.2 GiB");
+    assert_eq!(Bytes::new(1023.9).to_string(), "1.00 KiB");
+    assert_eq!(Bytes::ZERO.to_string(), "0 B");
+    assert_eq!(BytesPerSecond::new(12.5e9).to_string(), "12.5 GB/s");
+    assert_eq!(FlopPerSecond::new(312e12).to_string(), "312 TFLOP/s");
+    assert_eq!(Seconds::new(0.00071).to_string(), "710 us");
+    assert_eq!(Seconds::new(6.84).to_string(), "6.84 s");
+    assert_eq!(Seconds::new(9.9996).to_string(), "10.0 s");
+    assert_eq!(Seconds::new(1e-12).to_string(), "0.00100 ns");
+    assert_eq!(thousands(88_600.0), "88,600");
+    assert_eq!(thousands(-1234.0), "-1,234");
+    assert_eq!(thousands(999.4), "999");
+}
+
+#[test]
+fn serde_takes_text_only() {
+    #[derive(Debug, serde::Deserialize)]
+    struct Row {
+        memory: Bytes,
+    }
+    let row: Row = toml::from_str("memory = '64 GiB'").expect("a quantity");
+    assert_eq!(row.memory, Bytes::new(68_719_476_736.0));
+    let error = toml::from_str::<Row>("memory = 64").expect_err("a bare number").to_string();
+    assert!(error.contains("text with a unit"), "{error}");
+}
+
+#[test]
+fn rates_divide_amounts() {
+    // 50 GB over 25 GB/s take 2 s; 624 TFLOP at 312 TFLOP/s take 2 s.
+    assert_eq!(Bytes::new(50e9) / BytesPerSecond::new(25e9), Seconds::new(2.0));
+    assert_eq!(Flop::new(624e12) / FlopPerSecond::new(312e12), Seconds::new(2.0));
+    assert_eq!(BytesPerSecond::new(25e9) * Seconds::new(2.0), Bytes::new(50e9));
+}
+
+proptest! {
+    #[test]
+    fn exact_text_reads_back_to_the_same_bits(value in prop_oneof![0.0..1e18f64, 0.0..1e-3f64, (0u64..1 << 53).prop_map(|n| n as f64)]) {
+        prop_assert_eq!(Bytes::new(value).exact().parse(), Ok(Bytes::new(value)));
+        prop_assert_eq!(Seconds::new(value).exact().parse(), Ok(Seconds::new(value)));
+        prop_assert_eq!(BytesPerSecond::new(value).exact().parse(), Ok(BytesPerSecond::new(value)));
+        prop_assert_eq!(FlopPerSecond::new(value).exact().parse(), Ok(FlopPerSecond::new(value)));
+    }
+
+    #[test]
+    fn the_printed_value_is_within_half_a_percent(value in 1e-9..1e15f64) {
+        let back: Bytes = Bytes::new(value.max(1.0)).to_string().parse().expect("what we print we read");
+        prop_assert!((back.get() / value.max(1.0) - 1.0).abs() <= 0.005);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_without_panic(text in "\\PC*") {
+        let _ = text.parse::<Bytes>();
+        let _ = text.parse::<Seconds>();
+    }
+}

@@ -1,0 +1,293 @@
+//! Knowledge runs one way, each library has its place, and files and functions stay small.
+//!
+//! Every path that `src` names is checked: in `use`, inline, in macros and attributes, through
+//! `super` and `self`. Tests inside `src` may look anywhere.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of tests ends the test")]
+
+#[path = "architecture/source.rs"]
+mod source;
+
+use source::{Named, Source};
+
+/// The modules from the top down: each may use those above it, never one below. A better cut is
+/// welcome: change this table with it.
+const MODULES: &[&str] = &[
+    "units",     // quantities with a unit
+    "hardware",  // facts about clusters
+    "model",     // transformer shapes
+    "plan",      // how the job is laid out
+    "stack",     // the software, as data
+    "scenario",  // the four together, checked
+    "presets",   // find, load, merge
+    "cost",      // seconds and bytes of one thing
+    "bounds",    // closed forms
+    "program",   // what each rank does
+    "sim",       // tasks on streams over levels
+    "evaluate",  // the verdict of one run
+    "search",    // many evaluations
+    "measured",  // rows, residuals
+    "calibrate", // fitting
+    "explain",   // formula and source of each figure
+    "report",    // text, JSON, CSV
+    "snapshot",  // a scenario and its report: a file out and in again
+    "interop",   // other tools' files
+    "config",    // the user's settings
+    "app",       // state, actions, jobs
+    "ui",        // drawing
+    "term",      // terminal, signals, event loop
+    "cli",       // arguments and dispatch
+    "main",      // the binary
+];
+
+/// What only some modules may name, which these are, and what the others do instead.
+const PLACES: &[(&str, &[&str], &str)] = &[
+    ("ratatui", &["ui", "term"], "hand over data and draw it in `ui`"),
+    ("crossterm", &["term", "app::keymap"], "name the intent as an `Action` and leave the key to `app::keymap`"),
+    ("rayon", &["search"], "describe the evaluations and let `search` run them"),
+    ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
+    ("tempfile", FILES, "take text or bytes and leave the file to a module that is for files"),
+    ("std::thread", &["app", "term", "cli", "search"], "make it a job of `app`"),
+    ("std::time::Instant", CLOCK, "take the time as an argument"),
+    ("std::time::SystemTime", CLOCK, "take the time as an argument"),
+];
+const FILES: &[&str] = &["presets", "snapshot", "report", "cli", "config", "term"];
+const CLOCK: &[&str] = &["app", "term", "cli"];
+
+const FILE_LINES: usize = 500;
+const MEDIAN_FILE_LINES: usize = 150;
+const FUNCTION_LINES: usize = 80;
+const MEDIAN_FUNCTION_LINES: usize = 10;
+/// Shorter than this, a first line cannot say what a module is for.
+const FIRST_LINE_CHARACTERS: usize = 20;
+
+#[test]
+fn knowledge_runs_one_way() {
+    judge(source::product().iter().flat_map(arrows));
+}
+
+#[test]
+fn each_library_has_its_place() {
+    judge(source::product().iter().flat_map(misplaced));
+}
+
+#[test]
+fn files_and_functions_are_small() {
+    let sources = source::product();
+    let mut found: Vec<String> = sources.iter().flat_map(oversized).collect();
+    let files = median(sources.iter().map(|source| source.lines));
+    let functions = median(sources.iter().flat_map(|source| &source.functions).map(|function| function.lines));
+    if files > MEDIAN_FILE_LINES {
+        found.push(format!("src: the median file has {files} lines of at most {MEDIAN_FILE_LINES}; split some"));
+    }
+    if functions > MEDIAN_FUNCTION_LINES {
+        found.push(format!(
+            "src: the median function has {functions} lines of at most {MEDIAN_FUNCTION_LINES}; split some"
+        ));
+    }
+    judge(found);
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    judge(source::product().iter().filter_map(unexplained));
+}
+
+fn judge(found: impl IntoIterator<Item = String>) {
+    let found: Vec<String> = found.into_iter().collect();
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+}
+
+/// Paths that lead down the table, or that hide where they lead.
+fn arrows(source: &Source) -> Vec<String> {
+    let Some(own) = source.module.first() else { return Vec::new() };
+    let Some(from) = position(own) else {
+        return vec![format!("{}: `{own}` is not in MODULES of tests/architecture.rs; give it its place", source.file)];
+    };
+    let wrong = |named: &Named| {
+        let (root, inside) = named.path.split_first()?;
+        if root != "crate" {
+            return None;
+        }
+        let place = format!("{}:{}", source.file, named.line);
+        match inside.first() {
+            None if named.import => {
+                Some(format!("{place}: the crate's root is imported; name the module that is meant"))
+            }
+            None => None,
+            Some(to) => match position(to) {
+                None => Some(format!("{place}: `crate::{to}` is no module of MODULES; name the item by its module")),
+                Some(position) if position > from => Some(format!(
+                    "{place}: `{own}` uses `{to}`, which stands below it; \
+                     move what both need up, or hand the result down"
+                )),
+                Some(_) => None,
+            },
+        }
+    };
+    source.named.iter().filter_map(wrong).collect()
+}
+
+fn position(module: &str) -> Option<usize> {
+    MODULES.iter().position(|name| *name == module)
+}
+
+/// Libraries named outside their place. An import of what contains them counts: `use std::time` could
+/// hide an `Instant`.
+fn misplaced(source: &Source) -> Vec<String> {
+    let module = source.module.join("::");
+    let mut found = Vec::new();
+    for (library, places, mend) in PLACES {
+        if places.iter().any(|place| is_within(&module, place)) {
+            continue;
+        }
+        for named in &source.named {
+            let path = named.path.join("::");
+            if is_within(&path, library) || named.import && is_within(library, &path) {
+                let places = places.join("`, `");
+                found.push(format!(
+                    "{}:{}: `{path}` gives `{library}`, which belongs in `{places}`; {mend}",
+                    source.file, named.line
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Whether `path` is `outer` or inside it: `std::fs::File` is within `std::fs`.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+fn oversized(source: &Source) -> Vec<String> {
+    let Source { file, lines, functions, .. } = source;
+    let long = |function: &&source::Function| function.lines > FUNCTION_LINES;
+    let mut found: Vec<String> = functions
+        .iter()
+        .filter(long)
+        .map(|function| {
+            let source::Function { name, line, lines } = function;
+            format!("{file}:{line}: `{name}` has {lines} lines of at most {FUNCTION_LINES}; give its parts names")
+        })
+        .collect();
+    if *lines > FILE_LINES {
+        found.push(format!("{file}:1: {lines} lines of at most {FILE_LINES}; split it into modules"));
+    }
+    found
+}
+
+fn unexplained(source: &Source) -> Option<String> {
+    let Source { file, first_line, .. } = source;
+    if file.ends_with("/mod.rs") {
+        return Some(format!("{file}:1: name it after its module, `foo.rs` beside `foo/`"));
+    }
+    let says = first_line.starts_with("//! ") && first_line.len() >= FIRST_LINE_CHARACTERS;
+    (!says).then(|| format!("{file}:1: open with `//!` saying what the module is for"))
+}
+
+fn median(lines: impl Iterator<Item = usize>) -> usize {
+    let mut lines: Vec<usize> = lines.collect();
+    lines.sort_unstable();
+    lines.get(lines.len() / 2).copied().unwrap_or_default()
+}
+
+/// The checks themselves, on small sources with a known fault.
+mod checks {
+    use super::{arrows, misplaced, oversized, source, unexplained};
+
+    fn one(found: &[String], line: usize, says: &str) {
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(&format!(":{line}: ")) && found[0].contains(says), "{}", found[0]);
+    }
+
+    #[test]
+    fn an_arrow_down_the_table_is_found_however_it_is_written() {
+        for (file, line, text) in [
+            ("src/cost.rs", 1, "use crate::evaluate::Summary;"),
+            ("src/cost.rs", 2, "use crate::{\n evaluate as e,\n units::Bytes};"),
+            ("src/cost.rs", 2, "use super::{\n evaluate::{self}};"),
+            ("src/cost/ring.rs", 1, "use super::super::evaluate;"),
+            ("src/cost/ring.rs", 1, "use self::super::super::evaluate::full;"),
+            ("src/cost.rs", 2, "mod inner {\n use super::super::evaluate; }"),
+            ("src/cost.rs", 1, "fn f(x: &Option<crate::evaluate::Summary>) {}"),
+            ("src/cost.rs", 2, "fn f() {\n crate::evaluate::full(); }"),
+            ("src/cost.rs", 2, "fn f() {\n <crate::evaluate::Summary as Default>::default(); }"),
+            ("src/cost.rs", 3, "fn f() {\n dbg!(1,\n [crate::evaluate::full()]); }"),
+            ("src/cost.rs", 2, "macro_rules! m { () => {\n $crate::evaluate::full() } }"),
+            ("src/cost.rs", 2, "struct S {\n #[serde(default = \"crate::evaluate::none\")] x: u8 }"),
+            ("src/cost.rs", 1, "use shardscope::evaluate;"),
+        ] {
+            one(&arrows(&source::parse(file, text)), line, "`cost` uses `evaluate`, which stands below it");
+        }
+    }
+
+    #[test]
+    fn a_path_that_hides_where_it_leads_is_found() {
+        for text in ["use crate as root;", "use super::*;", "extern crate self as root;", "m! { use crate::{x} }"] {
+            one(&arrows(&source::parse("src/cost.rs", text)), 1, "the crate's root is imported");
+        }
+        one(&arrows(&source::parse("src/cost.rs", "use crate::Summary;")), 1, "`crate::Summary` is no module");
+        let unknown = arrows(&source::parse("src/costs.rs", ""));
+        assert!(unknown[0].contains("give it its place"), "{unknown:?}");
+    }
+
+    #[test]
+    fn what_is_allowed_is_left_alone() {
+        for (file, text) in [
+            ("src/evaluate.rs", "use crate::cost::ring; use crate::{units::Bytes, sim};"),
+            ("src/cost/ring.rs", "use super::Bytes; use crate::cost::tree; pub(crate) fn f(&self) {}"),
+            ("src/cost.rs", "/// Used by [`crate::evaluate`].\nfn f() { let evaluate = 1; }"),
+            ("src/cost.rs", "#[cfg(test)] mod tests { use super::*; use crate::evaluate::full; }"),
+            ("src/lib.rs", "pub mod evaluate; use std::time::Duration;"),
+            ("src/term/screen.rs", "use ratatui::Frame; use std::{fs, thread, time::Instant};"),
+            ("src/app/keymap.rs", "use crossterm::event::KeyCode;"),
+        ] {
+            let source = source::parse(file, text);
+            assert_eq!(arrows(&source), Vec::<String>::new());
+            assert_eq!(misplaced(&source), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_library_out_of_its_place_is_found() {
+        for (file, text, says) in [
+            ("src/app.rs", "use ratatui::Frame;", "`ratatui`, which belongs in `ui`, `term`"),
+            ("src/app/keys.rs", "fn f(k: crossterm::event::KeyCode) {}", "`app::keymap`"),
+            ("src/evaluate.rs", "use ::rayon::prelude::*;", "let `search` run them"),
+            ("src/scenario/file.rs", "use std::{io, fs::File};", "`std::fs::File` gives `std::fs`"),
+            ("src/ui.rs", "fn f() { std::thread::yield_now(); }", "a job of `app`"),
+            ("src/cost.rs", "fn f() { dbg!(std::time::Instant::now()); }", "take the time as an argument"),
+        ] {
+            one(&misplaced(&source::parse(file, text)), 1, says);
+        }
+        for text in ["use std::time;", "use std::time::*;", "use std::time::{self as clock};"] {
+            let found = misplaced(&source::parse("src/cost.rs", text));
+            assert_eq!(found.len(), 2, "an Instant and a SystemTime could hide: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_found_and_tests_do_not_count() {
+        let body = "    f();\n";
+        let long = format!("//! A cost.\nfn f() {{\n{}}}\n", body.repeat(79));
+        one(&oversized(&source::parse("src/cost.rs", &long)), 2, "`f` has 81 lines of at most 80");
+        assert_eq!(oversized(&source::parse("src/cost.rs", &long.replacen(body, "", 1))), Vec::<String>::new());
+
+        let file = "// a line\n".repeat(500);
+        assert_eq!(oversized(&source::parse("src/cost.rs", &file)), Vec::<String>::new());
+        one(&oversized(&source::parse("src/cost.rs", &format!("{file}fn f() {{}}\n"))), 1, "501 lines of at most 500");
+        let tests = format!("{file}#[cfg(test)]\nmod tests {{\n{}}}\n", long.replace("//! ", "// "));
+        assert_eq!(oversized(&source::parse("src/cost.rs", &tests)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_module_that_does_not_say_what_it_is_for_is_found() {
+        for (file, text) in
+            [("src/cost.rs", "fn f() {}"), ("src/cost.rs", "//! x"), ("src/cost/mod.rs", "//! Costs of things.")]
+        {
+            assert!(unexplained(&source::parse(file, text)).is_some(), "{file}: {text}");
+        }
+        assert_eq!(unexplained(&source::parse("src/cost.rs", "//! Seconds and bytes of one thing.")), None);
+    }
+}

@@ -1,0 +1,12 @@
+//! The real binary, run as a script would: no terminal, an empty environment, a home of its own.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
+
+mod cli {
+    pub mod run;
+
+    mod documents;
+    mod eval;
+    mod files;
+    mod sweep;
+}

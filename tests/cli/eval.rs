@@ -1,0 +1,200 @@
+//! `eval`: the contract of its JSON, its exit codes, and what it says about bad input.
+
+use serde_json::Value;
+
+use super::run::{Home, assert_contains, run};
+
+/// Fits with room to spare: a 125M model on one node of 80 GB devices.
+const SMALL: &str = "--hardware a100-80gb-nvlink16 --model mpt-125m --nodes 1";
+/// Cannot fit: DDP holds 16 bytes of state for each of 70e9 parameters on every device, over 1 TB.
+const LARGE: &str = "--hardware a100-80gb-nvlink16 --model mpt-70b --strategy ddp --nodes 1";
+
+fn json(arguments: &str) -> Value {
+    let run = run(&format!("eval {arguments} --format json"));
+    assert_eq!(run.stderr, "");
+    serde_json::from_str(&run.stdout).expect("JSON and nothing else on stdout")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let json = json(SMALL);
+    let top = [
+        "format",
+        "scenario",
+        "fits",
+        "step_time_s",
+        "tokens_per_s_per_device",
+        "model_tflops_per_device",
+        "hardware_tflops_per_device",
+        "mfu",
+        "hfu",
+        "error_band",
+        "time",
+        "memory",
+        "traffic",
+        "bottleneck",
+    ];
+    for key in top {
+        assert!(json.get(key).is_some(), "{key} is missing");
+    }
+    assert_eq!(json["format"], 1);
+    assert_eq!(json["fits"], true);
+    let time = ["compute_s", "communication_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
+    assert_eq!(keys(&json["time"]), time);
+    assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "parts", "stages"]);
+    let parts = [
+        "weights",
+        "gradients",
+        "optimizer",
+        "secondary_weights",
+        "activations",
+        "gathered",
+        "communication",
+        "reserved",
+    ];
+    assert_eq!(keys(&json["memory"]["parts"]), parts);
+    for level in json["traffic"].as_array().expect("an array") {
+        assert_eq!(keys(level), ["level", "bytes_per_device", "busy_s"]);
+    }
+    assert_eq!(keys(&json["bottleneck"]), ["resource", "elasticity"]);
+}
+
+#[test]
+fn parts_sum_to_the_step_and_to_the_peak() {
+    for scenario in [SMALL, LARGE, "", "--nodes 4 --micro-batch 2 --accumulate 2 --recompute full"] {
+        let json = json(scenario);
+        let parts = ["compute_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
+        let (sum, step) =
+            (parts.map(|part| number(&json["time"][part])).iter().sum::<f64>(), number(&json["step_time_s"]));
+        assert!((sum - step).abs() <= 1e-9 * step, "{scenario}: {sum} s is not {step} s");
+        let memory = &json["memory"];
+        let sum: f64 = memory["parts"].as_object().expect("parts").values().map(number).sum();
+        assert!((sum - number(&memory["peak_bytes"])).abs() < 0.5, "{scenario}: {sum} bytes");
+        assert!(number(&json["time"]["exposed_communication_s"]) <= number(&json["time"]["communication_s"]));
+    }
+}
+
+#[test]
+fn what_fits_ends_with_0_and_what_does_not_with_3_and_its_report() {
+    assert_eq!(run(&format!("eval {SMALL}")).code, Some(0));
+    for format in ["text", "json", "toml"] {
+        let run = run(&format!("eval {LARGE} --format {format}"));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(3), ""));
+        assert!(!run.stdout.is_empty());
+    }
+    assert_eq!(json(LARGE)["fits"], false);
+}
+
+#[test]
+fn toml_is_toml() {
+    let text = run(&format!("eval {SMALL} --format toml")).stdout;
+    let table: toml::Table = text.parse().expect("TOML");
+    assert_eq!(table["format"].as_integer(), Some(1));
+    assert_eq!(table["fits"].as_bool(), Some(true));
+}
+
+#[test]
+fn without_a_terminal_the_explorer_prints_the_text_report() {
+    let (explorer, eval) = (run(""), run("eval"));
+    assert_eq!((explorer.code, explorer.stdout), (eval.code, eval.stdout));
+    assert_eq!(explorer.stderr, "");
+    assert_eq!(explorer.code, Some(0));
+}
+
+#[test]
+fn flags_change_the_scenario() {
+    let (one, two) = (json(SMALL), json(&format!("{SMALL} --seq 1024")));
+    assert_ne!(one["step_time_s"], two["step_time_s"]);
+    // --model brings the model's own sequence length: 2048 tokens for fsdp-7b, 16 x 32 = 512 for x-32.
+    assert_eq!(json("--model fsdp-7b")["scenario"]["plan"]["sequence"], 2048);
+    assert_eq!(json("--model x-32")["scenario"]["plan"]["sequence"], 512);
+    assert_eq!(json("--model x-32 --seq 256")["scenario"]["plan"]["sequence"], 256);
+}
+
+#[test]
+fn tokens_bring_days_to_the_text_report() {
+    let text = run(&format!("eval {SMALL} --tokens 3e11")).stdout;
+    assert_contains(&text, &["300,000,000,000 tokens", "days", "device-hours"]);
+}
+
+#[test]
+fn a_misspelt_id_is_refused_with_the_nearest_one() {
+    let run = run("eval --model mpt7b");
+    let lines = run.refused();
+    assert_eq!(lines.len(), 1);
+    assert_contains(lines[0], &["mpt7b", "mpt-7b"]);
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let run = run("eval --hardware a100x --model mpt7b --strategy zero9 --micro-batch none");
+    assert_contains(&run.refused().join("\n"), &["a100x", "mpt7b", "zero9", "micro-batch"]);
+    let run = super::run::run("eval --micro-batch 0 --accumulate 0");
+    assert_contains(&run.refused().join("\n"), &["--micro-batch", "--accumulate"]);
+}
+
+#[test]
+fn bad_usage_ends_with_2_and_names_the_flag() {
+    for (arguments, part) in [
+        ("eval --nope", "--nope"),
+        ("eval --format yaml", "json"),
+        ("eval --nodes 1 --devices 8", "--devices"),
+        ("eval --precision bf17", "bf16"),
+        ("eval --threads 0", "--threads"),
+        ("eval --shard node --strategy ddp", "--shard"),
+        ("eval --shard rack", "rack"),
+        ("eval --recompute 2", "recompute"),
+        ("default eval", "default"),
+        ("evil", "evil"),
+    ] {
+        assert_contains(&run(arguments).refused().join("\n"), &[part]);
+    }
+}
+
+#[test]
+fn what_a_later_version_builds_is_refused_in_one_line() {
+    for arguments in [
+        "eval --pp 2 --nodes 2",
+        "eval --schedule gpipe",
+        "eval --stages-per-rank 2",
+        "eval --accumulation layered",
+        "sweep --x pp=1,2 --y nodes=1,2",
+        "plan",
+        "limits",
+        "validate",
+    ] {
+        let run = run(arguments);
+        assert_eq!(run.refused().len(), 1, "{arguments}: {}", run.stderr);
+    }
+    assert_eq!(run("sweep --x nodes=1 --y seq=1024 --metric limit").code, Some(2));
+}
+
+#[test]
+fn a_scenario_file_is_named_by_its_path() {
+    let home = Home::new();
+    let text = home.run("presets scenarios --show default").stdout;
+    home.write("mine.toml", &text);
+    let (file, preset) = (home.run("eval mine.toml --format json"), home.run("eval default --format json"));
+    assert_eq!(file.stderr, "");
+    let figures = |text: &str| serde_json::from_str::<Value>(text).expect("JSON")["step_time_s"].clone();
+    assert_eq!(figures(&file.stdout), figures(&preset.stdout));
+    let missing = home.run("eval ./absent.toml");
+    assert_eq!((missing.code, missing.stdout.as_str()), (Some(1), ""));
+    assert_contains(&missing.stderr, &["./absent.toml"]);
+}
+
+#[test]
+fn a_bad_scenario_file_is_refused_with_line_and_valid_names() {
+    let home = Home::new();
+    let text = home.run("presets scenarios --show default").stdout;
+    home.write("bad.toml", &format!("colour = 1\n{text}"));
+    assert_contains(&home.run("eval ./bad.toml").refused().join("\n"), &["bad.toml:1:1", "colour", "model"]);
+}

@@ -1,0 +1,130 @@
+//! Parameter counts of the preset models against published ones.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of a test fails as a test does")]
+
+use shardscope::model::Model;
+use shardscope::presets::{Kind, Library};
+
+fn model(id: &str) -> Model {
+    let found = Library::embedded().model(id).unwrap_or_else(|unknown| panic!("{unknown}"));
+    Model::clone(&found)
+}
+
+/// Half of the last digit of a printed number: 0.05e9 for "145.6e9".
+fn half_digit(printed: &str) -> f64 {
+    let (number, exponent) = printed.split_once('e').unwrap();
+    let decimals = number.split_once('.').map_or(0, |(_, digits)| i32::try_from(digits.len()).unwrap());
+    0.5 * 10_f64.powi(exponent.parse::<i32>().unwrap() - decimals)
+}
+
+/// Counts published to the last parameter.
+#[test]
+fn exact_counts() {
+    for (id, published, source) in [
+        ("mpt-7b", 6_658_859_008_u64, "llm-foundry benchmarking README"),
+        ("mpt-13b", 12_853_954_560, "llm-foundry benchmarking README"),
+        ("mpt-30b", 29_975_214_080, "llm-foundry benchmarking README"),
+        ("mpt-70b", 64_862_437_376, "llm-foundry benchmarking README"),
+        ("gpt-neox-20b", 20_554_567_680, "arXiv 2204.06745, table 1"),
+        ("llama-2-7b", 6_738_415_616, "Hugging Face, meta-llama/Llama-2-7b-hf"),
+        ("llama-2-13b", 13_015_864_320, "Hugging Face, meta-llama/Llama-2-13b-hf"),
+        ("llama-2-70b", 68_976_648_192, "Hugging Face, meta-llama/Llama-2-70b-hf"),
+        ("llama-3.1-8b", 8_030_261_248, "Hugging Face, meta-llama/Llama-3.1-8B"),
+        ("llama-3.1-70b", 70_553_706_496, "Hugging Face, meta-llama/Llama-3.1-70B"),
+        ("llama-3.1-405b", 405_853_388_800, "Hugging Face, meta-llama/Llama-3.1-405B"),
+        ("mixtral-8x7b", 46_702_792_704, "Hugging Face, mistralai/Mixtral-8x7B-v0.1"),
+    ] {
+        assert_eq!(model(id).parameters(), published, "{id}: {source}");
+    }
+}
+
+/// Counts published with a few digits: within half of the last one, or 0.5 %.
+#[test]
+fn rounded_counts() {
+    for (id, printed, source) in [
+        ("mpt-125m", "0.125311e9", "llm-foundry benchmarking README"),
+        ("mpt-350m", "0.355985e9", "llm-foundry benchmarking README"),
+        ("mpt-760m", "0.760471e9", "llm-foundry benchmarking README"),
+        ("mpt-1b", "1.31595e9", "llm-foundry benchmarking README"),
+        ("mpt-3b", "2.65184e9", "llm-foundry benchmarking README"),
+        ("gpt3-175b", "174.6e9", "arXiv 2104.04473 with GPT-3's shape"),
+        ("gpt3-175b", "175.0e9", "arXiv 2005.14165, table 2.1"),
+        ("gpt-neox-10b", "10e9", "arXiv 2501.04266 (a name, no count)"),
+        ("opt-30b", "29.97e9", "Hugging Face, facebook/opt-30b"),
+        ("llama-2-34b", "33.744e9", "Hugging Face, codellama/CodeLlama-34b-hf"),
+        ("megatron-1.7b", "1.7e9", "arXiv 2104.04473, table 1"),
+        ("megatron-3.6b", "3.6e9", "arXiv 2104.04473, table 1"),
+        ("megatron-7.5b", "7.5e9", "arXiv 2104.04473, table 1"),
+        ("megatron-18b", "18.4e9", "arXiv 2104.04473, table 1"),
+        ("megatron-39b", "39.1e9", "arXiv 2104.04473, table 1"),
+        ("megatron-76b", "76.1e9", "arXiv 2104.04473, table 1"),
+        ("megatron-145b", "145.6e9", "arXiv 2104.04473, table 1"),
+        ("megatron-310b", "310.1e9", "arXiv 2104.04473, table 1"),
+        ("megatron-530b", "529.6e9", "arXiv 2104.04473, table 1"),
+        ("megatron-1t", "1008.0e9", "arXiv 2104.04473, table 1"),
+    ] {
+        let published: f64 = printed.parse().unwrap();
+        let error = (model(id).parameters() as f64 - published).abs();
+        assert!(error <= half_digit(printed).max(0.005 * published), "{id}: off by {error} from {source}");
+    }
+}
+
+/// The ZeRO++ tutorial's log: 18.44 B parameters, 16 bytes each over 64 GPUs make 4395 MiB.
+#[test]
+fn zeropp_tutorial() {
+    let parameters = model("gpt-18b-zeropp").parameters() as f64;
+    assert!((parameters / 18.44e9 - 1.0).abs() < 0.001, "{parameters}");
+    assert_eq!((16.0 * parameters / 64.0 / 1024.0 / 1024.0).round() as u64, 4395);
+}
+
+/// Mixtral (arXiv 2401.04088): 12.9 B of its parameters are active for a token.
+#[test]
+fn mixtral_active() {
+    let active = model("mixtral-8x7b").active_parameters() as f64;
+    assert!((active - 12.9e9).abs() < 0.05e9, "{active}");
+}
+
+/// SC21's own formula, P = 12 l h^2 (1 + 13/(12 h) + (V + s)/(12 l h)) (arXiv 2104.04473, equation 2),
+/// which leaves out the last norm's 2 h.
+#[test]
+fn megatron_formula() {
+    for entry in Library::embedded().entries(Kind::Model).filter(|entry| entry.id.starts_with("megatron-")) {
+        let model = model(&entry.id);
+        let [l, h, v, s] = [model.layers, model.hidden, model.vocab, model.sequence].map(f64::from);
+        let formula = 12.0 * l * h * h * (1.0 + 13.0 / (12.0 * h) + (v + s) / (12.0 * l * h));
+        assert!((model.parameters() as f64 - 2.0 * h - formula).abs() < 1e-9 * formula, "{}", entry.id);
+    }
+    for (id, printed) in [("megatron-1.7b", "1.652e9"), ("megatron-3.6b", "3.562e9")] {
+        let error = (model(id).parameters() as f64 - printed.parse::<f64>().unwrap()).abs();
+        assert!(error <= half_digit(printed), "{id}: off by {error}");
+    }
+}
+
+/// The FSDP-limits notes count 12 L H^2 and nothing else (arXiv 2504.03655).
+#[test]
+fn blocks_only() {
+    for (id, layers, hidden, printed) in [
+        ("fsdp-1.3b", 24_u64, 2048_u64, "1.2080e9"),
+        ("fsdp-7b", 32, 4096, "6.4425e9"),
+        ("fsdp-13b", 40, 5120, "12.583e9"),
+        ("fsdp-30b", 48, 7168, "29.595e9"),
+        ("fsdp-66b", 64, 9216, "65.230e9"),
+        ("fsdp-175b", 96, 12288, "173.95e9"),
+        ("fsdp-310b", 96, 16384, "309.24e9"),
+    ] {
+        let model = model(id);
+        assert_eq!(model.parameters(), 12 * layers * hidden * hidden, "{id}");
+        assert!((model.parameters() as f64 - printed.parse::<f64>().unwrap()).abs() <= half_digit(printed), "{id}");
+        assert_eq!(model.sequence, 2048, "{id}");
+    }
+}
+
+/// X_[x]: x layers, hidden x^2, sequence 16 x, x/2 heads, 12 x^5 parameters (arXiv 2106.02679).
+#[test]
+fn layered_family() {
+    for x in [32_u32, 108, 160] {
+        let model = model(&format!("x-{x}"));
+        assert_eq!((model.layers, model.hidden, model.sequence), (x, x * x, 16 * x));
+        assert_eq!((model.heads, model.head_size), (x / 2, 2 * x));
+        assert_eq!(model.parameters(), 12 * u64::from(x).pow(5));
+    }
+}

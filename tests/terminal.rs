@@ -1,0 +1,218 @@
+//! The explorer on a real terminal: what a person does, what a bad connection does, what is left behind.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
+
+#[path = "terminal/harness.rs"]
+mod harness;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use harness::{Options, PROGRAM, Session};
+use tempfile::{TempDir, tempdir};
+use vt100::{Color, Screen};
+
+/// The end of the footer: the first frame is complete.
+const READY: &str = "q quit";
+const CTRL_Z: &str = "\x1a";
+const RIGHT: &str = "\x1b[C";
+
+/// Opens the explorer on the default scenario in a folder of its own.
+fn open(options: &Options<'_>) -> (Session, TempDir) {
+    let folder = tempdir().unwrap();
+    let mut session = Session::start(folder.path(), options);
+    session.wait_for(READY);
+    (session, folder)
+}
+
+/// The value of a field of the scenario, as its panel shows it.
+fn field(session: &Session, name: &str) -> String {
+    let text = session.text();
+    let mut rows = text.lines().map(|line| line.trim_start_matches(['│', '▸', ' ']).split_whitespace());
+    rows.find_map(|mut words| (words.next()? == name).then(|| words.next())?).unwrap_or_default().to_owned()
+}
+
+/// The snapshots that were exported into a folder.
+fn snapshots(folder: &TempDir) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect()
+}
+
+/// Where the screen is reversed: the cursor of a panel.
+fn reversed(screen: &Screen) -> Vec<(u16, u16)> {
+    cells(screen).filter(|(_, cell)| cell.inverse()).map(|(at, _)| at).collect()
+}
+
+fn cells(screen: &Screen) -> impl Iterator<Item = ((u16, u16), &vt100::Cell)> {
+    let (rows, columns) = screen.size();
+    let at = (0..rows.get()).flat_map(move |row| (0..columns.get()).map(move |column| (row, column)));
+    at.filter_map(|(row, column)| Some(((row, column), screen.cell(row, column)?)))
+}
+
+#[test]
+fn a_person_moves_edits_exports_and_opens_the_snapshot_again() {
+    let (mut session, folder) = open(&Options::default());
+    assert!(session.is_raw());
+    assert!(session.screen(|screen| screen.alternate_screen() && screen.hide_cursor()));
+    session.wait_for("FITS");
+
+    session.press("2");
+    let before = session.screen(reversed);
+    session.press(RIGHT);
+    session.wait("moving the map's cursor", |session| session.screen(reversed) != before);
+
+    // The fifth field is the number of nodes.
+    session.press("1gjjjj");
+    let before = field(&session, "nodes");
+    session.press(RIGHT);
+    session.wait("evaluating another number of nodes", |session| {
+        let nodes = field(session, "nodes");
+        nodes != before && session.text().lines().next().unwrap().contains(&format!("{nodes} node"))
+    });
+    session.wait_for_silence(Duration::from_millis(300));
+
+    session.press("e");
+    session.wait("writing a snapshot", |_| !snapshots(&folder).is_empty());
+    let snapshot = snapshots(&folder).remove(0);
+    session.wait_for(snapshot.file_name().unwrap().to_str().unwrap());
+    let headline: Vec<String> = session.text().lines().take(2).map(str::to_owned).collect();
+    session.press("q");
+    assert!(session.end().success());
+
+    let mut again =
+        Session::start(folder.path(), &Options { arguments: &[snapshot.to_str().unwrap()], ..Options::default() });
+    again.wait("showing the same headline", |again| again.text().lines().take(2).eq(headline.iter()));
+}
+
+#[test]
+fn a_tiny_window_and_back_is_survived() {
+    let (mut session, _folder) = open(&Options::default());
+    session.wait_for_silence(Duration::from_millis(300));
+    let before = session.text();
+    session.resize((20, 5));
+    session.wait_for("small");
+    session.resize((120, 40));
+    session.wait("drawing the same screen again", |session| session.text() == before);
+    for size in [(1, 1), (300, 2), (2, 100), (80, 24)] {
+        session.resize(size);
+    }
+    session.wait_for(READY);
+    session.press("q");
+    assert!(session.end().success());
+}
+
+#[test]
+fn quitting_leaves_the_terminal_as_it_was() {
+    for key in ["q", "\x03"] {
+        let (mut session, _folder) = open(&Options::default());
+        session.press(key);
+        assert_eq!((session.end().exit_code(), session.end().signal()), (0, None), "{key:?}");
+        session.wait_until_restored();
+    }
+}
+
+#[test]
+fn a_signal_ends_it_and_leaves_the_terminal_as_it_was() {
+    for (signal, name) in [("TERM", "Terminated"), ("HUP", "Hangup"), ("INT", "Interrupt"), ("QUIT", "Quit")] {
+        let (mut session, _folder) = open(&Options::default());
+        session.signal(signal);
+        assert_eq!(session.end().signal(), Some(name));
+        session.wait_until_restored();
+    }
+}
+
+#[test]
+fn it_ends_when_the_terminal_goes_away() {
+    let (mut session, _folder) = open(&Options::default());
+    session.wait_for_silence(Duration::from_millis(300));
+    let before = session.processor_time();
+    session.hang_up("?");
+    session.wait_for_state("Z");
+    let spent = session.processor_time().saturating_sub(before);
+    assert!(spent < Duration::from_millis(500), "{spent:?} of processor time to end");
+}
+
+#[test]
+fn it_stops_on_ctrl_z_and_comes_back() {
+    let (mut session, _folder) = open(&Options::default());
+    session.wait_for_silence(Duration::from_millis(300));
+    let before = session.text();
+    session.press(CTRL_Z);
+    session.wait_for_state("T");
+    session.wait_until_restored();
+    session.signal("CONT");
+    session.wait("drawing the same screen again", |session| session.text() == before && session.is_raw());
+    session.press("q");
+    assert!(session.end().success());
+    session.wait_until_restored();
+}
+
+#[test]
+fn it_writes_nothing_when_idle() {
+    let (mut session, _folder) = open(&Options::default());
+    session.wait_for_silence(Duration::from_secs(2));
+}
+
+#[test]
+fn without_colour_the_cursor_is_still_reversed() {
+    let (mut session, _folder) = open(&Options { environment: &[("NO_COLOR", "1")], ..Options::default() });
+    session.press("2");
+    session.wait_for_silence(Duration::from_millis(300));
+    let before = session.screen(reversed);
+    assert!(!before.is_empty(), "nothing is reversed:\n{}", session.text());
+    session.press(RIGHT);
+    session.wait("moving the reversed cell", |session| {
+        let now = session.screen(reversed);
+        !now.is_empty() && now != before
+    });
+    let coloured = |screen: &Screen| {
+        cells(screen).any(|(_, cell)| (cell.fgcolor(), cell.bgcolor()) != (Color::Default, Color::Default))
+    };
+    assert!(!session.screen(coloured), "a colour in spite of NO_COLOR");
+}
+
+#[test]
+fn without_a_terminal_it_prints_the_report_of_eval() {
+    let folder = tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).current_dir(folder.path()).env_clear().env("HOME", folder.path()).stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let report = run(&[]);
+    assert!(report.status.success(), "{report:?}");
+    assert!(!report.stdout.is_empty() && !report.stdout.contains(&0x1b), "{report:?}");
+    assert_eq!(report.stdout, run(&["eval"]).stdout);
+    assert_eq!(String::from_utf8(report.stderr).unwrap(), "");
+}
+
+/// Figures for the README: `cargo test --release --test terminal -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints figures of a release build; nothing to fail"]
+fn figures() {
+    let middle = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let start = Instant::now();
+    let (mut session, _folder) = open(&Options { size: (200, 50), ..Options::default() });
+    let first = start.elapsed();
+    session.wait_for_silence(Duration::from_millis(500));
+    println!("start to first frame: {:.0} ms of 100", first.as_secs_f64() * 1e3);
+    println!("resident at most, map complete: {:.1} MB of 30", session.peak_resident());
+    println!("written at 200 x 50 until the map is complete: {:.1} kB", session.bytes() as f64 / 1e3);
+    session.press("2");
+    session.wait_for_silence(Duration::from_millis(300));
+    let latencies = (0..50).map(|index| {
+        let bytes = session.bytes();
+        let pressed = Instant::now();
+        session.press(if index % 2 == 0 { RIGHT } else { "\x1b[D" });
+        session.wait("answering a key", |session| session.bytes() > bytes);
+        let latency = pressed.elapsed();
+        session.wait_for_silence(Duration::from_millis(100));
+        latency.as_secs_f64() * 1e3
+    });
+    println!("key to first byte, median: {:.1} ms of 5", middle(latencies.collect()));
+}
