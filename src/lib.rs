@@ -1,4 +1,48 @@
-//! shardscope: how long a step of sharded training takes, where the time and the memory go, and why.
+//! How long a step of sharded training takes on a cluster, whether it fits, where its time and memory
+//! go, and why.
+//!
+//! A [`scenario::Scenario`] (cluster, software stack, model and plan) goes in, an
+//! [`evaluate::Evaluation`] comes out; everything else calls that once or many times.
+//!
+//! ```
+//! use shardscope::{presets::Library, scenario::file, search};
+//!
+//! let library = Library::embedded();
+//! let mut file = file::parse(&library.scenario_text("default")?.text)?;
+//! file.set("hardware", "a100-80gb-dgx")?;
+//! file.set("nodes", "16")?;
+//! let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+//! let evaluation = search::full(&scenario, &mut Default::default()).map_err(|problems| problems[0].clone())?;
+//! assert!(evaluation.summary.step_time.get() > 0.0);
+//! println!("{} a step, limited by {}", evaluation.summary.step_time, evaluation.bottleneck(&scenario).name(&scenario));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Many scenarios at once are a [`search::Sweep`]:
+//!
+//! ```
+//! use std::sync::atomic::{AtomicUsize, Ordering};
+//!
+//! use shardscope::{presets::Library, scenario::file};
+//! use shardscope::search::{Cancel, Cell, Sweep, pool};
+//!
+//! let library = Library::embedded();
+//! let file = file::parse(&library.scenario_text("default")?.text)?;
+//! let base = library.resolve(&file).map_err(|problems| problems[0].clone())?;
+//! let sweep = Sweep { base, x: "nodes=1..64".parse()?, y: "shard=node,system".parse()?, tune: false };
+//! let fitting = AtomicUsize::new(0);
+//! sweep.run(&pool(None)?, 0, &Cancel::default(), &|_, cell| {
+//!     if matches!(cell, Cell::Possible { summary, .. } if summary.fits) {
+//!         fitting.fetch_add(1, Ordering::Relaxed);
+//!     }
+//! });
+//! assert!(fitting.into_inner() > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
+//! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`];
+//! [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
 pub mod app;
 pub mod bounds;

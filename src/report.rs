@@ -14,7 +14,7 @@ use crate::scenario::file::ScenarioFile;
 
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
 pub use sweep::SweepReport;
-pub use text::{Verdict, limit, text};
+pub use text::{Verdict, beside, limit, text};
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;

@@ -52,6 +52,8 @@ impl fmt::Display for Problem {
     }
 }
 
+impl std::error::Error for Problem {}
+
 impl Scenario {
     /// The layout that the plan asks for, or everything that is wrong with it.
     pub fn layout(&self) -> Result<Layout, Vec<Problem>> {

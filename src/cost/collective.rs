@@ -134,6 +134,24 @@ impl Rates<'_> {
         self.stages(group, |inside, stage| self.pairwise(payload.bytes() / f64::from(inside), stage, launches))
     }
 
+    /// One rank's payload to all others, piece by piece along a chain.
+    pub fn broadcast(&self, payload: Payload, group: Group) -> Transfer {
+        let launches = self.launches(payload);
+        let ring = self.ring_pass(payload.bytes(), group, launches);
+        let whole = payload.bytes() / ring.received.max(f64::MIN_POSITIVE);
+        if group.size < 2 {
+            return ring;
+        }
+        let slowest = ring.busy.iter().copied().fold(0.0, f64::max);
+        Transfer {
+            time: ring.time + slowest * (whole - 1.0),
+            busy: ring.busy.map(|busy| busy * whole),
+            bytes: ring.bytes.map(|bytes| bytes * whole),
+            received: payload.bytes(),
+            ..ring
+        }
+    }
+
     /// One rank to its neighbour in the group, while all others do the same.
     pub fn send(&self, bytes: f64, group: Group) -> Transfer {
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };

@@ -131,6 +131,28 @@ fn two_hops_send_each_byte_across_once() {
 }
 
 #[test]
+fn a_broadcast_sends_the_whole_payload_past_every_rank() {
+    let scenario = with_latency();
+    let group = Group { stride: 1, size: 8 };
+    let transfer = rates(&scenario).broadcast(payload(40e6, Format::Bf16), group);
+    // 80 MB past the nodes' way out at 40 GB/s, and 7 hops.
+    close(transfer.time, 80e6 / 40e9 + 7e-6);
+    close(transfer.received, 80e6);
+    let alone = rates(&scenario).broadcast(payload(40e6, Format::Bf16), Group { stride: 1, size: 1 });
+    assert_eq!(alone, Transfer::default());
+}
+
+#[test]
+fn a_neighbour_in_another_node_is_reached_through_one_port() {
+    let scenario = with_latency();
+    // Device 0 to device 4: 10 MB at 10 GB/s and one hop; device 0 to device 1: at 100 GB/s.
+    let across = rates(&scenario).send(10e6, Group { stride: 4, size: 2 });
+    close(across.time, 10e6 / 10e9 + 1e-6);
+    let inside = rates(&scenario).send(10e6, Group { stride: 1, size: 4 });
+    close(inside.time, 10e6 / 100e9 + 1e-6);
+}
+
+#[test]
 fn a_quantised_payload_carries_its_scales() {
     // 8000 elements in blocks of 2000: 8000 bytes and four scales of 2 bytes.
     let quantised = Payload { elements: 8000.0, format: Format::Int8, block: 2000.0, parts: 1.0 };

@@ -54,6 +54,17 @@ fn weights_that_stay_gathered_are_gathered_once() {
     close(traffic(sharding) / traffic(testing::ddp()), 1.0);
 }
 
+/// ZeRO++ with scales too few to count.
+fn zeropp() -> Sharding {
+    let mut sharding = testing::zero3();
+    sharding.wire.weights = Format::Int8;
+    sharding.wire.gradients = Format::Int4;
+    sharding.wire.block = u32::MAX;
+    sharding.secondary = Some(Secondary { extent: Extent::Node, format: Format::Bf16 });
+    sharding.two_hop_gradients = true;
+    sharding
+}
+
 /// [frontier D4, D6]: ZeRO++ sends 0.5 M (N-1)/N + 0.25 M (n-1)/n through a node's ports where ZeRO-3
 /// sends 3 M (N-1)/N, M the bf16 weights, scales apart.
 #[test]
@@ -67,15 +78,25 @@ fn zeropp_sends_a_quarter_of_zero3_out_of_the_node() {
     let (zero3, weights) = node_bytes(testing::zero3());
     let (ranks, nodes) = (16.0, 4.0);
     close(zero3, 3.0 * weights * (ranks - 1.0) / ranks);
-    let mut zeropp = testing::zero3();
-    zeropp.wire.weights = Format::Int8;
-    zeropp.wire.gradients = Format::Int4;
-    zeropp.wire.block = u32::MAX;
-    zeropp.secondary = Some(Secondary { extent: Extent::Node, format: Format::Bf16 });
-    zeropp.two_hop_gradients = true;
-    let (sent, _) = node_bytes(zeropp);
+    let (sent, _) = node_bytes(zeropp());
     let expected = weights * (0.5 * (ranks - 1.0) / ranks + 0.25 * (nodes - 1.0) / nodes);
     assert!((sent / expected - 1.0).abs() < 1e-6, "{sent} is not {expected}");
+}
+
+/// [frontier D4, D6]: counted as what a node must receive, (n-1)/n of each payload: 3 M and 0.75 M. That
+/// is what gathers send that go level by level, so that each byte enters a node once.
+#[test]
+fn a_node_must_receive_a_quarter_under_zeropp() {
+    let node_bytes = |sharding: Sharding| {
+        let mut scenario = testing::scenario();
+        Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
+        scenario.plan.sharding = sharding;
+        (built(&scenario).volume.bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
+    };
+    let (zero3, weights) = node_bytes(testing::zero3());
+    close(zero3, 3.0 * weights * 0.5);
+    let (zeropp, _) = node_bytes(zeropp());
+    assert!((zeropp / zero3 - 0.25).abs() < 1e-6, "{zeropp} of {zero3}");
 }
 
 #[test]

@@ -255,3 +255,21 @@ fn a_map_as_json_says_whether_it_is_whole() {
     assert_eq!(json["cells"][0], first);
     assert_eq!(json["cells"].as_array().map(Vec::len), Some(4));
 }
+
+#[test]
+fn another_versions_figures_stand_beside_todays() {
+    let scenario = scenario();
+    let now = Figures::of(&scenario, &evaluation(&scenario));
+    let mut stored = now.clone();
+    stored.step_time_s = now.step_time_s.map(|seconds| seconds / 1.25);
+    let text = beside("0.0.9\u{1b}[2J", &stored, &now);
+    assert!(text.starts_with("\nstored by shardscope 0.0.9[2J\n"), "{text}");
+    assert!(
+        text.lines().any(|line| line.trim_start().starts_with("step time") && line.ends_with("(+25.0 %)")),
+        "{text}"
+    );
+    assert!(
+        text.lines().any(|line| line.trim_start().starts_with("peak memory") && line.ends_with("(+0.0 %)")),
+        "{text}"
+    );
+}

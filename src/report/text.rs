@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
-use super::figures::Training;
+use super::figures::{Figures, Training};
 
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
@@ -54,6 +54,24 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation) -> String {
     lines.section("memory of the fullest device", &memory(summary));
     lines.section("time of a step", &time(summary));
     lines.section("traffic per device and step", &traffic(scenario, summary));
+    lines.0
+}
+
+/// What a snapshot stored beside what comes out now, where another version of shardscope wrote it.
+pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
+    let row = |name: &str, stored: Option<f64>, now: Option<f64>, unit: &str| {
+        let show = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| significant(value, 4));
+        let change = stored.zip(now).map_or(f64::NAN, |(stored, now)| 100.0 * (now / stored - 1.0));
+        (name.to_owned(), format!("{} {unit} then, {} now ({change:+.1} %)", show(stored), show(now)))
+    };
+    let gib = |figures: &Figures| Some(figures.memory.peak_bytes as f64 / (1024.0 * 1024.0 * 1024.0));
+    let rows = [
+        row("step time", stored.step_time_s, now.step_time_s, "s"),
+        row("model flop", stored.model_tflops_per_device, now.model_tflops_per_device, "TFLOP/s per device"),
+        row("peak memory", gib(stored), gib(now), "GiB"),
+    ];
+    let mut lines = Lines(String::new());
+    lines.section(&format!("stored by shardscope {}", printable(version)), &rows);
     lines.0
 }
 
