@@ -20,7 +20,8 @@ use crate::evaluate::{Evaluation, Summary};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
-use crate::search::Cell;
+use crate::search::{Cell, Mend};
+use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
 use inputs::Inputs;
@@ -42,11 +43,13 @@ pub enum Panel {
     Memory,
     /// What runs when.
     Timeline,
+    /// Where the time of the step goes, and what would shorten it.
+    Time,
 }
 
 impl Panel {
     /// All of them, in the order of Tab.
-    pub const ALL: [Self; 4] = [Self::Inputs, Self::Map, Self::Memory, Self::Timeline];
+    pub const ALL: [Self; 5] = [Self::Inputs, Self::Map, Self::Memory, Self::Timeline, Self::Time];
 
     /// Its name.
     pub const fn title(self) -> &'static str {
@@ -55,6 +58,7 @@ impl Panel {
             Self::Map => "Map",
             Self::Memory => "Memory",
             Self::Timeline => "Timeline",
+            Self::Time => "Time",
         }
     }
 
@@ -82,6 +86,12 @@ pub struct Pinned {
     pub summary: Summary,
 }
 
+/// Bytes of a GiB.
+const GIB: f64 = 1_073_741_824.0;
+
+/// Rows of a page before the terminal's size is known.
+const PAGE: usize = 10;
+
 /// What the explorer knows.
 #[derive(Debug)]
 pub struct App {
@@ -103,6 +113,8 @@ pub struct App {
     pub answer: Option<Answer>,
     /// Whether the answer is that of an earlier question.
     pub stale: bool,
+    /// What would let the scenario shown fit, if it does not.
+    pub mend: Option<Mend>,
     /// The scenario to compare with.
     pub pinned: Option<Pinned>,
     /// What the timeline shows.
@@ -113,6 +125,8 @@ pub struct App {
     pub layer: Option<Layer>,
     /// What just happened, until the next key.
     pub notice: Option<String>,
+    /// Rows of a list or of the help that are seen at once.
+    page: usize,
     /// The number of the last question; older answers are dropped.
     question: u64,
 }
@@ -132,11 +146,13 @@ impl App {
             scenario,
             answer: None,
             stale: true,
+            mend: None,
             pinned: None,
             timeline: Timeline::default(),
             focus: Panel::Map,
             layer: None,
             notice: None,
+            page: PAGE,
             question: 0,
         };
         let mut commands = app.ask(Ok(app.scenario.clone()));
@@ -164,6 +180,7 @@ impl App {
     pub fn hear(&mut self, report: Report) {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
+            Report::Mended { generation, mend } if generation == self.question => self.mend = Some(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation].contains(&generation) =>
@@ -195,6 +212,7 @@ impl App {
     fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
         self.question += 1;
         self.stale = true;
+        self.mend = None;
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
         match &self.shown {
             Ok(scenario) => {
@@ -221,12 +239,23 @@ impl App {
     pub fn why(&self) -> Option<String> {
         match self.map.cell(self.map.cursor)? {
             Cell::Impossible(problem) => Some(problem.to_string()),
-            Cell::Possible { summary, .. } if !summary.fits => {
-                let memory = summary.memory;
-                Some(format!("needs {}, {} too many", memory.peak, memory.peak - memory.capacity))
-            }
-            Cell::Possible { .. } => None,
+            Cell::Possible { summary, .. } => self.excess(summary),
         }
+    }
+
+    /// By how much a scenario does not fit, and what would mend it: `needs 71.3 GiB, 7.30 too many: recompute full
+    /// would fit`.
+    pub fn excess(&self, summary: &Summary) -> Option<String> {
+        let memory = summary.memory;
+        let gib = |bytes: Bytes| significant(bytes.get() / GIB, 3);
+        let mend = self.mend.as_ref().map_or_else(String::new, |mend| format!(": {mend} would fit"));
+        let text = || format!("needs {} GiB, {} too many{mend}", gib(memory.peak), gib(memory.peak - memory.capacity));
+        (!summary.fits).then(text)
+    }
+
+    /// How many rows of a list or of the help are seen at once, which depends on the terminal.
+    pub fn set_page(&mut self, rows: u16) {
+        self.page = usize::from(rows).max(1);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Closed forms: what holds whatever the schedule. Not for anything that depends on order in time.
 
+pub mod fsdp;
+
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Flop};

@@ -7,6 +7,7 @@ mod args;
 mod document;
 mod eval;
 mod explore;
+mod limits;
 pub mod log;
 mod output;
 mod presets;
@@ -106,6 +107,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         }
         (Some(Command::Eval(eval)), None) => eval::run(&session()?, eval),
         (Some(Command::Sweep(sweep)), None) => sweep::run(&session()?, sweep),
+        (Some(Command::Limits(limits)), None) => limits::run(&session()?, limits),
         (Some(Command::Presets(presets)), None) => presets::run(&session()?, presets),
         (Some(Command::Config(_)), None) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
         (Some(Command::Completions { shell }), None) => document::completions(*shell, Cli::command()),

@@ -30,6 +30,9 @@ pub struct Summary {
     pub model_flops: FlopPerSecond,
     /// Hardware flop per second and device (recompute counted).
     pub hardware_flops: FlopPerSecond,
+    /// What no schedule of this plan's work beats, in `model_flops`: the peak or the busiest level takes
+    /// the whole step.
+    pub limit: FlopPerSecond,
     /// `model_flops` over the device's peak at this precision.
     pub mfu: f64,
     /// `hardware_flops` over the device's peak at this precision.
@@ -169,6 +172,8 @@ pub struct Elasticity {
 pub struct Evaluation {
     /// The figures.
     pub summary: Summary,
+    /// Memory of each pipeline rank.
+    pub stages: Vec<Memory>,
     /// What runs when.
     pub trace: Trace,
     /// What more of each resource would give.
@@ -229,6 +234,11 @@ pub fn summary_with(
 /// The figures of one scenario, and what runs when.
 pub fn traced(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
     trace::run(scenario, workspace)
+}
+
+/// Memory of each pipeline rank in the run that was made last in this workspace.
+pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
+    summary::stages(scenario, workspace)
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 mod boundary;
 pub(crate) mod build;
 mod label;
+mod pipeline;
+mod schedule;
 mod state;
 mod step;
 mod task;
@@ -15,6 +17,9 @@ mod visit;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
+
+use build::Builder;
+use pipeline::Pipeline;
 
 pub use build::Volume;
 pub use label::{Activity, Kind, Label, Lane, Part};
@@ -27,25 +32,36 @@ pub use task::{
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// What each rank does; ranks that do the same are listed once.
+    /// What each pipeline rank does; ranks that do the same are listed once.
     pub ranks: Vec<RankProgram>,
-    /// What the tasks move and need, repeats counted.
-    pub volume: Volume,
-    /// Memory that does not change during the step.
-    pub state: State,
+    /// What each rank's tasks move and need, repeats counted.
+    pub volumes: Vec<Volume>,
+    /// Each rank's memory that does not change during the step.
+    pub states: Vec<State>,
 }
 
 impl Program {
     /// Builds the step of a checked scenario, reusing this program's memory.
     pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
         let rates = Rates::of(scenario, factors);
-        self.state = State::of(&rates, layout);
-        self.ranks.resize_with(1, RankProgram::default);
-        self.volume = Volume::default();
-        for rank in &mut self.ranks {
-            rank.clear();
-            let builder = build::Builder::new(rank, &mut self.volume);
-            step::build(&rates, layout, builder);
+        let ranks = layout.pipeline as usize;
+        self.ranks.resize_with(ranks, RankProgram::default);
+        self.ranks.iter_mut().for_each(RankProgram::clear);
+        self.volumes.clear();
+        self.volumes.resize(ranks, Volume::default());
+        self.states.clear();
+        let builders = self.ranks.iter_mut().zip(&mut self.volumes);
+        if pipeline::wanted(&rates, layout) {
+            let pipeline = Pipeline::of(&rates, layout);
+            for (rank, (program, volume)) in (0..layout.pipeline).zip(builders) {
+                self.states.push(State::of(&rates, layout, pipeline.parameters(rank)));
+                pipeline.build(rank, Builder::new(program, volume));
+            }
+        } else {
+            for (program, volume) in builders {
+                self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
+                step::build(&rates, layout, Builder::new(program, volume));
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Evaluations and maps as text, JSON, TOML and CSV: what `eval` and `sweep` print.
+//! Evaluations, maps and limits as text, JSON, TOML and CSV: what `eval`, `sweep` and `limits` print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
 mod figures;
+mod limits;
 mod sweep;
 mod text;
 
@@ -13,6 +14,7 @@ use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use limits::LimitsReport;
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
 

@@ -2,21 +2,24 @@
 
 mod axis;
 mod elasticity;
+mod mend;
 mod sweep;
 mod tune;
 
-use crate::evaluate::{Evaluation, Workspace, traced};
+use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Sweep, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.
 pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let (summary, trace) = traced(scenario, workspace)?;
+    let stages = stages(scenario, workspace);
     let elasticity = elasticity::all(scenario, workspace);
-    Ok(Evaluation { summary, trace, elasticity, error_band: None })
+    Ok(Evaluation { summary, stages, trace, elasticity, error_band: None })
 }
 
 #[cfg(test)]

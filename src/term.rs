@@ -66,6 +66,7 @@ pub fn run(start: Start) -> io::Result<()> {
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let (app, commands) = App::new(start);
     let mut explorer = Explorer { app, jobs, screen, caps, dirty: true };
+    explorer.resize()?;
     for command in commands {
         let _ = explorer.obey(command);
     }
@@ -151,7 +152,7 @@ impl Explorer {
                     }
                 }
             }
-            Event::Resize => self.dirty = true,
+            Event::Resize => self.resize()?,
             Event::Report(report) => {
                 self.app.hear(report);
                 self.dirty = true;
@@ -164,6 +165,12 @@ impl Explorer {
             Event::Gone => return Err(gone()),
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn resize(&mut self) -> io::Result<()> {
+        self.app.set_page(ui::page(self.screen.height()?));
+        self.dirty = true;
+        Ok(())
     }
 
     fn obey(&mut self, command: Command) -> io::Result<ControlFlow<()>> {

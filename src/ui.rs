@@ -7,4 +7,4 @@ mod screen;
 pub mod theme;
 pub mod widgets;
 
-pub use screen::draw;
+pub use screen::{draw, page};

@@ -8,5 +8,6 @@ mod cli {
     mod documents;
     mod eval;
     mod files;
+    mod limits;
     mod sweep;
 }

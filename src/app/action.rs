@@ -6,7 +6,7 @@ use tui_input::InputRequest;
 
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
-use crate::search::{Cell, Sweep};
+use crate::search::{Cell, Mend, Sweep};
 
 use super::Panel;
 
@@ -101,6 +101,13 @@ pub enum Report {
         generation: u64,
         /// The answer, or why there is none.
         result: Result<Arc<Evaluation>, Vec<Problem>>,
+    },
+    /// What would let a scenario fit that does not.
+    Mended {
+        /// Of the question.
+        generation: u64,
+        /// The smallest change.
+        mend: Mend,
     },
     /// Some cells of a map.
     Cells {

@@ -32,8 +32,8 @@ pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario) 
 impl App {
     /// Gives fields new texts and follows.
     pub(super) fn change(&mut self, changes: &[(usize, String)]) -> Vec<Command> {
+        self.inputs.changed = changes.iter().map(|(field, _)| *field).collect();
         for (field, text) in changes {
-            self.inputs.changed = Some(*field);
             self.inputs.wrong.retain(|wrong| wrong.field != *field);
             if let Err(problem) = self.file.set(FIELDS[*field].flag, text) {
                 self.refuse(*field, text, &[problem], false);

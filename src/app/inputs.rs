@@ -1,6 +1,6 @@
 //! The fields of the scenario: what they hold, what they can hold, and what is wrong with them.
 
-use crate::plan::{Extent, Offload, Optimizer, Precision, Size};
+use crate::plan::{Accumulation, Extent, Offload, Optimizer, Precision, Schedule, Size};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 
@@ -50,6 +50,19 @@ impl Field {
         entry.map_or_else(String::new, |entry| entry.name.clone())
     }
 
+    /// The unit of a value, or what it stands for.
+    pub fn aside(&self, value: &str, scenario: &Scenario, library: &Library) -> String {
+        let (one, many) = match self.flag {
+            "nodes" => return format!("= {} devices", scenario.devices()),
+            "micro-batch" => ("sequence", "sequences"),
+            "accumulate" => ("micro-batch", "micro-batches"),
+            "seq" => ("token", "tokens"),
+            "tp" | "cp" => ("device", "devices"),
+            _ => return self.note(value, library),
+        };
+        if value == "1" { one } else { many }.to_owned()
+    }
+
     /// The options after or before a value, the nearest first: what a step tries.
     pub fn toward(&self, value: &str, forward: bool, scenario: &Scenario, library: &Library) -> Vec<String> {
         let options = self.options(scenario, library);
@@ -92,7 +105,7 @@ const fn text(
 }
 
 /// The fields, from the machine to the job's details.
-pub const FIELDS: [Field; 16] = [
+pub const FIELDS: [Field; 20] = [
     list("cluster", "hardware", "cluster", |s| s.cluster.id.clone(), |_, l| ids(l, Kind::Cluster)),
     list("stack", "stack", "stack", |s| s.stack.id.clone(), |_, l| ids(l, Kind::Stack)),
     list("model", "model", "model", |s| s.model.id.clone(), |_, l| ids(l, Kind::Model)),
@@ -106,6 +119,22 @@ pub const FIELDS: [Field; 16] = [
     list("precision", "precision", "plan.precision", |s| s.plan.precision.to_string(), |_, _| words(Precision::ALL)),
     text("tp", "tp", "plan.tensor", |s| s.plan.tensor.to_string(), |_, _| powers(1, 256)),
     text("cp", "cp", "plan.context", |s| s.plan.context.to_string(), |_, _| powers(1, 256)),
+    text("pp", "pp", "plan.pipeline", |s| s.plan.pipeline.to_string(), |_, _| powers(1, 128)),
+    list("schedule", "schedule", "plan.schedule", |s| s.plan.schedule.to_string(), |_, _| words(Schedule::ALL)),
+    text(
+        "stages",
+        "stages-per-rank",
+        "plan.stages_per_rank",
+        |s| s.plan.stages_per_rank.to_string(),
+        |_, _| powers(1, 128),
+    ),
+    list(
+        "order",
+        "accumulation",
+        "plan.accumulation",
+        |s| s.plan.accumulation.to_string(),
+        |_, _| words(Accumulation::ALL),
+    ),
     list("optimizer", "optimizer", "plan.optimizer", |s| s.plan.optimizer.to_string(), |_, _| words(Optimizer::ALL)),
     list("offload", "offload", "plan.offload", |s| s.plan.offload.to_string(), |_, _| words(Offload::ALL)),
     text("tokens", "tokens", "plan.tokens", tokens, |_, _| lengths()),
@@ -184,8 +213,8 @@ pub struct Wrong {
 pub struct Inputs {
     /// The field that has the keys.
     pub cursor: usize,
-    /// The field that was changed last.
-    pub changed: Option<usize>,
+    /// The fields that the last edit changed.
+    pub changed: Vec<usize>,
     /// Values that cannot be.
     pub wrong: Vec<Wrong>,
 }

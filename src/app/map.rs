@@ -108,10 +108,11 @@ impl Map {
         }
     }
 
-    /// The best of the cells that fit; among equals the first.
+    /// The best of the cells that fit; among equals the scenario's own, else the first.
     pub fn best(&self) -> Option<usize> {
         let better = |a: f64, b: f64| if self.metric.more_is_better() { a > b } else { a < b };
-        let figures = (0..self.cells.len()).filter_map(|index| Some((index, self.figure(index)?)));
+        let figures =
+            self.home.into_iter().chain(0..self.cells.len()).filter_map(|index| Some((index, self.figure(index)?)));
         figures.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(index, _)| index)
     }
 

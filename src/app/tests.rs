@@ -147,7 +147,7 @@ fn it_opens_on_the_map_with_everything_answered() {
 #[test]
 fn tab_goes_round_the_panels() {
     let mut app = explorer();
-    for expected in [Panel::Memory, Panel::Timeline, Panel::Inputs, Panel::Map] {
+    for expected in [Panel::Memory, Panel::Timeline, Panel::Time, Panel::Inputs, Panel::Map] {
         press(&mut app, "<tab>");
         assert_eq!(app.focus, expected);
     }
@@ -199,7 +199,7 @@ fn a_value_typed_unchanged_changes_nothing() {
     let mut app = explorer();
     let before = app.file.clone();
     assert_eq!(press(&mut app, "1gjjjj<ret><ret>"), []);
-    assert_eq!((&app.file, app.inputs.changed), (&before, None));
+    assert_eq!((&app.file, app.inputs.changed.clone()), (&before, Vec::new()));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn fields_step_through_valid_values() {
     assert_eq!(value(&app, "nodes"), "12");
     press(&mut app, "++-");
     assert_eq!(value(&app, "nodes"), "16");
-    assert_eq!(app.inputs.changed, Some(4), "the changed field is marked");
+    assert_eq!(app.inputs.changed, [4], "the changed field is marked");
 }
 
 #[test]
@@ -339,6 +339,35 @@ fn help_opens_scrolls_and_closes() {
     assert!(matches!(app.layer, Some(Layer::Help(0))));
     press(&mut app, "?");
     assert!(app.layer.is_none());
+}
+
+#[test]
+fn the_help_scrolls_no_further_than_its_end() {
+    let mut app = explorer();
+    let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+    app.set_page(20);
+    press(&mut app, "?G");
+    assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 == lines), "{:?}", app.layer);
+    press(&mut app, "j<pgup>");
+    // A page keeps one line of the one before.
+    assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 + 19 == lines), "{:?}", app.layer);
+}
+
+#[test]
+fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
+    // 70 B parameters x 16 bytes = 1120 GB on the 8 devices of one node, which have 64 GiB each.
+    let mut app = explorer_on(&FRONTIER.replace("gpt-neox-20b", "mpt-70b").replace("nodes = 48", "nodes = 1"));
+    let summary = figures(&app);
+    assert!(!summary.fits);
+    let excess = app.excess(&summary).unwrap();
+    assert!(excess.ends_with("too many"), "{excess}");
+    let mend = search::Mend { flag: "nodes", value: "4".to_owned() };
+    app.hear(Report::Mended { generation: app.question + 1, mend: mend.clone() });
+    assert_eq!(app.mend, None, "the mend of another question");
+    app.hear(Report::Mended { generation: app.question, mend });
+    assert_eq!(app.excess(&summary).unwrap(), format!("{excess}: nodes 4 would fit"));
+    press(&mut app, "l");
+    assert_eq!(app.mend, None, "another cell, another mend");
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub fn lanes(trace: &Trace) -> Vec<Lane> {
     Lane::ALL.into_iter().filter(|lane| trace.spans.iter().any(|span| span.lane == *lane)).collect()
 }
 
-/// A few layers around the longest wait for a transfer, or in the middle of the step.
+/// A few layers around the longest wait for a transfer, all of it in sight, or in the middle of the step.
 fn first_window(trace: &Trace, step: Seconds) -> Window {
     let compute: Vec<f64> = trace
         .spans
@@ -154,7 +154,8 @@ fn first_window(trace: &Trace, step: Seconds) -> Window {
     let waits = trace.idle.iter().filter(|idle| idle.cause == IdleCause::Communication);
     let longest = waits.max_by(|a, b| (a.end - a.start).get().total_cmp(&(b.end - b.start).get()));
     let middle = longest.map_or(0.5, |idle| (idle.start + idle.end) / 2.0 / step);
-    Window::around(middle, FIRST_WINDOW * mean / step.get())
+    let wait = longest.map_or(0.0, |idle| (idle.end - idle.start) / step);
+    Window::around(middle, (FIRST_WINDOW * mean / step.get()).max(2.0 * wait))
 }
 
 fn middle(span: &Span, step: Seconds) -> f64 {

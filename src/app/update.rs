@@ -7,9 +7,6 @@ use super::inputs::{Choice, FIELDS};
 use super::layer::{Entry, Layer, List};
 use super::{App, Panel, Pinned, axes, keymap};
 
-/// Lines of a page in lists and in the help.
-const PAGE: isize = 10;
-
 /// How much one key zooms.
 const ZOOM: f64 = 2.0;
 
@@ -45,7 +42,7 @@ impl App {
                 return match self.focus {
                     Panel::Inputs => self.on_inputs(action),
                     Panel::Map => self.on_map(action),
-                    Panel::Memory => Vec::new(),
+                    Panel::Memory | Panel::Time => Vec::new(),
                     Panel::Timeline => self.on_timeline(action),
                 };
             }
@@ -58,7 +55,7 @@ impl App {
             Action::Right | Action::More => return self.step_field(true),
             Action::Left | Action::Less => return self.step_field(false),
             Action::Take => self.open_field(),
-            _ => self.inputs.cursor = moved(self.inputs.cursor, action, FIELDS.len()),
+            _ => self.inputs.cursor = moved(self.inputs.cursor, action, FIELDS.len(), self.page),
         }
         Vec::new()
     }
@@ -189,7 +186,7 @@ impl App {
     fn on_help(&mut self, line: usize, action: Action) {
         if action != Action::Close {
             let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
-            self.layer = Some(Layer::Help(moved(line, action, lines)));
+            self.layer = Some(Layer::Help(moved(line, action, (lines + 1).saturating_sub(self.page), self.page)));
         }
     }
 
@@ -206,7 +203,7 @@ impl App {
             }
             Action::Search => list.searching = true,
             Action::Type(request) => list.search(request),
-            _ => list.cursor = moved(list.cursor, action, list.found().len()),
+            _ => list.cursor = moved(list.cursor, action, list.found().len(), self.page),
         }
         self.layer = Some(Layer::List(list));
         Vec::new()
@@ -230,14 +227,15 @@ impl App {
     }
 }
 
-/// Where a key of a list leads, from a place among so many.
-fn moved(from: usize, action: Action, count: usize) -> usize {
+/// Where a key of a list leads, from a place among so many, of which a page is seen at once.
+fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
     let last = count.saturating_sub(1);
+    let page = page.saturating_sub(1).max(1);
     let to = match action {
         Action::Up => from.saturating_sub(1),
         Action::Down => from + 1,
-        Action::PageUp => from.saturating_add_signed(-PAGE),
-        Action::PageDown => from.saturating_add_signed(PAGE),
+        Action::PageUp => from.saturating_sub(page),
+        Action::PageDown => from.saturating_add(page),
         Action::First => 0,
         Action::Last => last,
         _ => from,

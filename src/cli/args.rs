@@ -8,11 +8,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::bounds::fsdp::Stage;
 use crate::config::{PALETTES, Palette};
-use crate::plan::{Offload, Precision};
+use crate::plan::{Accumulation, Offload, Precision, Schedule};
 use crate::presets::Kind;
 use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -44,6 +46,8 @@ pub enum Command {
     Eval(Eval),
     /// Evaluate a scenario over two axes
     Sweep(Sweep),
+    /// Bound what FSDP reaches by memory, bandwidth and peak
+    Limits(Limits),
     /// List or show the presets, the user's own included
     Presets(Presets),
     /// Print a commented config.toml
@@ -104,6 +108,60 @@ pub enum SweepFormat {
     Text,
     Csv,
     Json,
+}
+
+/// Arguments of `limits`. Without the bare numbers the scenario says them.
+#[derive(Debug, Args)]
+pub struct Limits {
+    /// Memory of a device, like "40 GB"
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Bytes>,
+    /// Bandwidth of a device's link, like "25 GB/s"; else that of the slowest level crossed
+    #[arg(long, value_name = "RATE")]
+    pub link: Option<BytesPerSecond>,
+    /// Peak of a device's arithmetic, like "312 TFLOP/s"
+    #[arg(long, value_name = "RATE")]
+    pub peak: Option<FlopPerSecond>,
+    /// Share of the activations that is kept: 0 computes all layers again, 1 none
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = gamma)]
+    pub gamma: f64,
+    /// Transfers of the whole model in backward: 2 counts a gather and a reduction
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = n_bwd)]
+    pub n_bwd: f64,
+    /// What is sharded: 1 optimizer state, 2 gradients too, 3 weights too
+    #[arg(long, default_value = "3", value_parser = words([("1", Stage::One), ("2", Stage::Two), ("3", Stage::Three)]))]
+    pub stage: Stage,
+    /// Memory taken before any state: runtime, allocator, gathered layers
+    #[arg(long, value_name = "SIZE", default_value = "0 B")]
+    pub reserve: Bytes,
+    /// Latency of the link per layer and device
+    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    pub latency: Seconds,
+    /// Leave a device's own shard out of what it receives: (N - 1) / N
+    #[arg(long)]
+    pub ring: bool,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: LimitsFormat,
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// Forms of the limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LimitsFormat {
+    Text,
+    Json,
+}
+
+fn gamma(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
+}
+
+fn n_bwd(text: &str) -> Result<f64, String> {
+    let count = text.parse().ok().filter(|count: &f64| *count > 0.0 && count.is_finite());
+    count.ok_or_else(|| "a count of transfers is a number above 0".to_owned())
 }
 
 /// Arguments of `presets`.
@@ -187,14 +245,17 @@ pub struct ScenarioFlags {
     /// Tokens of the whole training, for days and device-hours
     #[arg(long, value_name = "T")]
     tokens: Option<String>,
-    // Pipelines and layered accumulation are refused by the scenario's checks; the help does not offer them.
-    #[arg(long, hide = true)]
+    /// Pipeline ranks
+    #[arg(long, value_name = "N")]
     pp: Option<String>,
-    #[arg(long, hide = true)]
+    /// Order of the pipeline's work
+    #[arg(long, value_parser = PossibleValuesParser::new(Schedule::ALL.iter().map(|choice| choice.word())))]
     schedule: Option<String>,
-    #[arg(long, hide = true)]
+    /// Stages on each pipeline rank, for the interleaved and breadth-first schedules
+    #[arg(long, value_name = "K")]
     stages_per_rank: Option<String>,
-    #[arg(long, hide = true)]
+    /// Whether all layers of a micro-batch come before the next one, or all micro-batches of a layer
+    #[arg(long, value_parser = PossibleValuesParser::new(Accumulation::ALL.iter().map(|choice| choice.word())))]
     accumulation: Option<String>,
 }
 
@@ -229,6 +290,8 @@ impl ScenarioFlags {
 
     /// The flag that was given for a field (`plan.tensor`), if one was.
     pub fn of(&self, field: &str) -> Option<&'static str> {
+        let moved = ["plan.sharding.weights", "plan.sharding.gradients", "plan.sharding.optimizer"];
+        let field = if moved.contains(&field) { "plan.shard" } else { field };
         let known = FIELDS.iter().find(|known| known.path == field)?;
         self.given().map(|(flag, _)| flag).find(|flag| *flag == known.flag)
     }

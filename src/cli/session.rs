@@ -66,11 +66,18 @@ impl Session {
     }
 }
 
+/// Commands that a later version has.
+const LATER: [&str; 4] = ["plan", "validate", "calibrate", "export"];
+
 fn unopened(error: OpenError) -> Failure {
     match error {
         OpenError::Io { error: ref reason, .. } if reason.kind() != ErrorKind::InvalidData => {
             Failure::Io(error.to_string())
         }
+        OpenError::Unknown(unknown) if LATER.contains(&unknown.id.as_str()) => Failure::Input(vec![format!(
+            "the command '{}' is not built yet; `shardscope help` lists those that are",
+            unknown.id
+        )]),
         // The word may as well have been meant as a command.
         OpenError::Unknown(unknown) => Failure::Input(vec![format!("{unknown}, `shardscope help` the commands")]),
         error => Failure::Input(vec![error.to_string()]),
@@ -83,7 +90,10 @@ pub(super) fn refused(problems: &[Problem], flags: &ScenarioFlags) -> Failure {
         Some(flag) => format!("--{flag}: {}; {}", problem.what, problem.mend),
         None => problem.to_string(),
     };
-    Failure::Input(problems.iter().map(line).collect())
+    let mut lines: Vec<String> = problems.iter().map(line).collect();
+    // `--shard` moves up to three extents: what is wrong with all of them is said once.
+    lines.dedup();
+    Failure::Input(lines)
 }
 
 /// What the configuration says. Only the command line can insist on a file; elsewhere the defaults serve.

@@ -12,7 +12,7 @@ use signal_hook::{flag, low_level};
 use crate::app::Options;
 use crate::report::SweepReport;
 use crate::scenario::Problem;
-use crate::search::{self, AxisKind, AxisValue, Cancel, Cell};
+use crate::search::{self, Cancel, Cell};
 use crate::units::thousands;
 
 use super::args::{ScenarioFlags, Sweep, SweepFormat};
@@ -61,11 +61,6 @@ fn check(arguments: &Sweep) -> Result<(), Failure> {
     let mut problems = Vec::new();
     if x.kind == y.kind {
         problems.push(format!("--y: both axes are {}; choose another one", y.kind.word()));
-    }
-    for (flag, axis) in [("--x", x), ("--y", y)] {
-        if axis.kind == AxisKind::Pp && axis.values.iter().any(|value| *value != AxisValue::Count(1)) {
-            problems.push(format!("{flag}: pipelines are not simulated yet; choose pp=1 or another axis"));
-        }
     }
     let cells = x.values.len() * y.values.len();
     if cells > MOST_CELLS {

@@ -131,7 +131,11 @@ impl Rates<'_> {
         if !two_hop {
             return self.pairwise(payload.bytes(), group, launches);
         }
-        self.stages(group, |inside, stage| self.pairwise(payload.bytes() / f64::from(inside), stage, launches))
+        let node = self.network.ring(group)[..self.beyond_node].last().map_or(1, |span| span.members);
+        let inside = Group { size: node, ..group };
+        let across = Group { stride: group.stride * node, size: group.size / node };
+        self.pairwise(payload.bytes(), inside, launches)
+            + self.pairwise(payload.bytes() / f64::from(node), across, launches)
     }
 
     /// One rank's payload to all others, piece by piece along a chain.

@@ -131,6 +131,21 @@ fn two_hops_send_each_byte_across_once() {
 }
 
 #[test]
+fn the_first_hop_stays_in_the_node_whatever_levels_it_has() {
+    let mut scenario = testing::scenario();
+    let levels = &mut Arc::make_mut(&mut scenario.cluster).levels;
+    levels.insert(0, crate::hardware::Level { name: "package".to_owned(), members: Some(2), ..levels[0].clone() });
+    levels[1].members = Some(2);
+    let group = Group { stride: 1, size: 8 };
+    // Nodes of two packages of two; int4, 80 MB: 20 MB to the one neighbour in the package and to each of
+    // two beside it, then a quarter of the payload, half of it across.
+    let transfer = rates(&scenario).all_to_all(payload(160e6, Format::Int4), group, true);
+    close(transfer.bytes[0], 20e6);
+    close(transfer.bytes[1], 40e6);
+    close(transfer.bytes[2], 10e6);
+}
+
+#[test]
 fn a_broadcast_sends_the_whole_payload_past_every_rank() {
     let scenario = with_latency();
     let group = Group { stride: 1, size: 8 };

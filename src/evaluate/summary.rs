@@ -3,7 +3,7 @@
 use crate::cost::{Factors, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::{FlopCount, Recompute};
-use crate::program::{PICOS, Picos, Program, held};
+use crate::program::{PICOS, Picos, Program, Volume, held};
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{Observer, Outcome, Peak, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
@@ -30,10 +30,9 @@ impl Workspace {
         self.program.ranks.iter().map(crate::program::RankProgram::task_count).sum()
     }
 
-    /// Memory that the program that was built last holds all the time.
-    pub(super) fn state_bytes(&self) -> f64 {
-        let state = &self.program.state;
-        state.weights + state.gradients + state.optimizer
+    /// Memory that each rank of the program that was built last holds all the time.
+    pub(super) fn state_bytes(&self) -> impl Iterator<Item = f64> {
+        self.program.states.iter().map(|state| state.weights + state.gradients + state.optimizer)
     }
 }
 
@@ -53,8 +52,13 @@ pub(super) fn run(
             mend: "this is a bug in shardscope: please report it with the scenario".to_owned(),
         }]
     })?;
-    let outcome = workspace.simulator.outcome(workspace.simulator.last());
-    Ok(Figures { scenario, layout, program: &workspace.program, outcome }.summary())
+    Ok(Figures::of(scenario, layout, workspace).summary())
+}
+
+/// Memory of each pipeline rank in the run that was made last.
+pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
+    let ranks = 0..workspace.program.ranks.len();
+    ranks.map(|rank| memory(scenario, &workspace.program, rank, &workspace.simulator.outcome(rank).peak)).collect()
 }
 
 /// A finished run and what it ran.
@@ -62,14 +66,30 @@ struct Figures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
     program: &'a Program,
+    /// The rank that ends last, and how it ended.
+    last: usize,
     outcome: Outcome,
+    /// Memory of the fullest rank.
+    memory: Memory,
 }
 
 fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
-impl Figures<'_> {
+impl<'a> Figures<'a> {
+    fn of(scenario: &'a Scenario, layout: Layout, workspace: &'a Workspace) -> Self {
+        let (program, simulator) = (&workspace.program, &workspace.simulator);
+        let last = simulator.last();
+        let of_rank = |rank: usize| memory(scenario, program, rank, &simulator.outcome(rank).peak);
+        let fuller = |best: Memory, rank: usize| {
+            let other = of_rank(rank);
+            if other.peak > best.peak { other } else { best }
+        };
+        let memory = (1..program.ranks.len()).fold(of_rank(0), fuller);
+        Self { scenario, layout, program, last, outcome: simulator.outcome(last), memory }
+    }
+
     fn summary(&self) -> Summary {
         let (scenario, plan) = (self.scenario, &self.scenario.plan);
         let step_time = seconds(self.outcome.end);
@@ -81,11 +101,12 @@ impl Figures<'_> {
             FlopCount::Parameters => scenario.model.active_parameters(),
             FlopCount::Matrices => scenario.model.matrix_parameters(),
         };
-        let model_flop = scenario.model.flop_per_token(counted, plan.sequence);
-        let hardware_flop = model_flop + self.recomputed_flop();
-        let rate = |flop: Flop| flop * (tokens_per_step / devices) / step_time;
         let peak = peak(scenario, plan.precision);
-        let memory = self.memory();
+        let model_flop = scenario.model.flop_per_token(counted, plan.sequence);
+        let hardware_flop = model_flop + self.recomputed_flop(1.0);
+        let shortest = (self.executed_flop() * (tokens_per_step / devices) / peak).max(self.busiest());
+        let rate = |flop: Flop| flop * (tokens_per_step / devices) / step_time;
+        let memory = self.memory;
         Summary {
             fits: memory.peak <= memory.capacity,
             devices: self.layout.devices,
@@ -94,6 +115,7 @@ impl Figures<'_> {
             tokens_per_s_per_device,
             model_flops: rate(model_flop),
             hardware_flops: rate(hardware_flop),
+            limit: model_flop * (tokens_per_step / devices) / shortest,
             mfu: rate(model_flop) / peak,
             hfu: rate(hardware_flop) / peak,
             time: self.time(),
@@ -103,11 +125,27 @@ impl Figures<'_> {
         }
     }
 
+    /// Flop per token that no schedule saves: matrix products, attention (the causal half of it, where
+    /// the kernel skips the other one), and what is computed again.
+    fn executed_flop(&self) -> Flop {
+        let Scenario { model, stack, plan, .. } = self.scenario;
+        let square = if model.causal && stack.attention.flash() { 0.5 } else { 1.0 };
+        let matrices = Flop::new(6.0 * model.matrix_parameters() as f64);
+        matrices + model.attention_flop(plan.sequence) * (3.0 * square) + self.recomputed_flop(square)
+    }
+
+    /// Time that the busiest level takes if nothing ever waits: for ZeRO-3 the network floor of the FSDP
+    /// limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each micro-batch's gathers.
+    fn busiest(&self) -> Seconds {
+        Seconds::new(self.volume().busy.iter().copied().fold(0.0, f64::max))
+    }
+
     /// Flop per token that backward spends on computing forward again: a third of the layers' model
-    /// flop where whole layers are, the attention core's forward where recompute is selective.
-    fn recomputed_flop(&self) -> Flop {
+    /// flop where whole layers are, the attention core's forward where recompute is selective. `square`
+    /// is the share of the attention core that counts.
+    fn recomputed_flop(&self, square: f64) -> Flop {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let core = model.attention_flop(plan.sequence);
+        let core = model.attention_flop(plan.sequence) * square;
         let logits = u64::from(model.vocab) * u64::from(model.hidden);
         let matrices = Flop::new(2.0 * (model.matrix_parameters() - logits) as f64);
         match plan.recompute {
@@ -118,7 +156,7 @@ impl Figures<'_> {
 
     fn time(&self) -> TimeParts {
         let totals = &self.outcome.totals;
-        let slow_host = self.program.volume.host.min(totals.compute);
+        let slow_host = self.volume().host.min(totals.compute);
         TimeParts {
             compute: seconds(totals.compute - slow_host),
             communication: seconds(totals.communication),
@@ -129,33 +167,12 @@ impl Figures<'_> {
         }
     }
 
-    fn memory(&self) -> Memory {
-        let (scenario, state) = (self.scenario, &self.program.state);
-        let Peak { held: in_use, at, task, iteration } = self.outcome.peak;
-        let dynamic = |part: usize| in_use[part] as f64;
-        let mut parts = MemoryParts {
-            weights: Bytes::new(state.weights),
-            gradients: Bytes::new(state.gradients + dynamic(held::GRADIENTS)),
-            optimizer: Bytes::new(state.optimizer),
-            secondary_weights: Bytes::new(dynamic(held::SECONDARY)),
-            activations: Bytes::new(dynamic(held::ACTIVATIONS)),
-            gathered: Bytes::new(dynamic(held::GATHERED)),
-            communication: Bytes::new(dynamic(held::COMMUNICATION)),
-            reserved: Bytes::ZERO,
-        };
-        parts.reserved = scenario.stack.reserve + parts.total() * scenario.stack.fragmentation;
-        let label = self.program.ranks.first().and_then(|rank| rank.tasks.get(task as usize)).map(|task| task.label);
-        Memory {
-            capacity: scenario.cluster.device.memory * scenario.plan.memory_factor,
-            peak: parts.total(),
-            parts,
-            moment: seconds(at),
-            during: label.map(|label| label.at(iteration.block, iteration.section)).unwrap_or_default(),
-        }
+    fn volume(&self) -> &Volume {
+        &self.program.volumes[self.last]
     }
 
     fn traffic(&self) -> [Traffic; MAX_LEVELS] {
-        let volume = &self.program.volume;
+        let volume = self.volume();
         std::array::from_fn(|level| Traffic {
             bytes_per_device: Bytes::new(volume.bytes[level]),
             busy: Seconds::new(volume.busy[level]),
@@ -165,7 +182,7 @@ impl Figures<'_> {
     /// Whatever most of the step goes into.
     fn bottleneck(&self) -> Resource {
         let time = self.time();
-        let memory_bound = Seconds::new(self.program.volume.memory_bound).min(time.compute);
+        let memory_bound = Seconds::new(self.volume().memory_bound).min(time.compute);
         let mut shares = [(Resource::Compute, Seconds::ZERO); MAX_LEVELS + 4];
         shares[0] = (Resource::Compute, time.compute - memory_bound);
         shares[1] = (Resource::Memory, memory_bound + time.optimizer);
@@ -177,5 +194,31 @@ impl Figures<'_> {
         let largest =
             |best: (Resource, Seconds), share: (Resource, Seconds)| if share.1 > best.1 { share } else { best };
         shares.into_iter().fold(shares[0], largest).0
+    }
+}
+
+/// Memory of one rank at its fullest moment.
+fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &Peak) -> Memory {
+    let state = &program.states[rank];
+    let Peak { held: in_use, at, task, iteration } = *peak;
+    let dynamic = |part: usize| in_use[part] as f64;
+    let mut parts = MemoryParts {
+        weights: Bytes::new(state.weights),
+        gradients: Bytes::new(state.gradients + dynamic(held::GRADIENTS)),
+        optimizer: Bytes::new(state.optimizer),
+        secondary_weights: Bytes::new(dynamic(held::SECONDARY)),
+        activations: Bytes::new(dynamic(held::ACTIVATIONS)),
+        gathered: Bytes::new(dynamic(held::GATHERED)),
+        communication: Bytes::new(dynamic(held::COMMUNICATION)),
+        reserved: Bytes::ZERO,
+    };
+    parts.reserved = scenario.stack.reserve + parts.total() * scenario.stack.fragmentation;
+    let label = program.ranks[rank].tasks.get(task as usize).map(|task| task.label);
+    Memory {
+        capacity: scenario.cluster.device.memory * scenario.plan.memory_factor,
+        peak: parts.total(),
+        parts,
+        moment: seconds(at),
+        during: label.map(|label| label.at(iteration.block, iteration.section)).unwrap_or_default(),
     }
 }

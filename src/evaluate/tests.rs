@@ -5,9 +5,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::{Extent, Format, Offload, Recompute, Reduction, Secondary, Size};
+use crate::bounds::fsdp::Limits;
+use crate::cost::Rates;
+use crate::hardware::MAX_LEVELS;
+use crate::model::Model;
+use crate::plan::{Accumulation, Extent, Format, Offload, Recompute, Reduction, Schedule, Secondary, Size};
 use crate::stack::Overlap;
 use crate::testing;
+use crate::units::BytesPerSecond;
 
 fn evaluate(scenario: &Scenario) -> Summary {
     summary(scenario, &mut Workspace::default()).expect("a valid scenario")
@@ -217,9 +222,219 @@ proptest! {
     fn the_step_ends_with_the_memory_it_began_with(scenario in scenarios()) {
         let mut workspace = Workspace::default();
         if let Ok((_, trace)) = traced(&scenario, &mut workspace) {
-            let first = workspace.state_bytes();
+            let first = workspace.state_bytes().sum::<f64>();
             let last = trace.memory.last().map_or(first, |point| point.in_use.get());
             prop_assert!((last - first).abs() < 1.0, "{first} at the start, {last} at the end");
+        }
+    }
+}
+
+/// Blocks on one device per pipeline rank, with transfers that take no time.
+fn pipeline(schedule: Schedule, ranks: u32, stages: u32, micro_batches: u32) -> Scenario {
+    let mut scenario = testing::scenario();
+    scenario.model = Arc::new(testing::model(ranks * stages, 512));
+    scenario.plan.sharding = testing::ddp();
+    scenario.plan.size = Size::Devices(ranks);
+    if ranks > 4 {
+        scenario.plan.size = Size::Nodes(ranks.div_ceil(4));
+    }
+    let plan = &mut scenario.plan;
+    plan.recompute = Recompute::Full;
+    (plan.pipeline, plan.stages_per_rank, plan.accumulate, plan.schedule) = (ranks, stages, micro_batches, schedule);
+    scenario
+}
+
+/// Step over the time that the busiest rank computes, and the most stages' checkpoints on rank 0.
+fn makespan(scenario: &Scenario) -> (f64, f64) {
+    let mut workspace = Workspace::default();
+    let free = Factors { bandwidth: [1e30; MAX_LEVELS], ..Factors::default() };
+    let summary = summary_with(scenario, &free, &mut workspace).expect("a valid scenario");
+    let layers = f64::from(scenario.plan.stages_per_rank);
+    let layer = {
+        let mut one = testing::scenario();
+        one.model = Arc::new(testing::model(1, 512));
+        (one.plan.sharding, one.plan.size) = (testing::ddp(), Size::Devices(1));
+        one.plan.recompute = Recompute::Full;
+        evaluate(&one).step_time.get()
+    };
+    let ideal = f64::from(scenario.plan.accumulate) * layers * layer;
+    let memory = stages(scenario, &workspace)[0];
+    // Less what backward works in: 30 h + 10 h bytes per token beside the checkpoints of 2 h bytes.
+    let token = 1024.0 * 512.0;
+    (summary.step_time.get() / ideal, (memory.parts.activations.get() - 40.0 * token) / (2.0 * token))
+}
+
+/// [layered B8]: `T = (M + P - 1) K (tf + tb)` contiguous, `((K-1) max(M, P) + M + P - 1)(tf + tb)`
+/// breadth first, exact to the rounding of a layer to picoseconds.
+#[test]
+fn the_bubble_laws() {
+    for ranks in [2, 3, 4, 8] {
+        for stages in [1, 2, 5, 32] {
+            for micro_batches in [1, 2, 5, 8, 16] {
+                let (p, k, m) = (f64::from(ranks), f64::from(stages), f64::from(micro_batches));
+                let valid = |schedule| {
+                    let mut scenario = pipeline(schedule, ranks, stages, micro_batches);
+                    if ranks == 3 {
+                        scenario.plan.size = Size::Devices(3);
+                    }
+                    scenario
+                };
+                for schedule in [Schedule::GPipe, Schedule::OneForwardOneBackward] {
+                    let (time, _) = makespan(&valid(schedule));
+                    close(time, (m + p - 1.0) / m);
+                }
+                let (time, _) = makespan(&valid(Schedule::BreadthFirst));
+                close(time, ((k - 1.0) * m.max(p) + m + p - 1.0) / (m * k));
+            }
+        }
+    }
+}
+
+/// [layered C4], the table: makespan over ideal and the most checkpoints on rank 0, for P, K, M.
+#[test]
+fn the_table_of_schedules() {
+    let rows = [
+        ((4, 4, 8), (1.3750, 32.0), (1.3750, 16.0), (1.09375, 19.0), (1.09375, 32.0)),
+        ((4, 2, 8), (1.3750, 16.0), (1.3750, 8.0), (1.1875, 11.0), (1.1875, 16.0)),
+        ((8, 4, 16), (1.4375, 64.0), (1.4375, 32.0), (1.109_375, 39.0), (1.109_375, 64.0)),
+        ((8, 8, 8), (1.8750, 64.0), (1.8750, 64.0), (1.109_375, 64.0), (1.109_375, 64.0)),
+        ((8, 8, 64), (1.109_375, 512.0), (1.109_375, 64.0), (1.013_672, 71.0), (1.013_672, 512.0)),
+    ];
+    for ((ranks, stages, micro_batches), gpipe, one, depth, breadth) in rows {
+        for (schedule, (time, peak)) in [
+            (Schedule::GPipe, gpipe),
+            (Schedule::OneForwardOneBackward, one),
+            (Schedule::Interleaved, depth),
+            (Schedule::BreadthFirst, breadth),
+        ] {
+            let (found_time, found_peak) = makespan(&pipeline(schedule, ranks, stages, micro_batches));
+            assert!((found_time - time).abs() < 5e-6, "{schedule} {ranks},{stages},{micro_batches}: {found_time}");
+            assert!((found_peak - peak).abs() < 0.01, "{schedule} {ranks},{stages},{micro_batches}: {found_peak}");
+        }
+    }
+}
+
+/// [layered B8]: five ranks, 160 layers, five micro-batches: overhead 0.8 contiguous, 0.025 modular.
+#[test]
+fn the_bubble_of_a_hundred_and_sixty_layers() {
+    let mut contiguous = pipeline(Schedule::OneForwardOneBackward, 5, 32, 5);
+    contiguous.plan.size = Size::Devices(5);
+    Arc::make_mut(&mut contiguous.cluster).levels[0].members = Some(5);
+    let mut modular = contiguous.clone();
+    modular.plan.schedule = Schedule::BreadthFirst;
+    close(makespan(&contiguous).0, 1.8);
+    close(makespan(&modular).0, 1.025);
+}
+
+/// Any pipeline or layered plan.
+fn staged() -> impl Strategy<Value = Scenario> {
+    let shape = (prop_oneof![Just(1_u32), Just(2), Just(4)], 1..4_u32, 1..4_u32, 0..5_u32, any::<bool>());
+    let schedule = proptest::sample::select(Schedule::ALL.to_vec());
+    (scenarios(), shape, schedule).prop_map(|(mut scenario, (ranks, stages, groups, layers, layered), schedule)| {
+        let model = Arc::make_mut(&mut scenario.model);
+        model.layers = ranks * stages + layers;
+        scenario.plan.size = Size::Nodes(4);
+        scenario.plan.accumulation = if layered { Accumulation::Layered } else { Accumulation::Standard };
+        let plan = &mut scenario.plan;
+        (plan.pipeline, plan.stages_per_rank, plan.accumulate, plan.schedule) =
+            (ranks, stages, ranks * groups, schedule);
+        scenario
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn stages_keep_the_books(scenario in staged()) {
+        let mut workspace = Workspace::default();
+        let Ok((summary, trace)) = traced(&scenario, &mut workspace) else {
+            return Err(TestCaseError::reject("not a valid layout"));
+        };
+        let TimeParts { compute, communication, exposed, bubble, optimizer, other } = summary.time;
+        let parts = compute + exposed + bubble + optimizer + other;
+        prop_assert!((parts - summary.step_time).get().abs() <= 1e-9 * summary.step_time.get());
+        prop_assert!(exposed <= communication);
+        let kept: Vec<f64> = workspace.state_bytes().collect();
+        for (rank, kept) in kept.iter().enumerate() {
+            let last = trace.memory.iter().rfind(|point| point.rank as usize == rank);
+            let last = last.map_or(*kept, |point| point.in_use.get());
+            prop_assert!((last - kept).abs() < 64.0, "rank {rank}: {kept} at the start, {last} at the end");
+        }
+        let fullest = stages(&scenario, &workspace).iter().map(|memory| memory.peak.get()).fold(0.0, f64::max);
+        prop_assert!((fullest - summary.memory.peak.get()).abs() < 1.0);
+        let folded = super::summary(&scenario, &mut workspace);
+        prop_assert_eq!(folded, Ok(summary), "folded is unfolded");
+    }
+
+    /// With transfers a step is never shorter than the law of its schedule without them.
+    #[test]
+    fn transfers_only_add_to_the_law(
+        (ranks, stages, groups) in (2..5_u32, 1..4_u32, 1..4_u32),
+        schedule in proptest::sample::select(Schedule::ALL.to_vec()),
+    ) {
+        let mut scenario = pipeline(schedule, ranks, stages, ranks * groups);
+        scenario.plan.size = Size::Devices(ranks);
+        let free = makespan(&scenario).0;
+        let step = evaluate(&scenario).step_time.get();
+        let mut workspace = Workspace::default();
+        let without = summary_with(&scenario, &Factors { bandwidth: [1e30; MAX_LEVELS], ..Factors::default() }, &mut workspace);
+        prop_assert!(step >= without.expect("a valid scenario").step_time.get());
+        prop_assert!(free >= 1.0);
+    }
+}
+
+/// The FSDP limits' network floor [fsdp A4 (b)] for one micro-batch of a scenario whose weights and
+/// gradients travel over all devices: two transfers in backward, all parameters, (N - 1) / N, the ring's rate.
+fn network_floor(scenario: &Scenario) -> f64 {
+    let base = Limits::of(scenario);
+    let layout = scenario.layout().expect("a valid scenario");
+    let spans = Rates::of(scenario, &Factors::default()).network.ring(layout.shard_group(layout.weights));
+    let slowest = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate).reduce(BytesPerSecond::min);
+    let limits = Limits {
+        parameters: scenario.model.parameters() as f64,
+        link: slowest.expect("more than one device"),
+        ring: true,
+        n_bwd: 2.0,
+        ..base
+    };
+    let tokens = f64::from(scenario.plan.micro_batch) * f64::from(scenario.plan.sequence);
+    limits.network_floor().tokens_per_s * tokens / limits.token_capacity()
+}
+
+proptest! {
+    /// [fsdp A4 (b)]: no schedule of a ZeRO-3 plan that gathers every unit twice and reduces at each
+    /// micro-batch beats the network floor, or the limit that a map shows.
+    #[test]
+    fn no_zero3_plan_exceeds_its_limit(
+        nodes in 1_u32..40,
+        micro_batch in 1_u32..6,
+        accumulate in 1_u32..4,
+        layers in 1_u32..12,
+        prefetch in 0_u32..4,
+        bandwidth in 0.01_f64..20.0,
+        full: bool,
+        vocab in prop::sample::select(vec![0_u32, 1000, 50_000]),
+        tied: bool,
+    ) {
+        let mut scenario = testing::scenario();
+        scenario.model = Arc::new(Model { vocab, tied, ..testing::model(layers, 1024) });
+        scenario.plan.size = Size::Nodes(nodes);
+        scenario.plan.micro_batch = micro_batch;
+        scenario.plan.accumulate = accumulate;
+        scenario.plan.prefetch = prefetch;
+        scenario.plan.bandwidth_factor = bandwidth;
+        scenario.plan.reduction = Reduction::MicroBatch;
+        scenario.plan.recompute = if full { Recompute::Full } else { Recompute::None };
+        let summary = summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        let (floor, reached) = (network_floor(&scenario), summary.tokens_per_s_per_device);
+        prop_assert!(reached <= floor * (1.0 + 1e-9), "{reached} tokens/s beat the floor's {floor}");
+        prop_assert!(summary.model_flops <= summary.limit * (1.0 + 1e-9));
+        // Two ways to the same limit: the closed form, and the bytes that the program counts.
+        let limit = reached * (summary.limit / summary.model_flops);
+        prop_assert!(limit <= floor * (1.0 + 1e-9), "the limit {limit} is above the floor {floor}");
+        if summary.time.exposed > summary.time.compute {
+            prop_assert!((limit / floor - 1.0).abs() < 1e-9, "{limit} is not {floor}");
         }
     }
 }

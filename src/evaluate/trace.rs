@@ -79,6 +79,17 @@ pub struct Trace {
     pub folded: Vec<(Seconds, Seconds, u32)>,
 }
 
+impl Trace {
+    /// What one pipeline rank does, alone.
+    #[must_use]
+    pub fn of_rank(mut self, rank: u32) -> Self {
+        self.spans.retain(|span| span.rank == rank);
+        self.idle.retain(|idle| idle.rank == rank);
+        self.memory.retain(|point| point.rank == rank);
+        self
+    }
+}
+
 /// Tasks that a trace lists; a longer step is folded, and the trace says where.
 const MOST_TASKS: u64 = 60_000;
 
@@ -88,7 +99,7 @@ pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Sum
     let fold = workspace.task_count() > MOST_TASKS;
     let stack = &scenario.stack;
     let mut recorder = Recorder {
-        state: workspace.state_bytes(),
+        states: workspace.state_bytes().collect(),
         lost: 1.0 + stack.fragmentation,
         reserve: stack.reserve,
         ..Recorder::default()
@@ -101,8 +112,8 @@ pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Sum
 #[derive(Debug, Default)]
 struct Recorder {
     trace: Trace,
-    /// Memory that is held all the time.
-    state: f64,
+    /// Memory that each rank holds all the time.
+    states: Vec<f64>,
     /// What the allocator makes of each byte.
     lost: f64,
     /// Memory of the runtime.
@@ -159,7 +170,7 @@ impl Observer for Recorder {
     }
 
     fn memory(&mut self, rank: usize, held: i64, at: Picos) {
-        let in_use = Bytes::new((self.state + held as f64) * self.lost) + self.reserve;
+        let in_use = Bytes::new((self.states[rank] + held as f64) * self.lost) + self.reserve;
         self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use });
     }
 

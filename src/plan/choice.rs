@@ -124,6 +124,14 @@ impl Precision {
             Self::Fp32 => Format::Fp32,
         }
     }
+
+    /// What a 16-bit format on the wire means: the format in memory, so that fp32 training sends fp32.
+    pub const fn wire(self, format: Format) -> Format {
+        match format {
+            Format::Bf16 | Format::Fp16 => self.storage(),
+            Format::Fp32 | Format::Fp8 | Format::Int8 | Format::Int4 => format,
+        }
+    }
 }
 
 choice!(

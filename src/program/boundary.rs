@@ -5,7 +5,7 @@ use crate::units::Bytes;
 
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
 use super::label::{Activity, Kind, Label, Lane, Part};
-use super::state::{gradient_format, local};
+use super::state::gradient_format;
 use super::step::waits;
 use super::task::{Class, Counter, Task};
 use super::visit::Visits;
@@ -16,11 +16,10 @@ use crate::cost::{Payload, Transfer};
 const BUCKET: Bytes = Bytes::new(1e9);
 
 /// Fills the last block of a step.
-pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>) {
+pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
     let (rates, layout) = (visits.rates, visits.layout);
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
-    let parameters = local(&rates.scenario.model, layout);
-    if !stack.reduce_during_backward {
+    if !stack.reduce_during_backward && !visits.staged {
         let parts = buckets(parameters * gradient_format(rates).bytes());
         if let Some(reduce) = visits.reduction(parameters, plan.reduction == Reduction::Step, true, parts) {
             let label = label(Lane::Reduce, reduce.kind);
@@ -74,13 +73,10 @@ fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, param
             continue;
         }
         let wire = rates.scenario.plan.sharding.wire;
+        let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        let payload = Payload {
-            elements,
-            format: wire.boundary,
-            block: f64::from(wire.block),
-            parts: buckets(elements * wire.boundary.bytes()),
-        };
+        let payload =
+            Payload { elements, format, block: f64::from(wire.block), parts: buckets(elements * format.bytes()) };
         let transfer = rates.gather(payload, layout.replica_group(inner, outer));
         let label = label(Lane::Gather, Kind::AllGather);
         let mut task = builder.transfer(&transfer, queues.gather, rates.scenario.stack.contention, label);

@@ -34,6 +34,7 @@ pub(super) const GATHER: u8 = 1;
 pub(super) const REDUCE: u8 = 2;
 pub(super) const TENSOR: u8 = 3;
 pub(super) const CONTEXT: u8 = 4;
+pub(super) const PIPELINE: u8 = 5;
 pub(super) const HOST_OUT: u8 = 6;
 pub(super) const HOST_IN: u8 = 7;
 
@@ -122,6 +123,17 @@ impl<'a> Builder<'a> {
             *in_section += i64::from(repeat) * one;
         }
         self.program.blocks.push(block);
+    }
+
+    /// Announces one more of what another rank will raise; between blocks.
+    pub fn expect(&mut self, counter: Counter) {
+        self.in_section[counter as usize] += 1;
+        self.program.producer[counter as usize] = super::REMOTE;
+    }
+
+    /// Everything announced to a counter by the sections before the open one.
+    pub fn announced(&self, counter: Counter) -> i64 {
+        self.announced[counter as usize]
     }
 
     /// A wait for everything announced to a counter so far, less the latest `behind`.

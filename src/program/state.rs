@@ -30,13 +30,17 @@ pub(super) fn local(model: &Model, layout: &Layout) -> f64 {
     model.parameters() as f64 / f64::from(layout.tensor)
 }
 
+/// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
+pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
+    layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
+}
+
 impl State {
     /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
     /// are not reduced before the step's end count whole.
-    pub(super) fn of(rates: &Rates<'_>, layout: &Layout) -> Self {
+    pub(super) fn of(rates: &Rates<'_>, layout: &Layout, parameters: f64) -> Self {
         let plan = &rates.scenario.plan;
-        let parameters = local(&rates.scenario.model, layout);
-        let whole_gradients = layout.gradients == 1 || plan.reduction == Reduction::Step;
+        let whole_gradients = whole_gradients(rates, layout);
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
         let storage = plan.precision.storage();
         let on_device = |on_host: bool, bytes: f64, ranks: u32| {

@@ -7,17 +7,18 @@ use crate::scenario::Layout;
 use super::boundary;
 use super::build::{Builder, CONTEXT, HOST_IN, HOST_OUT, Piece, Queues, TENSOR};
 use super::label::{Activity, Kind, Label, Lane, Part};
+use super::state::local;
 use super::task::{COMPUTE, Class, Counter, Task, WAITS, Wait, held};
 use super::visit::{Moved, Visit, Visits};
 
 /// Consecutive visits that differ in nothing but the layer.
 #[derive(Debug, Clone, Copy, Default)]
-struct Run {
-    visit: Visit,
-    count: u32,
-    layer: u32,
+pub(super) struct Run {
+    pub visit: Visit,
+    pub count: u32,
+    pub layer: u32,
     /// Direction through the layers.
-    step: i32,
+    pub step: i32,
 }
 
 impl Run {
@@ -45,18 +46,19 @@ struct Place {
 }
 
 /// What emitting needs.
-struct Emit<'a> {
-    visits: &'a Visits<'a>,
-    queues: Queues,
+pub(super) struct Emit<'a> {
+    pub visits: &'a Visits<'a>,
+    pub queues: Queues,
     /// Units gathered ahead of compute.
-    ahead: u32,
-    contention: f64,
+    pub ahead: u32,
+    pub contention: f64,
 }
 
 /// Builds the step of one rank.
 pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>) {
     let plan = &rates.scenario.plan;
-    let visits = Visits::new(rates, layout);
+    let visits = Visits::new(rates, layout, false);
+    let parameters = local(&rates.scenario.model, layout);
     let order = Order::of(&visits);
     let queues = Queues::of(rates.scenario.stack.overlap);
     // A gather that stops compute gains nothing from being early.
@@ -74,18 +76,26 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>
         builder.section(last, |builder| emit.micro_batch(builder, &order, None));
     }
     builder.section(1, |builder| emit.micro_batch(builder, &order, Some(last)));
-    builder.section(1, |builder| builder.block(1, |builder| boundary::build(&visits, emit.queues, builder)));
+    builder.section(1, |builder| {
+        builder.block(1, |builder| boundary::build(&visits, emit.queues, builder, parameters));
+    });
+}
+
+/// Layers that are computed again from their input: the first ones.
+pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
+    let layers = visits.rates.scenario.model.layers;
+    match visits.rates.scenario.plan.recompute {
+        Recompute::Full => layers,
+        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
+        Recompute::None | Recompute::Selective => 0,
+    }
 }
 
 impl Order {
     fn of(visits: &Visits<'_>) -> Self {
         let model = &visits.rates.scenario.model;
         let layers = model.layers;
-        let recomputed = match visits.rates.scenario.plan.recompute {
-            Recompute::Full => layers,
-            Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
-            Recompute::None | Recompute::Selective => 0,
-        };
+        let recomputed = recomputed_layers(visits);
         let mut order = Self { runs: [Run::default(); RUNS], used: 0 };
         let mut run = |visit: Visit, count: u32, layer: u32, step: i32| {
             if count > 0 {
@@ -165,7 +175,7 @@ impl Emit<'_> {
     }
 
     /// A fixed time of the host.
-    fn host(builder: &mut Builder<'_>, seconds: f64) {
+    pub fn host(builder: &mut Builder<'_>, seconds: f64) {
         if seconds <= 0.0 {
             return;
         }
@@ -229,18 +239,42 @@ impl Emit<'_> {
         ];
         self.compute(builder, run, position, start, micro_batch);
         let released = builder.after(Counter::Released, 0);
-        if visit.to_host > 0.0 {
-            let label = Self::label(run, position, Lane::HostOut, Kind::Copy, micro_batch);
-            let mut task = self.copy(builder, visit.to_host, HOST_OUT, label);
-            task.waits = waits([Some(released)]);
-            task.signals = [Some(Counter::HostOut), None];
-            task.gives = held_bytes(held::ACTIVATIONS, visit.to_host);
-            builder.push(task);
-        }
+        self.write_checkpoint(builder, run, position, micro_batch);
         if let Some(reduce) = reduce {
             let label = Self::label(run, position, Lane::Reduce, reduce.kind, micro_batch);
             self.reduce(builder, &reduce, visit.gradients, released, label);
         }
+    }
+
+    /// A unit's compute on weights that a whole stage has gathered; its gradients stay with the stage's.
+    pub fn stage_visit(&self, builder: &mut Builder<'_>, run: &Run, start: [Option<Wait>; 2], micro_batch: u32) {
+        let visit = &run.visit;
+        if visit.checkpoint > 0.0 {
+            // One unit ahead of compute.
+            let label = Self::label(run, 0, Lane::HostIn, Kind::Copy, micro_batch);
+            let mut task = self.copy(builder, visit.checkpoint, HOST_IN, label);
+            task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::HostOut, 0))]);
+            task.signals = [Some(Counter::HostIn), None];
+            task.takes = held_bytes(held::ACTIVATIONS, visit.checkpoint);
+            builder.push(task);
+        }
+        let copied = (visit.checkpoint > 0.0).then(|| builder.after(Counter::HostIn, 0));
+        self.compute(builder, run, 0, [start[0], start[1], copied], micro_batch);
+        self.write_checkpoint(builder, run, 0, micro_batch);
+    }
+
+    /// Copies what the unit's forward has kept to the host, where checkpoints live there.
+    fn write_checkpoint(&self, builder: &mut Builder<'_>, run: &Run, position: u32, micro_batch: u32) {
+        let moved = run.visit.to_host;
+        if moved <= 0.0 {
+            return;
+        }
+        let label = Self::label(run, position, Lane::HostOut, Kind::Copy, micro_batch);
+        let mut task = self.copy(builder, moved, HOST_OUT, label);
+        task.waits = waits([Some(builder.after(Counter::Released, 0))]);
+        task.signals = [Some(Counter::HostOut), None];
+        task.gives = held_bytes(held::ACTIVATIONS, moved);
+        builder.push(task);
     }
 
     fn reduce(&self, builder: &mut Builder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
@@ -270,7 +304,7 @@ impl Emit<'_> {
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
             let tensor = layout.tensor > 1 && step.tensor > 0;
-            let exchange = layout.context > 1 && step.exchange;
+            let exchange = layout.context > 1 && step.exchange > 0;
             let chained = [
                 (layout.tensor > 1).then(|| builder.after(Counter::Tensor, 0)),
                 (layout.context > 1).then(|| builder.after(Counter::Context, 0)),
@@ -279,7 +313,8 @@ impl Emit<'_> {
             let ready = waits(begin.into_iter().chain(chained));
             if exchange {
                 let label = Self::label(run, position, Lane::Context, Kind::PointToPoint, micro_batch);
-                let mut task = builder.transfer(&self.visits.exchange, CONTEXT, self.contention, label);
+                let transfer = (1..step.exchange).fold(self.visits.exchange, |sum, _| sum + self.visits.exchange);
+                let mut task = builder.transfer(&transfer, CONTEXT, self.contention, label);
                 let computed = builder.after(Counter::Computed, 0);
                 task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
                 task.signals = [Some(Counter::Context), None];

@@ -111,7 +111,7 @@ pub enum Class {
 }
 
 /// The most conditions that a task has.
-pub const WAITS: usize = 5;
+pub const WAITS: usize = 6;
 
 /// One task; in a block that repeats, one per iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

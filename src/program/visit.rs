@@ -7,7 +7,7 @@ use crate::scenario::Layout;
 
 use super::build::Piece;
 use super::label::{Kind, Part};
-use super::state::gradient_format;
+use super::state::{gradient_format, whole_gradients};
 
 /// A unit: what is gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,8 +25,8 @@ pub(super) struct Step {
     pub piece: Piece,
     /// Collectives of the tensor ranks after it.
     pub tensor: u32,
-    /// Whether keys and values travel around the context ranks beside it.
-    pub exchange: bool,
+    /// Times that keys and values travel around the context ranks beside it.
+    pub exchange: u32,
 }
 
 /// A visit, ready to be repeated.
@@ -77,10 +77,12 @@ pub(super) struct Visits<'a> {
     pub activations: Activations,
     pub tensor: Transfer,
     pub exchange: Transfer,
+    /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
+    pub staged: bool,
 }
 
 impl<'a> Visits<'a> {
-    pub fn new(rates: &'a Rates<'a>, layout: &'a Layout) -> Self {
+    pub fn new(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool) -> Self {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         let plain = |elements: f64| Payload { elements, format: storage, block: f64::INFINITY, parts: 1.0 };
@@ -95,6 +97,7 @@ impl<'a> Visits<'a> {
             activations: rates.activations(),
             tensor: pass + pass,
             exchange: rates.gather(plain(kv), layout.context_group()),
+            staged,
         }
     }
 
@@ -132,21 +135,22 @@ impl<'a> Visits<'a> {
         let all = forward[0] + forward[1];
         let launched = |work: Work, host: f64| self.rates.launched(work.time, host) - work.time;
         let late = launched(all, host);
-        let half = |work: Work, whole: Work, late: f64, tensor: u32, exchange: bool| Step {
+        let half = |work: Work, whole: Work, late: f64, tensor: u32, exchange: u32| Step {
             piece: Piece { work, host: late * share(work, whole) },
             tensor,
             exchange,
         };
-        let ahead = [half(forward[0], all, late, 1, true), half(forward[1], all, late, 1, false), Step::default()];
+        let ahead = [half(forward[0], all, late, 1, 1), half(forward[1], all, late, 1, 0), Step::default()];
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
         let again = match (recomputed, selective) {
-            (true, _) => Step { piece: Piece { work: all, host: late }, tensor: 2, exchange: true },
-            (false, true) => Step { piece: Piece { work: self.layer.core, host: 0.0 }, tensor: 0, exchange: false },
+            (true, _) => Step { piece: Piece { work: all, host: late }, tensor: 2, exchange: 1 },
+            (false, true) => Step { piece: Piece { work: self.layer.core, host: 0.0 }, tensor: 0, exchange: 1 },
             (false, false) => Step::default(),
         };
         let back = self.layer.backward;
         let (all_back, two) = (back[0] + back[1], launched(back[0] + back[1], 1.5 * host));
-        let behind = [again, half(back[1], all_back, two, 1, false), half(back[0], all_back, two, 1, true)];
+        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
+        let behind = [again, half(back[1], all_back, two, 1, 0), half(back[0], all_back, two, 1, 2)];
         let activations = &self.activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
         let unit = self.layer_unit();
@@ -187,6 +191,9 @@ impl<'a> Visits<'a> {
 
     fn visit(&self, unit: Unit, backward: bool, steps: [Step; 3]) -> Visit {
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
+        if self.staged {
+            return Visit { part: unit.part, backward, steps, ..Visit::default() };
+        }
         let plan = &self.rates.scenario.plan;
         let offload = if plan.offload.state() { self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 };
         let resident = self.layout.weights > 1 || plan.offload.state();
@@ -199,7 +206,7 @@ impl<'a> Visits<'a> {
         } else {
             self.ends(unit.part != Part::Head, backward).gathered
         };
-        let whole = !super::state::State::of(self.rates, self.layout).whole_gradients;
+        let whole = !whole_gradients(self.rates, self.layout);
         let secondary = self.secondary(unit);
         Visit {
             part: unit.part,
@@ -231,15 +238,30 @@ impl<'a> Visits<'a> {
     fn secondary(&self, unit: Unit) -> f64 {
         match (&self.rates.scenario.plan.sharding.secondary, self.layout.secondary) {
             (Some(secondary), Some(ranks)) if self.layout.weights > 1 => {
-                unit.reduced * secondary.format.bytes() / f64::from(ranks)
+                unit.reduced * self.rates.scenario.plan.precision.wire(secondary.format).bytes() / f64::from(ranks)
             }
             _ => 0.0,
         }
     }
 
     fn payload(&self, elements: f64, format: Format) -> Payload {
-        let parts = f64::from(self.rates.scenario.stack.collectives.per_layer);
+        let parts = self.parts();
         Payload { elements, format, block: f64::from(self.rates.scenario.plan.sharding.wire.block), parts }
+    }
+
+    /// Collectives per unit.
+    pub fn parts(&self) -> f64 {
+        f64::from(self.rates.scenario.stack.collectives.per_layer)
+    }
+
+    /// The gather of a stage's weights, all its units together; `None` where they are not sharded.
+    pub fn stage_gather(&self, elements: f64, units: f64) -> Option<Moved> {
+        let plan = &self.rates.scenario.plan;
+        let payload = Payload {
+            parts: self.parts() * units,
+            ..self.payload(elements, plan.precision.wire(plan.sharding.wire.weights))
+        };
+        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.weights))
     }
 
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
@@ -252,7 +274,12 @@ impl<'a> Visits<'a> {
             (Some(secondary), Some(ranks)) if backward => (ranks, secondary.format),
             _ => (self.layout.weights, sharding.wire.weights),
         };
-        let payload = self.payload(elements, format);
+        let format = self.rates.scenario.plan.precision.wire(format);
+        Some(self.gathered(self.payload(elements, format), ranks))
+    }
+
+    fn gathered(&self, payload: Payload, ranks: u32) -> Moved {
+        let (elements, format) = (payload.elements, payload.format);
         let transfer = self.rates.gather(payload, self.layout.shard_group(ranks));
         let storage = self.rates.storage();
         let passes = if format.quantised() {
@@ -263,12 +290,13 @@ impl<'a> Visits<'a> {
         };
         let buffer = if format.quantised() { payload.bytes() } else { 0.0 };
         let transfer = transfer.with_passes(self.rates.pass(passes));
-        Some(Moved { transfer, kind: Kind::AllGather, buffer, to_host: 0.0 })
+        Moved { transfer, kind: Kind::AllGather, buffer, to_host: 0.0 }
     }
 
     /// Format in which gradients travel.
     fn gradient_wire(&self, format: Format) -> Format {
-        if format.quantised() { format } else { self.rates.scenario.stack.reduce_format.unwrap_or(format) }
+        let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
+        precision.wire(if format.quantised() { format } else { stack.reduce_format.unwrap_or(format) })
     }
 
     /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
@@ -333,14 +361,15 @@ impl<'a> Visits<'a> {
     /// second hop has what the first left.
     fn quantised_sum(&self, elements: f64, format: Format) -> f64 {
         let one = elements * (self.rates.storage() + 2.0 * format.bytes());
-        let inside = f64::from(self.layout.gradients.min(self.rates.scenario.cluster.devices_per_node()));
+        let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
+        let inside = f64::from(inside.clamp(1, self.layout.gradients));
         let hops = if self.rates.scenario.plan.sharding.two_hop_gradients { 1.0 + 1.0 / inside } else { 1.0 };
         self.rates.pass(one * hops)
     }
 }
 
 fn alone(work: Work) -> [Step; 3] {
-    let step = Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: false };
+    let step = Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: 0 };
     [step, Step::default(), Step::default()]
 }
 

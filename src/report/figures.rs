@@ -76,15 +76,15 @@ pub struct Memory {
     pub peak_bytes: u64,
     /// What it is made of.
     pub parts: Bytes,
-    /// Each pipeline stage.
+    /// Each pipeline rank.
     pub stages: Vec<Stage>,
 }
 
-/// Memory of one pipeline stage, in whole bytes.
+/// Memory of one pipeline rank, in whole bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// The stage, from 0.
+    /// The rank, from 0.
     pub stage: u32,
     /// The peak: the sum of the parts.
     pub peak_bytes: u64,
@@ -160,7 +160,7 @@ impl Figures {
                 rows: band.map_or(0, |band| band.rows),
             },
             time: Time::of(&summary.time),
-            memory: Memory::of(&summary.memory),
+            memory: Memory::of(&summary.memory, &evaluation.stages),
             traffic: traffic(scenario, summary),
             bottleneck: Bottleneck {
                 resource: evaluation.bottleneck(scenario).name(scenario).to_owned(),
@@ -185,10 +185,17 @@ impl Time {
 }
 
 impl Memory {
-    fn of(memory: &evaluate::Memory) -> Self {
-        let peak_bytes = whole(memory.peak);
-        let parts = Bytes::of(&memory.parts, peak_bytes);
-        let stages = vec![Stage { stage: 0, peak_bytes, parts }];
+    fn of(memory: &evaluate::Memory, stages: &[evaluate::Memory]) -> Self {
+        let rounded = |memory: &evaluate::Memory| {
+            let peak_bytes = whole(memory.peak);
+            (peak_bytes, Bytes::of(&memory.parts, peak_bytes))
+        };
+        let stage = |(stage, memory): (u32, &evaluate::Memory)| {
+            let (peak_bytes, parts) = rounded(memory);
+            Stage { stage, peak_bytes, parts }
+        };
+        let (peak_bytes, parts) = rounded(memory);
+        let stages = (0..).zip(stages).map(stage).collect();
         Self { capacity_bytes: whole(memory.capacity), peak_bytes, parts, stages }
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         tokens_per_s_per_device: 16_384.0,
         model_flops: FlopPerSecond::new(571e12),
         hardware_flops: FlopPerSecond::new(600e12),
+        limit: FlopPerSecond::new(1142e12),
         mfu: 0.5,
         hfu: f64::INFINITY,
         time,
@@ -57,7 +58,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
     };
     let elasticity = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
     let elasticity = vec![elasticity("node.bandwidth", 0.32), elasticity("node.latency", -0.01)];
-    Evaluation { summary, trace: Trace::default(), elasticity, error_band: None }
+    Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None }
 }
 
 fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {

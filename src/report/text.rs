@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::evaluate::{Evaluation, Resource, Summary};
+use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, Seconds, significant, thousands};
@@ -134,10 +135,14 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
         ),
         None => format!("{}; no measured rows behind it", summary.step_time),
     };
+    let counted = match scenario.plan.flop_count {
+        FlopCount::Parameters => "6 per parameter and token, and attention",
+        FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
+    };
     let mut rows = vec![
         row("step time", step),
         row("tokens", format!("{} per second, {} per device", thousands(tokens * devices), thousands(tokens))),
-        row("model flop", format!("{} per device, {} MFU", summary.model_flops, percent(summary.mfu))),
+        row("model flop", format!("{} per device, {} MFU ({counted})", summary.model_flops, percent(summary.mfu))),
         row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
     ];
     if let Some(tokens) = scenario.plan.tokens {
@@ -186,24 +191,24 @@ fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
         .collect()
 }
 
-fn row(name: &str, value: String) -> (String, String) {
+pub(super) fn row(name: &str, value: String) -> (String, String) {
     (name.to_owned(), value)
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// Lines of a report.
-struct Lines(String);
+pub(super) struct Lines(pub(super) String);
 
 impl Lines {
-    fn line(&mut self, text: &str) {
+    pub(super) fn line(&mut self, text: &str) {
         self.0.push_str(text.trim_end());
         self.0.push('\n');
     }
 
-    fn section(&mut self, title: &str, rows: &[(String, String)]) {
+    pub(super) fn section(&mut self, title: &str, rows: &[(String, String)]) {
         self.line("");
         self.line(title);
         let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

@@ -27,7 +27,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     }
     mesh(scenario, &mut checks);
     model(scenario, &mut checks);
-    later(scenario, &mut checks);
+    pipeline(scenario, &mut checks);
     if checks.0.is_empty() {
         extents(scenario, &mut checks);
     }
@@ -120,9 +120,11 @@ fn mesh(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
     let (total, per_node) = (devices(scenario), scenario.cluster.devices_per_node());
     let product = plan.tensor.saturating_mul(plan.context).saturating_mul(plan.pipeline);
+    let widest = [("plan.tensor", plan.tensor), ("plan.context", plan.context), ("plan.pipeline", plan.pipeline)];
+    let (field, _) = widest.into_iter().max_by_key(|(_, ranks)| *ranks).unwrap_or(widest[0]);
     checks.refuse(
         !total.is_multiple_of(product),
-        "plan.tensor",
+        field,
         || {
             format!(
                 "tensor {} x context {} x pipeline {} does not divide {total} devices",
@@ -190,21 +192,52 @@ fn divisors(count: u32) -> String {
     all.join(", ")
 }
 
-/// What the program does not simulate yet.
-fn later(scenario: &Scenario, checks: &mut Checks) {
-    let plan = &scenario.plan;
-    let mut not_yet = |wrong: bool, field: &str, what: &str, mend: &str| {
-        checks.refuse(wrong, field, || format!("{what} not simulated yet"), || mend.to_owned());
-    };
-    not_yet(plan.pipeline > 1, "plan.pipeline", "pipelines are", "choose 1");
-    not_yet(plan.stages_per_rank > 1, "plan.stages_per_rank", "pipelines are", "choose 1");
-    not_yet(plan.schedule != Schedule::OneForwardOneBackward, "plan.schedule", "pipelines are", "leave it at 1f1b");
-    not_yet(
-        plan.accumulation == Accumulation::Layered,
-        "plan.accumulation",
-        "layered accumulation is",
-        "choose standard",
+/// Pipelines: stages that have layers, micro-batches that fill the schedule, and what is not simulated yet.
+fn pipeline(scenario: &Scenario, checks: &mut Checks) {
+    let (plan, layers) = (&scenario.plan, scenario.model.layers);
+    let looped = matches!(plan.schedule, Schedule::BreadthFirst | Schedule::Interleaved);
+    let layered = plan.accumulation == Accumulation::Layered;
+    let stages = plan.pipeline.saturating_mul(if looped || layered { plan.stages_per_rank } else { 1 });
+    checks.refuse(
+        stages > layers,
+        "plan.pipeline",
+        || format!("{stages} stages are more than the {layers} layers of {}", scenario.model.name),
+        || format!("choose at most {layers} stages in all"),
     );
+    let uneven = plan.schedule == Schedule::Interleaved && !layered && !plan.accumulate.is_multiple_of(plan.pipeline);
+    checks.refuse(
+        uneven,
+        "plan.accumulate",
+        || {
+            format!(
+                "the interleaved schedule takes micro-batches in groups of {}, not {}",
+                plan.pipeline, plan.accumulate
+            )
+        },
+        || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
+    );
+    let staged = plan.pipeline > 1 || layered;
+    let mut not_yet = |wrong: bool, field: &str, what: &str, mend: &str| {
+        checks.refuse(
+            staged && wrong,
+            field,
+            || format!("{what} in a pipeline or layer by layer is not simulated yet"),
+            || mend.to_owned(),
+        );
+    };
+    not_yet(plan.offload.state(), "plan.offload", "offload of the state", "choose none, optimizer or checkpoints");
+    not_yet(
+        plan.sharding.secondary.is_some(),
+        "plan.sharding.secondary",
+        "a second copy of the weights",
+        "choose a strategy without one, like fsdp",
+    );
+}
+
+/// The multiple of `step` that is closest to `count`, the smaller of two, at least one `step`.
+fn nearest_multiple(count: u32, step: u32) -> u32 {
+    let below = count / step * step;
+    if below > 0 && count - below <= below + step - count { below } else { below + step }
 }
 
 fn extents(scenario: &Scenario, checks: &mut Checks) {

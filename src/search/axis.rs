@@ -205,12 +205,25 @@ pub enum Metric {
     Exposed,
     /// Device-hours of the whole training, or of 1e9 tokens where no length is given.
     DeviceHours,
+    /// Model TFLOP/s per device that no schedule of the plan beats: only hardware or another plan can.
+    Limit,
+    /// Throughput over its limit: what a better schedule could still win.
+    ShareOfLimit,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Throughput, Self::Mfu, Self::StepTime, Self::Memory, Self::Headroom, Self::Exposed, Self::DeviceHours];
+    pub const ALL: [Self; 9] = [
+        Self::Throughput,
+        Self::Mfu,
+        Self::StepTime,
+        Self::Memory,
+        Self::Headroom,
+        Self::Exposed,
+        Self::DeviceHours,
+        Self::Limit,
+        Self::ShareOfLimit,
+    ];
 
     /// Its word on the command line.
     pub const fn word(self) -> &'static str {
@@ -222,6 +235,8 @@ impl Metric {
             Self::Headroom => "headroom",
             Self::Exposed => "exposed",
             Self::DeviceHours => "device-hours",
+            Self::Limit => "limit",
+            Self::ShareOfLimit => "share-of-limit",
         }
     }
 
@@ -235,6 +250,8 @@ impl Metric {
             Self::Headroom => "Memory left, GiB",
             Self::Exposed => "Exposed communication, % of the step",
             Self::DeviceHours => "Device-hours",
+            Self::Limit => "Throughput limit, TFLOP/s per device",
+            Self::ShareOfLimit => "Throughput, % of its limit",
         }
     }
 
@@ -249,12 +266,14 @@ impl Metric {
             Self::Headroom => (summary.memory.capacity - summary.memory.peak).get() / GIB,
             Self::Exposed => 100.0 * (summary.time.exposed / summary.step_time),
             Self::DeviceHours => tokens.unwrap_or(1e9) / summary.tokens_per_s_per_device / 3600.0,
+            Self::Limit => summary.limit.get() / 1e12,
+            Self::ShareOfLimit => 100.0 * (summary.model_flops / summary.limit),
         }
     }
 
     /// Whether more of it is better.
     pub const fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::Mfu | Self::Headroom)
+        matches!(self, Self::Throughput | Self::Mfu | Self::Headroom | Self::Limit | Self::ShareOfLimit)
     }
 }
 

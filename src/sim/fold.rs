@@ -17,6 +17,10 @@ use super::{Observer, Totals};
 /// How many earlier iterations a state is compared with: periods of up to three are found.
 const PERIODS: usize = 3;
 
+/// Periods that are run after a skip: in the first of them no queue runs out yet, so that memory which
+/// grows from period to period has its peak where it would have had it.
+const PERIODS_LEFT: u64 = 2;
+
 /// Earlier states at the ends of iterations of the block and of the section that compute is in.
 #[derive(Debug, Default)]
 pub(super) struct Folds {
@@ -108,8 +112,14 @@ fn place(cursor: &Cursor, boundary: Boundary) -> Cursor {
 
 /// How often what happened since `before` happens again, if it does.
 fn repeats(before: &[Rank], now: &[Rank], program: &[RankProgram], boundary: Boundary) -> Option<u64> {
+    let passed = |(before, now): (&Rank, &Rank)| now.clock - before.clock;
+    let period = passed((&before[0], &now[0]));
     let mut times = u64::MAX;
     for ((before, now), program) in before.iter().zip(now).zip(program) {
+        // Ranks that moved by different times are not one periodic whole.
+        if passed((before, now)) != period {
+            return None;
+        }
         times = times.min(shift(before, now, program, boundary)?.times);
     }
     (times > 0).then_some(times)
@@ -140,7 +150,7 @@ fn shift(before: &Rank, now: &Rank, program: &RankProgram, boundary: Boundary) -
             return None;
         }
         let left = repeat - 1 - iteration(&head.cursor, boundary);
-        times = times.min(u64::from(left / iterations).saturating_sub(1));
+        times = times.min(u64::from(left / iterations).saturating_sub(PERIODS_LEFT));
     }
     Some(Shift { iterations, advance, times })
 }

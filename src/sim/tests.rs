@@ -302,7 +302,31 @@ proptest! {
     #[test]
     fn ranks_that_do_the_same_end_at_the_same_time(sections in sections()) {
         let program = build(&sections, true);
-        let outcomes = run(&[program.clone(), program], true);
+        let outcomes = run(&[program.clone(), program.clone()], true);
         prop_assert_eq!(outcomes[0], outcomes[1]);
+        prop_assert_eq!(outcomes, run(&[program.clone(), program], false));
     }
+}
+
+#[test]
+fn a_peak_is_met_where_it_is_first_reached() {
+    let sections: Sections = vec![(
+        1,
+        vec![
+            (
+                6,
+                vec![
+                    Sketch { queue: 2, duration: 0, demand: [0, 0], waits: vec![(0, 0)], takes: 87, gives: 87 },
+                    Sketch { queue: 0, duration: 50, demand: [0, 0], waits: vec![], takes: 19, gives: 11 },
+                ],
+            ),
+            (1, vec![Sketch { queue: 1, duration: 0, demand: [0, 0], waits: vec![(2, 1)], takes: 0, gives: 8 }]),
+        ],
+    )];
+    let program = build(&sections, true);
+    let folded = run(&[program.clone(), program.clone()], true);
+    let unfolded = run(&[program.clone(), program], false);
+    assert_eq!(folded, unfolded);
+    // 8 more from each iteration to the next, and 87 + 19 within: 32 + 106 in the fifth at 4 x 50.
+    assert_eq!((unfolded[0].peak.held[2], unfolded[0].peak.at), (138, 200));
 }

@@ -66,6 +66,11 @@ impl Screen {
         self.terminal.resize(size.into())
     }
 
+    /// Rows of the terminal.
+    pub(super) fn height(&self) -> io::Result<u16> {
+        Ok(self.terminal.size()?.height)
+    }
+
     /// Draws one frame, if the terminal is ours.
     pub(super) fn draw(&mut self, render: impl FnOnce(&mut Frame)) -> io::Result<()> {
         let _frame = FRAME.lock().unwrap_or_else(PoisonError::into_inner);

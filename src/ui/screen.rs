@@ -65,6 +65,12 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
     layers::render(app, theme, body, buf)
 }
 
+/// Rows of a list or of the help that are seen at once on a terminal of this height: all but headline, status, footer
+/// and frame.
+pub const fn page(height: u16) -> u16 {
+    height.saturating_sub(6)
+}
+
 fn at_least(area: Rect, (width, height): (u16, u16)) -> bool {
     area.width >= width && area.height >= height
 }
@@ -89,6 +95,7 @@ fn compact(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         Panel::Map => map::render(app, theme, panel, buf),
         Panel::Memory => memory::render(app, theme, panel, buf),
         Panel::Timeline => timeline::render(app, theme, panel, buf),
+        Panel::Time => breakdown::render(app, theme, panel, buf),
     }
     strips::render(app, theme, below, buf);
 }
@@ -97,7 +104,8 @@ fn compact(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 /// memory on a large screen.
 fn all_panels(app: &App, theme: Theme, large: bool, area: Rect, buf: &mut Buffer) {
     let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::WIDTH), Constraint::Fill(1)]));
-    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app)));
+    let [top, middle, bottom] =
+        right.layout(&Layout::vertical(heights(app, right.width - breakdown::WIDTH, area.height)));
     let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
     let [narrow_top, beside_top] = top.layout(&across);
     let [middle, beside] = middle.layout(&across);
@@ -109,9 +117,11 @@ fn all_panels(app: &App, theme: Theme, large: bool, area: Rect, buf: &mut Buffer
     timeline::render(app, theme, bottom, buf);
 }
 
-/// Map and timeline take what they need, the memory line grows with the rest.
-fn heights(app: &App) -> [Constraint; 3] {
-    [Constraint::Length(map::height(app)), Constraint::Min(6), Constraint::Length(timeline::height(app))]
+/// The map takes what it needs, the memory what is left of what it can use, the timeline the rest.
+fn heights(app: &App, width: u16, height: u16) -> [Constraint; 3] {
+    let map = map::height(app);
+    let memory = height.saturating_sub(map + timeline::height(app)).clamp(6, memory::height(app, width));
+    [Constraint::Length(map), Constraint::Length(memory), Constraint::Fill(1)]
 }
 
 #[cfg(test)]

@@ -30,9 +30,9 @@ fn version() {
 /// What a later version builds is not offered before it works.
 #[test]
 fn nothing_offers_what_does_not_work_yet() {
-    for arguments in ["--help", "eval --help", "sweep --help", "man"] {
+    for arguments in ["--help", "eval --help", "sweep --help", "limits --help", "man"] {
         let text = run(arguments).stdout.replace("\\-", "-");
-        for later in ["calibrate", "--schedule", "--pp", "--stages-per-rank", "--accumulation", "share-of-limit"] {
+        for later in ["calibrate", "validate"] {
             assert!(!text.contains(later), "{arguments} offers {later}");
         }
     }

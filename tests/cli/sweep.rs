@@ -137,3 +137,18 @@ fn a_reader_that_has_gone_ends_it_quietly() {
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments}");
     }
 }
+
+/// Throughput is its share of the limit, and no cell is above it.
+#[test]
+fn throughput_is_a_share_of_its_limit() {
+    let figures = |metric: &str| {
+        let arguments = format!("{SMALL} --stack ideal --strategy zero3 --x nodes=1..64 --y micro-batch=1..4");
+        let rows = csv(&format!("{arguments} --metric {metric}"));
+        rows.iter().map(|row| row[3].parse().expect("a figure")).collect::<Vec<f64>>()
+    };
+    let (throughput, limit, share) = (figures("throughput"), figures("limit"), figures("share-of-limit"));
+    for ((throughput, limit), share) in throughput.iter().zip(&limit).zip(&share) {
+        assert!((100.0 * throughput / limit - share).abs() < 1e-9 && *share <= 100.0 + 1e-9, "{share} %");
+    }
+    assert!(share.iter().any(|share| *share < 99.0), "something is exposed somewhere");
+}

@@ -20,7 +20,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
         (Err(problems), _) => {
             let verdict = Span::styled("NOT POSSIBLE", theme.style(Role::Bad));
             two_sided(&title(&app.scenario, wide), &[verdict], true, theme, first, buf);
-            let why = problems.first().map_or_else(String::new, ToString::to_string);
+            let why = problems.first().map_or_else(String::new, |problem| problem.what.clone());
             buf.set_line(second.x, second.y, &Line::from(why), second.width);
         }
         (Ok(scenario), None) => {
@@ -132,6 +132,9 @@ fn training(tokens: f64, summary: &Summary) -> String {
 /// Against the pinned scenario: `▸ step −36 %, speed +56 % vs pinned`.
 fn difference(app: &App, summary: &Summary, theme: Theme) -> String {
     let Some(pinned) = &app.pinned else { return String::new() };
+    if pinned.summary == *summary {
+        return format!("{} pinned", theme.glyphs().pinned);
+    }
     let step = words::change(pinned.summary.step_time.get(), summary.step_time.get(), theme);
     let speed = words::change(pinned.summary.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
     format!("{} step {step}, speed {speed} vs pinned", theme.glyphs().pinned)

@@ -1,5 +1,7 @@
 //! The fields of the scenario, one per row.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -17,52 +19,75 @@ pub(in crate::ui) const WIDTH: u16 = 36;
 /// Columns of the names.
 const NAMES: usize = 10;
 
-/// Draws it.
+/// Draws it: in two columns where the fields do not fit one under another.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Inputs, "Scenario", "", area, buf);
     let pinned = app.pinned.as_ref().map_or_else(Vec::new, |pinned| comparison(app, pinned, theme));
-    let rows = [Constraint::Fill(1), Constraint::Length(u16::try_from(pinned.len()).unwrap_or(0))];
+    let rows = FIELDS.len() + pinned.len();
+    if usize::from(inside.height) < rows && inside.width >= 2 * WIDTH {
+        let half = FIELDS.len().div_ceil(2);
+        let [left, right] = inside.layout(&Layout::horizontal([Constraint::Fill(1); 2]));
+        column(app, theme, 0..half, left, buf);
+        column(app, theme, half..FIELDS.len(), right, buf);
+        let below = Rect { y: inside.y.saturating_add(columns(half) + 1), ..inside }.intersection(inside);
+        let free = app.inputs.wrong.is_empty();
+        Text::from(if free { pinned } else { Vec::new() }).render(below, buf);
+        return;
+    }
+    let rows = [Constraint::Fill(1), Constraint::Length(columns(pinned.len()))];
     let [fields, below] = inside.layout(&Layout::vertical(rows));
-    let mut y = fields.y;
-    for index in first(app, fields)..FIELDS.len() {
-        let left = Rect { y, height: fields.bottom().saturating_sub(y), ..fields };
+    column(app, theme, 0..FIELDS.len(), fields, buf);
+    Text::from(pinned).render(below, buf);
+}
+
+fn columns(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// Some fields, one under another.
+fn column(app: &App, theme: Theme, fields: Range<usize>, area: Rect, buf: &mut Buffer) {
+    let mut y = area.y;
+    for index in first(app, &fields, area)..fields.end {
+        let left = Rect { y, height: area.bottom().saturating_sub(y), ..area };
         if left.is_empty() {
             break;
         }
         y += field(app, theme, index, left, buf);
     }
-    Text::from(pinned).render(below, buf);
 }
 
 /// The first field to show, so that the one with the keys is in sight, and what is wrong with it.
-fn first(app: &App, area: Rect) -> usize {
+fn first(app: &App, fields: &Range<usize>, area: Rect) -> usize {
     let cursor = app.inputs.cursor;
+    if !fields.contains(&cursor) {
+        return fields.start;
+    }
     let reason = app.inputs.wrong(cursor).map_or(0, |wrong| wrapped(&wrong.why, area.width.saturating_sub(1)));
-    (cursor + 1).saturating_sub(usize::from(area.height.saturating_sub(reason)))
+    (cursor + 1).saturating_sub(usize::from(area.height.saturating_sub(reason))).max(fields.start)
 }
 
 /// Draws one field, under it what is wrong with it; gives the rows that it took.
 fn field(app: &App, theme: Theme, index: usize, area: Rect, buf: &mut Buffer) -> u16 {
     let inputs = &app.inputs;
     let (wrong, here) = (inputs.wrong(index), inputs.cursor == index);
-    let role = match (wrong, inputs.changed == Some(index)) {
-        (Some(_), _) => Role::Bad,
-        (None, true) => Role::Warn,
-        (None, false) => Role::Text,
+    let (role, mark) = match (wrong, inputs.changed.contains(&index)) {
+        (Some(_), _) => (Role::Bad, theme.glyphs().exposed),
+        (None, true) => (Role::Warn, theme.glyphs().more[0]),
+        (None, false) => (Role::Text, " "),
     };
     let has_keys = here && app.focus == Panel::Inputs && app.layer.is_none();
     let base = if has_keys { theme.style(Role::Cursor) } else { Style::new() };
-    let mark = match (wrong, inputs.changed == Some(index)) {
-        (Some(_), _) => theme.glyphs().exposed,
-        (None, true) => theme.glyphs().more[0],
-        (None, false) => " ",
-    };
-    let line = Line::from(vec![
+    let value = inputs.text(index, &app.scenario);
+    let aside = if wrong.is_some() { String::new() } else { FIELDS[index].aside(&value, &app.scenario, &app.library) };
+    let mut line = Line::from(vec![
         Span::raw(if here { theme.glyphs().pinned } else { " " }),
         Span::styled(format!("{:<NAMES$}", FIELDS[index].label), theme.style(Role::Dim)),
-        Span::styled(inputs.text(index, &app.scenario), theme.style(role)),
-        Span::styled(format!(" {mark}"), theme.style(role)),
+        Span::styled(value, theme.style(role)),
     ]);
+    if !aside.is_empty() && line.width() + Span::raw(&aside).width() + 3 <= usize::from(area.width) {
+        line.push_span(Span::styled(format!(" {aside}"), theme.style(Role::Dim)));
+    }
+    line.push_span(Span::styled(format!(" {mark}"), theme.style(role)));
     buf.set_style(Rect { height: 1, ..area }, base);
     buf.set_line(area.x, area.y, &line, area.width);
     let Some(wrong) = wrong else { return 1 };
@@ -95,7 +120,7 @@ fn comparison(app: &App, pinned: &Pinned, theme: Theme) -> Vec<Line<'static>> {
         Line::raw(format!("{mark} pinned: {}", scenario.strategy)),
         Line::raw(format!("  {} devices, step {}", summary.devices, summary.step_time)),
     ];
-    if let Some(answer) = &app.answer {
+    if let Some(answer) = app.answer.as_ref().filter(|answer| answer.evaluation.summary != *summary) {
         let now = &answer.evaluation.summary;
         let step = words::change(summary.step_time.get(), now.step_time.get(), theme);
         let memory = words::change(summary.memory.peak.get(), now.memory.peak.get(), theme);

@@ -33,6 +33,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         .titles("nodes", down(map))
         .cursor(Some(at(map.cursor)))
         .pinned(pinned(app).map(at))
+        .home(map.home.map(at))
         .lower_is_better(!map.metric.more_is_better())
         .render(inside, buf);
 }

@@ -9,6 +9,18 @@ use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::{MemoryLine, StackedBar};
 
+/// Rows over time that are worth their place.
+pub(super) const LINE: u16 = 8;
+
+/// Rows that it can use at a width: frame, bar, line over time, peak.
+pub(in crate::ui) fn height(app: &App, width: u16) -> u16 {
+    let bar = app.answer.as_ref().map_or(2, |answer| {
+        let memory = &answer.evaluation.summary.memory;
+        StackedBar::new(Theme::default(), memory.parts, memory.capacity).height(width.saturating_sub(2))
+    });
+    bar + LINE + 3
+}
+
 /// Draws it.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Memory per device{}", staleness(app));

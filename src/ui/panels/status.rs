@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use crate::app::{App, Panel, axes};
 use crate::search::Metric;
@@ -15,19 +15,21 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         Some(notice) => Line::styled(notice.clone(), theme.style(Role::Accent)),
         None => Line::raw(match app.focus {
             Panel::Inputs => field(app),
-            Panel::Map | Panel::Memory | Panel::Timeline => cell(app),
+            Panel::Map | Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
         }),
     };
     buf.set_line(area.x + 1, area.y, &said, area.width.saturating_sub(1));
 }
 
-/// What is wrong with the field that has the keys.
+/// What is wrong with the field that has the keys, or why the scenario does not fit.
 fn field(app: &App) -> String {
-    app.inputs.wrong(app.inputs.cursor).map_or_else(String::new, |wrong| wrong.why.clone())
+    let wrong = app.inputs.wrong(app.inputs.cursor).map(|wrong| wrong.why.clone());
+    let excess = || app.answer.as_ref().filter(|_| !app.stale).and_then(|it| app.excess(&it.evaluation.summary));
+    wrong.or_else(excess).unwrap_or_default()
 }
 
-/// The map's cell under the cursor: its figure, or why it has none.
-fn cell(app: &App) -> String {
+/// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
+fn cell(app: &App, width: u16) -> String {
     let map = &app.map;
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
     let scenario = &app.scenario;
@@ -40,10 +42,20 @@ fn cell(app: &App) -> String {
     );
     let figure = match map.figure(map.cursor) {
         Some(figure) => format!("{} {}", significant(figure, 3), unit(map.metric)),
-        None => app.why().unwrap_or_else(|| "computing".to_owned()),
+        None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
     let hint = if app.looking { " (Enter takes it, Esc goes back)" } else { "" };
-    format!("{place}: {figure}{hint}")
+    let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
+    let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
+    [long, short].into_iter().find(fits).unwrap_or(figure)
+}
+
+/// Why a cell has no figure: what the headline says about it comes with how to mend it here.
+fn why(app: &App) -> Option<String> {
+    match &app.shown {
+        Err(problems) => problems.first().map(|problem| problem.mend.clone()),
+        Ok(_) => app.why(),
+    }
 }
 
 const fn unit(metric: Metric) -> &'static str {
@@ -55,5 +67,7 @@ const fn unit(metric: Metric) -> &'static str {
         Metric::Headroom => "GiB left",
         Metric::Exposed => "% of the step exposed",
         Metric::DeviceHours => "device-hours",
+        Metric::Limit => "TFLOP/s per device at most",
+        Metric::ShareOfLimit => "% of the limit",
     }
 }

@@ -8,6 +8,7 @@ mod track;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
 use super::axis;
@@ -21,8 +22,8 @@ pub use track::{Span, Track};
 /// The name of the row of exposed communication.
 const EXPOSED: &str = "exposed";
 
-/// Tracks over the window of time `[from, to)`; zoom and pan are the window. Rows: one per track, then exposed
-/// communication, then the axis; what does not fit is left out from below.
+/// Tracks over the window of time `[from, to)`; zoom and pan are the window. Rows: the whole step if asked for, one per
+/// track, then exposed communication, then the axis; what does not fit is left out from below.
 ///
 /// ```text
 /// compute ▕███ fwd 20 ███▏▕███ fwd 21 ███▏▕███ fwd 22 ███
@@ -37,12 +38,13 @@ pub struct Gantt<'a> {
     window: (Seconds, Seconds),
     exposed: Option<&'a [(Seconds, Seconds)]>,
     selected: Option<(usize, usize)>,
+    overview: Option<Seconds>,
 }
 
 impl<'a> Gantt<'a> {
     /// Tracks over a window of time.
     pub const fn new(theme: Theme, tracks: &'a [Track], from: Seconds, to: Seconds) -> Self {
-        Self { theme, tracks, window: (from, to), exposed: None, selected: None }
+        Self { theme, tracks, window: (from, to), exposed: None, selected: None, overview: None }
     }
 
     /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time.
@@ -61,9 +63,23 @@ impl<'a> Gantt<'a> {
         self
     }
 
+    /// Adds a row on top: exposed communication over a whole step of this length, the window between marks.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn overview(mut self, step: Option<Seconds>) -> Self {
+        self.overview = step;
+        self
+    }
+
     /// Rows that everything takes.
     pub fn height(&self) -> u16 {
-        columns(self.tracks.len() + usize::from(self.exposed.is_some()) + 1)
+        let extra = usize::from(self.exposed.is_some()) + usize::from(self.overview.is_some());
+        columns(self.tracks.len() + extra + 1)
+    }
+
+    /// Where the time runs: what is right of the names.
+    pub fn plot(&self, area: Rect) -> Rect {
+        let gutter = self.gutter(area.width);
+        Rect { x: area.x + gutter, width: area.width - gutter, ..area }
     }
 
     /// Columns of the names, with the blank behind them; none on a narrow screen.
@@ -100,6 +116,25 @@ impl<'a> Gantt<'a> {
         }
     }
 
+    /// The whole step in one row, and where the window is in it.
+    fn draw_overview(&self, step: Seconds, plot: Rect, buf: &mut Buffer) {
+        let Some(scale) = Scale::new((Seconds::ZERO, step), plot.width.into()) else { return };
+        self.draw_exposed(self.exposed.unwrap_or_default(), scale, plot, buf);
+        let last = plot.width.saturating_sub(1);
+        let (from, to) = (scale.at(self.window.0).floor(), scale.at(self.window.1).ceil());
+        let (from, to) = (columns(from as usize).min(last), columns(to as usize).saturating_sub(1).min(last));
+        buf.set_style(
+            Rect { x: plot.x + from, width: to.saturating_sub(from) + 1, ..plot },
+            self.theme.style(Role::Cursor),
+        );
+        let caps = Style::reset().patch(self.theme.style(Role::Accent));
+        for (column, mark) in [(from.checked_sub(1), 0), (to.checked_add(1).filter(|to| *to <= last), 1)] {
+            if let Some(column) = column {
+                put(buf, plot.x + column, plot.y, self.theme.glyphs().cursor[mark], caps);
+            }
+        }
+    }
+
     fn draw_axis(&self, plot: Rect, buf: &mut Buffer) {
         let style = self.theme.style(Role::Dim);
         for tick in axis::ticks(self.window.0, self.window.1, plot.width.into()) {
@@ -115,10 +150,13 @@ impl<'a> Gantt<'a> {
 impl Widget for &Gantt<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
-        let gutter = self.gutter(area.width);
-        let plot = Rect { x: area.x + gutter, width: area.width - gutter, height: 1, ..area };
+        let plot = Rect { height: 1, ..self.plot(area) };
         let Some(scale) = Scale::new(self.window, plot.width.into()) else { return };
         let mut rows = (area.top()..area.bottom()).map(|y| Rect { y, ..plot });
+        if let Some((step, plot)) = self.overview.and_then(|step| Some((step, rows.next()?))) {
+            self.draw_name("step", area, plot, buf);
+            self.draw_overview(step, plot, buf);
+        }
         for (index, (track, plot)) in self.tracks.iter().zip(rows.by_ref()).enumerate() {
             self.draw_name(&track.name, area, plot, buf);
             let selected = self.selected.filter(|(track, _)| *track == index).map(|(_, span)| span);

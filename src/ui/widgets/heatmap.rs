@@ -28,6 +28,9 @@ pub enum Entry {
     Value(f64),
 }
 
+/// Columns of the legend without the best cell's place.
+const LEGEND: usize = 70;
+
 /// A map with headers, a cursor and a legend in its last row. It scrolls to keep the cursor in view.
 ///
 /// ```text
@@ -47,6 +50,7 @@ pub struct Heatmap<'a> {
     titles: (&'a str, &'a str),
     cursor: Option<(usize, usize)>,
     pinned: Option<(usize, usize)>,
+    home: Option<(usize, usize)>,
     lower_is_better: bool,
     stale: bool,
 }
@@ -62,6 +66,7 @@ impl<'a> Heatmap<'a> {
             titles: ("", ""),
             cursor: None,
             pinned: None,
+            home: None,
             lower_is_better: false,
             stale: false,
         }
@@ -88,6 +93,13 @@ impl<'a> Heatmap<'a> {
         self
     }
 
+    /// The cell to prefer among equals: column, row.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn home(mut self, cell: Option<(usize, usize)>) -> Self {
+        self.home = cell;
+        self
+    }
+
     /// Whether the lowest value is the best (step time, memory); the highest is by default.
     #[must_use = "method moves the value of self and returns the modified value"]
     pub const fn lower_is_better(mut self, lower: bool) -> Self {
@@ -102,10 +114,11 @@ impl<'a> Heatmap<'a> {
         self
     }
 
-    /// The best cell so far: column, row. Of equals the first.
+    /// The best cell so far: column, row. Of equals the preferred one, else the first.
     pub fn best(&self) -> Option<(usize, usize)> {
         let cells = || (0..self.rows.len()).flat_map(|row| (0..self.columns.len()).map(move |column| (column, row)));
-        let values = cells().filter_map(|cell| self.value(cell).map(|value| (cell, value)));
+        let values =
+            self.home.into_iter().chain(cells()).filter_map(|cell| self.value(cell).map(|value| (cell, value)));
         let better = |one: f64, other: f64| if self.lower_is_better { one < other } else { one > other };
         values.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(cell, _)| cell)
     }
@@ -209,12 +222,15 @@ impl<'a> Heatmap<'a> {
         let dim = self.theme.style(Role::Dim);
         let mut items: Vec<Vec<Span<'static>>> = Vec::new();
         if let Some((best, value)) = self.best().and_then(|best| Some((best, self.value(best)?))) {
-            let place = format!(" at {}, {}", self.columns[best.0], self.rows[best.1]);
+            let (column, row) = (&self.columns[best.0], &self.rows[best.1]);
+            let short = format!(" at {column}, {row}");
+            let long = format!(" at {} {column}, {} {row}", self.titles.0, self.titles.1);
+            let roomy = usize::from(room) >= LEGEND + width(&long);
             items.push(vec![
                 Span::styled(glyphs.best, self.theme.style(Role::Accent)),
                 Span::styled(" best ", dim),
                 Span::styled(numbers.text(value), self.theme.style(Role::Title)),
-                Span::styled(place, dim),
+                Span::styled(if roomy { long } else { short }, dim),
             ]);
         }
         items.push(vec![Span::raw(glyphs.too_big), Span::styled(" does not fit", dim)]);

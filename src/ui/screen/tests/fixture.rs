@@ -82,6 +82,7 @@ fn summary() -> Summary {
         tokens_per_s_per_device: 6_291_456.0 / 6.84 / 384.0,
         model_flops: FlopPerSecond::new(57.1e12),
         hardware_flops: FlopPerSecond::new(74.2e12),
+        limit: FlopPerSecond::new(114.2e12),
         mfu: 0.298,
         hfu: 0.387,
         time: TimeParts {
@@ -112,6 +113,7 @@ fn evaluation() -> Evaluation {
     let felt = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
     Evaluation {
         summary: summary(),
+        stages: vec![summary().memory],
         trace: trace(),
         elasticity: vec![felt("node.bandwidth", 0.55), felt("peak_flop", 0.32), felt("system.latency", -0.02)],
         error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),

@@ -72,6 +72,19 @@ fn ascii_says_the_same() {
 }
 
 #[test]
+fn the_overview_shows_the_whole_step_with_the_window_between_marks() {
+    let (tracks, exposed) = (tracks(), [(s(16.0), s(18.0))]);
+    let gantt =
+        Gantt::new(theme(Depth::None, false), &tracks, s(8.0), s(28.0)).exposed(&exposed).overview(Some(s(40.0)));
+    let buf = drawn(&gantt, 48, 5);
+    // One column is one second: the window takes columns 8 to 27 of the plot, the marks stand beside it.
+    assert_eq!(lines(&buf)[0], "step    ·····  ▐        !!····      ▌");
+    let reversed = |x: u16| buf[(8 + x, 0)].modifier.contains(Modifier::REVERSED);
+    assert_eq!((0..40).filter(|x| reversed(*x)).collect::<Vec<_>>(), (8..28).collect::<Vec<_>>());
+    assert_eq!(gantt.height(), 5);
+}
+
+#[test]
 fn a_span_that_leaves_the_window_has_no_end_there() {
     let tracks = [track("", vec![span(Kind::Backward, 3, -10.0, 50.0)])];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(20.0));

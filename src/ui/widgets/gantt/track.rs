@@ -82,7 +82,8 @@ impl Track {
         for span in wide {
             draw_alone(span, theme, scale, plot, buf);
         }
-        if let Some(span) = selected.and_then(|index| self.spans.get(index)) {
+        let in_view = |span: &&Span| span.end > scale.window.0 && span.start < scale.window.1;
+        if let Some(span) = selected.and_then(|index| self.spans.get(index)).filter(in_view) {
             let (from, to) = (scale.at(span.start), scale.at(span.end));
             let from = columns(from.round().min(scale.columns as f64 - 1.0) as usize);
             let length = columns(to.round() as usize).saturating_sub(from).max(1);

@@ -70,9 +70,12 @@ fn ascii_says_the_same() {
 fn the_legend_explains_marks_and_shades() {
     with_map(theme(Depth::None, false), |map| {
         let rows = lines(&drawn(&map, 100, 6));
-        assert_eq!(rows[5], "★ best 63.2 at 2, package   × does not fit   – not possible   18.0 ░▒▓█ 63.2");
+        assert_eq!(rows[5], "★ best 63.2 at nodes 2, shard package   × does not fit   – not possible   18.0 ░▒▓█ 63.2");
         let rows = lines(&drawn(&map.clone().pinned(Some((1, 1))).lower_is_better(true), 100, 6));
-        assert_eq!(rows[5], "★ best 18.0 at 2, node   × does not fit   – not possible   18.0 █▓▒░ 63.2   ▸ pinned");
+        assert_eq!(
+            rows[5],
+            "★ best 18.0 at nodes 2, shard node   × does not fit   – not possible   18.0 █▓▒░ 63.2   ▸ pinned"
+        );
     });
 }
 

@@ -1,0 +1,163 @@
+//! The FSDP limits as text, each number with its formula in words, and as JSON.
+
+use serde::Serialize;
+
+use crate::bounds::fsdp::{Bound, Limits, Stage};
+use crate::scenario::file::printable;
+use crate::units::{Bytes, significant, thousands};
+
+use super::FORMAT;
+use super::text::{Lines, percent, row};
+
+/// Limits, and of what.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitsReport<'a> {
+    /// The model's name.
+    pub model: &'a str,
+    /// The model, the machine and the settings.
+    pub limits: &'a Limits,
+}
+
+/// What is printed: whole parameters, bytes and tokens, seconds, shares, tokens per second and device.
+#[derive(Serialize)]
+struct Record {
+    format: u32,
+    phi: u64,
+    free_bytes: i64,
+    token_capacity: u64,
+    transfer_s: f64,
+    hfu_bound: f64,
+    hfu_bound_uncapped: f64,
+    mfu_bound: f64,
+    tokens_per_s_bound: f64,
+    tokens_per_s_bound_uncapped: f64,
+    seq_bound: u64,
+    network_floor: Floor,
+}
+
+#[derive(Serialize)]
+struct Floor {
+    hfu: f64,
+    tokens_per_s: f64,
+}
+
+impl LimitsReport<'_> {
+    /// As JSON; a number that is not finite is `null`.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        let limits = self.limits;
+        let (uncapped, floor) = (limits.hidden(), limits.network_floor());
+        let capped = limits.capped(uncapped);
+        serde_json::to_string_pretty(&Record {
+            format: FORMAT,
+            phi: limits.parameters as u64,
+            free_bytes: limits.free().get().round() as i64,
+            token_capacity: limits.token_capacity() as u64,
+            transfer_s: limits.transfer().get(),
+            hfu_bound: capped.hfu,
+            hfu_bound_uncapped: uncapped.hfu,
+            mfu_bound: capped.mfu,
+            tokens_per_s_bound: capped.tokens_per_s,
+            tokens_per_s_bound_uncapped: uncapped.tokens_per_s,
+            seq_bound: limits.token_capacity() as u64,
+            network_floor: Floor { hfu: floor.hfu, tokens_per_s: floor.tokens_per_s },
+        })
+    }
+
+    /// As text: every line ends in a line end, nothing is drawn.
+    pub fn text(&self) -> String {
+        let limits = self.limits;
+        let mut lines = Lines(String::new());
+        let (devices, model) = (thousands(f64::from(limits.devices)), printable(self.model));
+        lines.line(&format!("limits of {model} on {devices} devices, ZeRO-{}", stage(limits.stage)));
+        lines.line(&self.verdict());
+        lines.section("given", &self.given());
+        lines.section("memory", &self.memory());
+        lines.section("time, device full, kernels at the peak", &self.time());
+        let (hidden, floor) = (limits.hidden(), limits.network_floor());
+        lines.section(
+            "no exposed communication: each pass hides its own transfers",
+            &self.bound(hidden, "forward flop of the tokens that fit / (peak x a transfer's time)"),
+        );
+        lines.section(
+            "network floor: the transfers of a step, one after the other, take all of it",
+            &self.bound(floor, "flop of the tokens that fit / (peak x all transfers' time)"),
+        );
+        lines.0
+    }
+
+    fn verdict(&self) -> String {
+        let limits = self.limits;
+        if limits.free() <= Bytes::ZERO {
+            return "the model's state alone does not fit: no tokens, no throughput".to_owned();
+        }
+        let words = |bound: Bound| if bound.hfu >= 1.0 { "allows the peak" } else { "stays below the peak" };
+        let (hidden, floor) = (limits.hidden(), limits.network_floor());
+        match (hidden.hfu >= 1.0, floor.hfu >= 1.0) {
+            (false, true) => "the network allows the peak only with communication exposed".to_owned(),
+            _ => format!("the network {}, memory full", words(floor)),
+        }
+    }
+
+    fn given(&self) -> Vec<(String, String)> {
+        let limits = self.limits;
+        vec![
+            row("memory", format!("{:>10} per device, {} of it reserved", limits.memory, limits.reserve)),
+            row("link", format!("{:>10} per device, latency {} per layer and device", limits.link, limits.latency)),
+            row("peak", format!("{:>10} per device", limits.peak)),
+            row("sequence", format!("{:>10} tokens", thousands(limits.sequence))),
+            row("gamma", format!("{:>10} share of the activations that is kept", limits.gamma)),
+            row("n_bwd", format!("{:>10} transfers of the model in backward", limits.n_bwd)),
+            row("ring", format!("{:>10} (N - 1) / N of the model is received", if limits.ring { "yes" } else { "no" })),
+        ]
+    }
+
+    fn memory(&self) -> Vec<(String, String)> {
+        let limits = self.limits;
+        let (free, tokens) = (limits.free(), thousands(limits.token_capacity().floor()));
+        // A negative size has no unit that is read again: the sign is ours.
+        let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
+        let billions = format!("{} B", significant(limits.parameters / 1e9, 4));
+        let state = match limits.stage {
+            Stage::One => "weights - gradients - optimizer state / devices",
+            Stage::Two => "weights - (gradients + optimizer state) / devices",
+            Stage::Three => "(weights + gradients + optimizer state) / devices",
+        };
+        vec![
+            row("parameters", format!("{billions:>10}  = 12 x layers x hidden^2")),
+            row("free memory", format!("{free:>10}  = memory - reserved - {state}")),
+            row("token capacity", format!("{tokens:>10}  = free memory / activations of a token")),
+            row("longest sequence", format!("{tokens:>10}  = token capacity, one sequence per device")),
+        ]
+    }
+
+    fn time(&self) -> Vec<(String, String)> {
+        let limits = self.limits;
+        let shown = |ratio: f64| if ratio.is_finite() { significant(ratio, 3) } else { "-".to_owned() };
+        let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(shown);
+        vec![
+            row("transfer", format!("{:>10}  = bytes of the weights / link + latency", limits.transfer())),
+            row("forward", format!("{:>10}  per token = 2 x parameters + attention", limits.forward_flop())),
+            row("backward", format!("{:>10}  per token = (3 - gamma) x forward", limits.backward_flop())),
+            row("forward overlap", format!("{forward:>10}  = its transfers / its arithmetic; up to 1 all hides")),
+            row("backward overlap", format!("{backward:>10}  = its transfers / its arithmetic")),
+        ]
+    }
+
+    fn bound(&self, bound: Bound, words: &str) -> Vec<(String, String)> {
+        let capped = self.limits.capped(bound);
+        let (tokens, alone) = (thousands(capped.tokens_per_s), thousands(bound.tokens_per_s));
+        vec![
+            row("HFU", format!("{:>10}  = {words} ({} uncapped)", percent(capped.hfu), percent(bound.hfu))),
+            row("MFU", format!("{:>10}  = 3 / (4 - gamma) of HFU", percent(capped.mfu))),
+            row("tokens/s", format!("{tokens:>10}  per device = HFU x peak / flop of a token ({alone} uncapped)")),
+        ]
+    }
+}
+
+const fn stage(stage: Stage) -> u8 {
+    match stage {
+        Stage::One => 1,
+        Stage::Two => 2,
+        Stage::Three => 3,
+    }
+}

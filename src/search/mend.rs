@@ -1,0 +1,71 @@
+//! The smallest change that lets a scenario fit. Not for the fastest one ([`super::tuned`]), nor for
+//! another sharding, which is a matter of the strategy.
+
+use std::fmt;
+
+use crate::evaluate::{Workspace, summary};
+use crate::plan::{Recompute, Size};
+use crate::scenario::Scenario;
+
+/// Doublings of the job that are tried.
+const DOUBLINGS: u32 = 6;
+
+/// One field's other value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mend {
+    /// The field, as the command line calls it.
+    pub flag: &'static str,
+    /// The value with which it fits.
+    pub value: String,
+}
+
+impl fmt::Display for Mend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.flag, self.value)
+    }
+}
+
+/// The first single change with which the scenario fits: more recompute, then a smaller micro-batch, then more
+/// nodes; of each the least. `None` if none does.
+pub fn mend(scenario: &Scenario, workspace: &mut Workspace) -> Option<Mend> {
+    let mut changes = recompute(scenario).chain(micro_batch(scenario)).chain(nodes(scenario));
+    let mut fits = |scenario: &Scenario| summary(scenario, workspace).is_ok_and(|summary| summary.fits);
+    let (mend, _) = changes.find(|(_, changed)| fits(changed))?;
+    Some(mend)
+}
+
+type Change = (Mend, Scenario);
+
+fn change(scenario: &Scenario, flag: &'static str, value: &impl ToString, touch: impl FnOnce(&mut Scenario)) -> Change {
+    let mut changed = scenario.clone();
+    touch(&mut changed);
+    (Mend { flag, value: value.to_string() }, changed)
+}
+
+fn recompute(scenario: &Scenario) -> impl Iterator<Item = Change> {
+    let more: &[Recompute] = match scenario.plan.recompute {
+        Recompute::None => &[Recompute::Selective, Recompute::Full],
+        Recompute::Full => &[],
+        Recompute::Selective | Recompute::Share(_) => &[Recompute::Full],
+    };
+    more.iter().map(|mode| change(scenario, "recompute", mode, |changed| changed.plan.recompute = *mode))
+}
+
+/// Halves, as long as they are whole.
+fn micro_batch(scenario: &Scenario) -> impl Iterator<Item = Change> {
+    let half = |size: &u32| size.is_multiple_of(2).then_some(size / 2);
+    let sizes = std::iter::successors(half(&scenario.plan.micro_batch), half);
+    sizes.map(|size| change(scenario, "micro-batch", &size, |changed| changed.plan.micro_batch = size))
+}
+
+fn nodes(scenario: &Scenario) -> impl Iterator<Item = Change> {
+    let now = match scenario.plan.size {
+        Size::Nodes(nodes) => nodes,
+        Size::Devices(devices) => devices.div_ceil(scenario.cluster.devices_per_node().max(1)),
+    };
+    let counts = (1..=DOUBLINGS).filter_map(move |power| now.checked_mul(1 << power));
+    counts.map(|count| change(scenario, "nodes", &count, |changed| changed.plan.size = Size::Nodes(count)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! `limits`: bare numbers, scenarios, keys, and what is refused.
+
+use serde_json::Value;
+
+use super::run::{Home, Run, assert_contains, run};
+
+/// The machine of the golden values [fsdp A6].
+const MACHINE: &str = "--memory 40GB --link 25GB/s --peak 312TFLOP/s --seq 2048 --gamma 0 --n-bwd 1 --stage 3";
+
+fn json(arguments: &str) -> Value {
+    let run = run(&format!("limits {arguments} --format json"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments}");
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
+}
+
+fn assert_close(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-4, "{found} is not {expected}");
+}
+
+/// [fsdp A6], row 30B on 64 devices; the cap of the peak: 312e12 / (4 x 67.6e9 flop) by hand.
+#[test]
+fn bare_numbers_give_the_golden_values() {
+    let limits = json(&format!("--model fsdp-30b --devices 64 {MACHINE}"));
+    assert_close(number(&limits, "phi"), 29.595e9);
+    assert_close(number(&limits, "free_bytes"), 32.601e9);
+    assert_eq!((limits["token_capacity"].as_u64(), limits["seq_bound"].as_u64()), (Some(47_376), Some(47_376)));
+    assert_close(number(&limits, "transfer_s"), 2.3676);
+    assert_close(number(&limits, "hfu_bound_uncapped"), 3.9770);
+    assert_close(number(&limits, "tokens_per_s_bound_uncapped"), 5002.6);
+    assert_close(number(&limits, "hfu_bound"), 1.0);
+    assert_close(number(&limits, "mfu_bound"), 0.75);
+    // Forward: 2 x 29.595e9 + 4 x 48 x 7168 x 2048 = 62.0082e9 flop; 312e12 / (4 x 62.0082e9) = 1257.9.
+    assert_close(number(&limits, "tokens_per_s_bound"), 1257.9);
+    // [fsdp A4 (b)]: twice bound (a) with n_bwd = 1.
+    assert_close(number(&limits["network_floor"], "hfu"), 2.0 * 3.9770);
+    assert_close(number(&limits["network_floor"], "tokens_per_s"), 2.0 * 5002.6);
+}
+
+#[test]
+fn the_keys_are_those_promised() {
+    let limits = json(&format!("--model fsdp-7b --devices 64 {MACHINE}"));
+    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ");
+    let mut found: Vec<String> = keys(&limits).split(' ').map(str::to_owned).collect();
+    found.sort();
+    assert_eq!(
+        found.join(" "),
+        "format free_bytes hfu_bound hfu_bound_uncapped mfu_bound network_floor phi seq_bound token_capacity \
+         tokens_per_s_bound tokens_per_s_bound_uncapped transfer_s"
+    );
+    assert_eq!(keys(&limits["network_floor"]), "hfu tokens_per_s");
+    assert_eq!(limits["format"], 1);
+}
+
+/// [fsdp A6]: 175B on 64 devices lacks 3.49 GB.
+#[test]
+fn state_that_does_not_fit_leaves_nothing() {
+    let arguments = format!("--model fsdp-175b --devices 64 {MACHINE}");
+    let limits = json(&arguments);
+    assert!((number(&limits, "free_bytes") / 1e9 + 3.49).abs() < 5e-3);
+    for key in ["token_capacity", "seq_bound", "hfu_bound", "hfu_bound_uncapped", "mfu_bound", "tokens_per_s_bound"] {
+        assert!(number(&limits, key).abs() < f64::MIN_POSITIVE, "{key}");
+    }
+    assert!(number(&limits["network_floor"], "tokens_per_s").abs() < f64::MIN_POSITIVE);
+    let text = run(&format!("limits {arguments}"));
+    assert_eq!(text.code, Some(0));
+    assert_contains(&text.stdout, &["does not fit", "-3.25 GiB"]);
+}
+
+/// Four devices of a machine with more to a node: the bare numbers stand for the machine.
+#[test]
+fn bare_numbers_need_no_whole_nodes() {
+    assert!(number(&json(&format!("--model fsdp-13b --devices 3 {MACHINE}")), "free_bytes") < 0.0);
+}
+
+/// A100, 80 GB: 16 nodes of 16 at 200 Gb/s per device, 312 TFLOP/s; 7B at its own sequence of 2048.
+#[test]
+fn a_scenario_gives_what_is_not_given() {
+    let own = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 16");
+    let said = json("--model fsdp-7b --devices 256 --memory 80GiB --link 25GB/s --peak 312TFLOP/s --seq 2048");
+    assert_eq!(own["transfer_s"], said["transfer_s"]);
+    assert_eq!(own["tokens_per_s_bound"], said["tokens_per_s_bound"]);
+    let inside = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 1");
+    assert_close(number(&own, "transfer_s") / number(&inside, "transfer_s"), 300.0 / 25.0);
+    let slow = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 16 --link 12.5GB/s");
+    assert_close(number(&slow, "transfer_s") / number(&own, "transfer_s"), 2.0);
+}
+
+#[test]
+fn the_text_says_each_formula() {
+    let run = run(&format!("limits --model fsdp-7b --devices 64 {MACHINE}"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_contains(&run.stdout, &["64 devices, ZeRO-3", "12 x layers x hidden^2", "146,443", "515 ms", "71,035"]);
+    assert!(run.stdout.lines().all(|line| line.len() <= 120), "{}", run.stdout);
+}
+
+#[test]
+fn wrong_numbers_are_refused_by_name() {
+    let home = Home::new();
+    for (wrong, flag) in [
+        ("--gamma 1.5", "--gamma"),
+        ("--gamma NaN", "--gamma"),
+        ("--n-bwd 0", "--n-bwd"),
+        ("--stage 4", "--stage"),
+        ("--memory 40", "--memory"),
+        ("--link 0GB/s", "--link"),
+        ("--peak 0TFLOP/s", "--peak"),
+        ("--tp 2", "--tp"),
+    ] {
+        let run: Run = home.run(&format!("limits {wrong}"));
+        assert!(run.refused().join("\n").contains(flag), "{wrong}: {}", run.stderr);
+    }
+    let bare = "--memory 40GB --link 25GB/s --peak 312TFLOP/s";
+    for wrong in ["--devices 0", "--seq 0", "--tp 2"] {
+        home.run(&format!("limits {bare} {wrong}")).refused();
+    }
+}
