@@ -70,16 +70,21 @@ fn json_has_the_keys_of_the_contract() {
 #[test]
 fn parts_sum_to_the_step_and_to_the_peak() {
     for scenario in [SMALL, LARGE, "", "--nodes 4 --micro-batch 2 --accumulate 2 --recompute full"] {
-        let json = json(scenario);
-        let parts = ["compute_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
-        let (sum, step) =
-            (parts.map(|part| number(&json["time"][part])).iter().sum::<f64>(), number(&json["step_time_s"]));
-        assert!((sum - step).abs() <= 1e-9 * step, "{scenario}: {sum} s is not {step} s");
-        let memory = &json["memory"];
-        let sum: f64 = memory["parts"].as_object().expect("parts").values().map(number).sum();
-        assert!((sum - number(&memory["peak_bytes"])).abs() < 0.5, "{scenario}: {sum} bytes");
-        assert!(number(&json["time"]["exposed_communication_s"]) <= number(&json["time"]["communication_s"]));
+        sums(scenario);
     }
+}
+
+/// An evaluation whose parts of time must sum to the step, and those of memory to the peak.
+fn sums(scenario: &str) -> Value {
+    let json = json(scenario);
+    let parts = ["compute_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
+    let (sum, step) = (parts.map(|part| number(&json["time"][part])).iter().sum::<f64>(), number(&json["step_time_s"]));
+    assert!((sum - step).abs() <= 1e-9 * step, "{scenario}: {sum} s is not {step} s");
+    let memory = &json["memory"];
+    let sum: f64 = memory["parts"].as_object().expect("parts").values().map(number).sum();
+    assert!((sum - number(&memory["peak_bytes"])).abs() < 0.5, "{scenario}: {sum} bytes");
+    assert!(number(&json["time"]["exposed_communication_s"]) <= number(&json["time"]["communication_s"]));
+    json
 }
 
 #[test]
@@ -212,4 +217,29 @@ fn a_pipeline_idles_less_the_more_stages_it_has() {
 fn an_interleaved_pipeline_names_the_nearest_count() {
     let run = run("eval --pp 4 --schedule interleaved --stages-per-rank 2 --accumulate 6");
     assert_contains(&run.refused().join("\n"), &["--accumulate", "groups of 4", "choose 4"]);
+}
+
+/// The acceptance runs: 48 Frontier nodes on a stack that overlaps nothing.
+#[test]
+fn three_levels_beat_zeropp_and_that_beats_zero3_on_frontier() {
+    let throughput = |strategy: &str| {
+        let json = sums(&format!(
+            "--hardware mi250x-frontier --stack deepspeed-zero3-2022 --model gpt-neox-20b --seq 2048 \
+             --micro-batch 1 --accumulate 8 --recompute full --strategy {strategy} --nodes 48"
+        ));
+        number(&json["model_tflops_per_device"])
+    };
+    let [zero3, zeropp, levels] = ["zero3", "zeropp", "zero-topo"].map(throughput);
+    assert!(zero3 < zeropp && zeropp < levels, "{zero3}, {zeropp}, {levels}");
+}
+
+#[test]
+fn every_a100_and_h100_preset_gives_parts_that_sum() {
+    let clusters = run("presets clusters").stdout;
+    let ids = clusters.split_whitespace().filter(|word| word.starts_with("a100-") || word.starts_with("h100-"));
+    let ids: Vec<&str> = ids.collect();
+    assert!(ids.len() >= 8, "{ids:?}");
+    for id in ids {
+        sums(&format!("--hardware {id} --model mpt-7b --nodes 2"));
+    }
 }
