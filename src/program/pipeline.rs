@@ -134,8 +134,9 @@ impl<'a> Pipeline<'a> {
                 task.waits = waits([Some(builder.after(Counter::Released, behind))]);
                 task.signals = [Some(Counter::Gathered), None];
                 task.takes = held_bytes(held::GATHERED, elements * storage - given_up);
-                task.takes[held::COMMUNICATION] = bytes(gather.buffer);
-                task.gives = held_bytes(held::COMMUNICATION, gather.buffer);
+                // The stage travels unit by unit through a buffer for one.
+                task.takes[held::COMMUNICATION] = bytes(gather.buffer / units);
+                task.gives = held_bytes(held::COMMUNICATION, gather.buffer / units);
                 builder.push(task);
             });
         });
@@ -236,8 +237,8 @@ impl<'a> Pipeline<'a> {
                 let mut task = builder.transfer(&transfer, emit.queues.reduce, emit.contention, label);
                 task.waits = waits([Some(builder.after(Counter::Released, 0))]);
                 task.signals = [Some(Counter::Reduced), None];
-                task.takes = held_bytes(held::COMMUNICATION, buffer);
-                task.gives = held_bytes(held::COMMUNICATION, buffer);
+                task.takes = held_bytes(held::COMMUNICATION, buffer / units);
+                task.gives = held_bytes(held::COMMUNICATION, buffer / units);
                 task.gives[held::GRADIENTS] = bytes(held_now);
                 builder.push(task);
             });
