@@ -380,7 +380,13 @@ proptest! {
         let mut workspace = Workspace::default();
         let without = summary_with(&scenario, &Factors { bandwidth: [1e30; MAX_LEVELS], ..Factors::default() }, &mut workspace);
         prop_assert!(step >= without.expect("a valid scenario").step_time.get());
-        prop_assert!(free >= 1.0);
+        // [layered B8, C3], where the micro-batches are a multiple of the ranks.
+        let (p, k, m) = (f64::from(ranks), f64::from(stages), f64::from(ranks * groups));
+        let law = match schedule {
+            Schedule::GPipe | Schedule::OneForwardOneBackward => (m + p - 1.0) / m,
+            Schedule::Interleaved | Schedule::BreadthFirst => (m * k + p - 1.0) / (m * k),
+        };
+        prop_assert!((free / law - 1.0).abs() < 1e-6, "{free} is not {law}");
     }
 }
 

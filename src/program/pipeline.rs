@@ -73,7 +73,8 @@ impl<'a> Pipeline<'a> {
         &self.stages[self.index(rank, stage) as usize]
     }
 
-    /// Parameters of a stage, and the units that hold them. Tied logits have a copy of the embedding's weights.
+    /// Parameters of a stage, and the units that hold them. Tied logits have a copy of the embedding's
+    /// weights; what sums the gradients of the two copies is not counted.
     fn units(&self, stage: &Stage) -> (f64, f64) {
         let model = &self.visits.rates.scenario.model;
         let layers = u64::from(stage.layers) * model.layer_parameters();
@@ -117,13 +118,18 @@ impl<'a> Pipeline<'a> {
         self.empty(&mut builder, rank, &fills);
     }
 
+    /// Bytes that a stage takes in its buffer beyond the one that it evicts.
+    fn taken(&self, rank: u32, fill: &Fill) -> f64 {
+        let elements = |stage: u32| self.units(self.stage(rank, stage)).0;
+        let evicted = fill.evicts.map_or(0.0, |(stage, _)| elements(stage));
+        (elements(fill.stage) - evicted) * self.visits.rates.storage()
+    }
+
     /// Gathers a stage into a buffer, once what was in it has been used for the last time.
     fn fill(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, fill: &Fill, released: &[i64]) {
         let stage = self.stage(rank, fill.stage);
         let (elements, units) = self.units(stage);
         let Some(gather) = self.visits.stage_gather(elements, units) else { return };
-        let storage = self.visits.rates.storage();
-        let given_up = fill.evicts.map_or(0.0, |(evicted, _)| self.units(self.stage(rank, evicted)).0 * storage);
         let passed = fill.evicts.map_or(0, |(_, turns)| released[turns]);
         builder.section(1, |builder| {
             builder.block(1, |builder| {
@@ -133,7 +139,7 @@ impl<'a> Pipeline<'a> {
                 let behind = builder.announced(Counter::Released) - passed;
                 task.waits = waits([Some(builder.after(Counter::Released, behind))]);
                 task.signals = [Some(Counter::Gathered), None];
-                task.takes = held_bytes(held::GATHERED, elements * storage - given_up);
+                task.takes = held_bytes(held::GATHERED, self.taken(rank, fill));
                 // The stage travels unit by unit through a buffer for one.
                 task.takes[held::COMMUNICATION] = bytes(gather.buffer / units);
                 task.gives = held_bytes(held::COMMUNICATION, gather.buffer / units);
@@ -250,15 +256,7 @@ impl<'a> Pipeline<'a> {
         if self.visits.layout.weights == 1 {
             return;
         }
-        let storage = self.visits.rates.storage();
-        let each = fills.iter().flatten();
-        // As each fill took the difference, so the differences are summed.
-        let left: i64 = each
-            .map(|fill| {
-                let given_up = fill.evicts.map_or(0.0, |(stage, _)| self.units(self.stage(rank, stage)).0 * storage);
-                bytes(self.units(self.stage(rank, fill.stage)).0 * storage - given_up)
-            })
-            .sum();
+        let left = fills.iter().flatten().map(|fill| bytes(self.taken(rank, fill))).sum();
         let mut gives = [0; super::HELD];
         gives[held::GATHERED] = left;
         mark(builder, [0; super::HELD], gives);
@@ -291,7 +289,8 @@ fn stages(visits: &Visits<'_>, count: u32) -> Vec<Stage> {
         0 => (0.0, 0.0),
         _ => (time(visits.embedding()), time(visits.head())),
     };
-    let layers = split(model.layers, count, time(visits.layers(true)), embedding, head);
+    let layer = time(visits.layers(recomputed_layers(visits) > 0));
+    let layers = split(model.layers, count, layer, embedding, head);
     let mut first_layer = 0;
     let ends = model.vocab > 0;
     let stage = |(index, layers): (usize, u32)| {
