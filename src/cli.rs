@@ -10,6 +10,7 @@ mod explore;
 mod limits;
 pub mod log;
 mod output;
+mod plan;
 mod presets;
 mod session;
 mod sweep;
@@ -107,6 +108,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         }
         (Some(Command::Eval(eval)), None) => eval::run(&session()?, eval),
         (Some(Command::Sweep(sweep)), None) => sweep::run(&session()?, sweep),
+        (Some(Command::Plan(plan)), None) => plan::run(&session()?, plan),
         (Some(Command::Limits(limits)), None) => limits::run(&session()?, limits),
         (Some(Command::Presets(presets)), None) => presets::run(&session()?, presets),
         (Some(Command::Config(_)), None) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),

@@ -2,6 +2,8 @@
 //!
 //! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
 
+mod plan;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -15,6 +17,8 @@ use crate::presets::Kind;
 use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+
+pub use plan::{Objective, Plan};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -46,6 +50,8 @@ pub enum Command {
     Eval(Eval),
     /// Evaluate a scenario over two axes
     Sweep(Sweep),
+    /// Find the best plan for an objective
+    Plan(Box<Plan>),
     /// Bound what FSDP reaches by memory, bandwidth and peak
     Limits(Limits),
     /// List or show the presets, the user's own included

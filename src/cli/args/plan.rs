@@ -1,0 +1,104 @@
+//! Arguments of `plan`.
+//!
+//! Not for the search behind them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::units::Bytes;
+
+use super::Input;
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// What is best
+    #[arg(long, value_enum, default_value = "throughput")]
+    pub objective: Objective,
+    /// Memory that a device may use at most, like "16 GiB"; else what it has
+    #[arg(long, value_name = "SIZE")]
+    pub memory_limit: Option<Bytes>,
+    /// Plans to print, best first
+    #[arg(long, value_name = "K", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub top: u32,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: PlanFormat,
+    #[command(flatten)]
+    pub grid: Grid,
+    #[command(flatten)]
+    pub training: Training,
+    #[command(flatten)]
+    pub profile: Profile,
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// What a plan is best in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Objective {
+    /// Tokens per second
+    Throughput,
+    /// Time of one optimizer step
+    StepTime,
+    /// Memory of the fullest device
+    Memory,
+    /// Fewest devices
+    Devices,
+    /// Days of the whole training
+    TrainingTime,
+}
+
+/// Forms of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlanFormat {
+    Text,
+    Json,
+}
+
+/// The search of the FSDP limits.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Grid of the FSDP limits")]
+pub struct Grid {
+    /// Search stage, recompute share, sequence length, batch and assumed efficiency by the closed forms of
+    /// `limits`
+    #[arg(long = "grid")]
+    pub wanted: bool,
+}
+
+/// The shortest training time.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training time")]
+pub struct Training {
+    /// Devices to use at most
+    #[arg(long, value_name = "N")]
+    pub devices_max: Option<u64>,
+    /// Optimizer steps at the critical batch
+    #[arg(long, value_name = "S", conflicts_with = "tokens")]
+    pub steps: Option<f64>,
+    /// Batch beyond which more data parallelism stops paying: kaplan, layered, or a count of sequences
+    #[arg(long, value_name = "LAW")]
+    pub critical_batch: Option<String>,
+}
+
+/// A plan from measured operators.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Measured profile")]
+pub struct Profile {
+    /// Plan from a measured profile of one layer
+    #[arg(long = "profile", value_name = "FILE.csv", requires_all = ["layers", "hidden", "memory_limit"])]
+    pub file: Option<PathBuf>,
+    /// Layers of the profiled model
+    #[arg(long, value_name = "L", requires = "file")]
+    pub layers: Option<u32>,
+    /// Width of the profiled model
+    #[arg(long, value_name = "H", requires = "file")]
+    pub hidden: Option<u32>,
+    /// Only this batch of the profile, counted from 1
+    #[arg(long, value_name = "K", requires = "file")]
+    pub batch_index: Option<u32>,
+    /// Memory kept free, like "800 MiB"
+    #[arg(long, value_name = "SIZE", requires = "file")]
+    pub reserve: Option<Bytes>,
+}

@@ -1,0 +1,9 @@
+//! `plan`: the best sharding of each operator.
+
+use crate::cli::args::Plan;
+use crate::cli::session::Session;
+use crate::cli::{Exit, Failure};
+
+pub fn run(_session: &Session, _arguments: &Plan) -> Result<Exit, Failure> {
+    Err(Failure::Input(vec!["plan: the best sharding of each operator is not built yet".to_owned()]))
+}

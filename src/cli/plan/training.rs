@@ -1,0 +1,9 @@
+//! `plan`: the shortest training time.
+
+use crate::cli::args::Plan;
+use crate::cli::session::Session;
+use crate::cli::{Exit, Failure};
+
+pub fn run(_session: &Session, _arguments: &Plan) -> Result<Exit, Failure> {
+    Err(Failure::Input(vec!["plan: the shortest training time is not built yet".to_owned()]))
+}
