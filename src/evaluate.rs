@@ -11,7 +11,7 @@ use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub use crate::program::{Activity, Kind, Lane, Part};
 pub use summary::Workspace;
-pub use trace::{Idle, IdleCause, MemoryPoint, Span, Trace};
+pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -228,7 +228,7 @@ pub fn summary_with(
     factors: &Factors,
     workspace: &mut Workspace,
 ) -> Result<Summary, Vec<Problem>> {
-    summary::run(scenario, factors, workspace, true, &mut ())
+    summary::run(scenario, factors, workspace, true)
 }
 
 /// The figures of one scenario, and what runs when.

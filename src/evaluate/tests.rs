@@ -213,7 +213,7 @@ proptest! {
     fn folded_equals_unfolded(scenario in scenarios()) {
         let mut workspace = Workspace::default();
         if let Ok(folded) = super::summary(&scenario, &mut workspace) {
-            let unfolded = summary::run(&scenario, &Factors::default(), &mut workspace, false, &mut ());
+            let unfolded = summary::run(&scenario, &Factors::default(), &mut workspace, false);
             prop_assert_eq!(Ok(folded), unfolded);
         }
     }

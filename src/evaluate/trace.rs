@@ -1,9 +1,9 @@
 //! What runs when: spans on lanes, stretches in which compute stands still, memory over the step.
 
 use crate::cost::Factors;
-use crate::program::{Activity, Class, Lane, PICOS, Picos, Task};
+use crate::program::{Activity, COMPUTE, Class, Lane, PICOS, Picos, Place, Program, QUEUES, Task};
 use crate::scenario::{Problem, Scenario};
-use crate::sim::{self, Iteration, Observer};
+use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
 
 use super::{Summary, Workspace, summary};
@@ -66,6 +66,19 @@ pub enum IdleCause {
     Other,
 }
 
+/// What a rank does again and again, listed once.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Folded {
+    /// Pipeline rank, from 0.
+    pub rank: u32,
+    /// Start of the stretch that is listed.
+    pub start: Seconds,
+    /// Its end.
+    pub end: Seconds,
+    /// How many times more it runs.
+    pub times: u32,
+}
+
 /// A step as it runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
@@ -75,8 +88,8 @@ pub struct Trace {
     pub idle: Vec<Idle>,
     /// Memory over time, by time.
     pub memory: Vec<MemoryPoint>,
-    /// Repeats that were folded away, because the step has too many tasks to list: from, to and how often.
-    pub folded: Vec<(Seconds, Seconds, u32)>,
+    /// Repeats that were folded away, because the step has too many tasks to list, by start time.
+    pub folded: Vec<Folded>,
 }
 
 impl Trace {
@@ -86,6 +99,7 @@ impl Trace {
         self.spans.retain(|span| span.rank == rank);
         self.idle.retain(|idle| idle.rank == rank);
         self.memory.retain(|point| point.rank == rank);
+        self.folded.retain(|folded| folded.rank == rank);
         self
     }
 }
@@ -95,22 +109,19 @@ const MOST_TASKS: u64 = 60_000;
 
 /// Runs a scenario and writes down what happens.
 pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
-    workspace.build(scenario, &Factors::default())?;
-    let fold = workspace.task_count() > MOST_TASKS;
-    let stack = &scenario.stack;
-    let mut recorder = Recorder {
-        states: workspace.state_bytes().collect(),
-        lost: 1.0 + stack.fragmentation,
-        reserve: stack.reserve,
-        ..Recorder::default()
-    };
-    let summary = summary::run(scenario, &Factors::default(), workspace, fold, &mut recorder)?;
-    Ok((summary, recorder.trace))
+    let layout = workspace.build(scenario, &Factors::default())?;
+    let tasks = workspace.task_count();
+    let states: Vec<f64> = workspace.state_bytes().collect();
+    let Workspace { program, simulator } = workspace;
+    let mut recorder = Recorder::new(scenario, program, states);
+    summary::simulate(program, simulator, tasks > MOST_TASKS, &mut recorder)?;
+    let trace = recorder.trace();
+    Ok((summary::figures(scenario, layout, workspace), trace))
 }
 
 /// Writes down what the simulator reports.
-#[derive(Debug, Default)]
-struct Recorder {
+struct Recorder<'a> {
+    program: &'a Program,
     trace: Trace,
     /// Memory that each rank holds all the time.
     states: Vec<f64>,
@@ -118,43 +129,63 @@ struct Recorder {
     lost: f64,
     /// Memory of the runtime.
     reserve: Bytes,
-    /// The open span of each queue of each rank, by its place in the trace.
-    open: Vec<(usize, u8, usize)>,
+    /// The last span of each queue of each rank, by its place in the trace.
+    spans: Vec<[usize; QUEUES]>,
+    /// The last stretch in which each rank's compute stood still, by its place in the trace.
+    idle: Vec<Option<usize>>,
 }
 
 fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
-impl Observer for Recorder {
-    fn started(&mut self, rank: usize, task: &Task, iteration: Iteration, at: Picos) {
-        self.open.push((rank, task.queue, self.trace.spans.len()));
+impl<'a> Recorder<'a> {
+    fn new(scenario: &Scenario, program: &'a Program, states: Vec<f64>) -> Self {
+        let ranks = program.ranks.len();
+        Self {
+            program,
+            trace: Trace::default(),
+            states,
+            lost: 1.0 + scenario.stack.fragmentation,
+            reserve: scenario.stack.reserve,
+            spans: vec![[0; QUEUES]; ranks],
+            idle: vec![None; ranks],
+        }
+    }
+
+    /// All of it in the order of time, ranks in order where they do something at the same moment.
+    fn trace(mut self) -> Trace {
+        self.trace.spans.sort_by(|a, b| a.start.get().total_cmp(&b.start.get()).then(a.rank.cmp(&b.rank)));
+        self.trace.idle.sort_by(|a, b| a.start.get().total_cmp(&b.start.get()).then(a.rank.cmp(&b.rank)));
+        self.trace.memory.sort_by(|a, b| a.at.get().total_cmp(&b.at.get()).then(a.rank.cmp(&b.rank)));
+        self.trace.folded.sort_by(|a, b| a.start.get().total_cmp(&b.start.get()).then(a.rank.cmp(&b.rank)));
+        self.trace
+    }
+}
+
+impl Observer for Recorder<'_> {
+    fn started(&mut self, rank: usize, task: &Task, place: Place, at: Picos) {
+        self.spans[rank][task.queue as usize] = self.trace.spans.len();
         self.trace.spans.push(Span {
             rank: rank as u32,
             lane: task.label.lane,
-            activity: task.label.at(iteration.block, iteration.section),
+            activity: self.program.ranks[rank].activity(task, &place),
             start: seconds(at),
             end: seconds(at),
             alone: seconds(task.duration),
             bytes: Bytes::new(task.label.bytes as f64),
             level: task.label.level,
-            exposed: task.class == Class::Transfer && task.queue == crate::program::COMPUTE,
+            exposed: task.class == Class::Transfer && task.queue == COMPUTE,
         });
     }
 
     fn ended(&mut self, rank: usize, task: &Task, at: Picos) {
-        let open = self.open.iter().position(|(r, queue, _)| (*r, *queue) == (rank, task.queue));
-        if let Some(open) = open {
-            let (_, _, span) = self.open.swap_remove(open);
-            self.trace.spans[span].end = seconds(at);
-        }
+        self.trace.spans[self.spans[rank][task.queue as usize]].end = seconds(at);
     }
 
     fn idle(&mut self, rank: usize, cause: sim::Idle, from: Picos, to: Picos) {
-        if let sim::Idle::Transfer(queue) = cause
-            && let Some((_, _, span)) = self.open.iter().find(|(r, q, _)| (*r, *q) == (rank, queue))
-        {
-            self.trace.spans[*span].exposed = true;
+        if let sim::Idle::Transfer(queue) = cause {
+            self.trace.spans[self.spans[rank][queue as usize]].exposed = true;
         }
         let cause = match cause {
             sim::Idle::Transfer(_) => IdleCause::Communication,
@@ -162,10 +193,12 @@ impl Observer for Recorder {
             sim::Idle::Other => IdleCause::Other,
         };
         let (start, end) = (seconds(from), seconds(to));
-        let last = self.trace.idle.iter_mut().rev().find(|idle| idle.rank == rank as u32);
-        match last {
+        match self.idle[rank].and_then(|last| self.trace.idle.get_mut(last)) {
             Some(last) if last.cause == cause && last.end == start => last.end = end,
-            _ => self.trace.idle.push(Idle { rank: rank as u32, cause, start, end }),
+            _ => {
+                self.idle[rank] = Some(self.trace.idle.len());
+                self.trace.idle.push(Idle { rank: rank as u32, cause, start, end });
+            }
         }
     }
 
@@ -174,8 +207,8 @@ impl Observer for Recorder {
         self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use });
     }
 
-    fn folded(&mut self, from: Picos, to: Picos, times: u64) {
+    fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {
         let times = u32::try_from(times).unwrap_or(u32::MAX);
-        self.trace.folded.push((seconds(from), seconds(to), times));
+        self.trace.folded.push(Folded { rank: rank as u32, start: seconds(from), end: seconds(to), times });
     }
 }

@@ -11,28 +11,38 @@ use crate::plan::{Accumulation, Schedule};
 use crate::scenario::Layout;
 
 use super::boundary;
-use super::build::{Builder, PIPELINE, Piece, Queues};
+use super::build::{Builder, PIPELINE, PhaseBuilder, Piece, Queues, Run};
 use super::label::{Activity, Kind, Label, Lane, Part};
-use super::schedule::{Fill, Shape, Slot, Spell, Turn, fills, spells, split};
+use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
+use super::stage::{Stages, Work};
 use super::state::{gradient_format, whole_gradients};
-use super::step::{Emit, Run, bytes, held_bytes, recomputed_layers, waits};
-use super::task::{Class, Counter, Task, held};
+use super::step::{Emit, bytes, held_bytes, waits};
+use super::task::{COMPUTE, Class, Counter, HELD, Task, held};
 use super::visit::{Moved, Visits};
-
-/// One stage: which layers it has, and whether it is the first or the last.
-#[derive(Debug, Clone, Copy)]
-struct Stage {
-    first_layer: u32,
-    layers: u32,
-    embedding: bool,
-    head: bool,
-}
 
 /// A pipeline and what its ranks share.
 pub(super) struct Pipeline<'a> {
     visits: Visits<'a>,
-    stages: Vec<Stage>,
+    queues: Queues,
+    stages: Stages,
     shape: Shape,
+    /// Bytes of a gradient that is not reduced yet; 0 where gradients are kept whole anyway.
+    gradient: f64,
+    /// Phases that exist already.
+    phases: Vec<(Key, u32)>,
+}
+
+/// What a phase does; stages are told apart by their work only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    /// Forward or backward of a stage.
+    Pass { work: usize, backward: bool, receives: bool, sends: bool, opens: bool },
+    /// The gather of a stage into the buffer of another.
+    Fill { work: usize, evicts: Option<usize> },
+    /// A gradient buffer taken.
+    Mark { work: usize },
+    /// The reduction of a stage's gradients.
+    Reduce { work: usize, last: bool },
 }
 
 /// Whether a plan runs in stages.
@@ -44,260 +54,251 @@ impl<'a> Pipeline<'a> {
     /// Of a checked plan.
     pub fn of(rates: &'a Rates<'a>, layout: &'a Layout) -> Self {
         let plan = &rates.scenario.plan;
-        let layers = rates.scenario.model.layers;
         let layered = plan.accumulation == Accumulation::Layered;
         let schedule = if layered { Schedule::BreadthFirst } else { plan.schedule };
         let looped = matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved);
         let stages_per_rank = match (layered && layout.pipeline == 1, looped) {
-            (true, _) => layers,
+            (true, _) => rates.scenario.model.layers,
             (false, true) => plan.stages_per_rank,
             (false, false) => 1,
         };
-        let shape = Shape { schedule, ranks: layout.pipeline, stages_per_rank, micro_batches: plan.accumulate };
+        let ranks = layout.pipeline;
+        let buffered = layout.gradients > 1;
+        let shape = Shape { schedule, ranks, stages_per_rank, micro_batches: plan.accumulate, buffered };
         let visits = Visits::new(rates, layout, true);
-        let stages = stages(&visits, layout.pipeline * stages_per_rank);
-        Self { visits, stages, shape }
+        let stages = Stages::of(&visits, ranks, stages_per_rank);
+        let gradient = if whole_gradients(rates, layout) { 0.0 } else { gradient_format(rates).bytes() };
+        Self { visits, queues: Queues::of(rates.scenario.stack.overlap), stages, shape, gradient, phases: Vec::new() }
     }
 
     /// Parameters of one rank, before sharding.
     pub fn parameters(&self, rank: u32) -> f64 {
-        let own = (0..self.shape.stages_per_rank).map(|stage| self.units(self.stage(rank, stage)).0);
-        own.sum()
-    }
-
-    fn index(&self, rank: u32, stage: u32) -> u32 {
-        stage * self.shape.ranks + rank
-    }
-
-    fn stage(&self, rank: u32, stage: u32) -> &Stage {
-        &self.stages[self.index(rank, stage) as usize]
-    }
-
-    /// Parameters of a stage, and the units that hold them. Tied logits have a copy of the embedding's
-    /// weights; what sums the gradients of the two copies is not counted.
-    fn units(&self, stage: &Stage) -> (f64, f64) {
-        let model = &self.visits.rates.scenario.model;
-        let layers = u64::from(stage.layers) * model.layer_parameters();
-        let embedding = if stage.embedding { model.embedding_parameters() } else { 0 };
-        let copied = if model.tied && !stage.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
-        let head = if stage.head { model.head_parameters() + copied } else { 0 };
-        let units = f64::from(stage.layers) + f64::from(u8::from(stage.embedding)) + f64::from(u8::from(stage.head));
-        ((layers + embedding + head) as f64 / f64::from(self.visits.layout.tensor), units)
+        (0..self.shape.stages_per_rank).map(|stage| self.stages.of_rank(rank, stage).elements).sum()
     }
 
     /// Builds the step of one rank.
-    pub fn build(&self, rank: u32, mut builder: Builder<'_>) {
-        let rates = self.visits.rates;
-        let stack = &rates.scenario.stack;
-        let queues = Queues::of(stack.overlap);
-        let emit = Emit { visits: &self.visits, queues, ahead: 0, contention: stack.contention };
-        builder.section(1, |builder| Emit::host(builder, stack.host.step.get()));
-        let turns = self.shape.turns(rank);
-        let (fills, spells) = (fills(&turns), spells(&turns));
-        let gradients = if whole_gradients(rates, self.visits.layout) { 0.0 } else { gradient_format(rates).bytes() };
-        // What had been released when each turn had passed.
-        let mut released = vec![builder.announced(Counter::Released)];
-        for (index, turn) in turns.iter().enumerate() {
-            for fill in &fills[index] {
-                self.fill(&emit, &mut builder, rank, fill, &released);
-            }
-            if let Some(spell) = spells[index].filter(|spell| spell.begins && gradients > 0.0) {
-                let taken = self.units(self.stage(rank, spell.stage)).0 * gradients;
-                mark(&mut builder, held_bytes(held::GRADIENTS, taken), [0; super::HELD]);
-            }
-            builder.section(turn.repeat, |builder| self.turn(&emit, builder, rank, turn));
-            if let Some(spell) = spells[index] {
-                self.reduce(&emit, &mut builder, rank, spell, gradients);
-            }
-            released.push(builder.announced(Counter::Released));
-        }
-        let parameters = self.parameters(rank);
-        builder.section(1, |builder| {
-            builder.block(1, |builder| boundary::build(&self.visits, emit.queues, builder, parameters));
+    pub fn build(&mut self, rank: u32, mut builder: Builder<'_>) {
+        let Order { turns, round, repeat } = self.shape.order(rank);
+        let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
+        self.fills(&mut builder, &agenda, 0);
+        let host = self.visits.rates.scenario.stack.host.step.get();
+        builder.section(1, |phase| Emit::host(phase, host, None));
+        (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
+        let ranks = self.shape.ranks;
+        builder.round(repeat, ranks, |builder| {
+            round.clone().for_each(|index| self.turn(builder, &agenda, index));
         });
-        self.empty(&mut builder, rank, &fills);
+        (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &agenda, index));
+        let parameters = self.parameters(rank);
+        builder.section(1, |phase| {
+            phase.block(1, |block| boundary::build(&self.visits, self.queues, block, parameters));
+        });
+        self.empty(&mut builder, &agenda);
+    }
+
+    /// The stages to gather, each where its gather is listed: as soon as its buffer is free, or, where
+    /// a gather stops compute, when it is needed.
+    fn placed(&self, turns: &[Turn]) -> Vec<(usize, Fill)> {
+        if self.visits.layout.weights == 1 {
+            return Vec::new();
+        }
+        let place = |fill: Fill| (if self.queues.gather == COMPUTE { fill.turn } else { fill.free }, fill);
+        fills(turns).into_iter().map(place).collect()
+    }
+
+    fn emit(&self) -> Emit<'_> {
+        let contention = self.visits.rates.scenario.stack.contention;
+        Emit { visits: &self.visits, queues: self.queues, ahead: 0, contention }
+    }
+
+    /// The phase of a key, made where it is needed first.
+    fn phase(&mut self, builder: &mut Builder<'_>, key: Key, fill: impl FnOnce(&Self, &mut PhaseBuilder<'_>)) -> u32 {
+        if let Some((_, phase)) = self.phases.iter().find(|(other, _)| *other == key) {
+            return *phase;
+        }
+        let phase = builder.phase(|phase| fill(self, phase));
+        self.phases.push((key, phase));
+        phase
+    }
+
+    /// One turn, and what surrounds it.
+    fn turn(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize) {
+        let Agenda { rank, turns, spells, .. } = agenda;
+        let spell = spells[index];
+        if let Some(spell) = spell.filter(|spell| spell.begins && self.gradient > 0.0) {
+            let work = self.stages.work(*rank, spell.stage);
+            let phase = self.phase(builder, Key::Mark { work }, |this, phase| {
+                let taken = this.stages.works[work].elements * this.gradient;
+                mark(phase, held_bytes(held::GRADIENTS, taken), [0; HELD]);
+            });
+            builder.turn(1, &[Run { phase, layer: 0, micro_batch: 0 }]);
+        }
+        let turn = &turns[index];
+        let first = self.pass(builder, *rank, turn.first);
+        match turn.second.map(|pass| self.pass(builder, *rank, pass)) {
+            Some(second) => builder.turn(turn.repeat, &[first, second]),
+            None => builder.turn(turn.repeat, &[first]),
+        }
+        if let Some(spell) = spell {
+            self.reduce(builder, *rank, spell);
+        }
+        self.fills(builder, agenda, index + 1);
+    }
+
+    /// The gathers that are listed after so many turns.
+    fn fills(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turns: usize) {
+        let from = agenda.fills.partition_point(|(place, _)| *place < turns);
+        for (_, fill) in agenda.fills[from..].iter().take_while(|(place, _)| *place == turns) {
+            let stage = |stage: u32| self.stages.work(agenda.rank, stage);
+            let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
+            let layer = self.stages.first_layer(agenda.rank, fill.stage);
+            let phase = self.phase(builder, Key::Fill { work, evicts }, |this, phase| this.fill(phase, work, evicts));
+            builder.turn(1, &[Run { phase, layer, micro_batch: 0 }]);
+        }
     }
 
     /// Bytes that a stage takes in its buffer beyond the one that it evicts.
-    fn taken(&self, rank: u32, fill: &Fill) -> f64 {
-        let elements = |stage: u32| self.units(self.stage(rank, stage)).0;
-        let evicted = fill.evicts.map_or(0.0, |(stage, _)| elements(stage));
-        (elements(fill.stage) - evicted) * self.visits.rates.storage()
+    fn taken(&self, work: usize, evicts: Option<usize>) -> f64 {
+        let elements = |work: usize| self.stages.works[work].elements;
+        (elements(work) - evicts.map_or(0.0, elements)) * self.visits.rates.storage()
     }
 
     /// Gathers a stage into a buffer, once what was in it has been used for the last time.
-    fn fill(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, fill: &Fill, released: &[i64]) {
-        let stage = self.stage(rank, fill.stage);
-        let (elements, units) = self.units(stage);
+    fn fill(&self, phase: &mut PhaseBuilder<'_>, work: usize, evicts: Option<usize>) {
+        let Work { elements, units, .. } = self.stages.works[work];
         let Some(gather) = self.visits.stage_gather(elements, units) else { return };
-        let passed = fill.evicts.map_or(0, |(_, turns)| released[turns]);
-        builder.section(1, |builder| {
-            builder.block(1, |builder| {
-                let first = Activity { kind: gather.kind, layer: stage.first_layer, ..Activity::default() };
-                let label = Label { lane: Lane::Gather, first, ..Label::default() };
-                let mut task = builder.transfer(&gather.transfer, emit.queues.gather, emit.contention, label);
-                let behind = builder.announced(Counter::Released) - passed;
-                task.waits = waits([Some(builder.after(Counter::Released, behind))]);
-                task.signals = [Some(Counter::Gathered), None];
-                task.takes = held_bytes(held::GATHERED, self.taken(rank, fill));
-                // The stage travels unit by unit through a buffer for one.
-                task.takes[held::COMMUNICATION] = bytes(gather.buffer / units);
-                task.gives = held_bytes(held::COMMUNICATION, gather.buffer / units);
-                builder.push(task);
-            });
+        phase.block(1, |block| {
+            let label = label(Lane::Gather, gather.kind, Part::Layer);
+            let contention = self.visits.rates.scenario.stack.contention;
+            let mut task = block.transfer(&gather.transfer, self.queues.gather, contention, label);
+            task.waits = waits([Some(block.after(Counter::Released, 0))]);
+            task.signals = [Some(Counter::Gathered), None];
+            task.takes = held_bytes(held::GATHERED, self.taken(work, evicts));
+            // The stage travels unit by unit through a buffer for one.
+            task.takes[held::COMMUNICATION] = bytes(gather.buffer / units);
+            task.gives = held_bytes(held::COMMUNICATION, gather.buffer / units);
+            block.push(task);
         });
     }
 
-    /// One slot, or a forward and a backward.
-    fn turn(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, turn: &Turn) {
-        for slot in &turn.slots {
-            if !slot.backward && slot.stage == 0 {
-                Emit::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get());
-            }
-            self.slot(emit, builder, rank, *slot);
-        }
+    /// Forward or backward of a stage for one micro-batch.
+    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass) -> Run {
+        let Pass { stage, backward, micro_batch } = pass;
+        let (index, last) = (self.stages.index(rank, stage), self.stages.len() - 1);
+        let alone = self.shape.ranks == 1;
+        let key = Key::Pass {
+            work: self.stages.work(rank, stage),
+            backward,
+            receives: !alone && index != if backward { last } else { 0 },
+            sends: !alone && index != if backward { 0 } else { last },
+            opens: !backward && stage == 0,
+        };
+        let phase = self.phase(builder, key, |this, phase| this.visit_stage(phase, key));
+        Run { phase, layer: self.stages.first_layer(rank, stage), micro_batch }
     }
 
-    fn slot(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, slot: Slot) {
-        let index = self.index(rank, slot.stage);
-        let last = self.stages.len() as u32 - 1;
-        let arrival = if slot.backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
-        let alone = self.shape.ranks == 1;
-        let receives = !alone && index != if slot.backward { last } else { 0 };
-        let sends = !alone && index != if slot.backward { 0 } else { last };
+    fn visit_stage(&self, phase: &mut PhaseBuilder<'_>, key: Key) {
+        let Key::Pass { work, backward, receives, sends, opens } = key else { return };
+        let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
         if receives {
-            builder.expect(arrival);
+            phase.expect(arrival);
         }
-        for run in self.runs(self.stage(rank, slot.stage), slot.backward) {
-            builder.block(run.count, |builder| {
+        if opens {
+            Emit::host(phase, self.visits.rates.scenario.stack.host.micro_batch.get(), receives.then_some(arrival));
+        }
+        let emit = self.emit();
+        for run in self.stages.works[work].runs(&self.visits, backward) {
+            phase.block(run.count, |block| {
                 let start = [
-                    (self.visits.layout.weights > 1).then(|| builder.after(Counter::Gathered, 0)),
-                    receives.then(|| builder.after(arrival, 0)),
+                    (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, 0)),
+                    receives.then(|| block.after(arrival, 0)),
                 ];
-                emit.stage_visit(builder, &run, start, slot.micro_batch);
+                emit.stage_visit(block, &run, start);
             });
         }
         if sends {
-            let target = if slot.backward { rank + self.shape.ranks - 1 } else { rank + 1 } % self.shape.ranks;
-            builder.block(1, |builder| self.send(emit, builder, slot, (target, arrival)));
+            phase.block(1, |block| self.send(block, arrival));
         }
     }
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
-    fn send(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, slot: Slot, target: (u32, Counter)) {
+    fn send(&self, block: &mut PhaseBuilder<'_>, arrival: Counter) {
         let (rates, layout) = (self.visits.rates, self.visits.layout);
         let amount =
             rates.tokens() * f64::from(rates.scenario.model.hidden) * rates.storage() / f64::from(layout.tensor);
         let transfer = rates.send(amount, layout.pipeline_group());
-        let first = Activity { kind: Kind::PointToPoint, part: Part::Model, layer: 0, micro_batch: slot.micro_batch };
-        let label = Label { lane: Lane::Pipeline, first, ..Label::default() };
-        let mut task = builder.transfer(&transfer, PIPELINE, emit.contention, label);
-        task.waits = waits([Some(builder.after(Counter::Released, 0))]);
-        task.sends = Some(target);
-        builder.push(task);
-    }
-
-    /// The runs of visits of a stage in one direction.
-    fn runs(&self, stage: &Stage, backward: bool) -> Vec<Run> {
-        let recomputed = recomputed_layers(&self.visits);
-        let again = recomputed.saturating_sub(stage.first_layer).min(stage.layers);
-        let way = usize::from(backward);
-        let mut runs = Vec::with_capacity(4);
-        if stage.embedding {
-            runs.push(Run { visit: self.visits.embedding()[way], count: 1, layer: 0, step: 1 });
-        }
-        let (from, kept) = (stage.first_layer, stage.layers - again);
-        runs.push(Run { visit: self.visits.layers(true)[way], count: again, layer: from, step: 1 });
-        runs.push(Run { visit: self.visits.layers(false)[way], count: kept, layer: from + again, step: 1 });
-        if stage.head {
-            runs.push(Run { visit: self.visits.head()[way], count: 1, layer: 0, step: 1 });
-        }
-        runs.retain(|run| run.count > 0);
-        if backward {
-            runs.reverse();
-            for run in &mut runs {
-                (run.layer, run.step) = (run.layer + run.count - 1, -1);
-            }
-        }
-        runs
+        let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model);
+        let mut task = block.transfer(&transfer, PIPELINE, rates.scenario.stack.contention, label);
+        task.waits = waits([Some(block.after(Counter::Released, 0))]);
+        task.sends = Some(arrival);
+        block.push(task);
     }
 
     /// Reduces a stage's gradients when backward leaves it.
-    fn reduce(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, spell: Spell, gradients: f64) {
-        let whole = gradients == 0.0;
-        if !spell.ends || (whole && !spell.last) {
+    fn reduce(&mut self, builder: &mut Builder<'_>, rank: u32, spell: Spell) {
+        if !spell.ends || (self.gradient == 0.0 && !spell.last) {
             return;
         }
-        let stage = self.stage(rank, spell.stage);
-        let (elements, units) = self.units(stage);
-        let held_now = elements * gradients;
+        let (work, layer) = (self.stages.work(rank, spell.stage), self.stages.first_layer(rank, spell.stage));
+        let key = Key::Reduce { work, last: spell.last };
+        let phase = self.phase(builder, key, |this, phase| this.reduction(phase, work, spell.last));
+        builder.turn(1, &[Run { phase, layer, micro_batch: 0 }]);
+    }
+
+    fn reduction(&self, phase: &mut PhaseBuilder<'_>, work: usize, last: bool) {
+        let Work { elements, units, .. } = self.stages.works[work];
+        let given = held_bytes(held::GRADIENTS, elements * self.gradient);
         let Some(Moved { transfer, kind, buffer, .. }) =
-            self.visits.reduction(elements, true, spell.last, self.visits.parts() * units)
+            self.visits.reduction(elements, true, last, self.visits.parts() * units)
         else {
-            return mark(builder, [0; super::HELD], held_bytes(held::GRADIENTS, held_now));
+            return mark(phase, [0; HELD], given);
         };
-        builder.section(1, |builder| {
-            builder.block(1, |builder| {
-                let first = Activity { kind, layer: stage.first_layer, ..Activity::default() };
-                let label = Label { lane: Lane::Reduce, first, ..Label::default() };
-                let mut task = builder.transfer(&transfer, emit.queues.reduce, emit.contention, label);
-                task.waits = waits([Some(builder.after(Counter::Released, 0))]);
-                task.signals = [Some(Counter::Reduced), None];
-                task.takes = held_bytes(held::COMMUNICATION, buffer / units);
-                task.gives = held_bytes(held::COMMUNICATION, buffer / units);
-                task.gives[held::GRADIENTS] = bytes(held_now);
-                builder.push(task);
-            });
+        phase.block(1, |block| {
+            let contention = self.visits.rates.scenario.stack.contention;
+            let mut task =
+                block.transfer(&transfer, self.queues.reduce, contention, label(Lane::Reduce, kind, Part::Layer));
+            task.waits = waits([Some(block.after(Counter::Released, 0))]);
+            task.signals = [Some(Counter::Reduced), None];
+            task.takes = held_bytes(held::COMMUNICATION, buffer / units);
+            task.gives = given;
+            task.gives[held::COMMUNICATION] = bytes(buffer / units);
+            block.push(task);
         });
     }
 
     /// Gives back the gathered stages that are still in their buffers at the end.
-    fn empty(&self, builder: &mut Builder<'_>, rank: u32, fills: &[Vec<Fill>]) {
-        if self.visits.layout.weights == 1 {
-            return;
+    fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
+        let stage = |stage: u32| self.stages.work(agenda.rank, stage);
+        let taken = |(_, fill): &(usize, Fill)| bytes(self.taken(stage(fill.stage), fill.evicts.map(stage)));
+        let mut gives = [0; HELD];
+        gives[held::GATHERED] = agenda.fills.iter().map(taken).sum();
+        if gives[held::GATHERED] > 0 {
+            builder.section(1, |phase| mark(phase, [0; HELD], gives));
         }
-        let left = fills.iter().flatten().map(|fill| bytes(self.taken(rank, fill))).sum();
-        let mut gives = [0; super::HELD];
-        gives[held::GATHERED] = left;
-        mark(builder, [0; super::HELD], gives);
     }
 }
 
+/// What one rank does, and what it gathers and reduces around it.
+struct Agenda {
+    rank: u32,
+    turns: Vec<Turn>,
+    /// Gathers, after the number of turns that they are listed behind.
+    fills: Vec<(usize, Fill)>,
+    spells: Vec<Option<Spell>>,
+}
+
 /// A moment on the compute queue at which memory changes hands: it waits for one gradient buffer.
-fn mark(builder: &mut Builder<'_>, takes: [i64; super::HELD], gives: [i64; super::HELD]) {
-    builder.section(1, |builder| {
-        builder.block(1, |builder| {
-            let first = Activity { kind: Kind::Host, part: Part::Model, ..Activity::default() };
-            let label = Label { first, ..Label::default() };
-            let mut task: Task = builder.compute(Piece::default(), Class::Host, label);
-            task.waits = waits([Some(builder.after(Counter::Reduced, 1))]);
-            task.signals = [Some(Counter::Computed), None];
-            (task.takes, task.gives) = (takes, gives);
-            builder.push(task);
-        });
+fn mark(phase: &mut PhaseBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]) {
+    phase.block(1, |block| {
+        let label = label(Lane::Compute, Kind::Host, Part::Model);
+        let mut task: Task = block.compute(Piece::default(), Class::Host, label);
+        task.waits = waits([Some(block.after(Counter::Reduced, 1))]);
+        task.signals = [Some(Counter::Computed), None];
+        (task.takes, task.gives) = (takes, gives);
+        block.push(task);
     });
 }
 
-/// The stages of a model: layers dealt as evenly by time as they go.
-fn stages(visits: &Visits<'_>, count: u32) -> Vec<Stage> {
-    let model = &visits.rates.scenario.model;
-    let time = |[ahead, behind]: [super::visit::Visit; 2]| {
-        let pieces = ahead.steps.iter().chain(&behind.steps);
-        pieces.map(|step| step.piece.work.time + step.piece.host).sum::<f64>()
-    };
-    let (embedding, head) = match model.vocab {
-        0 => (0.0, 0.0),
-        _ => (time(visits.embedding()), time(visits.head())),
-    };
-    let layer = time(visits.layers(recomputed_layers(visits) > 0));
-    let layers = split(model.layers, count, layer, embedding, head);
-    let mut first_layer = 0;
-    let ends = model.vocab > 0;
-    let stage = |(index, layers): (usize, u32)| {
-        let stage =
-            Stage { first_layer, layers, embedding: ends && index == 0, head: ends && index + 1 == count as usize };
-        first_layer += layers;
-        stage
-    };
-    layers.into_iter().enumerate().map(stage).collect()
+fn label(lane: Lane, kind: Kind, part: Part) -> Label {
+    Label { lane, first: Activity { kind, part, ..Activity::default() }, ..Label::default() }
 }

@@ -5,10 +5,10 @@ use crate::plan::Recompute;
 use crate::scenario::Layout;
 
 use super::boundary;
-use super::build::{Builder, CONTEXT, HOST_IN, HOST_OUT, Piece, Queues, TENSOR};
+use super::build::{Builder, HOST_IN, HOST_OUT, PhaseBuilder, Piece, Queues};
 use super::label::{Activity, Kind, Label, Lane, Part};
 use super::state::local;
-use super::task::{COMPUTE, Class, Counter, Task, WAITS, Wait, held};
+use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held};
 use super::visit::{Moved, Visit, Visits};
 
 /// Consecutive visits that differ in nothing but the layer.
@@ -64,21 +64,19 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>
     // A gather that stops compute gains nothing from being early.
     let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
     let emit = Emit { visits: &visits, queues, ahead, contention: rates.scenario.stack.contention };
-    builder.section(1, |builder| {
-        Emit::host(builder, rates.scenario.stack.host.step.get());
+    builder.section(1, |phase| {
+        Emit::host(phase, rates.scenario.stack.host.step.get(), None);
         for distance in 0..ahead {
             let Some(place) = order.find(0, distance, 0, false) else { continue };
-            builder.block(1, |builder| emit.fetch(builder, &order, place, 0));
+            phase.block(1, |block| emit.fetch(block, &order, place, 0));
         }
     });
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.section(last, |builder| emit.micro_batch(builder, &order, None));
+        builder.section(last, |phase| emit.micro_batch(phase, &order, None));
     }
-    builder.section(1, |builder| emit.micro_batch(builder, &order, Some(last)));
-    builder.section(1, |builder| {
-        builder.block(1, |builder| boundary::build(&visits, emit.queues, builder, parameters));
-    });
+    builder.section(1, |phase| emit.micro_batch(phase, &order, Some(last)));
+    builder.section(1, |phase| phase.block(1, |block| boundary::build(&visits, emit.queues, block, parameters)));
 }
 
 /// Layers that are computed again from their input: the first ones.
@@ -147,10 +145,10 @@ impl Order {
 
 impl Emit<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut Builder<'_>, order: &Order, last: Option<u32>) {
+    fn micro_batch(&self, builder: &mut PhaseBuilder<'_>, order: &Order, last: Option<u32>) {
         let wrap = last.is_none();
         let micro_batch = last.unwrap_or(0);
-        Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get());
+        Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get(), None);
         for (index, run) in order.runs().iter().enumerate() {
             // As long as the unit to fetch is of the same run, visits are alike.
             let alike = run.count.saturating_sub(self.ahead);
@@ -174,8 +172,8 @@ impl Emit<'_> {
         }
     }
 
-    /// A fixed time of the host.
-    pub fn host(builder: &mut Builder<'_>, seconds: f64) {
+    /// A fixed time of the host, after an arrival if one is given.
+    pub fn host(builder: &mut PhaseBuilder<'_>, seconds: f64, arrival: Option<Counter>) {
         if seconds <= 0.0 {
             return;
         }
@@ -183,6 +181,7 @@ impl Emit<'_> {
             let first = Activity { kind: Kind::Host, part: Part::Model, ..Activity::default() };
             let label = Label { first, ..Label::default() };
             let mut task = builder.compute(Piece { work: Work::arithmetic(seconds), host: 0.0 }, Class::Host, label);
+            task.waits = waits([arrival.map(|arrival| builder.after(arrival, 0))]);
             task.signals = [Some(Counter::Computed), None];
             builder.push(task);
         });
@@ -190,7 +189,7 @@ impl Emit<'_> {
 
     /// Brings a unit's weights: from the host if they live there, then from the other ranks. It may
     /// begin when compute begins the unit that is `ahead` units earlier.
-    fn fetch(&self, builder: &mut Builder<'_>, order: &Order, place: Place, micro_batch: u32) {
+    fn fetch(&self, builder: &mut PhaseBuilder<'_>, order: &Order, place: Place, micro_batch: u32) {
         let run = &order.runs[place.run];
         let visit = &run.visit;
         let micro_batch = micro_batch + place.later;
@@ -222,7 +221,7 @@ impl Emit<'_> {
     /// A unit's compute, then its reduction.
     fn visit(
         &self,
-        builder: &mut Builder<'_>,
+        builder: &mut PhaseBuilder<'_>,
         run: &Run,
         position: u32,
         [gathers_ahead, copies_ahead]: [i64; 2],
@@ -247,8 +246,8 @@ impl Emit<'_> {
     }
 
     /// A unit's compute on weights that a whole stage has gathered; its gradients stay with the stage's.
-    pub fn stage_visit(&self, builder: &mut Builder<'_>, run: &Run, start: [Option<Wait>; 2], micro_batch: u32) {
-        let visit = &run.visit;
+    pub fn stage_visit(&self, builder: &mut PhaseBuilder<'_>, run: &Run, start: [Option<Wait>; 2]) {
+        let (visit, micro_batch) = (&run.visit, 0);
         if visit.checkpoint > 0.0 {
             // One unit ahead of compute.
             let label = Self::label(run, 0, Lane::HostIn, Kind::Copy, micro_batch);
@@ -264,7 +263,7 @@ impl Emit<'_> {
     }
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
-    fn write_checkpoint(&self, builder: &mut Builder<'_>, run: &Run, position: u32, micro_batch: u32) {
+    fn write_checkpoint(&self, builder: &mut PhaseBuilder<'_>, run: &Run, position: u32, micro_batch: u32) {
         let moved = run.visit.to_host;
         if moved <= 0.0 {
             return;
@@ -277,7 +276,7 @@ impl Emit<'_> {
         builder.push(task);
     }
 
-    fn reduce(&self, builder: &mut Builder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
+    fn reduce(&self, builder: &mut PhaseBuilder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
         let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
         task.waits = waits([Some(released)]);
         task.signals = [Some(Counter::Reduced), None];
@@ -295,7 +294,7 @@ impl Emit<'_> {
     }
 
     /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
-    fn compute(&self, builder: &mut Builder<'_>, run: &Run, position: u32, start: [Option<Wait>; 3], micro_batch: u32) {
+    fn compute(&self, builder: &mut PhaseBuilder<'_>, run: &Run, position: u32, start: [Option<Wait>; 3], micro_batch: u32) {
         let visit = &run.visit;
         let layout = self.visits.layout;
         let kind = if visit.backward { Kind::Backward } else { Kind::Forward };
@@ -337,7 +336,7 @@ impl Emit<'_> {
         }
     }
 
-    fn tensor(&self, builder: &mut Builder<'_>, run: &Run, position: u32, times: u32, last: bool, micro_batch: u32) {
+    fn tensor(&self, builder: &mut PhaseBuilder<'_>, run: &Run, position: u32, times: u32, last: bool, micro_batch: u32) {
         let label = Self::label(run, position, Lane::Tensor, Kind::AllReduce, micro_batch);
         let transfer = (1..times).fold(self.visits.tensor, |sum, _| sum + self.visits.tensor);
         let mut task = builder.transfer(&transfer, TENSOR, self.contention, label);
@@ -350,7 +349,7 @@ impl Emit<'_> {
     }
 
     /// A copy to or from the host.
-    fn copy(&self, builder: &mut Builder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+    fn copy(&self, builder: &mut PhaseBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
         transfer.time = self.visits.rates.host_copy(moved);
         builder.transfer(&transfer, queue, self.contention, label)
