@@ -15,14 +15,19 @@
 
 mod agenda;
 mod arrivals;
+mod fold;
+mod joint;
+mod local;
 mod queue;
 mod rank;
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{Code, Counter, HELD, Picos, Place, Script, Task};
+use crate::program::{CHAIN, Code, Counter, HELD, Picos, Place, Script, Task};
 
 use agenda::Agenda;
 use arrivals::{Inbox, Train};
+use fold::History;
+use joint::Joint;
 use queue::Role;
 use rank::{Around, Rank, Wait};
 
@@ -113,7 +118,14 @@ pub struct Simulator {
     ranks: Vec<Rank>,
     inboxes: Vec<Inbox>,
     agenda: Agenda,
-    sent: Vec<(Picos, Counter)>,
+    sent: Vec<(Train, Counter)>,
+    /// Whether repeats are skipped.
+    fold: bool,
+    /// Earlier states of the block that a rank is in, and of the section that each is in.
+    block: History,
+    sections: Vec<History>,
+    /// Earlier states of all ranks together.
+    joint: Joint,
 }
 
 impl Simulator {
@@ -124,19 +136,19 @@ impl Simulator {
         &mut self,
         code: &Code,
         scripts: &[Script],
-        _fold: bool,
+        fold: bool,
         observer: &mut impl Observer,
     ) -> Result<(), Stuck> {
-        self.ranks.clear();
-        self.ranks.extend(scripts.iter().map(|script| Rank::new(script.first())));
-        self.inboxes.resize_with(scripts.len(), Inbox::default);
-        self.inboxes.iter_mut().for_each(Inbox::clear);
-        self.agenda.reset(scripts.len());
+        self.reset(scripts, fold);
         while let Some((rank, now)) = self.agenda.first() {
             let role = Role { code, script: &scripts[rank], rank };
             let next = self.proceed(role, now, observer);
             self.agenda.set(rank, next);
             self.deliver(rank);
+            if self.ranks[rank].paused {
+                let Self { ranks, inboxes, agenda, joint, .. } = self;
+                joint.fold(code, scripts, (ranks, inboxes, agenda), observer);
+            }
         }
         match self.ranks.iter().position(|rank| !rank.finished()) {
             Some(rank) => Err(Stuck { rank, task: self.ranks[rank].blocked() }),
@@ -144,24 +156,57 @@ impl Simulator {
         }
     }
 
+    fn reset(&mut self, scripts: &[Script], fold: bool) {
+        self.ranks.clear();
+        self.ranks.extend(scripts.iter().map(|script| Rank::new(script.first())));
+        self.inboxes.resize_with(scripts.len(), Inbox::default);
+        self.inboxes.iter_mut().for_each(Inbox::clear);
+        self.agenda.reset(scripts.len());
+        self.fold = fold;
+        self.block.clear();
+        self.sections.resize_with(scripts.len(), History::default);
+        self.sections.iter_mut().for_each(History::clear);
+        self.joint.clear();
+    }
+
     /// Runs a rank as far as what it knows of the others lets it; all of them have come to the moment `now`.
     /// Returns when it has something to do again.
     fn proceed(&mut self, role: Role<'_>, now: Picos, observer: &mut impl Observer) -> Picos {
-        let rank = &mut self.ranks[role.rank];
-        let mut around = Around { role, inbox: &self.inboxes[role.rank], sent: &mut self.sent, observer };
+        let Self { ranks, inboxes, sent, sections, block, fold, .. } = self;
+        let rank = &mut ranks[role.rank];
+        let mut around = Around { role, inbox: &mut inboxes[role.rank], sent, observer };
         loop {
             if !rank.issued {
                 rank.issue(&role);
             }
+            if !rank.begun {
+                rank.settle(!CHAIN, &mut around);
+                if rank.can_begin(role, around.inbox) {
+                    if *fold && !rank.paused && joint::begins(&role, rank) {
+                        rank.paused = true;
+                        return rank.clock;
+                    }
+                    (rank.begun, rank.paused) = (true, false);
+                    if *fold {
+                        local::fold_section(rank, &mut sections[role.rank], &mut around);
+                    }
+                }
+            }
             rank.settle(u8::MAX, &mut around);
             if rank.slot_is_over() {
-                rank.leave(&role);
+                rank.leave(&mut around);
+                continue;
+            }
+            if *fold && local::fold_block(rank, block, &mut around) {
                 continue;
             }
             let next = rank.next();
             let until = match rank.wait(role, around.inbox) {
                 Wait::Own => next,
-                Wait::Until(arrival) => next.min(arrival),
+                Wait::Until(arrival) => {
+                    rank.waited = true;
+                    next.min(arrival)
+                }
                 Wait::Unknown if next <= now => next,
                 Wait::Unknown => return next,
             };
@@ -176,10 +221,10 @@ impl Simulator {
     /// Hands what a rank has sent to its neighbours.
     fn deliver(&mut self, from: usize) {
         let ranks = self.ranks.len();
-        for (arrival, counter) in self.sent.drain(..) {
+        for (train, counter) in self.sent.drain(..) {
             let to = if counter == Counter::ArrivedForward { from + 1 } else { from + ranks - 1 } % ranks;
-            self.inboxes[to].of_mut(counter).push(Train { first: arrival, period: 0, count: 1 });
-            self.agenda.hasten(to, arrival);
+            self.inboxes[to].of_mut(counter).push(train);
+            self.agenda.hasten(to, train.first);
         }
     }
 

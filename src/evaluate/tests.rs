@@ -390,6 +390,40 @@ proptest! {
     }
 }
 
+/// Any pipeline of many micro-batches: embedding and head, uneven stages, tensor ranks, transfers that are
+/// hidden, half hidden or slower than what hides them.
+fn long_pipelines() -> impl Strategy<Value = Scenario> {
+    let shape = (prop_oneof![Just(2_u32), Just(4), Just(8)], 1..5_u32, 1..40_u32, 0..30_u32);
+    let schedule = proptest::sample::select(Schedule::ALL.to_vec());
+    (scenarios(), shape, schedule, -2.0..2.0_f64).prop_map(
+        |(mut scenario, (ranks, stages, groups, layers), schedule, speed)| {
+            Arc::make_mut(&mut scenario.model).layers = ranks * stages + layers;
+            let plan = &mut scenario.plan;
+            plan.size = Size::Nodes(8);
+            plan.bandwidth_factor = libm::pow(10.0, speed);
+            (plan.pipeline, plan.stages_per_rank, plan.schedule) = (ranks, stages, schedule);
+            plan.accumulate = if schedule == Schedule::Interleaved { (ranks * groups).min(96) } else { 3 * groups };
+            scenario
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn long_pipelines_fold_to_the_picosecond(scenario in long_pipelines()) {
+        let mut workspace = Workspace::default();
+        let Ok(folded) = super::summary(&scenario, &mut workspace) else {
+            return Err(TestCaseError::reject("not a valid layout"));
+        };
+        let memory = stages(&scenario, &workspace);
+        let unfolded = summary::run(&scenario, &Factors::default(), &mut workspace, false);
+        prop_assert_eq!(Ok(folded), unfolded);
+        prop_assert_eq!(memory, stages(&scenario, &workspace));
+    }
+}
+
 /// The FSDP limits' network floor [fsdp A4 (b)] for one micro-batch of a scenario whose weights and
 /// gradients travel over all devices: two transfers in backward, all parameters, (N - 1) / N, the ring's rate.
 fn network_floor(scenario: &Scenario) -> f64 {

@@ -35,8 +35,8 @@ pub(super) struct Pipeline<'a> {
 /// What a phase does; stages are told apart by their work only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
-    /// Forward or backward of a stage.
-    Pass { work: usize, backward: bool, receives: bool, sends: bool, opens: bool },
+    /// Forward or backward of a stage, while so many others are gathered ahead of it.
+    Pass { work: usize, backward: bool, receives: bool, sends: bool, opens: bool, ahead: usize },
     /// The gather of a stage into the buffer of another.
     Fill { work: usize, evicts: Option<usize> },
     /// A gradient buffer taken.
@@ -96,14 +96,18 @@ impl<'a> Pipeline<'a> {
         self.empty(&mut builder, &agenda);
     }
 
-    /// The stages to gather, each where its gather is listed: as soon as its buffer is free, or, where
-    /// a gather stops compute, when it is needed.
+    /// The stages to gather in the order in which they are needed, each where its gather is listed: as
+    /// soon as its buffer is free, or, where a gather stops compute, when it is needed.
     fn placed(&self, turns: &[Turn]) -> Vec<(usize, Fill)> {
         if self.visits.layout.weights == 1 {
             return Vec::new();
         }
-        let place = |fill: Fill| (if self.queues.gather == COMPUTE { fill.turn } else { fill.free }, fill);
-        fills(turns).into_iter().map(place).collect()
+        let mut last = 0;
+        let mut place = |fill: Fill| {
+            last = last.max(if self.queues.gather == COMPUTE { fill.turn } else { fill.free });
+            (last, fill)
+        };
+        fills(turns).into_iter().map(&mut place).collect()
     }
 
     fn emit(&self) -> Emit<'_> {
@@ -134,8 +138,9 @@ impl<'a> Pipeline<'a> {
             builder.turn(1, &[Run { phase, layer: 0, micro_batch: 0 }]);
         }
         let turn = &turns[index];
-        let first = self.pass(builder, *rank, turn.first);
-        match turn.second.map(|pass| self.pass(builder, *rank, pass)) {
+        let ahead = agenda.ahead(index);
+        let first = self.pass(builder, *rank, turn.first, ahead);
+        match turn.second.map(|pass| self.pass(builder, *rank, pass, ahead)) {
             Some(second) => builder.turn(turn.repeat, &[first, second]),
             None => builder.turn(turn.repeat, &[first]),
         }
@@ -182,7 +187,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Forward or backward of a stage for one micro-batch.
-    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass) -> Run {
+    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, ahead: usize) -> Run {
         let Pass { stage, backward, micro_batch } = pass;
         let (index, last) = (self.stages.index(rank, stage), self.stages.len() - 1);
         let alone = self.shape.ranks == 1;
@@ -192,13 +197,14 @@ impl<'a> Pipeline<'a> {
             receives: !alone && index != if backward { last } else { 0 },
             sends: !alone && index != if backward { 0 } else { last },
             opens: !backward && stage == 0,
+            ahead,
         };
         let phase = self.phase(builder, key, |this, phase| this.visit_stage(phase, key));
         Run { phase, layer: self.stages.first_layer(rank, stage), micro_batch }
     }
 
     fn visit_stage(&self, phase: &mut PhaseBuilder<'_>, key: Key) {
-        let Key::Pass { work, backward, receives, sends, opens } = key else { return };
+        let Key::Pass { work, backward, receives, sends, opens, ahead } = key else { return };
         let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
         if receives {
             phase.expect(arrival);
@@ -210,7 +216,7 @@ impl<'a> Pipeline<'a> {
         for run in self.stages.works[work].runs(&self.visits, backward) {
             phase.block(run.count, |block| {
                 let start = [
-                    (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, 0)),
+                    (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, ahead as i64)),
                     receives.then(|| block.after(arrival, 0)),
                 ];
                 emit.stage_visit(block, &run, start);
@@ -285,6 +291,14 @@ struct Agenda {
     /// Gathers, after the number of turns that they are listed behind.
     fills: Vec<(usize, Fill)>,
     spells: Vec<Option<Spell>>,
+}
+
+impl Agenda {
+    /// Gathers that are listed before a turn and not for it.
+    fn ahead(&self, turn: usize) -> usize {
+        let listed = self.fills.partition_point(|(place, _)| *place <= turn);
+        listed - self.fills.partition_point(|(_, fill)| fill.turn <= turn)
+    }
 }
 
 /// A moment on the compute queue at which memory changes hands: it waits for one gradient buffer.

@@ -42,6 +42,18 @@ impl Agenda {
         }
     }
 
+    /// A rank's moment.
+    pub fn moment(&self, rank: usize) -> Picos {
+        self.moments[rank]
+    }
+
+    /// Moves a rank's moment, if it has one.
+    pub fn delay(&mut self, rank: usize, by: Picos) {
+        if self.moments[rank] < Picos::MAX {
+            self.set(rank, self.moments[rank] + by);
+        }
+    }
+
     /// Makes a rank's moment no later than this.
     pub fn hasten(&mut self, rank: usize, moment: Picos) {
         if moment < self.moments[rank] {

@@ -4,7 +4,7 @@ use crate::program::{
     CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES, WHOLE,
 };
 
-use super::arrivals::Inbox;
+use super::arrivals::{Inbox, Train};
 use super::queue::{Cursor, Need, Queue, Role};
 use super::{Idle, Observer, Outcome, Peak, Totals};
 
@@ -13,15 +13,22 @@ use super::{Idle, Observer, Outcome, Peak, Totals};
 pub(super) struct Rank {
     /// The slot that compute is at; none is left otherwise.
     pub at: Option<Position>,
-    /// Whether that slot's tasks are on their queues.
+    /// Whether that slot's tasks are on their queues, and whether compute has begun with it.
     pub issued: bool,
+    pub begun: bool,
+    /// Whether it had to wait for another rank to begin, and whether it has stopped to be looked at.
+    pub waited: bool,
+    pub paused: bool,
     pub queues: [Queue; QUEUES],
     /// Queues with tasks, and those among them that run one, as bits.
     pub active: u8,
     pub running: u8,
     /// Tasks on each queue, the running one included.
     pub pending: [u32; QUEUES],
+    /// What tasks have counted; of what other ranks raise, how much has been taken.
     pub counters: [i64; COUNTERS],
+    /// How much was sent to the next rank and to the one before, and when the last of it was.
+    pub sent: [Sent; 2],
     pub clock: Picos,
     pub held: [i64; HELD],
     /// Whether that has changed since it was last looked at.
@@ -32,12 +39,19 @@ pub(super) struct Rank {
     load: [u32; RESOURCES],
 }
 
+/// What a rank has sent one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sent {
+    pub count: u64,
+    pub last: Picos,
+}
+
 /// What surrounds a rank that moves.
 pub(super) struct Around<'a, O> {
     pub role: Role<'a>,
-    pub inbox: &'a Inbox,
+    pub inbox: &'a mut Inbox,
     /// What it sends, and when that arrives.
-    pub sent: &'a mut Vec<(Picos, Counter)>,
+    pub sent: &'a mut Vec<(Train, Counter)>,
     pub observer: &'a mut O,
 }
 
@@ -66,11 +80,15 @@ impl Rank {
         Self {
             at,
             issued: false,
+            begun: false,
+            waited: false,
+            paused: false,
             queues: [Queue::default(); QUEUES],
             active: 0,
             running: 0,
             pending: [0; QUEUES],
             counters: [0; COUNTERS],
+            sent: [Sent::default(); 2],
             clock: 0,
             held: [0; HELD],
             changed: false,
@@ -124,9 +142,23 @@ impl Rank {
     }
 
     /// Goes to the slot after the one that is over.
-    pub fn leave(&mut self, role: &Role<'_>) {
-        self.at = self.at.and_then(|at| role.script.after(at));
-        self.issued = false;
+    pub fn leave<O>(&mut self, around: &mut Around<'_, O>) {
+        let Some(at) = self.at else { return };
+        let phase = around.role.phase(&at);
+        for counter in [Counter::ArrivedForward, Counter::ArrivedBackward] {
+            let taken = phase.advance[counter as usize];
+            if taken > 0 {
+                self.counters[counter as usize] += taken;
+                around.inbox.of_mut(counter).take(taken as u64);
+            }
+        }
+        self.at = around.role.script.after(at);
+        (self.issued, self.begun, self.waited) = (false, false, false);
+    }
+
+    /// Whether compute, or what goes hand in hand with it, can begin with the slot.
+    pub fn can_begin(&mut self, role: Role<'_>, inbox: &Inbox) -> bool {
+        queues(self.active & CHAIN).any(|queue| self.ready(queue, role, inbox))
     }
 
     /// Starts every task of some queues whose conditions hold, then finds when each running one ends.
@@ -198,6 +230,15 @@ impl Rank {
         }
     }
 
+    /// Books what it has sent in `times` periods like the one since `before`.
+    pub fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
+        for (sent, before) in self.sent.iter_mut().zip(before.sent) {
+            if sent.count > before.count {
+                *sent = Sent { count: sent.count + (sent.count - before.count) * times, last: sent.last + period * times };
+            }
+        }
+    }
+
     fn start<O: Observer>(&mut self, queue: usize, around: &mut Around<'_, O>) {
         let cursor = self.queues[queue].cursor;
         let task = around.role.task(&cursor);
@@ -228,7 +269,9 @@ impl Rank {
             self.counters[*counter as usize] += 1;
         }
         if let Some(counter) = task.sends {
-            around.sent.push((self.clock, counter));
+            let sent = &mut self.sent[usize::from(counter == Counter::ArrivedBackward)];
+            *sent = Sent { count: sent.count + 1, last: self.clock };
+            around.sent.push((Train::one(self.clock), counter));
         }
         around.observer.ended(around.role.rank, task, self.clock);
         self.pending[queue] -= 1;
@@ -265,7 +308,7 @@ impl Rank {
                 return;
             }
             Some(Class::Transfer) => Idle::Transfer(COMPUTE),
-            None => self.cause(COMPUTE, QUEUES, role, around.inbox),
+            None => self.cause(COMPUTE, QUEUES, role),
         };
         match cause {
             Idle::Transfer(queue) => {
@@ -279,27 +322,32 @@ impl Rank {
     }
 
     /// What a queue's next task waits for: followed through waits to a transfer that runs.
-    fn cause(&self, queue: u8, depth: usize, role: Role<'_>, inbox: &Inbox) -> Idle {
+    fn cause(&self, queue: u8, depth: usize, role: Role<'_>) -> Idle {
         if self.active & 1 << queue == 0 {
             // Nothing left to compute: the slot, or the step, ends with what still travels.
             let travelling = queues(self.running & CHAIN).next().or_else(|| queues(self.running).next());
             return travelling.map_or(Idle::Other, |queue| Idle::Transfer(queue as u8));
         }
-        for need in role.needs(self.queues[queue as usize].cursor).filter(|need| !self.met(need, inbox)) {
-            let Some(producer) = role.code.producer(need.counter) else { return Idle::Bubble };
-            if producer == queue {
+        let needs = role.needs(self.queues[queue as usize].cursor);
+        let mut waits = false;
+        for need in needs {
+            let Some(producer) = role.code.producer(need.counter) else { continue };
+            if self.counters[need.counter as usize] >= need.least || producer == queue {
                 continue;
             }
+            waits = true;
             if self.running & 1 << producer != 0 {
                 return Idle::Transfer(producer);
             }
             if depth > 0
-                && let found @ (Idle::Transfer(_) | Idle::Bubble) = self.cause(producer, depth - 1, role, inbox)
+                && let found @ (Idle::Transfer(_) | Idle::Bubble) = self.cause(producer, depth - 1, role)
             {
                 return found;
             }
         }
-        Idle::Other
+        // What others have not sent counts once nothing else is missing.
+        let mut remote = role.needs(self.queues[queue as usize].cursor).filter(|need| need.counter.remote());
+        if !waits && remote.next().is_some() { Idle::Bubble } else { Idle::Other }
     }
 
     /// Looks at the memory in use from now on. What is taken and given back at the same moment is not seen.
