@@ -18,6 +18,7 @@ mod arrivals;
 mod fold;
 mod joint;
 mod local;
+mod memo;
 mod queue;
 mod rank;
 
@@ -28,8 +29,9 @@ use agenda::Agenda;
 use arrivals::{Inbox, Train};
 use fold::History;
 use joint::Joint;
+use memo::Memo;
 use queue::Role;
-use rank::{Around, Rank, Wait};
+use rank::{Around, Entry, Rank, Wait};
 
 /// Why compute stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub enum Idle {
 /// Sees what happens, rank by rank in the order of time. The summary needs none of it: `()` sees nothing
 /// and costs nothing.
 pub trait Observer {
+    /// Whether it wants to see every task.
+    const SEES: bool = true;
     /// A task began and will be reported again when it ends.
     fn started(&mut self, _rank: usize, _task: &Task, _place: Place, _at: Picos) {}
     /// A task ended.
@@ -57,7 +61,9 @@ pub trait Observer {
     fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
 }
 
-impl Observer for () {}
+impl Observer for () {
+    const SEES: bool = false;
+}
 
 /// Where one rank's time goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,6 +96,29 @@ pub struct Peak {
     pub task: u32,
     /// Where that task stood.
     pub place: Place,
+}
+
+impl Totals {
+    /// What has been added since an earlier moment.
+    fn since(&self, before: &Self) -> Self {
+        self.each(before, |now, before| now - before)
+    }
+
+    fn add(&mut self, more: &Self) {
+        *self = self.each(more, |now, more| now + more);
+    }
+
+    fn each(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
+        Self {
+            compute: both(self.compute, other.compute),
+            optimizer: both(self.optimizer, other.optimizer),
+            host: both(self.host, other.host),
+            exposed: std::array::from_fn(|level| both(self.exposed[level], other.exposed[level])),
+            bubble: both(self.bubble, other.bubble),
+            waiting: both(self.waiting, other.waiting),
+            communication: both(self.communication, other.communication),
+        }
+    }
 }
 
 /// One rank's result.
@@ -126,6 +155,7 @@ pub struct Simulator {
     sections: Vec<History>,
     /// Earlier states of all ranks together.
     joint: Joint,
+    memo: Memo,
 }
 
 impl Simulator {
@@ -139,7 +169,7 @@ impl Simulator {
         fold: bool,
         observer: &mut impl Observer,
     ) -> Result<(), Stuck> {
-        self.reset(scripts, fold);
+        self.reset(code, scripts, fold);
         while let Some((rank, now)) = self.agenda.first() {
             let role = Role { code, script: &scripts[rank], rank };
             let next = self.proceed(role, now, observer);
@@ -156,7 +186,7 @@ impl Simulator {
         }
     }
 
-    fn reset(&mut self, scripts: &[Script], fold: bool) {
+    fn reset(&mut self, code: &Code, scripts: &[Script], fold: bool) {
         self.ranks.clear();
         self.ranks.extend(scripts.iter().map(|script| Rank::new(script.first())));
         self.inboxes.resize_with(scripts.len(), Inbox::default);
@@ -167,48 +197,74 @@ impl Simulator {
         self.sections.resize_with(scripts.len(), History::default);
         self.sections.iter_mut().for_each(History::clear);
         self.joint.clear();
+        self.memo.clear(code.phases.len());
     }
 
     /// Runs a rank as far as what it knows of the others lets it; all of them have come to the moment `now`.
     /// Returns when it has something to do again.
-    fn proceed(&mut self, role: Role<'_>, now: Picos, observer: &mut impl Observer) -> Picos {
-        let Self { ranks, inboxes, sent, sections, block, fold, .. } = self;
-        let rank = &mut ranks[role.rank];
+    fn proceed<O: Observer>(&mut self, role: Role<'_>, now: Picos, observer: &mut O) -> Picos {
+        let Self { ranks, inboxes, sent, sections, block, memo, fold, .. } = self;
+        let (rank, section) = (&mut ranks[role.rank], &mut sections[role.rank]);
         let mut around = Around { role, inbox: &mut inboxes[role.rank], sent, observer };
+        let remember = *fold && !O::SEES;
         loop {
+            let mut wait = None;
             if !rank.issued {
-                rank.issue(&role);
-            }
-            if !rank.begun {
-                rank.settle(!CHAIN, &mut around);
-                if rank.can_begin(role, around.inbox) {
-                    if *fold && !rank.paused && joint::begins(&role, rank) {
-                        rank.paused = true;
-                        return rank.clock;
+                match rank.entry(role, around.inbox) {
+                    Some(Entry::Wait(entry)) => {
+                        rank.settle(0, &mut around);
+                        wait = Some(entry);
                     }
-                    (rank.begun, rank.paused) = (true, false);
-                    if *fold {
-                        local::fold_section(rank, &mut sections[role.rank], &mut around);
+                    Some(Entry::Ready) => {}
+                    None => {
+                        rank.issue(&role);
+                        rank.settle(!CHAIN, &mut around);
                     }
                 }
             }
-            rank.settle(u8::MAX, &mut around);
-            if rank.slot_is_over() {
-                rank.leave(&mut around);
-                continue;
+            if wait.is_none() && !rank.begun && (!rank.issued || rank.can_begin(role, around.inbox)) {
+                if *fold && !rank.paused && joint::begins(&role, rank) {
+                    rank.paused = true;
+                    return rank.clock;
+                }
+                rank.begin();
+                if *fold {
+                    local::fold_section(rank, section, &mut around);
+                }
+                if remember && memo.replay(rank, &mut around) {
+                    rank.leave(&mut around);
+                    continue;
+                }
+                if !rank.issued {
+                    rank.issue(&role);
+                }
+                if remember {
+                    memo.watch(rank, &around);
+                }
             }
-            if *fold && local::fold_block(rank, block, &mut around) {
-                continue;
+            if wait.is_none() {
+                rank.settle(u8::MAX, &mut around);
+                if rank.slot_is_over() {
+                    memo.finish(rank, &around);
+                    rank.leave(&mut around);
+                    continue;
+                }
+                if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
+                    continue;
+                }
             }
             let next = rank.next();
-            let until = match rank.wait(role, around.inbox) {
+            let until = match wait.unwrap_or_else(|| rank.wait(role, around.inbox)) {
                 Wait::Own => next,
                 Wait::Until(arrival) => {
                     rank.waited = true;
                     next.min(arrival)
                 }
                 Wait::Unknown if next <= now => next,
-                Wait::Unknown => return next,
+                Wait::Unknown => {
+                    memo.finish(rank, &around);
+                    return next;
+                }
             };
             if until == Picos::MAX {
                 rank.look(&mut around);

@@ -7,7 +7,7 @@ use crate::stack::Overlap;
 
 use super::label::Label;
 use super::script::{Block, Code, Phase, Round, Script, Section, Slot};
-use super::task::{COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WHOLE, Wait, picos};
+use super::task::{CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WHOLE, Wait, picos};
 
 /// What the tasks of a step move and need, repeats counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -211,9 +211,27 @@ impl<'a> Builder<'a> {
         let phase = Phase { blocks: blocks..blocks, ..Phase::default() };
         let mut builder = PhaseBuilder { code: self.code, phase, block: Block::default(), last: [NONE; QUEUES] };
         fill(&mut builder);
-        let phase = builder.phase;
+        let mut phase = builder.phase;
+        phase.closed = self.closed(&phase);
         self.code.phases.push(phase);
         self.code.phases.len() as u32 - 1
+    }
+
+    /// Whether compute has a task in a phase, and every queue beside it waits for what compute does there.
+    fn closed(&self, phase: &Phase) -> bool {
+        let blocks = &self.code.blocks[phase.blocks.start as usize..phase.blocks.end as usize];
+        let beside = (0..QUEUES).filter(|queue| phase.queues & !CHAIN & 1 << queue != 0);
+        let inside = |block: &Block, wait: &Wait| {
+            let own = CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
+            !wait.counter.remote() && own && block.base[wait.counter as usize] + wait.offset > 0
+        };
+        let waits = |queue: usize| {
+            blocks.iter().find(|block| block.first[queue] != NONE).is_some_and(|block| {
+                let first = &self.code.tasks[block.first[queue] as usize];
+                first.waits.iter().flatten().any(|wait| inside(block, wait))
+            })
+        };
+        phase.queues & 1 << super::COMPUTE != 0 && beside.into_iter().all(waits)
     }
 
     /// A section that runs a phase of its own `repeat` times.

@@ -227,14 +227,15 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
+    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share. A
+    /// copy to one neighbour occupies the wire; what it takes from compute is not counted.
     fn send(&self, block: &mut PhaseBuilder<'_>, arrival: Counter) {
         let (rates, layout) = (self.visits.rates, self.visits.layout);
         let amount =
             rates.tokens() * f64::from(rates.scenario.model.hidden) * rates.storage() / f64::from(layout.tensor);
         let transfer = rates.send(amount, layout.pipeline_group());
         let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model);
-        let mut task = block.transfer(&transfer, PIPELINE, rates.scenario.stack.contention, label);
+        let mut task = block.transfer(&transfer, PIPELINE, 0.0, label);
         task.waits = waits([Some(block.after(Counter::Released, 0))]);
         task.sends = Some(arrival);
         block.push(task);

@@ -36,6 +36,8 @@ pub struct Phase {
     pub queues: u8,
     /// Tasks of each queue, repeats counted.
     pub tasks: [u32; QUEUES],
+    /// Whether nothing in it can start before compute begins with it.
+    pub closed: bool,
     /// What its tasks move and need, repeats counted.
     pub volume: Volume,
 }

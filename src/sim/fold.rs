@@ -7,12 +7,11 @@
 //! queue reaches the end of its loop, no waiting queue is let go and no task ends that ran all along:
 //! that many iterations are skipped.
 
-use crate::hardware::MAX_LEVELS;
-use crate::program::{COMPUTE, COUNTERS, HELD, Picos, Position, Script};
+use crate::program::{COMPUTE, COUNTERS, HELD, Position, Script};
 
 use super::queue::{Cursor, Queue, Role};
 use super::rank::{Rank, queues};
-use super::{Observer, Totals};
+use super::Observer;
 
 /// A loop around a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,26 +186,8 @@ impl Shift {
         for part in 0..HELD {
             rank.held[part] += (rank.held[part] - before.held[part]) * times.cast_signed();
         }
-        rank.totals = extrapolated(&before.totals, &rank.totals, times);
+        rank.totals = rank.totals.each(&before.totals, |now, before| now + (now - before) * times);
         rank.clock += later;
-    }
-}
-
-/// `now + times x (now - before)`.
-fn extrapolated(before: &Totals, now: &Totals, times: u64) -> Totals {
-    let more = |before: Picos, now: Picos| now + (now - before) * times;
-    let mut exposed = [0; MAX_LEVELS + 1];
-    for (level, exposed) in exposed.iter_mut().enumerate() {
-        *exposed = more(before.exposed[level], now.exposed[level]);
-    }
-    Totals {
-        compute: more(before.compute, now.compute),
-        optimizer: more(before.optimizer, now.optimizer),
-        host: more(before.host, now.host),
-        exposed,
-        bubble: more(before.bubble, now.bubble),
-        waiting: more(before.waiting, now.waiting),
-        communication: more(before.communication, now.communication),
     }
 }
 

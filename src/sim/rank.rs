@@ -31,12 +31,13 @@ pub(super) struct Rank {
     pub sent: [Sent; 2],
     pub clock: Picos,
     pub held: [i64; HELD],
-    /// Whether that has changed since it was last looked at.
+    /// Whether that has changed since it was last looked at, and its sum then.
     pub changed: bool,
+    seen: i64,
     pub totals: Totals,
     pub peak: Peak,
     pub fullest: i64,
-    load: [u32; RESOURCES],
+    pub load: [u32; RESOURCES],
 }
 
 /// What a rank has sent one way.
@@ -66,6 +67,15 @@ pub(super) enum Wait {
     Unknown,
 }
 
+/// Whether compute can begin with a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Now.
+    Ready,
+    /// When another rank's word has come.
+    Wait(Wait),
+}
+
 /// The queues of a set, from the first.
 pub(super) fn queues(mut set: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -92,6 +102,7 @@ impl Rank {
             clock: 0,
             held: [0; HELD],
             changed: false,
+            seen: 0,
             totals: Totals::default(),
             peak: Peak::default(),
             fullest: 0,
@@ -137,8 +148,34 @@ impl Rank {
             }
         }
         self.issued = true;
-        // Memory is looked at whenever a slot begins, so that a slot's own account of it is whole.
-        self.changed = true;
+    }
+
+    /// Begins with the slot. Memory is looked at then in any case, so that a slot's own account of it is whole.
+    pub fn begin(&mut self) {
+        (self.begun, self.paused, self.changed) = (true, false, true);
+    }
+
+    /// Whether compute can begin with a slot in which nothing starts before, while the rank has nothing on
+    /// its queues but what runs; `None` if that is not how things are.
+    pub fn entry(&self, role: Role<'_>, inbox: &Inbox) -> Option<Entry> {
+        let at = self.at.filter(|_| self.active == self.running && self.running & CHAIN == 0)?;
+        let alone = queues(self.running).all(|queue| self.pending[queue] == 1);
+        let first = Cursor::first(&role, at, COMPUTE as usize).filter(|_| alone && role.phase(&at).closed)?;
+        let mut entry = Entry::Ready;
+        for need in role.needs(first) {
+            if !need.counter.remote() {
+                if self.counters[need.counter as usize] < need.least {
+                    return None;
+                }
+                continue;
+            }
+            match inbox.of(need.counter).nth(need.least) {
+                Some(arrival) if arrival <= self.clock => {}
+                Some(arrival) => entry = Entry::Wait(Wait::Until(arrival)),
+                None => return Some(Entry::Wait(Wait::Unknown)),
+            }
+        }
+        Some(entry)
     }
 
     /// Goes to the slot after the one that is over.
@@ -230,6 +267,13 @@ impl Rank {
         }
     }
 
+    /// Sends something that arrives then.
+    pub fn send<O>(&mut self, arrival: Picos, counter: Counter, around: &mut Around<'_, O>) {
+        let sent = &mut self.sent[usize::from(counter == Counter::ArrivedBackward)];
+        *sent = Sent { count: sent.count + 1, last: arrival };
+        around.sent.push((Train::one(arrival), counter));
+    }
+
     /// Books what it has sent in `times` periods like the one since `before`.
     pub fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
         for (sent, before) in self.sent.iter_mut().zip(before.sent) {
@@ -269,9 +313,7 @@ impl Rank {
             self.counters[*counter as usize] += 1;
         }
         if let Some(counter) = task.sends {
-            let sent = &mut self.sent[usize::from(counter == Counter::ArrivedBackward)];
-            *sent = Sent { count: sent.count + 1, last: self.clock };
-            around.sent.push((Train::one(self.clock), counter));
+            self.send(self.clock, counter, around);
         }
         around.observer.ended(around.role.rank, task, self.clock);
         self.pending[queue] -= 1;
@@ -323,6 +365,10 @@ impl Rank {
 
     /// What a queue's next task waits for: followed through waits to a transfer that runs.
     fn cause(&self, queue: u8, depth: usize, role: Role<'_>) -> Idle {
+        if !self.issued && self.at.is_some() {
+            // All that the slot needs of this rank is there.
+            return Idle::Bubble;
+        }
         if self.active & 1 << queue == 0 {
             // Nothing left to compute: the slot, or the step, ends with what still travels.
             let travelling = queues(self.running & CHAIN).next().or_else(|| queues(self.running).next());
@@ -354,7 +400,10 @@ impl Rank {
     pub fn look<O: Observer>(&mut self, around: &mut Around<'_, O>) {
         self.changed = false;
         let held = self.held.iter().sum();
-        around.observer.memory(around.role.rank, held, self.clock);
+        if held != self.seen {
+            self.seen = held;
+            around.observer.memory(around.role.rank, held, self.clock);
+        }
         if held > self.fullest {
             self.fullest = held;
             // What computes then says most; then what else runs.
