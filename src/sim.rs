@@ -212,7 +212,7 @@ impl Simulator {
             if !rank.issued {
                 match rank.entry(role, around.inbox) {
                     Some(Entry::Wait(entry)) => {
-                        rank.settle(0, &mut around);
+                        rank.foresee(&role);
                         wait = Some(entry);
                     }
                     Some(Entry::Ready) => {}

@@ -7,7 +7,7 @@ use crate::stack::Overlap;
 
 use super::label::Label;
 use super::script::{Block, Code, Phase, Round, Script, Section, Slot};
-use super::task::{CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WHOLE, Wait, picos};
+use super::task::{CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos};
 
 /// What the tasks of a step move and need, repeats counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -212,26 +212,31 @@ impl<'a> Builder<'a> {
         let mut builder = PhaseBuilder { code: self.code, phase, block: Block::default(), last: [NONE; QUEUES] };
         fill(&mut builder);
         let mut phase = builder.phase;
-        phase.closed = self.closed(&phase);
+        phase.entry = self.entry(&phase);
         self.code.phases.push(phase);
         self.code.phases.len() as u32 - 1
     }
 
-    /// Whether compute has a task in a phase, and every queue beside it waits for what compute does there.
-    fn closed(&self, phase: &Phase) -> bool {
+    /// What compute waits for to begin with a phase in which every queue beside it waits for what compute
+    /// does there.
+    fn entry(&self, phase: &Phase) -> Option<[Option<Wait>; WAITS]> {
         let blocks = &self.code.blocks[phase.blocks.start as usize..phase.blocks.end as usize];
-        let beside = (0..QUEUES).filter(|queue| phase.queues & !CHAIN & 1 << queue != 0);
-        let inside = |block: &Block, wait: &Wait| {
-            let own = CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
-            !wait.counter.remote() && own && block.base[wait.counter as usize] + wait.offset > 0
+        let chained = |wait: &Wait| {
+            !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0
         };
         let waits = |queue: usize| {
-            blocks.iter().find(|block| block.first[queue] != NONE).is_some_and(|block| {
-                let first = &self.code.tasks[block.first[queue] as usize];
-                first.waits.iter().flatten().any(|wait| inside(block, wait))
-            })
+            let block = blocks.iter().find(|block| block.first[queue] != NONE)?;
+            let counted = |wait: Wait| Wait { offset: wait.offset + block.base[wait.counter as usize], ..wait };
+            Some(self.code.tasks[block.first[queue] as usize].waits.map(|wait| wait.map(counted)))
         };
-        phase.queues & 1 << super::COMPUTE != 0 && beside.into_iter().all(waits)
+        let closed = |queue: usize| {
+            let waits = waits(queue);
+            waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
+        };
+        let mut beside = (0..QUEUES).filter(|queue| phase.queues & !CHAIN & 1 << queue != 0);
+        let first = waits(super::COMPUTE as usize).filter(|_| beside.all(closed))?;
+        // What is chained to compute is done when the slots before are over.
+        Some(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0)))
     }
 
     /// A section that runs a phase of its own `repeat` times.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::build::Volume;
 use super::label::{Activity, Part};
-use super::task::{COMPUTE, COUNTERS, Counter, QUEUES, Task};
+use super::task::{COMPUTE, COUNTERS, Counter, QUEUES, Task, WAITS, Wait};
 
 /// Tasks that repeat together.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -36,8 +36,9 @@ pub struct Phase {
     pub queues: u8,
     /// Tasks of each queue, repeats counted.
     pub tasks: [u32; QUEUES],
-    /// Whether nothing in it can start before compute begins with it.
-    pub closed: bool,
+    /// What compute waits for to begin with it, beside the slots before, counted from what they have
+    /// announced; `None` if something else in it may start before compute does.
+    pub entry: Option<[Option<Wait>; WAITS]>,
     /// What its tasks move and need, repeats counted.
     pub volume: Volume,
 }
@@ -184,14 +185,16 @@ impl Script {
         &self.slots[at.slot as usize]
     }
 
-    /// What has been announced to a counter before a slot begins.
-    pub fn announced(&self, at: &Position, counter: usize) -> i64 {
+    /// What has been announced to each counter before a slot begins.
+    pub fn announced(&self, at: &Position) -> [i64; COUNTERS] {
         let (round, section) = (&self.rounds[at.round as usize], &self.sections[at.section as usize]);
-        round.base[counter]
-            + i64::from(at.round_iteration) * round.advance[counter]
-            + section.base[counter]
-            + i64::from(at.section_iteration) * section.advance[counter]
-            + self.slot(at).base[counter]
+        std::array::from_fn(|counter| {
+            round.base[counter]
+                + i64::from(at.round_iteration) * round.advance[counter]
+                + section.base[counter]
+                + i64::from(at.section_iteration) * section.advance[counter]
+                + self.slot(at).base[counter]
+        })
     }
 
     /// How many tasks a step runs, repeats counted.

@@ -9,7 +9,7 @@
 
 use crate::program::{COMPUTE, COUNTERS, HELD, Position, Script};
 
-use super::queue::{Cursor, Queue, Role};
+use super::queue::{Cursor, Role};
 use super::rank::{Rank, queues};
 use super::Observer;
 
@@ -127,7 +127,7 @@ pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level) ->
             let done = earlier.remaining - head.remaining;
             times = times.min(head.remaining.saturating_sub(1).checked_div(done).unwrap_or(u64::MAX));
         } else {
-            times = times.min(patience(head, now, role, &advance, iterations)?);
+            times = times.min(patience(queue, now, role, &advance, iterations)?);
         }
     }
     // Memory that grows is fullest in the last of the equal iterations: that one is run.
@@ -138,13 +138,13 @@ pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level) ->
 
 /// How many shifts a queue that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
 fn patience(
-    head: &Queue,
+    queue: usize,
     rank: &Rank,
     role: &Role<'_>,
     advance: &[i64; COUNTERS],
     iterations: u32,
 ) -> Option<u64> {
-    let shifts = role.needs(head.cursor).filter(|need| !need.counter.remote()).filter_map(|need| {
+    let shifts = rank.needs(queue, *role).filter(|need| !need.counter.remote()).filter_map(|need| {
         let counter = need.counter as usize;
         let missing = need.least - rank.counters[counter];
         let pace = advance[counter] * i64::from(iterations);
@@ -180,9 +180,8 @@ impl Shift {
             *self.level.iteration_mut(&mut cursor) += iterations;
             *at = cursor.at;
         }
-        for counter in 0..COUNTERS {
-            rank.counters[counter] += i64::from(iterations) * self.advance[counter];
-        }
+        let announced = self.advance.map(|advance| i64::from(iterations) * advance);
+        rank.announce(&announced, self.level != Level::Block);
         for part in 0..HELD {
             rank.held[part] += (rank.held[part] - before.held[part]) * times.cast_signed();
         }

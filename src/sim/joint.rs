@@ -10,7 +10,7 @@ use super::Observer;
 use super::agenda::Agenda;
 use super::arrivals::Inbox;
 use super::fold::{Level, Shift, shift};
-use super::local::FEWEST;
+use super::local::FEWEST_SLOTS;
 use super::queue::Role;
 use super::rank::Rank;
 
@@ -50,7 +50,7 @@ pub(super) fn begins(role: &Role<'_>, rank: &Rank) -> bool {
         let first = role.script.sections[round.sections.start as usize].slots.start;
         return (at.section, at.section_iteration, at.slot) == (round.sections.start, 0, first);
     }
-    section.repeat >= FEWEST && section.slots.len() > 1 && at.slot == section.slots.start
+    section.repeat >= FEWEST_SLOTS && section.slots.len() > 1 && at.slot == section.slots.start
 }
 
 impl Joint {

@@ -112,16 +112,20 @@ impl Memo {
     }
 
     /// Runs the slot that compute can begin with, if such a run is remembered.
-    pub fn replay<O>(&self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
+    pub fn replay<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
         let Some(at) = rank.at else { return false };
         let tasks = if rank.issued { around.role.phase(&at).tasks } else { [0; QUEUES] };
         if !tidy(rank, &tasks) {
             return false;
         }
-        let phase = around.role.script.slot(&at).phase as usize;
-        let known = self.phases[phase].iter().map(|record| &self.records[*record as usize]);
-        let found = known.into_iter().find(|record| record.fits(rank));
-        found.map(|record| record.apply(rank, at, around)).is_some()
+        let known = &mut self.phases[around.role.script.slot(&at).phase as usize];
+        let Some(found) = known.iter().position(|record| self.records[*record as usize].fits(rank)) else {
+            return false;
+        };
+        // What was last is likely to be next.
+        known.swap(0, found);
+        self.records[known[0] as usize].apply(rank, at, around);
+        true
     }
 
     /// Watches the slot that compute begins with, if it can be remembered.

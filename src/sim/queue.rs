@@ -1,6 +1,6 @@
 //! One queue of one rank: where it stands in the program and what it runs.
 
-use crate::program::{Code, Counter, NONE, Phase, Picos, Position, Script, Task, WHOLE};
+use crate::program::{COUNTERS, Code, Counter, NONE, Phase, Picos, Position, Script, Task, WHOLE};
 
 /// What one rank runs.
 #[derive(Debug, Clone, Copy)]
@@ -21,13 +21,13 @@ impl<'p> Role<'p> {
         &self.code.tasks[cursor.task as usize]
     }
 
-    /// The conditions of a task, made absolute.
-    pub fn needs(&self, cursor: Cursor) -> impl Iterator<Item = Need> + use<'p> {
-        let (script, block) = (self.script, &self.code.blocks[cursor.block as usize]);
+    /// The conditions of a task, made absolute; `base` is what was announced before its slot.
+    pub fn needs(&self, cursor: Cursor, base: &[i64; COUNTERS]) -> impl Iterator<Item = Need> + use<'p> {
+        let (block, base) = (&self.code.blocks[cursor.block as usize], *base);
         self.task(&cursor).waits.iter().flatten().map(move |wait| {
             let counter = wait.counter as usize;
             let in_block = block.base[counter] + i64::from(cursor.block_iteration) * block.advance[counter];
-            Need { counter: wait.counter, least: script.announced(&cursor.at, counter) + in_block + wait.offset }
+            Need { counter: wait.counter, least: base[counter] + in_block + wait.offset }
         })
     }
 }

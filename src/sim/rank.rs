@@ -13,6 +13,8 @@ use super::{Idle, Observer, Outcome, Peak, Totals};
 pub(super) struct Rank {
     /// The slot that compute is at; none is left otherwise.
     pub at: Option<Position>,
+    /// What was announced to the counters before it.
+    base: [i64; COUNTERS],
     /// Whether that slot's tasks are on their queues, and whether compute has begun with it.
     pub issued: bool,
     pub begun: bool,
@@ -89,6 +91,7 @@ impl Rank {
     pub fn new(at: Option<Position>) -> Self {
         Self {
             at,
+            base: [0; COUNTERS],
             issued: false,
             begun: false,
             waited: false,
@@ -159,10 +162,13 @@ impl Rank {
     /// its queues but what runs; `None` if that is not how things are.
     pub fn entry(&self, role: Role<'_>, inbox: &Inbox) -> Option<Entry> {
         let at = self.at.filter(|_| self.active == self.running && self.running & CHAIN == 0)?;
-        let alone = queues(self.running).all(|queue| self.pending[queue] == 1);
-        let first = Cursor::first(&role, at, COMPUTE as usize).filter(|_| alone && role.phase(&at).closed)?;
+        let waits = role.phase(&at).entry.as_ref()?;
+        if queues(self.running).any(|queue| self.pending[queue] > 1) {
+            return None;
+        }
         let mut entry = Entry::Ready;
-        for need in role.needs(first) {
+        for wait in waits.iter().flatten() {
+            let need = Need { counter: wait.counter, least: self.base[wait.counter as usize] + wait.offset };
             if !need.counter.remote() {
                 if self.counters[need.counter as usize] < need.least {
                     return None;
@@ -189,8 +195,20 @@ impl Rank {
                 around.inbox.of_mut(counter).take(taken as u64);
             }
         }
+        for (base, announced) in self.base.iter_mut().zip(phase.advance) {
+            *base += announced;
+        }
         self.at = around.role.script.after(at);
         (self.issued, self.begun, self.waited) = (false, false, false);
+    }
+
+    /// Moves the counters on by what whole iterations announce; and what was announced before the slot, if
+    /// they are iterations of slots.
+    pub fn announce(&mut self, announced: &[i64; COUNTERS], slots: bool) {
+        for counter in 0..COUNTERS {
+            self.counters[counter] += announced[counter];
+            self.base[counter] += if slots { announced[counter] } else { 0 };
+        }
     }
 
     /// Whether compute, or what goes hand in hand with it, can begin with the slot.
@@ -205,8 +223,14 @@ impl Rank {
                 self.start(queue, around);
             }
         }
+        self.foresee(&around.role);
+    }
+
+    /// Finds when each running task ends.
+    pub fn foresee(&mut self, role: &Role<'_>) {
+        let shared = self.load.iter().any(|load| *load > WHOLE);
         for queue in queues(self.running) {
-            let pace = self.pace(queue, &around.role);
+            let pace = if shared { self.pace(queue, role) } else { WHOLE };
             let queue = &mut self.queues[queue];
             (queue.pace, queue.end) = (pace, self.clock + scaled_up(queue.remaining, pace));
         }
@@ -218,9 +242,16 @@ impl Rank {
         if head.unmet.is_some_and(|need| !self.met(&need, inbox)) {
             return false;
         }
-        let unmet = role.needs(head.cursor).find(|need| !self.met(need, inbox));
+        let unmet = self.needs(queue, role).find(|need| !self.met(need, inbox));
         self.queues[queue].unmet = unmet;
         unmet.is_none()
+    }
+
+    /// The conditions of the task at a queue's head.
+    pub fn needs<'p>(&self, queue: usize, role: Role<'p>) -> impl Iterator<Item = Need> + use<'p> {
+        let cursor = self.queues[queue].cursor;
+        let base = if Some(cursor.at) == self.at { self.base } else { role.script.announced(&cursor.at) };
+        role.needs(cursor, &base)
     }
 
     fn met(&self, need: &Need, inbox: &Inbox) -> bool {
@@ -237,7 +268,7 @@ impl Rank {
         for queue in queues(self.active & !self.running) {
             let Some(unmet) = self.queues[queue].unmet.filter(|need| need.counter.remote()) else { continue };
             let own = |need: &Need| !need.counter.remote() && self.counters[need.counter as usize] < need.least;
-            if role.needs(self.queues[queue].cursor).any(|need| own(&need)) {
+            if self.needs(queue, role).any(|need| own(&need)) {
                 continue;
             }
             wait = match (wait, inbox.of(unmet.counter).nth(unmet.least)) {
@@ -374,9 +405,8 @@ impl Rank {
             let travelling = queues(self.running & CHAIN).next().or_else(|| queues(self.running).next());
             return travelling.map_or(Idle::Other, |queue| Idle::Transfer(queue as u8));
         }
-        let needs = role.needs(self.queues[queue as usize].cursor);
         let mut waits = false;
-        for need in needs {
+        for need in self.needs(queue as usize, role) {
             let Some(producer) = role.code.producer(need.counter) else { continue };
             if self.counters[need.counter as usize] >= need.least || producer == queue {
                 continue;
@@ -392,7 +422,7 @@ impl Rank {
             }
         }
         // What others have not sent counts once nothing else is missing.
-        let mut remote = role.needs(self.queues[queue as usize].cursor).filter(|need| need.counter.remote());
+        let mut remote = self.needs(queue as usize, role).filter(|need| need.counter.remote());
         if !waits && remote.next().is_some() { Idle::Bubble } else { Idle::Other }
     }
 
