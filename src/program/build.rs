@@ -7,7 +7,9 @@ use crate::stack::Overlap;
 
 use super::label::Label;
 use super::script::{Block, Code, Phase, Round, Script, Section, Slot};
-use super::task::{CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos};
+use super::task::{
+    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos,
+};
 
 /// What the tasks of a step move and need, repeats counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -221,9 +223,8 @@ impl<'a> Builder<'a> {
     /// does there.
     fn entry(&self, phase: &Phase) -> Option<[Option<Wait>; WAITS]> {
         let blocks = &self.code.blocks[phase.blocks.start as usize..phase.blocks.end as usize];
-        let chained = |wait: &Wait| {
-            !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0
-        };
+        let chained =
+            |wait: &Wait| !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
         let waits = |queue: usize| {
             let block = blocks.iter().find(|block| block.first[queue] != NONE)?;
             let counted = |wait: Wait| Wait { offset: wait.offset + block.base[wait.counter as usize], ..wait };

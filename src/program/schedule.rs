@@ -140,9 +140,8 @@ impl Order {
             return;
         }
         if let Some(last) = self.turns.last_mut() {
-            let follows = |before: Pass, pass: Pass| {
-                Pass { micro_batch: before.micro_batch + last.repeat, ..before } == pass
-            };
+            let follows =
+                |before: Pass, pass: Pass| Pass { micro_batch: before.micro_batch + last.repeat, ..before } == pass;
             let joined = match (last.second, second) {
                 (Some(before), Some(pass)) => follows(before, pass),
                 (None, None) => true,

@@ -172,7 +172,8 @@ impl Script {
         if at.section == round.sections.end {
             at.round_iteration += 1;
             if at.round_iteration < round.repeat {
-                (at.section, at.slot) = (round.sections.start, self.sections[round.sections.start as usize].slots.start);
+                (at.section, at.slot) =
+                    (round.sections.start, self.sections[round.sections.start as usize].slots.start);
             } else {
                 (at.round, at.round_iteration) = (at.round + 1, 0);
             }

@@ -294,7 +294,14 @@ impl Emit<'_> {
     }
 
     /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
-    fn compute(&self, builder: &mut PhaseBuilder<'_>, run: &Run, position: u32, start: [Option<Wait>; 3], micro_batch: u32) {
+    fn compute(
+        &self,
+        builder: &mut PhaseBuilder<'_>,
+        run: &Run,
+        position: u32,
+        start: [Option<Wait>; 3],
+        micro_batch: u32,
+    ) {
         let visit = &run.visit;
         let layout = self.visits.layout;
         let kind = if visit.backward { Kind::Backward } else { Kind::Forward };
@@ -336,7 +343,15 @@ impl Emit<'_> {
         }
     }
 
-    fn tensor(&self, builder: &mut PhaseBuilder<'_>, run: &Run, position: u32, times: u32, last: bool, micro_batch: u32) {
+    fn tensor(
+        &self,
+        builder: &mut PhaseBuilder<'_>,
+        run: &Run,
+        position: u32,
+        times: u32,
+        last: bool,
+        micro_batch: u32,
+    ) {
         let label = Self::label(run, position, Lane::Tensor, Kind::AllReduce, micro_batch);
         let transfer = (1..times).fold(self.visits.tensor, |sum, _| sum + self.visits.tensor);
         let mut task = builder.transfer(&transfer, TENSOR, self.contention, label);

@@ -92,7 +92,13 @@ impl Arrivals {
         let Some(early) = (start + period).checked_sub(first) else { return 0 };
         match (own.checked_sub(period), exactly) {
             _ if count == 1 => u64::from(early == 0 || !exactly),
-            (Some(0), true) => if early == 0 { count } else { 0 },
+            (Some(0), true) => {
+                if early == 0 {
+                    count
+                } else {
+                    0
+                }
+            }
             (_, true) => u64::from(early == 0),
             (None | Some(0), false) => count,
             (Some(slower), false) => count.min(early / slower + 1),

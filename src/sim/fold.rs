@@ -9,9 +9,9 @@
 
 use crate::program::{COMPUTE, COUNTERS, HELD, Position, Script};
 
+use super::Observer;
 use super::queue::{Cursor, Role};
 use super::rank::{Rank, queues};
-use super::Observer;
 
 /// A loop around a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,13 +137,7 @@ pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level) ->
 }
 
 /// How many shifts a queue that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
-fn patience(
-    queue: usize,
-    rank: &Rank,
-    role: &Role<'_>,
-    advance: &[i64; COUNTERS],
-    iterations: u32,
-) -> Option<u64> {
+fn patience(queue: usize, rank: &Rank, role: &Role<'_>, advance: &[i64; COUNTERS], iterations: u32) -> Option<u64> {
     let shifts = rank.needs(queue, *role).filter(|need| !need.counter.remote()).filter_map(|need| {
         let counter = need.counter as usize;
         let missing = need.least - rank.counters[counter];

@@ -140,7 +140,8 @@ impl Memo {
     /// Ends watching: remembers the slot if it is over and has left nothing but what runs.
     pub fn finish<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
         let Some(watched) = self.watched.take() else { return };
-        if rank.slot_is_over() && tidy(rank, &[0; QUEUES])
+        if rank.slot_is_over()
+            && tidy(rank, &[0; QUEUES])
             && let Some(record) = watched.record(rank, around)
         {
             let phase = around.role.script.slot(&watched.at).phase as usize;

@@ -309,7 +309,8 @@ impl Rank {
     pub fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
         for (sent, before) in self.sent.iter_mut().zip(before.sent) {
             if sent.count > before.count {
-                *sent = Sent { count: sent.count + (sent.count - before.count) * times, last: sent.last + period * times };
+                *sent =
+                    Sent { count: sent.count + (sent.count - before.count) * times, last: sent.last + period * times };
             }
         }
     }
