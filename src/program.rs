@@ -25,7 +25,7 @@ use pipeline::Pipeline;
 
 pub use build::Volume;
 pub use label::{Activity, Kind, Label, Lane, Part};
-pub use script::{Block, Code, Phase, Place, Position, Round, Script, Section, Slot};
+pub use script::{Block, Code, Place, Position, Round, Routine, Script, Section, Slot};
 pub use state::State;
 pub use task::{
     CHAIN, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, NONE, PICOS, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE,

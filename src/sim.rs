@@ -197,7 +197,7 @@ impl Simulator {
         self.sections.resize_with(scripts.len(), History::default);
         self.sections.iter_mut().for_each(History::clear);
         self.joint.clear();
-        self.memo.clear(code.phases.len());
+        self.memo.clear(code.routines.len());
     }
 
     /// Runs a rank as far as what it knows of the others lets it; all of them have come to the moment `now`.

@@ -3,7 +3,7 @@
 use crate::plan::Reduction;
 use crate::units::Bytes;
 
-use super::build::{HOST_IN, HOST_OUT, PhaseBuilder, Piece, Queues};
+use super::build::{HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part};
 use super::state::gradient_format;
 use super::step::waits;
@@ -16,7 +16,7 @@ use crate::cost::{Payload, Transfer};
 const BUCKET: Bytes = Bytes::new(1e9);
 
 /// Fills the last block of a step.
-pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut PhaseBuilder<'_>, parameters: f64) {
+pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>, parameters: f64) {
     let (rates, layout) = (visits.rates, visits.layout);
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
     if !stack.reduce_during_backward && !visits.staged {
@@ -47,11 +47,11 @@ pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut PhaseBuil
 }
 
 /// Everything that gradients wait for.
-fn done(builder: &PhaseBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
+fn done(builder: &RoutineBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
     waits([Counter::Released, Counter::Reduced, Counter::HostOut].map(|counter| Some(builder.after(counter, 0))))
 }
 
-fn copy(visits: &Visits<'_>, builder: &mut PhaseBuilder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
+fn copy(visits: &Visits<'_>, builder: &mut RoutineBuilder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
     if bytes == 0.0 {
         return;
     }
@@ -65,7 +65,7 @@ fn copy(visits: &Visits<'_>, builder: &mut PhaseBuilder<'_>, bytes: f64, queue: 
 
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
 /// first, then inside them [frontier D4, boundary of the three levels].
-fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut PhaseBuilder<'_>, parameters: f64) {
+fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>, parameters: f64) {
     let (rates, layout) = (visits.rates, visits.layout);
     let middle = layout.gradients.max(layout.weights);
     for (outer, inner) in [(layout.optimizer, middle), (middle, layout.weights)] {

@@ -1,4 +1,4 @@
-//! Puts tasks into blocks and phases, and phases into scripts, keeping the books: what each iteration
+//! Puts tasks into blocks and routines, and routines into scripts, keeping the books: what each iteration
 //! announces to the counters, and what all repeats move.
 
 use crate::cost::{Transfer, Work};
@@ -6,7 +6,7 @@ use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
 
 use super::label::Label;
-use super::script::{Block, Code, Phase, Round, Script, Section, Slot};
+use super::script::{Block, Code, Round, Routine, Script, Section, Slot};
 use super::task::{
     CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos,
 };
@@ -71,16 +71,16 @@ pub(crate) struct Piece {
     pub host: f64,
 }
 
-/// Fills one phase.
-pub(crate) struct PhaseBuilder<'a> {
+/// Fills one routine.
+pub(crate) struct RoutineBuilder<'a> {
     code: &'a mut Code,
-    phase: Phase,
+    routine: Routine,
     block: Block,
     /// Each queue's last task in the open block.
     last: [u32; QUEUES],
 }
 
-impl PhaseBuilder<'_> {
+impl RoutineBuilder<'_> {
     /// Opens a block that runs `repeat` times; everything until its end belongs to it.
     pub fn block(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
         let start = self.code.tasks.len() as u32;
@@ -88,7 +88,7 @@ impl PhaseBuilder<'_> {
             repeat,
             tasks: start..start,
             advance: [0; COUNTERS],
-            base: self.phase.advance,
+            base: self.routine.advance,
             first: [NONE; QUEUES],
         };
         self.last = [NONE; QUEUES];
@@ -98,16 +98,16 @@ impl PhaseBuilder<'_> {
         if block.tasks.is_empty() {
             return;
         }
-        for (announced, one) in self.phase.advance.iter_mut().zip(block.advance) {
+        for (announced, one) in self.routine.advance.iter_mut().zip(block.advance) {
             *announced += i64::from(repeat) * one;
         }
-        self.phase.blocks.end += 1;
+        self.routine.blocks.end += 1;
         self.code.blocks.push(block);
     }
 
     /// Announces one more of what another rank will raise; between blocks.
     pub fn expect(&mut self, counter: Counter) {
-        self.phase.advance[counter as usize] += 1;
+        self.routine.advance[counter as usize] += 1;
     }
 
     /// A wait for everything announced to a counter so far, less the latest `behind`.
@@ -127,8 +127,8 @@ impl PhaseBuilder<'_> {
             last => self.code.tasks[last as usize].next = index,
         }
         self.last[queue] = index;
-        self.phase.queues |= 1 << queue;
-        self.phase.tasks[queue] += self.block.repeat;
+        self.routine.queues |= 1 << queue;
+        self.routine.tasks[queue] += self.block.repeat;
         self.code.tasks.push(Task { next: NONE, ..task });
     }
 
@@ -136,7 +136,7 @@ impl PhaseBuilder<'_> {
     pub fn compute(&mut self, piece: Piece, class: Class, label: Label) -> Task {
         let host = picos(piece.host);
         let volume = Volume { host, memory_bound: piece.work.memory, ..Volume::default() };
-        self.phase.volume.add(&volume, self.block.repeat.into());
+        self.routine.volume.add(&volume, self.block.repeat.into());
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task { queue: super::COMPUTE, class, duration: picos(piece.work.time) + host, demand, label, ..Task::default() }
@@ -145,7 +145,7 @@ impl PhaseBuilder<'_> {
     /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.
     pub fn transfer(&mut self, transfer: &Transfer, queue: u8, contention: f64, label: Label) -> Task {
         let volume = Volume { bytes: transfer.bytes, busy: transfer.busy, ..Volume::default() };
-        self.phase.volume.add(&volume, self.block.repeat.into());
+        self.routine.volume.add(&volume, self.block.repeat.into());
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
             if busy > 0.0 {
@@ -163,15 +163,15 @@ impl PhaseBuilder<'_> {
     }
 }
 
-/// A phase to run, and what its labels count from.
+/// A routine to run, and what its labels count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
-    pub phase: u32,
+    pub routine: u32,
     pub layer: u32,
     pub micro_batch: u32,
 }
 
-/// Writes one rank's script, and the phases that it needs.
+/// Writes one rank's script, and the routines that it needs.
 pub(crate) struct Builder<'a> {
     code: &'a mut Code,
     script: &'a mut Script,
@@ -207,22 +207,22 @@ impl<'a> Builder<'a> {
         self.open = true;
     }
 
-    /// A phase, to be run by any script.
-    pub fn phase(&mut self, fill: impl FnOnce(&mut PhaseBuilder<'_>)) -> u32 {
+    /// A routine, to be run by any script.
+    pub fn routine(&mut self, fill: impl FnOnce(&mut RoutineBuilder<'_>)) -> u32 {
         let blocks = self.code.blocks.len() as u32;
-        let phase = Phase { blocks: blocks..blocks, ..Phase::default() };
-        let mut builder = PhaseBuilder { code: self.code, phase, block: Block::default(), last: [NONE; QUEUES] };
+        let routine = Routine { blocks: blocks..blocks, ..Routine::default() };
+        let mut builder = RoutineBuilder { code: self.code, routine, block: Block::default(), last: [NONE; QUEUES] };
         fill(&mut builder);
-        let mut phase = builder.phase;
-        phase.entry = self.entry(&phase);
-        self.code.phases.push(phase);
-        self.code.phases.len() as u32 - 1
+        let mut routine = builder.routine;
+        routine.entry = self.entry(&routine);
+        self.code.routines.push(routine);
+        self.code.routines.len() as u32 - 1
     }
 
-    /// What compute waits for to begin with a phase in which every queue beside it waits for what compute
+    /// What compute waits for to begin with a routine in which every queue beside it waits for what compute
     /// does there.
-    fn entry(&self, phase: &Phase) -> Option<[Option<Wait>; WAITS]> {
-        let blocks = &self.code.blocks[phase.blocks.start as usize..phase.blocks.end as usize];
+    fn entry(&self, routine: &Routine) -> Option<[Option<Wait>; WAITS]> {
+        let blocks = &self.code.blocks[routine.blocks.start as usize..routine.blocks.end as usize];
         let chained =
             |wait: &Wait| !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
         let waits = |queue: usize| {
@@ -234,21 +234,21 @@ impl<'a> Builder<'a> {
             let waits = waits(queue);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
-        let mut beside = (0..QUEUES).filter(|queue| phase.queues & !CHAIN & 1 << queue != 0);
+        let mut beside = (0..QUEUES).filter(|queue| routine.queues & !CHAIN & 1 << queue != 0);
         let first = waits(super::COMPUTE as usize).filter(|_| beside.all(closed))?;
         // What is chained to compute is done when the slots before are over.
         Some(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0)))
     }
 
-    /// A section that runs a phase of its own `repeat` times.
-    pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut PhaseBuilder<'_>)) {
-        let phase = self.phase(fill);
-        self.turn(repeat, &[Run { phase, layer: 0, micro_batch: 0 }]);
+    /// A section that runs a routine of its own `repeat` times.
+    pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut RoutineBuilder<'_>)) {
+        let routine = self.routine(fill);
+        self.turn(repeat, &[Run { routine, layer: 0, micro_batch: 0 }]);
     }
 
-    /// A section that runs phases one after the other, `repeat` times.
+    /// A section that runs routines one after the other, `repeat` times.
     pub fn turn(&mut self, repeat: u32, runs: &[Run]) {
-        let empty = |run: &Run| self.code.phases[run.phase as usize].blocks.is_empty();
+        let empty = |run: &Run| self.code.routines[run.routine as usize].blocks.is_empty();
         if repeat == 0 || runs.iter().all(empty) {
             return;
         }
@@ -259,16 +259,16 @@ impl<'a> Builder<'a> {
         let start = self.script.slots.len() as u32;
         let mut advance = [0; COUNTERS];
         for run in runs {
-            let phase = &self.code.phases[run.phase as usize];
-            if phase.blocks.is_empty() {
+            let routine = &self.code.routines[run.routine as usize];
+            if routine.blocks.is_empty() {
                 continue;
             }
-            let Run { phase: index, layer, micro_batch } = *run;
-            self.script.slots.push(Slot { phase: index, base: advance, layer, micro_batch });
-            for (announced, one) in advance.iter_mut().zip(phase.advance) {
+            let Run { routine: index, layer, micro_batch } = *run;
+            self.script.slots.push(Slot { routine: index, base: advance, layer, micro_batch });
+            for (announced, one) in advance.iter_mut().zip(routine.advance) {
                 *announced += one;
             }
-            self.volume.add(&phase.volume, f64::from(repeat) * f64::from(round.repeat));
+            self.volume.add(&routine.volume, f64::from(repeat) * f64::from(round.repeat));
         }
         let slots = start..self.script.slots.len() as u32;
         self.script.sections.push(Section { repeat, slots, advance, base: round.advance });

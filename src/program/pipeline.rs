@@ -11,7 +11,7 @@ use crate::plan::{Accumulation, Schedule};
 use crate::scenario::Layout;
 
 use super::boundary;
-use super::build::{Builder, PIPELINE, PhaseBuilder, Piece, Queues, Run};
+use super::build::{Builder, PIPELINE, Piece, Queues, RoutineBuilder, Run};
 use super::label::{Activity, Kind, Label, Lane, Part};
 use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
 use super::stage::{Stages, Work};
@@ -28,11 +28,11 @@ pub(super) struct Pipeline<'a> {
     shape: Shape,
     /// Bytes of a gradient that is not reduced yet; 0 where gradients are kept whole anyway.
     gradient: f64,
-    /// Phases that exist already.
-    phases: Vec<(Key, u32)>,
+    /// Routines that exist already.
+    routines: Vec<(Key, u32)>,
 }
 
-/// What a phase does; stages are told apart by their work only.
+/// What a routine does; stages are told apart by their work only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     /// Forward or backward of a stage, while so many others are gathered ahead of it.
@@ -68,7 +68,7 @@ impl<'a> Pipeline<'a> {
         let visits = Visits::new(rates, layout, true);
         let stages = Stages::of(&visits, ranks, stages_per_rank);
         let gradient = if whole_gradients(rates, layout) { 0.0 } else { gradient_format(rates).bytes() };
-        Self { visits, queues: Queues::of(rates.scenario.stack.overlap), stages, shape, gradient, phases: Vec::new() }
+        Self { visits, queues: Queues::of(rates.scenario.stack.overlap), stages, shape, gradient, routines: Vec::new() }
     }
 
     /// Parameters of one rank, before sharding.
@@ -82,7 +82,7 @@ impl<'a> Pipeline<'a> {
         let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
         self.fills(&mut builder, &agenda, 0);
         let host = self.visits.rates.scenario.stack.host.step.get();
-        builder.section(1, |phase| Emit::host(phase, host, None));
+        builder.section(1, |routine| Emit::host(routine, host, None));
         (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
         let ranks = self.shape.ranks;
         builder.round(repeat, ranks, |builder| {
@@ -90,8 +90,8 @@ impl<'a> Pipeline<'a> {
         });
         (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &agenda, index));
         let parameters = self.parameters(rank);
-        builder.section(1, |phase| {
-            phase.block(1, |block| boundary::build(&self.visits, self.queues, block, parameters));
+        builder.section(1, |routine| {
+            routine.block(1, |block| boundary::build(&self.visits, self.queues, block, parameters));
         });
         self.empty(&mut builder, &agenda);
     }
@@ -115,14 +115,19 @@ impl<'a> Pipeline<'a> {
         Emit { visits: &self.visits, queues: self.queues, ahead: 0, contention }
     }
 
-    /// The phase of a key, made where it is needed first.
-    fn phase(&mut self, builder: &mut Builder<'_>, key: Key, fill: impl FnOnce(&Self, &mut PhaseBuilder<'_>)) -> u32 {
-        if let Some((_, phase)) = self.phases.iter().find(|(other, _)| *other == key) {
-            return *phase;
+    /// The routine of a key, made where it is needed first.
+    fn routine(
+        &mut self,
+        builder: &mut Builder<'_>,
+        key: Key,
+        fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
+    ) -> u32 {
+        if let Some((_, routine)) = self.routines.iter().find(|(other, _)| *other == key) {
+            return *routine;
         }
-        let phase = builder.phase(|phase| fill(self, phase));
-        self.phases.push((key, phase));
-        phase
+        let routine = builder.routine(|routine| fill(self, routine));
+        self.routines.push((key, routine));
+        routine
     }
 
     /// One turn, and what surrounds it.
@@ -131,11 +136,11 @@ impl<'a> Pipeline<'a> {
         let spell = spells[index];
         if let Some(spell) = spell.filter(|spell| spell.begins && self.gradient > 0.0) {
             let work = self.stages.work(*rank, spell.stage);
-            let phase = self.phase(builder, Key::Mark { work }, |this, phase| {
+            let routine = self.routine(builder, Key::Mark { work }, |this, routine| {
                 let taken = this.stages.works[work].elements * this.gradient;
-                mark(phase, held_bytes(held::GRADIENTS, taken), [0; HELD]);
+                mark(routine, held_bytes(held::GRADIENTS, taken), [0; HELD]);
             });
-            builder.turn(1, &[Run { phase, layer: 0, micro_batch: 0 }]);
+            builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
         }
         let turn = &turns[index];
         let ahead = agenda.ahead(index);
@@ -157,8 +162,9 @@ impl<'a> Pipeline<'a> {
             let stage = |stage: u32| self.stages.work(agenda.rank, stage);
             let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
             let layer = self.stages.first_layer(agenda.rank, fill.stage);
-            let phase = self.phase(builder, Key::Fill { work, evicts }, |this, phase| this.fill(phase, work, evicts));
-            builder.turn(1, &[Run { phase, layer, micro_batch: 0 }]);
+            let routine =
+                self.routine(builder, Key::Fill { work, evicts }, |this, routine| this.fill(routine, work, evicts));
+            builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
         }
     }
 
@@ -169,10 +175,10 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Gathers a stage into a buffer, once what was in it has been used for the last time.
-    fn fill(&self, phase: &mut PhaseBuilder<'_>, work: usize, evicts: Option<usize>) {
+    fn fill(&self, routine: &mut RoutineBuilder<'_>, work: usize, evicts: Option<usize>) {
         let Work { elements, units, .. } = self.stages.works[work];
         let Some(gather) = self.visits.stage_gather(elements, units) else { return };
-        phase.block(1, |block| {
+        routine.block(1, |block| {
             let label = label(Lane::Gather, gather.kind, Part::Layer);
             let contention = self.visits.rates.scenario.stack.contention;
             let mut task = block.transfer(&gather.transfer, self.queues.gather, contention, label);
@@ -199,22 +205,22 @@ impl<'a> Pipeline<'a> {
             opens: !backward && stage == 0,
             ahead,
         };
-        let phase = self.phase(builder, key, |this, phase| this.visit_stage(phase, key));
-        Run { phase, layer: self.stages.first_layer(rank, stage), micro_batch }
+        let routine = self.routine(builder, key, |this, routine| this.visit_stage(routine, key));
+        Run { routine, layer: self.stages.first_layer(rank, stage), micro_batch }
     }
 
-    fn visit_stage(&self, phase: &mut PhaseBuilder<'_>, key: Key) {
+    fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, key: Key) {
         let Key::Pass { work, backward, receives, sends, opens, ahead } = key else { return };
         let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
         if receives {
-            phase.expect(arrival);
+            routine.expect(arrival);
         }
         if opens {
-            Emit::host(phase, self.visits.rates.scenario.stack.host.micro_batch.get(), receives.then_some(arrival));
+            Emit::host(routine, self.visits.rates.scenario.stack.host.micro_batch.get(), receives.then_some(arrival));
         }
         let emit = self.emit();
         for run in self.stages.works[work].runs(&self.visits, backward) {
-            phase.block(run.count, |block| {
+            routine.block(run.count, |block| {
                 let start = [
                     (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, ahead as i64)),
                     receives.then(|| block.after(arrival, 0)),
@@ -223,13 +229,13 @@ impl<'a> Pipeline<'a> {
             });
         }
         if sends {
-            phase.block(1, |block| self.send(block, arrival));
+            routine.block(1, |block| self.send(block, arrival));
         }
     }
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share. A
     /// copy to one neighbour occupies the wire; what it takes from compute is not counted.
-    fn send(&self, block: &mut PhaseBuilder<'_>, arrival: Counter) {
+    fn send(&self, block: &mut RoutineBuilder<'_>, arrival: Counter) {
         let (rates, layout) = (self.visits.rates, self.visits.layout);
         let amount =
             rates.tokens() * f64::from(rates.scenario.model.hidden) * rates.storage() / f64::from(layout.tensor);
@@ -248,19 +254,19 @@ impl<'a> Pipeline<'a> {
         }
         let (work, layer) = (self.stages.work(rank, spell.stage), self.stages.first_layer(rank, spell.stage));
         let key = Key::Reduce { work, last: spell.last };
-        let phase = self.phase(builder, key, |this, phase| this.reduction(phase, work, spell.last));
-        builder.turn(1, &[Run { phase, layer, micro_batch: 0 }]);
+        let routine = self.routine(builder, key, |this, routine| this.reduction(routine, work, spell.last));
+        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
     }
 
-    fn reduction(&self, phase: &mut PhaseBuilder<'_>, work: usize, last: bool) {
+    fn reduction(&self, routine: &mut RoutineBuilder<'_>, work: usize, last: bool) {
         let Work { elements, units, .. } = self.stages.works[work];
         let given = held_bytes(held::GRADIENTS, elements * self.gradient);
         let Some(Moved { transfer, kind, buffer, .. }) =
             self.visits.reduction(elements, true, last, self.visits.parts() * units)
         else {
-            return mark(phase, [0; HELD], given);
+            return mark(routine, [0; HELD], given);
         };
-        phase.block(1, |block| {
+        routine.block(1, |block| {
             let contention = self.visits.rates.scenario.stack.contention;
             let mut task =
                 block.transfer(&transfer, self.queues.reduce, contention, label(Lane::Reduce, kind, Part::Layer));
@@ -280,7 +286,7 @@ impl<'a> Pipeline<'a> {
         let mut gives = [0; HELD];
         gives[held::GATHERED] = agenda.fills.iter().map(taken).sum();
         if gives[held::GATHERED] > 0 {
-            builder.section(1, |phase| mark(phase, [0; HELD], gives));
+            builder.section(1, |routine| mark(routine, [0; HELD], gives));
         }
     }
 }
@@ -303,8 +309,8 @@ impl Agenda {
 }
 
 /// A moment on the compute queue at which memory changes hands: it waits for one gradient buffer.
-fn mark(phase: &mut PhaseBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]) {
-    phase.block(1, |block| {
+fn mark(routine: &mut RoutineBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]) {
+    routine.block(1, |block| {
         let label = label(Lane::Compute, Kind::Host, Part::Model);
         let mut task: Task = block.compute(Piece::default(), Class::Host, label);
         task.waits = waits([Some(block.after(Counter::Reduced, 1))]);

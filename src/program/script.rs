@@ -1,8 +1,8 @@
 //! A step in compact form: tasks in blocks that repeat (layers), blocks one after the other in
-//! phases, and per rank a script: slots that run a phase, in sections that repeat (micro-batches),
+//! routines, and per rank a script: slots that run a routine, in sections that repeat (micro-batches),
 //! in rounds that repeat (groups of micro-batches).
 //!
-//! Phases are listed once, whoever runs them and how often: ranks and stages that do the same share them.
+//! Routines are listed once, whoever runs them and how often: ranks and stages that do the same share them.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub struct Block {
     pub tasks: Range<u32>,
     /// How far one iteration moves each counter.
     pub advance: [i64; COUNTERS],
-    /// What the phase's earlier blocks have announced.
+    /// What the routine's earlier blocks have announced.
     pub base: [i64; COUNTERS],
     /// Each queue's first task, by index; [`super::NONE`] if it has none.
     pub first: [u32; QUEUES],
@@ -27,7 +27,7 @@ pub struct Block {
 
 /// Blocks one after the other: what a slot does.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Phase {
+pub struct Routine {
     /// Its blocks, by index.
     pub blocks: Range<u32>,
     /// How far it moves each counter.
@@ -48,19 +48,19 @@ pub struct Phase {
 pub struct Code {
     /// Tasks of all blocks.
     pub tasks: Vec<Task>,
-    /// Blocks of all phases.
+    /// Blocks of all routines.
     pub blocks: Vec<Block>,
-    /// Phases.
-    pub phases: Vec<Phase>,
+    /// Routines.
+    pub routines: Vec<Routine>,
     /// The queue whose tasks raise each counter of the own rank.
     pub producer: [u8; COUNTERS],
 }
 
-/// One run of a phase.
+/// One run of a routine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Slot {
-    /// The phase, by index.
-    pub phase: u32,
+    /// The routine, by index.
+    pub routine: u32,
     /// What the section's earlier slots have announced.
     pub base: [i64; COUNTERS],
     /// Layer and micro-batch that its tasks' labels count from.
@@ -137,7 +137,7 @@ impl Code {
     pub fn clear(&mut self) {
         self.tasks.clear();
         self.blocks.clear();
-        self.phases.clear();
+        self.routines.clear();
         self.producer = [COMPUTE; COUNTERS];
     }
 }
@@ -202,7 +202,7 @@ impl Script {
     pub fn task_count(&self, code: &Code) -> u64 {
         let slots = |section: &Section| -> u64 {
             let slots = &self.slots[section.slots.start as usize..section.slots.end as usize];
-            slots.iter().flat_map(|slot| code.phases[slot.phase as usize].tasks).map(u64::from).sum()
+            slots.iter().flat_map(|slot| code.routines[slot.routine as usize].tasks).map(u64::from).sum()
         };
         let sections = |round: &Round| -> u64 {
             let sections = &self.sections[round.sections.start as usize..round.sections.end as usize];

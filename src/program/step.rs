@@ -5,7 +5,7 @@ use crate::plan::Recompute;
 use crate::scenario::Layout;
 
 use super::boundary;
-use super::build::{Builder, HOST_IN, HOST_OUT, PhaseBuilder, Piece, Queues};
+use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part};
 use super::state::local;
 use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held};
@@ -64,19 +64,19 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>
     // A gather that stops compute gains nothing from being early.
     let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
     let emit = Emit { visits: &visits, queues, ahead, contention: rates.scenario.stack.contention };
-    builder.section(1, |phase| {
-        Emit::host(phase, rates.scenario.stack.host.step.get(), None);
+    builder.section(1, |routine| {
+        Emit::host(routine, rates.scenario.stack.host.step.get(), None);
         for distance in 0..ahead {
             let Some(place) = order.find(0, distance, 0, false) else { continue };
-            phase.block(1, |block| emit.fetch(block, &order, place, 0));
+            routine.block(1, |block| emit.fetch(block, &order, place, 0));
         }
     });
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.section(last, |phase| emit.micro_batch(phase, &order, None));
+        builder.section(last, |routine| emit.micro_batch(routine, &order, None));
     }
-    builder.section(1, |phase| emit.micro_batch(phase, &order, Some(last)));
-    builder.section(1, |phase| phase.block(1, |block| boundary::build(&visits, emit.queues, block, parameters)));
+    builder.section(1, |routine| emit.micro_batch(routine, &order, Some(last)));
+    builder.section(1, |routine| routine.block(1, |block| boundary::build(&visits, emit.queues, block, parameters)));
 }
 
 /// Layers that are computed again from their input: the first ones.
@@ -145,7 +145,7 @@ impl Order {
 
 impl Emit<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut PhaseBuilder<'_>, order: &Order, last: Option<u32>) {
+    fn micro_batch(&self, builder: &mut RoutineBuilder<'_>, order: &Order, last: Option<u32>) {
         let wrap = last.is_none();
         let micro_batch = last.unwrap_or(0);
         Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get(), None);
@@ -173,7 +173,7 @@ impl Emit<'_> {
     }
 
     /// A fixed time of the host, after an arrival if one is given.
-    pub fn host(builder: &mut PhaseBuilder<'_>, seconds: f64, arrival: Option<Counter>) {
+    pub fn host(builder: &mut RoutineBuilder<'_>, seconds: f64, arrival: Option<Counter>) {
         if seconds <= 0.0 {
             return;
         }
@@ -189,7 +189,7 @@ impl Emit<'_> {
 
     /// Brings a unit's weights: from the host if they live there, then from the other ranks. It may
     /// begin when compute begins the unit that is `ahead` units earlier.
-    fn fetch(&self, builder: &mut PhaseBuilder<'_>, order: &Order, place: Place, micro_batch: u32) {
+    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: &Order, place: Place, micro_batch: u32) {
         let run = &order.runs[place.run];
         let visit = &run.visit;
         let micro_batch = micro_batch + place.later;
@@ -221,7 +221,7 @@ impl Emit<'_> {
     /// A unit's compute, then its reduction.
     fn visit(
         &self,
-        builder: &mut PhaseBuilder<'_>,
+        builder: &mut RoutineBuilder<'_>,
         run: &Run,
         position: u32,
         [gathers_ahead, copies_ahead]: [i64; 2],
@@ -246,7 +246,7 @@ impl Emit<'_> {
     }
 
     /// A unit's compute on weights that a whole stage has gathered; its gradients stay with the stage's.
-    pub fn stage_visit(&self, builder: &mut PhaseBuilder<'_>, run: &Run, start: [Option<Wait>; 2]) {
+    pub fn stage_visit(&self, builder: &mut RoutineBuilder<'_>, run: &Run, start: [Option<Wait>; 2]) {
         let (visit, micro_batch) = (&run.visit, 0);
         if visit.checkpoint > 0.0 {
             // One unit ahead of compute.
@@ -263,7 +263,7 @@ impl Emit<'_> {
     }
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
-    fn write_checkpoint(&self, builder: &mut PhaseBuilder<'_>, run: &Run, position: u32, micro_batch: u32) {
+    fn write_checkpoint(&self, builder: &mut RoutineBuilder<'_>, run: &Run, position: u32, micro_batch: u32) {
         let moved = run.visit.to_host;
         if moved <= 0.0 {
             return;
@@ -276,7 +276,7 @@ impl Emit<'_> {
         builder.push(task);
     }
 
-    fn reduce(&self, builder: &mut PhaseBuilder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
+    fn reduce(&self, builder: &mut RoutineBuilder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
         let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
         task.waits = waits([Some(released)]);
         task.signals = [Some(Counter::Reduced), None];
@@ -296,7 +296,7 @@ impl Emit<'_> {
     /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
     fn compute(
         &self,
-        builder: &mut PhaseBuilder<'_>,
+        builder: &mut RoutineBuilder<'_>,
         run: &Run,
         position: u32,
         start: [Option<Wait>; 3],
@@ -345,7 +345,7 @@ impl Emit<'_> {
 
     fn tensor(
         &self,
-        builder: &mut PhaseBuilder<'_>,
+        builder: &mut RoutineBuilder<'_>,
         run: &Run,
         position: u32,
         times: u32,
@@ -364,7 +364,7 @@ impl Emit<'_> {
     }
 
     /// A copy to or from the host.
-    fn copy(&self, builder: &mut PhaseBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+    fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
         transfer.time = self.visits.rates.host_copy(moved);
         builder.transfer(&transfer, queue, self.contention, label)

@@ -1,7 +1,7 @@
 //! What a slot does is done once and remembered: which ranks and micro-batches it is for makes no difference.
 //!
 //! From the moment at which compute begins with a slot until the slot is over, a rank depends on nothing
-//! but the slot's phase and what is still running from before. A run of the slot that finds the same
+//! but the slot's routine and what is still running from before. A run of the slot that finds the same
 //! running, with the same work left, ends the same way; so does one that finds more of it left, where it
 //! ran all along. What was running and what the slot has left running are all that is remembered of the queues.
 
@@ -95,30 +95,30 @@ struct Watched {
     sent: usize,
 }
 
-/// The runs that are remembered, by phase.
+/// The runs that are remembered, by routine.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     records: Vec<Record>,
-    phases: Vec<Vec<u32>>,
+    routines: Vec<Vec<u32>>,
     watched: Option<Watched>,
 }
 
 impl Memo {
-    pub fn clear(&mut self, phases: usize) {
+    pub fn clear(&mut self, routines: usize) {
         self.records.clear();
-        self.phases.iter_mut().for_each(Vec::clear);
-        self.phases.resize_with(phases, Vec::new);
+        self.routines.iter_mut().for_each(Vec::clear);
+        self.routines.resize_with(routines, Vec::new);
         self.watched = None;
     }
 
     /// Runs the slot that compute can begin with, if such a run is remembered.
     pub fn replay<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
         let Some(at) = rank.at else { return false };
-        let tasks = if rank.issued { around.role.phase(&at).tasks } else { [0; QUEUES] };
+        let tasks = if rank.issued { around.role.routine(&at).tasks } else { [0; QUEUES] };
         if !tidy(rank, &tasks) {
             return false;
         }
-        let known = &mut self.phases[around.role.script.slot(&at).phase as usize];
+        let known = &mut self.routines[around.role.script.slot(&at).routine as usize];
         let Some(found) = known.iter().position(|record| self.records[*record as usize].fits(rank)) else {
             return false;
         };
@@ -130,7 +130,7 @@ impl Memo {
 
     /// Watches the slot that compute begins with, if it can be remembered.
     pub fn watch<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
-        if let Some(at) = rank.at.filter(|at| tidy(rank, &around.role.phase(at).tasks)) {
+        if let Some(at) = rank.at.filter(|at| tidy(rank, &around.role.routine(at).tasks)) {
             self.watched = Some(Watched { at, before: *rank, sent: around.sent.len() });
             // The fullest moment of the slot is looked for apart.
             rank.fullest = i64::MIN;
@@ -144,8 +144,8 @@ impl Memo {
             && tidy(rank, &[0; QUEUES])
             && let Some(record) = watched.record(rank, around)
         {
-            let phase = around.role.script.slot(&watched.at).phase as usize;
-            self.phases[phase].push(self.records.len() as u32);
+            let routine = around.role.script.slot(&watched.at).routine as usize;
+            self.routines[routine].push(self.records.len() as u32);
             self.records.push(record);
         }
         if rank.fullest <= watched.before.fullest {

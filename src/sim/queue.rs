@@ -1,6 +1,6 @@
 //! One queue of one rank: where it stands in the program and what it runs.
 
-use crate::program::{COUNTERS, Code, Counter, NONE, Phase, Picos, Position, Script, Task, WHOLE};
+use crate::program::{COUNTERS, Code, Counter, NONE, Picos, Position, Routine, Script, Task, WHOLE};
 
 /// What one rank runs.
 #[derive(Debug, Clone, Copy)]
@@ -11,9 +11,9 @@ pub(super) struct Role<'p> {
 }
 
 impl<'p> Role<'p> {
-    /// The phase of a slot.
-    pub fn phase(&self, at: &Position) -> &'p Phase {
-        &self.code.phases[self.script.slot(at).phase as usize]
+    /// The routine of a slot.
+    pub fn routine(&self, at: &Position) -> &'p Routine {
+        &self.code.routines[self.script.slot(at).routine as usize]
     }
 
     /// A task.
@@ -51,7 +51,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The first task of a queue in a slot.
     pub fn first(role: &Role<'_>, at: Position, queue: usize) -> Option<Self> {
-        let blocks = role.phase(&at).blocks.clone();
+        let blocks = role.routine(&at).blocks.clone();
         Self::among(role, at, blocks, queue)
     }
 
@@ -65,7 +65,7 @@ impl Cursor {
         if self.block_iteration + 1 < block.repeat {
             return Some(Self { block_iteration: self.block_iteration + 1, task: block.first[queue], ..*self });
         }
-        let rest = self.block + 1..role.phase(&self.at).blocks.end;
+        let rest = self.block + 1..role.routine(&self.at).blocks.end;
         Self::among(role, self.at, rest, queue)
     }
 

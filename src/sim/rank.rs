@@ -140,9 +140,9 @@ impl Rank {
     /// Puts the tasks of the slot that compute is at on their queues.
     pub fn issue(&mut self, role: &Role<'_>) {
         let Some(at) = self.at else { return };
-        let phase = role.phase(&at);
-        for queue in queues(phase.queues) {
-            self.pending[queue] += phase.tasks[queue];
+        let routine = role.routine(&at);
+        for queue in queues(routine.queues) {
+            self.pending[queue] += routine.tasks[queue];
             if self.active & 1 << queue == 0
                 && let Some(cursor) = Cursor::first(role, at, queue)
             {
@@ -162,7 +162,7 @@ impl Rank {
     /// its queues but what runs; `None` if that is not how things are.
     pub fn entry(&self, role: Role<'_>, inbox: &Inbox) -> Option<Entry> {
         let at = self.at.filter(|_| self.active == self.running && self.running & CHAIN == 0)?;
-        let waits = role.phase(&at).entry.as_ref()?;
+        let waits = role.routine(&at).entry.as_ref()?;
         if queues(self.running).any(|queue| self.pending[queue] > 1) {
             return None;
         }
@@ -187,15 +187,15 @@ impl Rank {
     /// Goes to the slot after the one that is over.
     pub fn leave<O>(&mut self, around: &mut Around<'_, O>) {
         let Some(at) = self.at else { return };
-        let phase = around.role.phase(&at);
+        let routine = around.role.routine(&at);
         for counter in [Counter::ArrivedForward, Counter::ArrivedBackward] {
-            let taken = phase.advance[counter as usize];
+            let taken = routine.advance[counter as usize];
             if taken > 0 {
                 self.counters[counter as usize] += taken;
                 around.inbox.of_mut(counter).take(taken as u64);
             }
         }
-        for (base, announced) in self.base.iter_mut().zip(phase.advance) {
+        for (base, announced) in self.base.iter_mut().zip(routine.advance) {
             *base += announced;
         }
         self.at = around.role.script.after(at);
@@ -460,7 +460,7 @@ fn place(cursor: &Cursor) -> Place {
 fn later(role: &Role<'_>, mut at: Position, queue: usize) -> Option<Cursor> {
     loop {
         at = role.script.after(at)?;
-        if role.phase(&at).queues & 1 << queue != 0 {
+        if role.routine(&at).queues & 1 << queue != 0 {
             return Cursor::first(role, at, queue);
         }
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::build::{Builder, PhaseBuilder};
+use crate::program::build::{Builder, RoutineBuilder};
 use crate::program::{CHAIN, COUNTERS, Class, Counter, DEVICE, Position, QUEUES, Volume, WHOLE, Wait};
 
 const COMPUTED: Counter = Counter::Computed;
@@ -43,7 +43,7 @@ impl Program {
 
     /// A rank that runs these tasks once.
     fn with_once(self, tasks: &[Task]) -> Self {
-        self.with(|builder| builder.section(1, |phase| phase.block(1, |block| push_all(block, tasks))))
+        self.with(|builder| builder.section(1, |routine| routine.block(1, |block| push_all(block, tasks))))
     }
 
     /// Another rank that does the same as the last.
@@ -53,7 +53,7 @@ impl Program {
     }
 }
 
-fn push_all(block: &mut PhaseBuilder<'_>, tasks: &[Task]) {
+fn push_all(block: &mut RoutineBuilder<'_>, tasks: &[Task]) {
     tasks.iter().for_each(|task| block.push(*task));
 }
 
@@ -218,16 +218,16 @@ fn sections() -> impl Strategy<Value = Sections> {
 fn build(sections: &Sections, share: bool) -> Program {
     program(|builder| {
         for (repeat, blocks) in sections {
-            builder.section(*repeat, |phase| {
+            builder.section(*repeat, |routine| {
                 for (repeat, tasks) in blocks {
-                    phase.block(*repeat, |block| tasks.iter().for_each(|sketch| push(block, sketch, share)));
+                    routine.block(*repeat, |block| tasks.iter().for_each(|sketch| push(block, sketch, share)));
                 }
             });
         }
     })
 }
 
-fn push(block: &mut PhaseBuilder<'_>, sketch: &Sketch, share: bool) {
+fn push(block: &mut RoutineBuilder<'_>, sketch: &Sketch, share: bool) {
     let mut new = task(sketch.queue, sketch.duration, SIGNALS[usize::from(sketch.queue)]);
     if share {
         new.demand[0] = sketch.demand[0];
@@ -248,8 +248,8 @@ fn unrolled(program: &Program) -> Vec<Vec<(Task, Vec<(usize, i64)>)>> {
     let mut at: Option<Position> = scripts[0].first();
     while let Some(position) = at {
         let mut slot = Vec::new();
-        let phase = &code.phases[scripts[0].slot(&position).phase as usize];
-        for block in &code.blocks[phase.blocks.start as usize..phase.blocks.end as usize] {
+        let routine = &code.routines[scripts[0].slot(&position).routine as usize];
+        for block in &code.blocks[routine.blocks.start as usize..routine.blocks.end as usize] {
             for _ in 0..block.repeat {
                 let start = announced;
                 for task in &code.tasks[block.tasks.start as usize..block.tasks.end as usize] {
