@@ -3,6 +3,7 @@
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
 mod figures;
+mod intensity;
 mod limits;
 mod sweep;
 mod text;
@@ -14,6 +15,7 @@ use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
@@ -31,12 +33,19 @@ pub struct Report {
     /// What came out.
     #[serde(flatten)]
     pub figures: Figures,
+    /// Which transfers its arithmetic can hide.
+    pub intensities: Vec<IntensityRecord>,
 }
 
 impl Report {
     /// Of an evaluation.
     pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
-        Self { format: FORMAT, scenario: ScenarioFile::of(scenario), figures: Figures::of(scenario, evaluation) }
+        Self {
+            format: FORMAT,
+            scenario: ScenarioFile::of(scenario),
+            figures: Figures::of(scenario, evaluation),
+            intensities: intensity::records(scenario),
+        }
     }
 
     /// As JSON; a number that is not finite is `null`.
