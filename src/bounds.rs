@@ -2,6 +2,8 @@
 
 pub mod fsdp;
 pub mod intensity;
+pub mod layered;
+pub mod pipeline;
 
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};

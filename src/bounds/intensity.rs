@@ -9,7 +9,10 @@
 
 mod terms;
 
+use std::fmt;
+
 use crate::scenario::Scenario;
+use crate::units::thousands;
 
 use terms::Terms;
 
@@ -65,14 +68,15 @@ impl Link {
 
 /// One kind of transfer of a plan, against the link that carries it. Bytes are those that a device
 /// sends and those that it receives, added; so are the two directions of the link.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intensity {
     /// What travels.
     pub kind: Kind,
     /// On which link: of the levels that its group crosses, the slowest.
     pub link: Link,
-    /// Arithmetic that the transfer runs beside, per byte; all of the step's, where it runs beside none.
-    pub flop_per_byte: f64,
+    /// How the intensity comes about, of the arithmetic that the transfer runs beside; of all of the step's,
+    /// where it runs beside none.
+    pub formula: Formula,
     /// Intensity from which the link is fast enough: `peak / (2 x bandwidth)` [layered B4]. The bandwidth is
     /// that at which a ring passes the level: the level's own, times the ranks that the ring has in each
     /// group below it, since it passes through the ports of all of them.
@@ -82,20 +86,52 @@ pub struct Intensity {
     /// The fewest micro-batches that hide it when they are accumulated layer by layer; for the state only,
     /// and only where it can overlap.
     pub micro_batches: Option<f64>,
-    /// How the intensity comes about, in numbers: of the state per parameter, of activations per token.
-    pub formula: String,
+}
+
+/// An intensity in numbers: `8 flop x 12,800 tokens / 12 B`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Formula {
+    /// Flop per parameter and token.
+    pub flop: f64,
+    /// The parameters, or the tokens.
+    pub count: f64,
+    /// `parameters`, of which each token meets all, or `tokens`, each of which meets every parameter.
+    pub of: &'static str,
+    /// Bytes in and out, per token or per parameter.
+    pub bytes: f64,
+}
+
+impl Formula {
+    /// What it comes to, in flop per byte.
+    pub fn value(&self) -> f64 {
+        self.flop * self.count / self.bytes
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |value: f64| libm::round(value * 1e3) / 1e3;
+        let (flop, bytes) = (short(self.flop), thousands(self.bytes));
+        let bytes = if self.bytes < 100.0 { short(self.bytes).to_string() } else { bytes };
+        write!(f, "{flop} flop x {} {} / {bytes} B", thousands(self.count), self.of)
+    }
 }
 
 impl Intensity {
+    /// The arithmetic intensity.
+    pub fn flop_per_byte(&self) -> f64 {
+        self.formula.value()
+    }
+
     /// Whether it takes no time of its own.
     pub fn hidden(&self) -> bool {
-        self.overlapped && self.flop_per_byte >= self.threshold
+        self.overlapped && self.flop_per_byte() >= self.threshold
     }
 
     /// Factor on the time of the arithmetic that it belongs to [layered B5, rule]: `threshold / intensity`
     /// where it overlaps and is not hidden, `1 + threshold / intensity` where it does not overlap.
     pub fn slowdown(&self) -> f64 {
-        let ratio = self.threshold / self.flop_per_byte;
+        let ratio = self.threshold / self.flop_per_byte();
         if self.overlapped { ratio.max(1.0) } else { 1.0 + ratio }
     }
 }
@@ -116,4 +152,4 @@ pub fn of(scenario: &Scenario) -> Vec<Intensity> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

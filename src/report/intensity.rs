@@ -39,13 +39,13 @@ pub(super) fn records(scenario: &Scenario) -> Vec<IntensityRecord> {
     let record = |it: Intensity| IntensityRecord {
         kind: it.kind.word(),
         link: it.link.name(scenario).to_owned(),
-        flop_per_byte: finite(it.flop_per_byte),
+        flop_per_byte: finite(it.flop_per_byte()),
         threshold_flop_per_byte: finite(it.threshold),
         overlapped: it.overlapped,
         hidden: it.hidden(),
         slowdown: finite(it.slowdown()),
         micro_batches_to_hide: it.micro_batches.and_then(finite).map(|count| count as u64),
-        formula: it.formula,
+        formula: it.formula.to_string(),
     };
     intensity::of(scenario).into_iter().map(record).collect()
 }
@@ -57,7 +57,7 @@ pub(super) const TITLE: &str =
 /// One line for each kind.
 pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
     let line = |it: Intensity| {
-        let (found, needed) = (thousands(it.flop_per_byte), thousands(it.threshold));
+        let (found, needed) = (thousands(it.flop_per_byte()), thousands(it.threshold));
         let (link, verdict) = (printable(it.link.name(scenario)), verdict(&it));
         let name = it.kind.word().replace('-', " ");
         row(&name, format!("{found:>9} = {}; {link} needs {needed}: {verdict}", it.formula))

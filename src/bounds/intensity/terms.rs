@@ -1,13 +1,14 @@
 //! The intensity of each kind of transfer, from the plan's counts [layered B5]. Not for what it means.
 
+use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
 use crate::hardware::Group;
-use crate::plan::{Accumulation, Format, Schedule};
+use crate::plan::Format;
 use crate::scenario::{Layout, Scenario};
 use crate::stack::Overlap;
-use crate::units::{BytesPerSecond, thousands};
+use crate::units::BytesPerSecond;
 
-use super::{Intensity, Kind, Link};
+use super::{Formula, Intensity, Kind, Link};
 
 /// Flop per parameter and token of forward; the gradients of inputs and weights take as much each.
 pub(super) const FORWARD: f64 = 2.0;
@@ -17,6 +18,7 @@ pub(super) struct Terms<'a> {
     scenario: &'a Scenario,
     layout: &'a Layout,
     rates: Rates<'a>,
+    pipeline: Pipeline,
     /// Share of the layers that backward computes again.
     again: f64,
     /// Tokens of a micro-batch on one rank: `b_mu d_s`.
@@ -39,6 +41,7 @@ impl<'a> Terms<'a> {
         Self {
             scenario,
             layout,
+            pipeline: Pipeline::of(&scenario.plan),
             again: scenario.plan.recompute.layers(),
             tokens: rates.tokens(),
             layer,
@@ -61,26 +64,12 @@ impl<'a> Terms<'a> {
         f64::from(self.scenario.plan.accumulate)
     }
 
-    /// Whether all micro-batches of a layer, or of a stage, come before the next.
-    fn breadth_first(&self) -> bool {
-        let plan = &self.scenario.plan;
-        plan.accumulation == Accumulation::Layered || (plan.pipeline > 1 && plan.schedule == Schedule::BreadthFirst)
-    }
-
-    /// Stages on each pipeline rank.
-    fn stages_per_rank(&self) -> u32 {
-        let plan = &self.scenario.plan;
-        let looped = self.breadth_first() || plan.schedule == Schedule::Interleaved;
-        if looped { plan.stages_per_rank } else { 1 }
-    }
-
     /// Micro-batches for which weights are gathered once: all, where the order is breadth first or a rank
     /// has one stage, which stays; a group of as many as ranks, where stages are interleaved; else one.
     fn together(&self) -> f64 {
-        let plan = &self.scenario.plan;
-        match (plan.pipeline, self.breadth_first(), self.stages_per_rank()) {
-            (1, false, _) => 1.0,
-            (_, false, 2..) => f64::from(plan.pipeline),
+        match self.pipeline {
+            Pipeline { breadth_first: false, ranks: 1, .. } => 1.0,
+            Pipeline { breadth_first: false, stages: 2.., ranks, .. } => f64::from(ranks),
             _ => self.accumulate(),
         }
     }
@@ -119,43 +108,22 @@ impl<'a> Terms<'a> {
         (Link::Host, self.threshold(self.rates.host))
     }
 
-    /// Traffic of the state: `flop` and `bytes` per parameter, and the `micro_batches` that meet them.
-    fn state(
-        &self,
-        kind: Kind,
-        (link, threshold): (Link, f64),
-        flop: f64,
-        bytes: f64,
-        micro_batches: f64,
-    ) -> Intensity {
-        let tokens = self.tokens * micro_batches;
-        Intensity {
-            kind,
-            link,
-            flop_per_byte: flop * self.active * tokens / bytes,
-            threshold,
-            overlapped: true,
-            micro_batches: Some(libm::ceil(threshold * bytes / (flop * self.active * self.tokens)).max(1.0)),
-            formula: format!("{} flop x {} tokens / {} B", short(flop * self.active), thousands(tokens), short(bytes)),
-        }
+    fn row(kind: Kind, (link, threshold): (Link, f64), formula: Formula) -> Intensity {
+        Intensity { kind, link, formula, threshold, overlapped: true, micro_batches: None }
+    }
+
+    /// Traffic of the state: `flop` per parameter and token, `bytes` per parameter, and the `micro_batches` that
+    /// it serves.
+    fn state(&self, kind: Kind, link: (Link, f64), flop: f64, bytes: f64, micro_batches: f64) -> Intensity {
+        let one = Formula { flop: flop * self.active, count: self.tokens, of: "tokens", bytes };
+        let needed = libm::ceil(link.1 / one.value()).max(1.0);
+        let all = Formula { count: self.tokens * micro_batches, ..one };
+        Intensity { micro_batches: Some(needed), ..Self::row(kind, link, all) }
     }
 
     /// Traffic of activations: `parameters` that a token meets on a device, and `bytes` per token.
-    fn activations(&self, kind: Kind, (link, threshold): (Link, f64), parameters: f64, bytes: f64) -> Intensity {
-        Intensity {
-            kind,
-            link,
-            flop_per_byte: self.step() * parameters / bytes,
-            threshold,
-            overlapped: kind != Kind::Tensor,
-            micro_batches: None,
-            formula: format!(
-                "{} flop x {} parameters / {} B",
-                short(self.step()),
-                thousands(parameters),
-                thousands(bytes)
-            ),
-        }
+    fn activations(&self, kind: Kind, link: (Link, f64), parameters: f64, bytes: f64) -> Intensity {
+        Self::row(kind, link, Formula { flop: self.step(), count: parameters, of: "parameters", bytes })
     }
 
     /// The same transfer beside nothing: in turn with all arithmetic of the step.
@@ -164,11 +132,10 @@ impl<'a> Terms<'a> {
     }
 
     /// Gradients are summed over the ranks that hold the same shard of them, or of the weights where gradients
-    /// are sharded over all, and come back as sums or, where the
-    /// optimizer is sharded over them, as weights: `2 g + 2 g` or `2 g + 2 w` bytes of what a rank holds. They
-    /// hide behind the backward of the last micro-batch, of all of them layer by layer:
-    /// `I = (3/4) n_mu b_mu d_s` with full recompute and 16 bits. A rank with one stage of a pipeline sums
-    /// when its backward is over.
+    /// are sharded over all, and come back as sums or, where the optimizer is sharded over them, as weights:
+    /// `2 g + 2 g` or `2 g + 2 w` bytes of what a rank holds. They hide behind the backward of the last
+    /// micro-batch, of all of them layer by layer: `I = (3/4) n_mu b_mu d_s` with full recompute and 16 bits.
+    /// A rank with one stage of a pipeline sums when its backward is over.
     pub(super) fn data_parallel(&self) -> Option<Intensity> {
         let (layout, stack) = (self.layout, &self.scenario.stack);
         let held = if layout.gradients < layout.group() { layout.gradients } else { layout.weights };
@@ -180,11 +147,11 @@ impl<'a> Terms<'a> {
         let out = self.gradient(format);
         let back = if layout.optimizer > held { self.weight(format) } else { out };
         let bytes = 2.0 * (out + back) / f64::from(held);
-        let late = layout.pipeline > 1 && self.stages_per_rank() == 1;
+        let late = self.pipeline.ranks > 1 && self.pipeline.stages == 1;
         if late || stack.overlap == Overlap::None || !stack.reduce_during_backward {
             return Some(Self::alone(self.state(Kind::DataParallel, link, self.step(), bytes, self.accumulate())));
         }
-        let beside = if self.breadth_first() { self.accumulate() } else { 1.0 };
+        let beside = if self.pipeline.breadth_first { self.accumulate() } else { 1.0 };
         Some(self.state(Kind::DataParallel, link, self.backward(), bytes, beside))
     }
 
@@ -205,7 +172,7 @@ impl<'a> Terms<'a> {
             return Some(Self::alone(row(self.step(), weights + again + gradients)));
         }
         let (forward, backward) = (row(FORWARD, weights), row(self.backward(), again + gradients));
-        Some(if backward.flop_per_byte < forward.flop_per_byte { backward } else { forward })
+        Some(if backward.flop_per_byte() < forward.flop_per_byte() { backward } else { forward })
     }
 
     /// Activations forward and their gradients back, each in and out, once per stage; each tensor rank
@@ -217,7 +184,7 @@ impl<'a> Terms<'a> {
         let spans = self.rates.network.ring(Group { size: 2, ..self.layout.pipeline_group() });
         let (level, span) = spans.iter().enumerate().rfind(|(_, span)| span.edges > 0)?;
         let link = (Link::Level(level), self.threshold(span.per_rank));
-        let stages = f64::from(self.layout.pipeline * self.stages_per_rank());
+        let stages = f64::from(self.pipeline.ranks * self.pipeline.stages);
         let layers = f64::from(self.scenario.model.layers) / stages;
         let parameters = self.layer * layers / f64::from(self.layout.tensor);
         Some(self.activations(Kind::Pipeline, link, parameters, 4.0 * self.stream))
@@ -232,7 +199,12 @@ impl<'a> Terms<'a> {
         }
         let reductions = 2.0 * (2.0 + self.again);
         let bytes = reductions * 4.0 * self.stream * (ranks - 1.0);
-        Some(self.activations(Kind::Tensor, self.ring(self.layout.tensor_group()), self.layer / ranks, bytes))
+        Some(Self::alone(self.activations(
+            Kind::Tensor,
+            self.ring(self.layout.tensor_group()),
+            self.layer / ranks,
+            bytes,
+        )))
     }
 
     /// Inputs of the layers that are computed again, written in forward and read in backward:
@@ -261,9 +233,4 @@ impl<'a> Terms<'a> {
         let bytes = (storage.bytes() + gradient) / f64::from(layout.optimizer);
         plan.offload.optimizer().then(|| Self::alone(row(bytes, self.accumulate())))
     }
-}
-
-/// A small number, to three decimals at most.
-fn short(value: f64) -> String {
-    (libm::round(value * 1e3) / 1e3).to_string()
 }
