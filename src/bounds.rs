@@ -1,6 +1,7 @@
 //! Closed forms: what holds whatever the schedule. Not for anything that depends on order in time.
 
 pub mod fsdp;
+pub mod osdp;
 
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};

@@ -64,6 +64,11 @@ pub struct Plans {
 }
 
 impl Profile {
+    /// A layer of this width at this batch, sharded in this way.
+    pub fn measured(&self, hidden: u32, batch: u32, strategy: u32) -> Option<Measured> {
+        self.layers.get(&(hidden, batch))?.get(&strategy).copied()
+    }
+
     /// The widths that were measured.
     pub fn widths(&self) -> Vec<u32> {
         let mut widths: Vec<u32> = self.layers.keys().map(|(hidden, _)| *hidden).collect();
