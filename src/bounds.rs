@@ -2,6 +2,7 @@
 
 pub mod fsdp;
 pub mod intensity;
+pub mod osdp;
 
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};
