@@ -4,6 +4,7 @@ pub mod fsdp;
 pub mod intensity;
 pub mod layered;
 pub mod pipeline;
+pub mod osdp;
 
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};

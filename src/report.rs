@@ -1,10 +1,11 @@
-//! Evaluations, maps and limits as text, JSON, TOML and CSV: what `eval`, `sweep` and `limits` print.
+//! Evaluations, maps, limits and plans as text, JSON, TOML and CSV: what `eval`, `sweep`, `limits` and `plan` print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
 mod figures;
 mod intensity;
 mod limits;
+mod plan;
 mod sweep;
 mod text;
 
@@ -17,6 +18,7 @@ use crate::scenario::file::ScenarioFile;
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
+pub use plan::ProfileReport;
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
 

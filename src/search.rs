@@ -1,8 +1,9 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, plans. The one user of rayon.
 
 mod axis;
 mod elasticity;
 mod mend;
+pub mod planner;
 mod sweep;
 mod tune;
 
