@@ -4,6 +4,8 @@
 //! The published search also steps through the assumed efficiency and through every batch. Neither loop is
 //! run here, and nothing is lost: see [`search`].
 
+use std::cmp::Ordering;
+
 use super::{Bound, Limits, Stage};
 use crate::units::Seconds;
 
@@ -79,7 +81,7 @@ pub fn search(limits: &Limits, alpha: f64) -> Option<Found> {
 }
 
 impl Limits {
-    /// The smallest batch whose transfers all hide; it may be more than fits, and no number at all.
+    /// The smallest batch whose transfers all hide; it may be more than fits.
     fn first_hiding(&self, alpha: f64) -> f64 {
         let [forward, backward] = self.overlap(self.sequence, alpha);
         forward.max(backward).ceil()
@@ -102,24 +104,26 @@ impl Limits {
 impl Found {
     /// The better of what is known and one more point, which stands for `batches`.
     fn or(self, point: Point, batches: f64) -> Self {
-        let better = |best: Point, figure: fn(&Point) -> f64| {
-            let (found, known) = (figure(&point), figure(&best));
-            let equal = (found - known).abs() <= ROUNDING * known;
-            if if equal { point.tokens() < best.tokens() } else { found > known } { point } else { best }
-        };
-        let longer = point.sequence > self.sequence.sequence;
-        let as_long = point.sequence >= self.sequence.sequence;
+        let mfu = |point: &Point| point.reached.mfu;
         Self {
-            mfu: better(self.mfu, |point| point.reached.mfu),
-            throughput: better(self.throughput, |point| point.reached.tokens_per_s),
-            sequence: match as_long {
-                _ if longer => point,
-                true => better(self.sequence, |point| point.reached.mfu),
-                false => self.sequence,
+            mfu: better(self.mfu, point, mfu),
+            throughput: better(self.throughput, point, |point| point.reached.tokens_per_s),
+            sequence: match point.sequence.total_cmp(&self.sequence.sequence) {
+                Ordering::Less => self.sequence,
+                Ordering::Equal => better(self.sequence, point, mfu),
+                Ordering::Greater => point,
             },
             searched: self.searched + batches,
         }
     }
+}
+
+/// The point with the larger figure; of equal ones that with fewer tokens, or the one that is known.
+fn better(known: Point, point: Point, figure: impl Fn(&Point) -> f64) -> Point {
+    let (best, found) = (figure(&known), figure(&point));
+    let equal = (found - best).abs() <= ROUNDING * best;
+    let wins = if equal { point.tokens() < known.tokens() } else { found > best };
+    if wins { point } else { known }
 }
 
 /// Figures that differ by less are equal: they would be, were it not for rounding.
