@@ -5,6 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::widgets::Widget;
 
 use super::{frame, staleness, words};
+use crate::app::timeline::Step;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::{MemoryLine, StackedBar};
@@ -36,5 +37,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let rows = [Constraint::Length(bar.height(inside.width)), Constraint::Fill(1)];
     let [parts, line] = inside.layout(&Layout::vertical(rows));
     bar.render(parts, buf);
-    MemoryLine::new(theme, &trace.memory, summary.step_time).capacity(memory.capacity).render(line, buf);
+    MemoryLine::new(theme, trace.memory_of(app.timeline.rank(Step::of(&answer.evaluation))), summary.step_time)
+        .capacity(memory.capacity)
+        .render(line, buf);
 }
