@@ -1,14 +1,12 @@
 //! What runs when, and which communication compute waits for.
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::memory::LINE;
-use super::{frame, staleness, words};
+use super::{frame, in_view, staleness, words};
 use crate::app::timeline::{Row, Step, Timeline, Window};
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Trace};
@@ -91,13 +89,6 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
     let [bubble, exposed] = [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.still(rank, cause));
     let waits = format!("rank {rank} of {}: bubble {bubble}, exposed {exposed}", step.trace.ranks());
     if width < LONG { waits } else { format!("{window}, {waits}") }
-}
-
-/// The rows that are drawn: so many of `count`, the one with the keys in their middle, or as near as the ends allow.
-fn in_view(row: usize, count: usize, room: usize) -> Range<usize> {
-    let room = room.clamp(1, count.max(1)).min(count);
-    let first = row.saturating_sub(room / 2).min(count - room);
-    first..first + room
 }
 
 /// A row as the widget draws it.

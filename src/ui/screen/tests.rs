@@ -103,6 +103,16 @@ fn the_memory() {
 }
 
 #[test]
+fn the_memory_of_a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "3j", UTF8, (80, 24)));
+}
+
+#[test]
+fn a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "", UTF8, (120, 40)));
+}
+
+#[test]
 fn the_help() {
     insta::assert_snapshot!(after("?", (80, 24)));
 }
