@@ -1,4 +1,4 @@
-//! Evaluations, maps and limits as text, JSON, TOML and CSV: what `eval`, `sweep` and `limits` print.
+//! Evaluations, maps, limits and validations as text, JSON, TOML and CSV: what commands print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
@@ -6,6 +6,7 @@ mod figures;
 mod limits;
 mod sweep;
 mod text;
+mod validate;
 
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic
 pub use limits::LimitsReport;
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;

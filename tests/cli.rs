@@ -10,4 +10,5 @@ mod cli {
     mod files;
     mod limits;
     mod sweep;
+    mod validate;
 }
