@@ -16,7 +16,7 @@ use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 
-pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
 pub use plan::ProfileReport;

@@ -72,6 +72,8 @@ fn without_overlap_everything_adds_up() {
     let summary = evaluate(&scenario);
     close(summary.step_time.get(), 8.0 * (forward + backward + 3.0 * pass));
     close(summary.time.exposed.get(), 8.0 * 3.0 * pass);
+    close(summary.phases.forward.get(), 8.0 * (forward + pass));
+    close(summary.phases.backward.get(), 8.0 * (backward + 2.0 * pass));
     assert_eq!(summary.bottleneck, Resource::Level(1));
 }
 

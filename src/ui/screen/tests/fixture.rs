@@ -7,7 +7,7 @@ use crate::app::action::Report;
 use crate::app::tests::{FRONTIER, start};
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
-    Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Recompute;
@@ -162,6 +162,7 @@ fn summary() -> Summary {
             optimizer: ms(120.0),
             other: ms(410.0),
         },
+        phases: Phases { forward: ms(2100.0), backward: ms(4520.0), update: ms(220.0) },
         memory: Memory {
             capacity: gib(64.0),
             peak: parts.total(),
