@@ -1,4 +1,4 @@
-//! Evaluations, maps, limits and plans as text, JSON, TOML and CSV: what `eval`, `sweep`, `limits` and `plan` print.
+//! Results as text, JSON, TOML and CSV: what the commands print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
@@ -8,6 +8,7 @@ mod limits;
 mod plan;
 mod sweep;
 mod text;
+mod validate;
 
 use serde::Serialize;
 
@@ -15,12 +16,13 @@ use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 
-pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
 pub use plan::{GridReport, ProfileReport};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;

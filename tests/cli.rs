@@ -12,4 +12,5 @@ mod cli {
     mod limits;
     mod profile;
     mod sweep;
+    mod validate;
 }
