@@ -4,6 +4,7 @@
 
 mod figures;
 mod limits;
+mod published;
 mod sweep;
 mod text;
 
@@ -12,9 +13,11 @@ use serde::Serialize;
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::search::Comparison;
 
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use limits::LimitsReport;
+pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
 
@@ -31,12 +34,20 @@ pub struct Report {
     /// What came out.
     #[serde(flatten)]
     pub figures: Figures,
+    /// What was published of the scenario, beside these figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 impl Report {
-    /// Of an evaluation.
-    pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
-        Self { format: FORMAT, scenario: ScenarioFile::of(scenario), figures: Figures::of(scenario, evaluation) }
+    /// Of an evaluation, beside what was published of the scenario.
+    pub fn of(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
+        Self {
+            format: FORMAT,
+            scenario: ScenarioFile::of(scenario),
+            figures: Figures::of(scenario, evaluation),
+            published: comparison.map(Published::of),
+        }
     }
 
     /// As JSON; a number that is not finite is `null`.

@@ -1,6 +1,7 @@
 //! Many evaluations: sweeps over two axes, tuned cells, elasticities. The one user of rayon.
 
 mod axis;
+mod compare;
 mod elasticity;
 mod mend;
 mod sweep;
@@ -10,6 +11,7 @@ use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Sweep, pool};
 pub use tune::{Tuned, tuned};

@@ -261,7 +261,7 @@ fn named(elasticity: &Elasticity) -> (String, Option<f64>) {
     (elasticity.resource.clone(), finite(elasticity.value))
 }
 
-fn finite(value: f64) -> Option<f64> {
+pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
