@@ -5,11 +5,13 @@ use crate::evaluate::{Activity, Kind, Part};
 /// The labels of an activity, longest first; a letter alone would say nothing.
 pub(super) fn labels(activity: Activity) -> [String; 3] {
     let (long, short, letter) = names(activity.kind);
+    let layer = activity.layer;
+    let half =
+        |name: &str| [format!("{long} {name} {layer}"), format!("{short} {name} {layer}"), format!("{letter}{layer}")];
     match activity.part {
-        Part::Layer => {
-            let layer = activity.layer;
-            [format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")]
-        }
+        Part::Layer => [format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")],
+        Part::Attention => half("attention"),
+        Part::Mlp => half("MLP"),
         Part::Embedding => [format!("{long} embedding"), format!("{short} emb"), short.to_string()],
         Part::Head => [format!("{long} head"), format!("{short} head"), short.to_string()],
         Part::Model => [long.to_string(), short.to_string(), short.to_string()],
