@@ -2,6 +2,7 @@
 
 mod axis;
 mod batch;
+mod compare;
 mod elasticity;
 mod mend;
 pub mod planner;
@@ -13,6 +14,7 @@ use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use batch::summaries;
+pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Sweep, pool};
 pub use tune::{Tuned, tuned};

@@ -7,4 +7,6 @@ mod frontier {
 
     mod bars;
     mod log;
+    mod published;
+    mod ratios;
 }

@@ -140,8 +140,8 @@ fn summary() -> Summary {
         ..MemoryParts::default()
     };
     let mut traffic = [Traffic::default(); MAX_LEVELS];
-    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0) };
-    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0) };
+    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0), exposed: ms(150.0) };
+    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0), exposed: ms(260.0) };
     Summary {
         fits: true,
         devices: 384,
