@@ -276,7 +276,14 @@ fn intensities_of_the_paper() {
         (&"system".into(), &true.into(), &5.into())
     );
     let text = run(&format!("eval {arguments}")).stdout;
-    assert_contains(&text, &["307,200 = ", "node needs 520: x 1.152, not overlapped", "system needs 6,240: hidden"]);
+    assert_contains(
+        &text,
+        &[
+            "307,200 = ",
+            "node needs 520: x 1.152, not overlapped",
+            "system needs 6,240: hidden from 5 micro-batches on",
+        ],
+    );
 }
 
 #[test]
