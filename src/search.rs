@@ -16,7 +16,7 @@ pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use batch::summaries;
 pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
-pub use sweep::{Cancel, Cell, Sweep, pool};
+pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.
