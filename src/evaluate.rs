@@ -11,7 +11,7 @@ use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub use crate::program::{Activity, Kind, Lane, Part};
 pub use summary::Workspace;
-pub use trace::{Idle, IdleCause, MemoryPoint, Span, Trace};
+pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]

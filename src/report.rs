@@ -1,9 +1,11 @@
-//! Evaluations, maps and limits as text, JSON, TOML and CSV: what `eval`, `sweep` and `limits` print.
+//! Evaluations, maps, limits and plans as text, JSON, TOML and CSV: what `eval`, `sweep`, `limits` and `plan` print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
 mod figures;
+mod intensity;
 mod limits;
+mod plan;
 mod published;
 mod sweep;
 mod text;
@@ -16,7 +18,9 @@ use crate::scenario::file::ScenarioFile;
 use crate::search::Comparison;
 
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
+pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
+pub use plan::ProfileReport;
 pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
@@ -34,6 +38,8 @@ pub struct Report {
     /// What came out.
     #[serde(flatten)]
     pub figures: Figures,
+    /// Which transfers its arithmetic can hide.
+    pub intensities: Vec<IntensityRecord>,
     /// What was published of the scenario, beside these figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
@@ -46,6 +52,7 @@ impl Report {
             format: FORMAT,
             scenario: ScenarioFile::of(scenario),
             figures: Figures::of(scenario, evaluation),
+            intensities: intensity::records(scenario),
             published: comparison.map(Published::of),
         }
     }

@@ -1,9 +1,10 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, plans. The one user of rayon.
 
 mod axis;
 mod compare;
 mod elasticity;
 mod mend;
+pub mod planner;
 mod sweep;
 mod tune;
 
@@ -13,7 +14,7 @@ use crate::scenario::{Problem, Scenario};
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
-pub use sweep::{Cancel, Cell, Sweep, pool};
+pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.

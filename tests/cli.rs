@@ -9,5 +9,6 @@ mod cli {
     mod eval;
     mod files;
     mod limits;
+    mod profile;
     mod sweep;
 }

@@ -292,6 +292,27 @@ fn the_bubble_laws() {
     }
 }
 
+/// A trace too long to be listed: 4 ranks, one layer each, 20,000 micro-batches, more than 160,000 tasks.
+#[test]
+fn a_folded_trace_keeps_time_and_order() {
+    let scenario = pipeline(Schedule::GPipe, 4, 1, 20_000);
+    let (summary, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    assert!(!trace.folded.is_empty() && trace.spans.len() < 20_000, "{} spans", trace.spans.len());
+    let last = (0..trace.ranks()).max_by(|a, b| {
+        let end = |rank: u32| trace.spans_on(rank, Lane::Compute).last().map_or(Seconds::ZERO, |span| span.end);
+        end(*a).get().total_cmp(&end(*b).get())
+    });
+    let bubble = trace.still(last.expect("a rank"), IdleCause::Bubble);
+    assert!((bubble - summary.time.bubble).get().abs() < 1e-6, "{bubble} is not {}", summary.time.bubble);
+    for rank in 0..trace.ranks() {
+        for lane in Lane::ALL {
+            for pair in trace.spans_on(rank, lane).windows(2) {
+                assert!(pair[0].start <= pair[0].end && pair[0].end <= pair[1].start, "{:?} {:?}", pair[0], pair[1]);
+            }
+        }
+    }
+}
+
 /// [layered C4], the table: makespan over ideal and the most checkpoints on rank 0, for P, K, M.
 #[test]
 fn the_table_of_schedules() {

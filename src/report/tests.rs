@@ -91,6 +91,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "traffic",
         "bottleneck",
         "training",
+        "intensities",
     ];
     assert_eq!(keys(&json), top);
     assert_eq!(keys(&json["error_band"]), ["low", "high", "rows"]);

@@ -9,6 +9,7 @@ use crate::scenario::file::printable;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
 use super::figures::{Figures, Training};
+use super::intensity;
 
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
@@ -55,6 +56,10 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation) -> String {
     lines.section("memory of the fullest device", &memory(summary));
     lines.section("time of a step", &time(summary));
     lines.section("traffic per device and step", &traffic(scenario, summary));
+    let intensities = intensity::rows(scenario);
+    if !intensities.is_empty() {
+        lines.section(intensity::TITLE, &intensities);
+    }
     lines.0
 }
 

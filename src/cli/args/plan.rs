@@ -98,7 +98,7 @@ pub struct Profile {
     /// Only this batch of the profile, counted from 1
     #[arg(long, value_name = "K", requires = "file")]
     pub batch_index: Option<u32>,
-    /// Memory kept free, like "800 MiB"
+    /// Memory kept free; else 800 MiB, as the search of the paper's authors keeps
     #[arg(long, value_name = "SIZE", requires = "file")]
     pub reserve: Option<Bytes>,
 }
