@@ -79,6 +79,9 @@ fn each_flag_sets_what_it_gets() {
         "5",
         "4096",
         "node",
+        "on",
+        "package",
+        "off",
         "fp8",
         "selective",
         "2",
@@ -287,9 +290,9 @@ prop_compose! {
             numbers;
         let (schedule, accumulation, precision, optimizer, offload, reduction, flop_count) = words;
         let plan = PlanFile {
-            nodes, devices: None, shard, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
+            nodes, devices: None, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
             accumulation, sequence, precision, optimizer, recompute, offload, reduction, prefetch,
-            reshard_after_forward: full.then_some(false), tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
+            reshard_after_forward: full.then_some(false), qwz: Some(full), hpz: shard.clone(), qgz: None, shard, tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
             sharding: full.then(sharding), operators,
         };
         ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None }
@@ -330,6 +333,28 @@ proptest! {
             prop_assert_eq!(again, file);
         }
     }
+}
+
+/// [frontier D6]: ZeRO++ is ZeRO-3 with three switches on.
+#[test]
+fn the_three_parts_of_zeropp_are_switches() {
+    let library = Library::embedded();
+    let sharding = |strategy: &str, switches: &[(&str, &str)]| {
+        let mut file = file();
+        for (flag, text) in std::iter::once(&("strategy", strategy)).chain(switches) {
+            file.set(flag, text).expect("valid");
+            assert_eq!(file.get(flag).as_deref(), Some(*text));
+        }
+        library.resolve(&file).expect("valid").plan.sharding
+    };
+    let (on, off) =
+        ([("qwz", "on"), ("hpz", "node"), ("qgz", "on")], [("qwz", "off"), ("hpz", "device"), ("qgz", "off")]);
+    assert_eq!(sharding("zero3", &on), sharding("zeropp", &[]));
+    assert_eq!(sharding("zeropp", &off), sharding("zero3", &[]));
+    assert_eq!(sharding("zeropp", &on), sharding("zeropp", &[]), "what is on stays as it is");
+    let quantised = sharding("zero3", &on[..1]);
+    assert_eq!((quantised.wire.weights, quantised.secondary), (Format::Int8, None));
+    assert!(file().set("qwz", "yes").expect_err("no switch").mend.contains("on or off"));
 }
 
 /// The file with one published figure.
