@@ -41,7 +41,7 @@
 //! ```
 //!
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
-//! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`];
+//! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
 //! [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
 pub mod app;
@@ -51,6 +51,7 @@ pub mod config;
 pub mod cost;
 pub mod evaluate;
 pub mod hardware;
+pub mod measured;
 pub mod model;
 pub mod plan;
 pub mod presets;

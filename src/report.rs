@@ -1,12 +1,14 @@
-//! Evaluations, maps, limits and plans as text, JSON, TOML and CSV: what `eval`, `sweep`, `limits` and `plan` print.
+//! Results as text, JSON, TOML and CSV: what the commands print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
 mod figures;
+mod intensity;
 mod limits;
 mod plan;
 mod sweep;
 mod text;
+mod validate;
 
 use serde::Serialize;
 
@@ -14,11 +16,13 @@ use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 
-pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
+pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
 pub use plan::ProfileReport;
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;
@@ -33,12 +37,19 @@ pub struct Report {
     /// What came out.
     #[serde(flatten)]
     pub figures: Figures,
+    /// Which transfers its arithmetic can hide.
+    pub intensities: Vec<IntensityRecord>,
 }
 
 impl Report {
     /// Of an evaluation.
     pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
-        Self { format: FORMAT, scenario: ScenarioFile::of(scenario), figures: Figures::of(scenario, evaluation) }
+        Self {
+            format: FORMAT,
+            scenario: ScenarioFile::of(scenario),
+            figures: Figures::of(scenario, evaluation),
+            intensities: intensity::records(scenario),
+        }
     }
 
     /// As JSON; a number that is not finite is `null`.

@@ -1,6 +1,7 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities, plans. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
+mod batch;
 mod elasticity;
 mod mend;
 pub mod planner;
@@ -11,6 +12,7 @@ use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use batch::summaries;
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Sweep, pool};
 pub use tune::{Tuned, tuned};

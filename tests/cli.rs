@@ -11,4 +11,5 @@ mod cli {
     mod limits;
     mod profile;
     mod sweep;
+    mod validate;
 }

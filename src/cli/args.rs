@@ -54,6 +54,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Bound what FSDP reaches by memory, bandwidth and peak
     Limits(Limits),
+    /// Compare predictions with published measurements
+    Validate(Validate),
     /// List or show the presets, the user's own included
     Presets(Presets),
     /// Print a commented config.toml
@@ -168,6 +170,25 @@ fn gamma(text: &str) -> Result<f64, String> {
 fn n_bwd(text: &str) -> Result<f64, String> {
     let count = text.parse().ok().filter(|count: &f64| *count > 0.0 && count.is_finite());
     count.ok_or_else(|| "a count of transfers is a number above 0".to_owned())
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// CSV files of measured runs; without one, the table that the program carries
+    #[arg(value_name = "ROWS.csv")]
+    pub rows: Vec<PathBuf>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ValidateFormat,
+}
+
+/// Forms of a validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ValidateFormat {
+    Text,
+    Csv,
+    Json,
 }
 
 /// Arguments of `presets`.

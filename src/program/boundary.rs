@@ -4,7 +4,7 @@ use crate::plan::Reduction;
 use crate::units::Bytes;
 
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
 use super::step::waits;
 use super::task::{Class, Counter, Task};
@@ -104,9 +104,9 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
         let elements = parameters / f64::from(inner);
         let payload =
             Payload { elements, format, block: f64::from(wire.block), parts: buckets(elements * format.bytes()) };
-        let transfer = rates.gather(payload, layout.replica_group(inner, outer));
-        let label = label(Lane::Gather, Kind::AllGather);
-        let mut task = builder.transfer(&transfer, queues.gather, rates.scenario.stack.contention, label);
+        let gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        let label = label(Lane::Gather, gather.kind);
+        let mut task = builder.transfer(&gather.transfer, queues.gather, rates.scenario.stack.contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
@@ -119,5 +119,6 @@ fn buckets(bytes: f64) -> f64 {
 }
 
 fn label(lane: Lane, kind: Kind) -> Label {
-    Label { lane, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
+    let phase = if lane == Lane::Reduce { Phase::Backward } else { Phase::Update };
+    Label { lane, phase, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
 }
