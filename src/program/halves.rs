@@ -9,7 +9,7 @@ use crate::plan::Recompute;
 
 use super::build::Piece;
 use super::label::Part;
-use super::visit::{Phase, Step, Unit, Visit, Visits};
+use super::visit::{Pass, Step, Unit, Visit, Visits};
 
 /// One half of a layer, in visits.
 struct Half {
@@ -81,20 +81,20 @@ impl<'a> Maker<'a> {
             let again = if selective { core } else { Compute::default() };
             let (working, kept) = (whole - own.kept, self.share(own.kept));
             return Half {
-                forward: self.sliced(Phase::Forward, [ahead, Compute::default()], [working, kept]),
+                forward: self.sliced(Pass::Forward, [ahead, Compute::default()], [working, kept]),
                 again: Vec::new(),
-                backward: self.sliced(Phase::Backward, [again, back], [working + own.working, -kept]),
+                backward: self.sliced(Pass::Backward, [again, back], [working + own.working, -kept]),
             };
         }
         let input = if index == 0 { self.share(activations.checkpoint) } else { 0.0 };
         let left = whole_left - input;
         let inputs = input * f64::from(self.slices);
-        let mut forward = self.sliced(Phase::Forward, [ahead, Compute::default()], [whole - inputs, input]);
+        let mut forward = self.sliced(Pass::Forward, [ahead, Compute::default()], [whole - inputs, input]);
         if index == 1 && self.slices == 1 {
-            let backward = self.sliced(Phase::Backward, [ahead, back], [whole + own.working, 0.0]);
+            let backward = self.sliced(Pass::Backward, [ahead, back], [whole + own.working, 0.0]);
             return Half { forward, again: Vec::new(), backward };
         }
-        let mut again = self.sliced(Phase::Again, [ahead, Compute::default()], [0.0, left]);
+        let mut again = self.sliced(Pass::Again, [ahead, Compute::default()], [0.0, left]);
         if index == 0 && self.visits.rates.scenario.plan.offload.checkpoints() {
             for visit in &mut forward {
                 visit.to_host = input;
@@ -105,7 +105,7 @@ impl<'a> Maker<'a> {
         Half {
             forward,
             again,
-            backward: self.sliced(Phase::Backward, [back, Compute::default()], [own.working, -whole_left]),
+            backward: self.sliced(Pass::Backward, [back, Compute::default()], [own.working, -whole_left]),
         }
     }
 
@@ -114,12 +114,12 @@ impl<'a> Maker<'a> {
         libm::round(bytes / f64::from(self.slices))
     }
 
-    /// The slices of one phase. `memory` is what each works in, and what it leaves behind.
-    fn sliced(&self, phase: Phase, compute: [Compute; 2], memory: [f64; 2]) -> Vec<Visit> {
+    /// The slices of one pass. `memory` is what each works in, and what it leaves behind.
+    fn sliced(&self, pass: Pass, compute: [Compute; 2], memory: [f64; 2]) -> Vec<Visit> {
         let [working, kept] = memory;
         let slice = |slice: u32| {
             let [first, second] = compute.map(|compute| self.step(compute, slice));
-            Visit { working, kept, ..self.visits.visit(self.unit, phase, [first, second, Step::default()]) }
+            Visit { working, kept, ..self.visits.visit(self.unit, pass, [first, second, Step::default()]) }
         };
         (0..self.slices).map(slice).collect()
     }

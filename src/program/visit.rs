@@ -22,7 +22,7 @@ pub(super) struct Unit {
 
 /// Where in a micro-batch a visit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum Pass {
     Forward,
     /// Forward once more, just before backward.
     Again,
@@ -170,14 +170,9 @@ impl<'a> Visits<'a> {
         let unit = self.layer_unit();
         let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
         let moved = if checkpoints { kept } else { 0.0 };
-        let back = self.visit(unit, Phase::Backward, behind);
+        let back = self.visit(unit, Pass::Backward, behind);
         [
-            Visit {
-                working: activations.whole - kept,
-                kept,
-                to_host: moved,
-                ..self.visit(unit, Phase::Forward, ahead)
-            },
+            Visit { working: activations.whole - kept, kept, to_host: moved, ..self.visit(unit, Pass::Forward, ahead) },
             Visit {
                 working: activations.whole - kept + activations.working,
                 kept: -kept,
@@ -193,8 +188,8 @@ impl<'a> Visits<'a> {
         let (forward, backward) = self.rates.embedding();
         let kept = self.activations.embedding;
         [
-            Visit { kept, ..self.visit(self.ends(false, false), Phase::Forward, alone(forward)) },
-            Visit { kept: -kept, ..self.visit(self.ends(false, true), Phase::Backward, alone(backward)) },
+            Visit { kept, ..self.visit(self.ends(false, false), Pass::Forward, alone(forward)) },
+            Visit { kept: -kept, ..self.visit(self.ends(false, true), Pass::Backward, alone(backward)) },
         ]
     }
 
@@ -203,15 +198,15 @@ impl<'a> Visits<'a> {
         let (forward, backward) = self.rates.head();
         let kept = self.activations.logits;
         [
-            Visit { kept, ..self.visit(self.ends(true, false), Phase::Forward, alone(forward)) },
-            Visit { kept: -kept, ..self.visit(self.ends(true, true), Phase::Backward, alone(backward)) },
+            Visit { kept, ..self.visit(self.ends(true, false), Pass::Forward, alone(forward)) },
+            Visit { kept: -kept, ..self.visit(self.ends(true, true), Pass::Backward, alone(backward)) },
         ]
     }
 
     /// A visit of a unit: its transfers, and the memory of its weights and gradients.
-    pub fn visit(&self, unit: Unit, phase: Phase, steps: [Step; 3]) -> Visit {
-        let backward = phase != Phase::Forward;
-        let last = phase == Phase::Backward;
+    pub fn visit(&self, unit: Unit, pass: Pass, steps: [Step; 3]) -> Visit {
+        let backward = pass != Pass::Forward;
+        let last = pass == Pass::Backward;
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
         if self.staged {
             return Visit { part: unit.part, backward, steps, ..Visit::default() };
@@ -238,10 +233,10 @@ impl<'a> Visits<'a> {
             steps,
             working: 0.0,
             kept: 0.0,
-            secondary: match phase {
-                Phase::Forward => secondary,
-                Phase::Again => 0.0,
-                Phase::Backward => -secondary,
+            secondary: match pass {
+                Pass::Forward => secondary,
+                Pass::Again => 0.0,
+                Pass::Backward => -secondary,
             },
             gradients: if last && whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
             to_host: 0.0,
