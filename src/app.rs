@@ -3,8 +3,10 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
+mod answers;
 pub mod axes;
 mod edit;
+pub mod history;
 pub mod inputs;
 pub mod jobs;
 pub mod keymap;

@@ -2,6 +2,7 @@
 
 mod axis;
 mod elasticity;
+mod many;
 mod mend;
 pub mod planner;
 mod sweep;
@@ -11,6 +12,7 @@ use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use many::many;
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Sweep, pool};
 pub use tune::{Tuned, tuned};
