@@ -3,8 +3,8 @@
 pub mod fsdp;
 pub mod intensity;
 pub mod layered;
-pub mod pipeline;
 pub mod osdp;
+pub mod pipeline;
 
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};
