@@ -14,7 +14,7 @@ use crate::scenario::{Problem, Scenario};
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use many::many;
 pub use mend::{Mend, mend};
-pub use sweep::{Cancel, Cell, Sweep, pool};
+pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.

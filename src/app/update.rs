@@ -4,8 +4,9 @@ use tui_input::Input;
 
 use super::action::{Action, Command};
 use super::inputs::{Choice, FIELDS};
-use super::layer::{Entry, Layer, List};
+use super::layer::{Entry, Layer, List, Subject};
 use super::timeline::Step;
+use super::view::View;
 use super::{App, Panel, Pinned, axes, keymap};
 
 impl App {
@@ -27,15 +28,18 @@ impl App {
             Action::NextPanel => self.focus = self.focus.step(1),
             Action::PreviousPanel => self.focus = self.focus.step(Panel::ALL.len() - 1),
             Action::Panel(panel) => self.focus = panel,
-            Action::Metric => self.map.next_metric(),
+            Action::View(view) => return self.open_view(view),
+            Action::Views => self.layer = Some(Layer::List(List::of_views(self.view))),
+            Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
             Action::Export => return self.export(),
             Action::Help => self.layer = Some(Layer::Help(0)),
+            Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
             _ => match self.focus {
                 Panel::Inputs => return self.on_inputs(action),
-                Panel::Map => return self.on_map(action),
+                Panel::Map => return self.on_view(action),
                 Panel::Memory => self.on_memory(action),
                 Panel::Timeline => self.on_timeline(action),
                 Panel::Time => {}
@@ -62,27 +66,22 @@ impl App {
         self.layer = Some(match field.choice {
             Choice::List => {
                 let options = field.options(&self.scenario, &self.library);
-                Layer::List(List::new(index, options, &text))
+                Layer::List(List::new(Subject::Field(index), options, &text))
             }
             Choice::Text => Layer::Entry(Entry { field: index, input: Input::new(text) }),
         });
     }
 
-    fn on_map(&mut self, action: Action) -> Vec<Command> {
-        let (width, height) = (self.map.width().cast_signed(), self.map.height().cast_signed());
-        let moved = match action {
-            Action::Left => self.map.step(-1, 0),
-            Action::Right => self.map.step(1, 0),
-            Action::Up => self.map.step(0, -1),
-            Action::Down => self.map.step(0, 1),
-            Action::First => self.map.step(-width, 0),
-            Action::Last => self.map.step(width, 0),
-            Action::PageUp => self.map.step(0, -height),
-            Action::PageDown => self.map.step(0, height),
-            Action::Take => return self.take_cell(),
-            _ => false,
-        };
-        if moved { self.look() } else { Vec::new() }
+    pub(super) fn on_map(&mut self, action: Action) -> Vec<Command> {
+        match action {
+            Action::Take => self.take_cell(),
+            Action::Metric => {
+                self.map.next_metric();
+                Vec::new()
+            }
+            _ if self.map.go(action) => self.look(),
+            _ => Vec::new(),
+        }
     }
 
     /// The cell under the cursor becomes the scenario.
@@ -109,6 +108,7 @@ impl App {
                 Vec::new()
             }
             Some(best) => {
+                self.view = View::Map;
                 self.map.cursor = best;
                 self.look()
             }
@@ -186,7 +186,7 @@ impl App {
             Action::Close => return Vec::new(),
             Action::Take => {
                 if let Some(text) = list.chosen().map(str::to_owned) {
-                    return self.change(&[(list.field, text)]);
+                    return self.take_item(list.subject, text);
                 }
             }
             Action::Search => list.searching = true,
@@ -195,6 +195,17 @@ impl App {
         }
         self.layer = Some(Layer::List(list));
         Vec::new()
+    }
+
+    /// The item of a list becomes a field's value, or the view of that name is shown.
+    fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
+        match subject {
+            Subject::Field(field) => self.change(&[(field, text)]),
+            Subject::Views => {
+                let view = View::ALL.into_iter().find(|view| view.name() == text);
+                view.map_or_else(Vec::new, |view| self.open_view(view))
+            }
+        }
     }
 
     fn on_entry(&mut self, mut entry: Entry, action: Action) -> Vec<Command> {

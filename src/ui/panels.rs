@@ -2,15 +2,18 @@
 
 pub(super) mod breakdown;
 pub(super) mod footer;
+mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
 pub(super) mod layers;
-pub(super) mod map;
+mod limits;
+mod map;
 pub(super) mod memory;
 pub(super) mod status;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+pub(super) mod view;
 mod words;
 
 use std::ops::Range;
