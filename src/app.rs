@@ -6,6 +6,7 @@ pub mod action;
 mod answers;
 pub mod axes;
 mod edit;
+pub mod explaining;
 pub mod hardware;
 pub mod history;
 pub mod inputs;
@@ -30,6 +31,8 @@ use crate::search::{Cell, Mend};
 use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
+use answers::Answers;
+use history::History;
 use inputs::Inputs;
 use keymap::Place;
 use layer::Layer;
@@ -130,6 +133,12 @@ pub struct App {
     pub pinned: Option<Pinned>,
     /// What the timeline shows.
     pub timeline: Timeline,
+    /// The row of the panel of the time that has the keys.
+    pub time: usize,
+    /// What can be undone and redone.
+    pub history: History,
+    /// The last answers.
+    answers: Answers,
     /// The panel that has the keys.
     pub focus: Panel,
     /// What lies over the panels.
@@ -164,6 +173,9 @@ impl App {
             mend: None,
             pinned: None,
             timeline: Timeline::default(),
+            time: 0,
+            history: History::default(),
+            answers: Answers::default(),
             focus: Panel::Map,
             layer: None,
             notice: None,
@@ -181,6 +193,7 @@ impl App {
         match &self.layer {
             None if self.focus == Panel::Map && self.view != View::Map => Place::View(self.view),
             None => Place::Panel(self.focus),
+            Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
             Some(Layer::List(_)) => Place::List,
@@ -197,7 +210,7 @@ impl App {
     pub fn hear(&mut self, report: Report) {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
-            Report::Mended { generation, mend } if generation == self.question => self.mend = Some(mend),
+            Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Failed { generation, job, message }
@@ -217,16 +230,29 @@ impl App {
     fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) {
         match (result, &self.shown) {
             (Ok(evaluation), Ok(scenario)) => {
-                self.answer = Some(Answer { scenario: scenario.clone(), evaluation });
-                self.stale = false;
-                self.timeline.renew();
+                let answer = Answer { scenario: scenario.clone(), evaluation };
+                self.answers.keep(answer.clone());
+                self.show(answer);
             }
             (Err(problems), _) => self.shown = Err(problems),
             (Ok(_), Err(_)) => {}
         }
     }
 
-    /// Asks about a scenario for the screen, if it can be one.
+    fn take_mend(&mut self, mend: Mend) {
+        if let Ok(scenario) = &self.shown {
+            self.answers.mend(scenario, &mend);
+        }
+        self.mend = Some(mend);
+    }
+
+    fn show(&mut self, answer: Answer) {
+        self.answer = Some(answer);
+        self.stale = false;
+        self.timeline.renew();
+    }
+
+    /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
     fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
         self.question += 1;
         self.stale = true;
@@ -234,7 +260,13 @@ impl App {
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
         let Ok(scenario) = &self.shown else { return Vec::new() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
-        std::iter::once(evaluate).chain(self.ask_view()).collect()
+        let mut done = false;
+        if let Some((answer, mend)) = self.answers.of(scenario) {
+            done = answer.evaluation.summary.fits || mend.is_some();
+            self.mend = mend;
+            self.show(answer);
+        }
+        (!done).then_some(evaluate).into_iter().chain(self.ask_view()).collect()
     }
 
     /// Asks about the map's cell under the cursor.

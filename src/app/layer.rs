@@ -1,12 +1,15 @@
-//! What lies over the panels: the help, a list to choose from, a value being typed.
+//! What lies over the panels: an explanation, the help, a list to choose from, a value being typed.
 
 use tui_input::{Input, InputRequest};
 
+use super::explaining::Explaining;
 use super::view::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
 pub enum Layer {
+    /// Why a figure is what it is.
+    Explain(Box<Explaining>),
     /// The list of keys, scrolled by so many lines.
     Help(usize),
     /// A list.

@@ -127,12 +127,12 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
 }
 
 /// The value of a field on the screen.
-fn value(app: &App, label: &str) -> String {
+pub(crate) fn value(app: &App, label: &str) -> String {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
     app.inputs.text(index, &app.scenario)
 }
 
-fn figures(app: &App) -> Summary {
+pub(crate) fn figures(app: &App) -> Summary {
     app.answer.as_ref().unwrap().evaluation.summary
 }
 

@@ -17,6 +17,10 @@ use crate::ui::widgets::{KeyTable, Picker};
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
     match app.layer.as_ref()? {
+        Layer::Explain(explaining) => {
+            super::explain::render(theme, explaining, area, buf);
+            None
+        }
         Layer::Help(line) => {
             help(theme, *line, area, buf);
             None
@@ -27,7 +31,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 }
 
 /// A box in the middle, as far as there is room, over what was there.
-fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
+pub(super) fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
     let outside = area.centered(Constraint::Length(size.0), Constraint::Length(size.1));
     Clear.render(outside, buf);
     boxed(theme, true, title, note, outside, buf)
