@@ -15,6 +15,7 @@ pub mod keymap;
 pub mod layer;
 pub mod limits;
 pub mod map;
+pub mod palette;
 mod start;
 pub mod timeline;
 mod update;
@@ -191,13 +192,21 @@ impl App {
     /// What has the keys.
     pub fn place(&self) -> Place {
         match &self.layer {
-            None if self.focus == Panel::Map && self.view != View::Map => Place::View(self.view),
-            None => Place::Panel(self.focus),
+            None => self.panel_place(),
+            Some(Layer::Palette(_)) => Place::Palette,
             Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
             Some(Layer::List(_)) => Place::List,
             Some(Layer::Entry(_)) => Place::Entry,
+        }
+    }
+
+    /// What would have the keys without a layer.
+    pub fn panel_place(&self) -> Place {
+        match self.focus {
+            Panel::Map if self.view != View::Map => Place::View(self.view),
+            panel => Place::Panel(panel),
         }
     }
 

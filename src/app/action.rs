@@ -65,6 +65,8 @@ pub enum Action {
     Redo,
     /// Exports a snapshot of the scenario on the screen.
     Export,
+    /// Opens the command palette.
+    Palette,
     /// Opens the list of keys.
     Help,
     /// Types into a list's search.

@@ -22,6 +22,8 @@ pub enum Place {
     Panel(Panel),
     /// Another view in the map's place.
     View(View),
+    /// The command palette.
+    Palette,
     /// An explanation.
     Explain,
     /// The list of keys.
@@ -41,6 +43,7 @@ impl Place {
             Self::Panels => "Everywhere",
             Self::Panel(panel) => panel.title(),
             Self::View(view) => view.name(),
+            Self::Palette => "Command palette",
             Self::Explain => "Explanations",
             Self::Help => "This help",
             Self::List => "Lists",
@@ -51,7 +54,12 @@ impl Place {
 
     /// Whether characters are text here.
     const fn takes_text(self) -> bool {
-        matches!(self, Self::Search | Self::Entry)
+        matches!(self, Self::Search | Self::Entry | Self::Palette)
+    }
+
+    /// Whether it is a panel, a view or all of them, and no layer above.
+    pub(super) const fn is_under_layers(self) -> bool {
+        matches!(self, Self::Panels | Self::Panel(_) | Self::View(_))
     }
 }
 
@@ -77,6 +85,16 @@ impl Binding {
     pub const fn name(&self, ascii: bool) -> &'static str {
         if ascii { self.shown.1 } else { self.shown.0 }
     }
+
+    /// The same, also for a line that another one speaks for.
+    pub fn key(&self, ascii: bool) -> String {
+        match (self.name(ascii), self.keys.first()) {
+            ("", Some((KeyCode::Char(letter), _))) | (_, Some((KeyCode::Char(letter @ '1'..='9'), _))) => {
+                letter.to_string()
+            }
+            (name, _) => name.to_owned(),
+        }
+    }
 }
 
 /// What a key asks for where the keys go now.
@@ -100,12 +118,13 @@ pub fn key_of(view: View, ascii: bool) -> &'static str {
     binding.map_or("", |binding| binding.name(ascii))
 }
 
-/// The places of the help with their lines, in order.
-pub fn help() -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
+/// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
+pub fn help(here: Place) -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
     let panels = std::iter::once(Place::Panels).chain(Panel::ALL.map(Place::Panel)).chain(View::ALL.map(Place::View));
-    let places = panels.chain([Place::Explain, Place::List, Place::Search, Place::Entry, Place::Help]);
+    let layers = [Place::Explain, Place::Palette, Place::List, Place::Search, Place::Entry, Place::Help];
+    let others = panels.chain(layers).filter(move |place| *place != here);
     let lines = |place| (place, at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
-    places.map(lines).filter(|(_, lines)| !lines.is_empty())
+    std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
 }
 
 fn at(place: Place) -> impl Iterator<Item = &'static Binding> {

@@ -345,7 +345,7 @@ fn help_opens_scrolls_and_closes() {
 #[test]
 fn the_help_scrolls_no_further_than_its_end() {
     let mut app = explorer();
-    let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+    let lines: usize = keymap::help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
     app.set_page(20);
     press(&mut app, "?G");
     assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 == lines), "{:?}", app.layer);

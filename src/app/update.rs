@@ -47,6 +47,7 @@ impl App {
             Action::Undo => return self.travel(true),
             Action::Redo => return self.travel(false),
             Action::Export => return self.export(),
+            Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
             Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
@@ -189,6 +190,7 @@ impl App {
                 explaining.update(action, self.page);
                 self.layer = Some(Layer::Explain(explaining));
             }
+            Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),
             Layer::Entry(entry) => return self.on_entry(entry, action),
@@ -198,7 +200,7 @@ impl App {
 
     fn on_help(&mut self, line: usize, action: Action) {
         if action != Action::Close {
-            let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+            let lines: usize = keymap::help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
             self.layer = Some(Layer::Help(moved(line, action, (lines + 1).saturating_sub(self.page), self.page)));
         }
     }

@@ -53,6 +53,7 @@ const MEMORY: Place = Place::Panel(Panel::Memory);
 const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
+const PALETTE: Place = Place::Palette;
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 
@@ -164,9 +165,10 @@ pub const BINDINGS: &[Binding] = &[
         "explain",
         "explain the figure at the cursor: formula, inputs, sources",
     ),
-    key(PANELS, &[(KeyCode::Char('u'), NONE)], Action::Undo, same("u U"), "", "undo and redo the last change"),
-    key(PANELS, &[(KeyCode::Char('U'), NONE)], Action::Redo, same(""), "", ""),
+    key(PANELS, &[(KeyCode::Char('u'), NONE)], Action::Undo, same("u"), "", "undo the last change"),
+    key(PANELS, &[(KeyCode::Char('U'), NONE)], Action::Redo, same("U"), "", "redo what was undone last"),
     key(PANELS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "export", "export a snapshot that replays"),
+    key(PANELS, &[(KeyCode::Char(':'), NONE)], Action::Palette, same(":"), "command", "find a command by its name"),
     key(PANELS, &[(KeyCode::Char('?'), NONE)], Action::Help, same("?"), "help", "this list of keys"),
     key(
         PANELS,
@@ -232,6 +234,14 @@ pub const BINDINGS: &[Binding] = &[
     key(Place::Search, CLOSE, Action::Close, same("Esc"), "list", "back to the list"),
     key(Place::Search, SUSPEND, Action::Suspend, same(""), "", ""),
     key(Place::Search, INTERRUPT, Action::Quit, same("^C"), "quit", "quit"),
+    key(PALETTE, &[(KeyCode::Up, NONE)], Action::Up, ("↑↓", "Up Down"), "move", "previous and next command"),
+    key(PALETTE, &[(KeyCode::Down, NONE)], Action::Down, same(""), "", ""),
+    key(PALETTE, &[(KeyCode::PageUp, NONE)], Action::PageUp, PAGES, "", "a page up and down"),
+    key(PALETTE, &[(KeyCode::PageDown, NONE)], Action::PageDown, same(""), "", ""),
+    key(PALETTE, TAKE, Action::Take, same("Enter"), "do", "do it"),
+    key(PALETTE, CLOSE, Action::Close, same("Esc"), "close", "close"),
+    key(PALETTE, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(PALETTE, INTERRUPT, Action::Quit, same("^C"), "quit", "quit"),
     key(Place::Entry, TAKE, Action::Take, same("Enter"), "take", "take the value"),
     key(Place::Entry, CLOSE, Action::Close, same("Esc"), "cancel", "leave the value as it was"),
     key(Place::Entry, SUSPEND, Action::Suspend, same(""), "", ""),

@@ -35,7 +35,7 @@ pub(super) fn render(theme: Theme, explaining: &Explaining, area: Rect, buf: &mu
     for (at, text) in [page.explanation.about.to_owned(), page.explanation.source.to_string()].into_iter().enumerate() {
         let here = page.cursor == inputs.len() + at;
         lines.push(Line::default());
-        lines.extend(wrapped(&text, width).into_iter().map(|row| marked(row, here, theme)));
+        lines.extend(wrapped(&text, width).into_iter().map(|row| marked(&row, here, theme)));
         ends.push(lines.len());
     }
     // From the top as long as the cursor is on the first input.
@@ -75,7 +75,7 @@ fn row(input: &Input, here: bool, theme: Theme, width: usize) -> Vec<Line<'stati
     lines
 }
 
-fn marked(text: String, here: bool, theme: Theme) -> Line<'static> {
+fn marked(text: &str, here: bool, theme: Theme) -> Line<'static> {
     let mark = if here { theme.glyphs().pinned } else { " " };
     Line::styled(format!("{mark}{text}"), theme.style(if here { Role::Text } else { Role::Dim }))
 }

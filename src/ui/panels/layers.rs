@@ -9,6 +9,7 @@ use tui_input::Input;
 use super::boxed;
 use crate::app::inputs::FIELDS;
 use crate::app::layer::{Entry, Layer, List, Subject};
+use crate::app::palette::Palette;
 use crate::app::view::View;
 use crate::app::{App, keymap};
 use crate::ui::theme::{Role, Theme};
@@ -21,8 +22,9 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
             super::explain::render(theme, explaining, area, buf);
             None
         }
+        Layer::Palette(palette) => Some(commands(theme, palette, area, buf)),
         Layer::Help(line) => {
-            help(theme, *line, area, buf);
+            help(app, theme, *line, area, buf);
             None
         }
         Layer::List(found) => list(app, theme, found, area, buf),
@@ -37,15 +39,25 @@ pub(super) fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area
     boxed(theme, true, title, note, outside, buf)
 }
 
-fn help(theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
+fn help(app: &App, theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
     let row = |binding: &keymap::Binding| (binding.name(theme.caps().ascii).to_owned(), binding.help.to_owned());
     let section = |(place, lines): (keymap::Place, Vec<&keymap::Binding>)| {
         let heading = (String::new(), place.title().to_owned());
         std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
     };
-    let rows: Vec<(String, String)> = keymap::help().flat_map(section).collect();
+    let rows: Vec<(String, String)> = keymap::help(app.panel_place()).flat_map(section).collect();
     let inside = over(theme, (76, area.height), "Keys", "Esc closes", area, buf);
     (&KeyTable::new(theme, &rows).offset(line)).render(inside, buf);
+}
+
+fn commands(theme: Theme, palette: &Palette, area: Rect, buf: &mut Buffer) -> Position {
+    let found: Vec<(String, String)> =
+        palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
+    let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(3).clamp(12, 30);
+    let inside = over(theme, (84, height), "Commands", &format!("{} found", found.len()), area, buf);
+    let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
+    (&Picker::new(theme, &found).selected(Some(palette.cursor))).render(rows, buf);
+    input(theme, ":", &palette.search, search, buf)
 }
 
 fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> Option<Position> {

@@ -29,3 +29,13 @@ fn an_explanation_that_scrolls() {
 fn the_rows_of_the_time() {
     insta::assert_snapshot!(after("5jj", (80, 24)));
 }
+
+#[test]
+fn the_commands() {
+    everywhere("commands", &fixture::explorer, ":");
+}
+
+#[test]
+fn the_commands_that_a_search_finds() {
+    insta::assert_snapshot!(after(":exp", (80, 24)));
+}
