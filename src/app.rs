@@ -10,6 +10,7 @@ pub mod explaining;
 pub mod hardware;
 pub mod history;
 pub mod inputs;
+pub mod intensities;
 pub mod jobs;
 pub mod keymap;
 pub mod layer;

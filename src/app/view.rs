@@ -4,6 +4,7 @@
 
 use super::action::{Action, Command};
 use super::hardware::Hardware;
+use super::intensities::Intensities;
 use super::limits::Limits;
 use super::work::Found;
 use super::{App, Panel};
@@ -18,11 +19,13 @@ pub enum View {
     Limits,
     /// Throughput over memory and bandwidth.
     Hardware,
+    /// Which transfers hide behind arithmetic.
+    Intensities,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 3] = [Self::Map, Self::Limits, Self::Hardware];
+    pub const ALL: [Self; 4] = [Self::Map, Self::Limits, Self::Hardware, Self::Intensities];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl View {
             Self::Map => "Map",
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
+            Self::Intensities => "Intensities",
         }
     }
 
@@ -38,7 +42,8 @@ impl View {
         match self {
             Self::Map => "a figure over nodes and shard extents",
             Self::Limits => "what memory, network and peak allow at best",
-            Self::Hardware => "throughput over memory and bandwidth of the device",
+            Self::Hardware => "throughput over memory and bandwidth",
+            Self::Intensities => "which transfers hide behind arithmetic",
         }
     }
 }
@@ -50,6 +55,8 @@ pub struct Views {
     pub limits: Limits,
     /// Of the hardware.
     pub hardware: Hardware,
+    /// Of the intensities.
+    pub intensities: Intensities,
 }
 
 impl App {
@@ -63,7 +70,7 @@ impl App {
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let scenario = self.shown.as_ref().ok()?;
         let work = match self.view {
-            View::Map | View::Limits => None,
+            View::Map | View::Limits | View::Intensities => None,
             View::Hardware => self.views.hardware.follow(scenario),
         }?;
         self.work += 1;
@@ -73,7 +80,7 @@ impl App {
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits => false,
+            View::Map | View::Limits | View::Intensities => false,
             View::Hardware => !self.views.hardware.is_complete(),
         }
     }
@@ -91,6 +98,7 @@ impl App {
             View::Map => return self.on_map(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
+            View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),
         }
         Vec::new()
     }

@@ -6,6 +6,7 @@ pub(super) mod footer;
 mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
+mod intensities;
 pub(super) mod layers;
 mod limits;
 mod map;

@@ -56,6 +56,7 @@ const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
+const INTENSITIES: Place = Place::View(View::Intensities);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -129,6 +130,10 @@ pub const BINDINGS: &[Binding] = &[
     key(HARDWARE, LAST, Action::Last, same(""), "", ""),
     key(HARDWARE, PAGE_UP, Action::PageUp, PAGES, "", "most and least memory (also ^U and ^D)"),
     key(HARDWARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(INTENSITIES, UP, Action::Up, UP_DOWN, "transfer", "previous and next transfer (also k and j)"),
+    key(INTENSITIES, DOWN, Action::Down, same(""), "", ""),
+    key(INTENSITIES, FIRST, Action::First, same("g G"), "", "first and last transfer"),
+    key(INTENSITIES, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -147,6 +152,7 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
+    view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
