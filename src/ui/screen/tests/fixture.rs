@@ -44,7 +44,7 @@ pub(super) fn hardware() -> App {
     let factor = |power: usize| [0.125_f64, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0][power];
     let cell = |index: usize| {
         let (bandwidth, memory) = (factor(index % 7), factor(6 - index / 7));
-        let throughput = (50.0 * memory).min(40.0 * bandwidth).min(60.0);
+        let throughput = (50.0_f64 * memory).min(40.0 * bandwidth).min(60.0);
         let summary = Summary {
             model_flops: FlopPerSecond::new(throughput * 1e12),
             tokens_per_s_per_device: throughput,
