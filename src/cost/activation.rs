@@ -27,37 +27,44 @@ impl Rates<'_> {
     /// MLP intermediates (`2 f`, with a gate `3 f`: both halves and their product), with dropout one
     /// byte each for two masks of width `h` ([fsdp A2]: 34 h bytes for `f = 4 h`, 16 h elements and
     /// 2 h mask bytes), and for plain attention the scores: two elements and a mask byte each, the
-    /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism with sequence
-    /// parallelism divides all of it.
+    /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
+    /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
+    /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs.
     pub fn activations(&self) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        let (storage, tensor) = (self.storage(), f64::from(plan.tensor));
+        let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), self.sequence_ranks());
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
         let ffn = f64::from(model.ffn_hidden) * model.active_experts() as f64;
         let qkv = (model.attention_width() + 2 * model.kv_width()) as f64;
-        let elements = 4.0 * hidden + qkv + model.attention_width() as f64 + if model.gated { 3.0 } else { 2.0 } * ffn;
+        let [input, product] = [if model.gated { 2.0 } else { 1.0 } * ffn, ffn];
         let masks = if stack.dropout { 2.0 * hidden } else { 0.0 };
-        let linear = tokens * (elements * storage + masks) / tensor;
         let scores = self.scores(tokens);
+        let linear = tokens
+            * ((4.0 * hidden * storage + masks) / streams
+                + (qkv + model.attention_width() as f64 + input + product) * storage / tensor);
+        let again = stack.selective;
+        let dropped = scores * again.core
+            + tokens * (2.0 * hidden / streams + product / tensor) * storage * again.element_wise
+            + tokens * (qkv + input) / tensor * storage * again.matmul;
         let layer = match plan.recompute {
-            Recompute::Selective => linear,
+            Recompute::Selective => linear + scores - dropped,
             _ => linear + scores,
         };
         let vocab = f64::from(model.vocab) / tensor;
         Activations {
-            checkpoint: tokens * hidden * storage / tensor,
+            checkpoint: tokens * hidden * storage / streams,
             layer,
             whole: linear + scores,
             working: tokens * (hidden + model.up().output as f64 * model.active_experts() as f64) * storage / tensor,
-            logits: tokens * vocab * stack.loss.held,
-            embedding: tokens * hidden * storage / tensor,
+            logits: tokens * vocab * stack.logits_held,
+            embedding: tokens * hidden * storage / streams,
         }
     }
 
     fn scores(&self, tokens: f64) -> f64 {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        if stack.attention.flash() {
+        if self.attention.flash() {
             return 0.0;
         }
         let mask = if stack.dropout { 1.0 } else { 0.0 };

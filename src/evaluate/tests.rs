@@ -10,7 +10,7 @@ use crate::cost::Rates;
 use crate::hardware::MAX_LEVELS;
 use crate::model::Model;
 use crate::plan::{Accumulation, Extent, Format, Offload, Recompute, Reduction, Schedule, Secondary, Size};
-use crate::stack::Overlap;
+use crate::stack::{Overlap, Runtime};
 use crate::testing;
 use crate::units::BytesPerSecond;
 
@@ -159,8 +159,11 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             (model.vocab, model.tied) = (if vocab { 5000 } else { 0 }, tied);
             let stack = Arc::make_mut(&mut scenario.stack);
             (stack.overlap, stack.reduce_during_backward) = (overlap, during);
-            (stack.contention, stack.element_wise, stack.optimizer_traffic) = (0.3, 1.0, 1.0);
-            stack.host.layer = Seconds::new(1e-4);
+            let calibration = Arc::make_mut(&mut scenario.calibration);
+            calibration.software.optimizer_traffic = 1.0;
+            calibration.element_wise.insert(stack.element_wise.clone(), 1.0);
+            let runtime = Runtime { contention: 0.3, layer: Seconds::new(1e-4), ..Runtime::IDEAL };
+            calibration.runtimes.insert(stack.runtime.clone(), runtime);
             let plan = &mut scenario.plan;
             plan.sharding = testing::sharding(weights, gradients, optimizer);
             plan.sharding.reshard_after_forward = reshard;

@@ -1,7 +1,6 @@
 //! The end of a step: reductions that waited for it, the optimizer, and the weights' way back.
 
 use crate::plan::Reduction;
-use crate::units::Bytes;
 
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
 use super::label::{Activity, Kind, Label, Lane, Part};
@@ -11,19 +10,15 @@ use super::task::{Class, Counter, Task};
 use super::visit::Visits;
 use crate::cost::{Payload, Transfer};
 
-/// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8
-/// elements of `DeepSpeed`'s default `allgather_bucket_size`, two bytes each.
-const BUCKET: Bytes = Bytes::new(1e9);
-
 /// Fills the last block of a step.
 pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
     let (rates, layout) = (visits.rates, visits.layout);
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
     if !stack.reduce_during_backward && !visits.staged {
-        let parts = buckets(parameters * gradient_format(rates).bytes());
+        let parts = buckets(visits, parameters * gradient_format(rates).bytes());
         if let Some(reduce) = visits.reduction(parameters, plan.reduction == Reduction::Step, true, parts) {
             let label = label(Lane::Reduce, reduce.kind);
-            let mut task = builder.transfer(&reduce.transfer, queues.reduce, stack.contention, label);
+            let mut task = builder.transfer(&reduce.transfer, queues.reduce, rates.runtime.contention, label);
             task.waits = waits([Some(builder.after(Counter::Released, 0))]);
             task.signals = [Some(Counter::Reduced), None];
             builder.push(task);
@@ -56,7 +51,7 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
         return;
     }
     let transfer = Transfer { time: visits.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
-    let contention = visits.rates.scenario.stack.contention;
+    let contention = visits.rates.runtime.contention;
     let mut task: Task = builder.transfer(&transfer, queue, contention, label(lane, Kind::Copy));
     task.waits = done(builder);
     task.signals = [Some(counter), None];
@@ -75,11 +70,15 @@ fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, param
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        let payload =
-            Payload { elements, format, block: f64::from(wire.block), parts: buckets(elements * format.bytes()) };
+        let payload = Payload {
+            elements,
+            format,
+            block: f64::from(wire.block),
+            parts: buckets(visits, elements * format.bytes()),
+        };
         let transfer = rates.gather(payload, layout.replica_group(inner, outer));
         let label = label(Lane::Gather, Kind::AllGather);
-        let mut task = builder.transfer(&transfer, queues.gather, rates.scenario.stack.contention, label);
+        let mut task = builder.transfer(&transfer, queues.gather, rates.runtime.contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
@@ -87,8 +86,9 @@ fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, param
     }
 }
 
-fn buckets(bytes: f64) -> f64 {
-    libm::ceil(bytes / BUCKET.get()).max(1.0)
+/// Collectives for so many bytes of the whole model.
+fn buckets(visits: &Visits<'_>, bytes: f64) -> f64 {
+    libm::ceil(bytes / visits.rates.scenario.stack.collectives.bucket.get()).max(1.0)
 }
 
 fn label(lane: Lane, kind: Kind) -> Label {

@@ -63,9 +63,9 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>
     let queues = Queues::of(rates.scenario.stack.overlap);
     // A gather that stops compute gains nothing from being early.
     let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
-    let emit = Emit { visits: &visits, queues, ahead, contention: rates.scenario.stack.contention };
+    let emit = Emit { visits: &visits, queues, ahead, contention: rates.runtime.contention };
     builder.section(1, |builder| {
-        Emit::host(builder, rates.scenario.stack.host.step.get());
+        Emit::host(builder, rates.host_step(layout.optimizer));
         for distance in 0..ahead {
             let Some(place) = order.find(0, distance, 0, false) else { continue };
             builder.block(1, |builder| emit.fetch(builder, &order, place, 0));
@@ -150,7 +150,7 @@ impl Emit<'_> {
     fn micro_batch(&self, builder: &mut Builder<'_>, order: &Order, last: Option<u32>) {
         let wrap = last.is_none();
         let micro_batch = last.unwrap_or(0);
-        Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get());
+        Self::host(builder, self.visits.rates.software.micro_batch.get());
         for (index, run) in order.runs().iter().enumerate() {
             // As long as the unit to fetch is of the same run, visits are alike.
             let alike = run.count.saturating_sub(self.ahead);
