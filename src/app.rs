@@ -5,14 +5,19 @@
 pub mod action;
 pub mod axes;
 mod edit;
+pub mod hardware;
 pub mod inputs;
+pub mod intensities;
 pub mod jobs;
 pub mod keymap;
 pub mod layer;
+pub mod limits;
 pub mod map;
 mod start;
 pub mod timeline;
 mod update;
+pub mod view;
+pub mod work;
 
 use std::sync::Arc;
 
@@ -29,6 +34,7 @@ use keymap::Place;
 use layer::Layer;
 use map::Map;
 use timeline::Timeline;
+use view::{View, Views};
 
 pub use start::{Options, Start};
 
@@ -37,7 +43,7 @@ pub use start::{Options, Start};
 pub enum Panel {
     /// The fields of the scenario.
     Inputs,
-    /// The map.
+    /// The map, or another view in its place.
     Map,
     /// Where the memory goes.
     Memory,
@@ -103,8 +109,12 @@ pub struct App {
     pub scenario: Scenario,
     /// The fields.
     pub inputs: Inputs,
+    /// What stands in the map's place.
+    pub view: View,
     /// The map around the scenario.
     pub map: Map,
+    /// What the other views know.
+    pub views: Views,
     /// What is evaluated for the screen: the scenario, or the map's cell under the cursor; or why it cannot be.
     pub shown: Result<Scenario, Vec<Problem>>,
     /// Whether that is the cell, and not the scenario itself.
@@ -129,6 +139,8 @@ pub struct App {
     page: usize,
     /// The number of the last question; older answers are dropped.
     question: u64,
+    /// The number of the last work of a view.
+    work: u64,
 }
 
 impl App {
@@ -140,7 +152,9 @@ impl App {
             library,
             file,
             inputs: Inputs::default(),
-            map: Map::new(&base, &scenario),
+            view: View::default(),
+            map: Map::around(&base, &scenario),
+            views: Views::default(),
             shown: Ok(scenario.clone()),
             looking: false,
             scenario,
@@ -154,6 +168,7 @@ impl App {
             notice: None,
             page: PAGE,
             question: 0,
+            work: 0,
         };
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
@@ -163,6 +178,7 @@ impl App {
     /// What has the keys.
     pub fn place(&self) -> Place {
         match &self.layer {
+            None if self.focus == Panel::Map && self.view != View::Map => Place::View(self.view),
             None => Place::Panel(self.focus),
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
@@ -173,7 +189,7 @@ impl App {
 
     /// Whether something that was asked for is still being computed.
     pub fn is_waiting(&self) -> bool {
-        self.shown.is_ok() && self.stale || !self.map.is_complete()
+        self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
     }
 
     /// Takes in what a job says; an answer to an older question is dropped.
@@ -182,8 +198,9 @@ impl App {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.mend = Some(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
+            Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Failed { generation, job, message }
-                if [self.question, self.map.generation].contains(&generation) =>
+                if [self.question, self.map.generation, self.work].contains(&generation) =>
             {
                 self.notice = Some(format!("{job} broke down: {message}; this is a bug, please report it"));
             }
@@ -214,12 +231,9 @@ impl App {
         self.stale = true;
         self.mend = None;
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
-        match &self.shown {
-            Ok(scenario) => {
-                vec![Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) }]
-            }
-            Err(_) => Vec::new(),
-        }
+        let Ok(scenario) = &self.shown else { return Vec::new() };
+        let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
+        std::iter::once(evaluate).chain(self.ask_view()).collect()
     }
 
     /// Asks about the map's cell under the cursor.

@@ -1,9 +1,11 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
 mod batch;
+mod compare;
 mod elasticity;
 mod mend;
+pub mod planner;
 mod sweep;
 mod tune;
 
@@ -12,8 +14,9 @@ use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use batch::summaries;
+pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
-pub use sweep::{Cancel, Cell, Sweep, pool};
+pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.

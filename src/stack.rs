@@ -93,6 +93,11 @@ pub struct Selective {
     pub matmul: f64,
 }
 
+impl Selective {
+    /// Keeps everything.
+    pub const NOTHING: Self = Self { core: 0.0, element_wise: 0.0, matmul: 0.0 };
+}
+
 impl Default for Selective {
     /// The attention core: Korthikanti et al. (arXiv 2205.05198).
     fn default() -> Self {

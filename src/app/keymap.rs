@@ -7,14 +7,17 @@ use tui_input::backend::crossterm::to_input_request;
 
 use super::Panel;
 use super::action::Action;
+use super::view::View;
 
 /// What has the keys: a panel, or the layer above them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// Any panel.
     Panels,
-    /// One panel.
+    /// One panel; in the map's place, the map.
     Panel(Panel),
+    /// Another view in the map's place.
+    View(View),
     /// The list of keys.
     Help,
     /// A list to choose from.
@@ -31,6 +34,7 @@ impl Place {
         match self {
             Self::Panels => "Everywhere",
             Self::Panel(panel) => panel.title(),
+            Self::View(view) => view.name(),
             Self::Help => "This help",
             Self::List => "Lists",
             Self::Search => "Search in a list",
@@ -103,13 +107,22 @@ const fn key(
     Binding { place, keys, action, shown, hint, help }
 }
 
+/// The key that shows a view.
+const fn view(view: View, keys: Keys, shown: &'static str, help: &'static str) -> Binding {
+    key(PANELS, keys, Action::View(view), same(shown), "", help)
+}
+
 const PANELS: Place = Place::Panels;
 const INPUTS: Place = Place::Panel(Panel::Inputs);
 const MAP: Place = Place::Panel(Panel::Map);
 const MEMORY: Place = Place::Panel(Panel::Memory);
 const TIMELINE: Place = Place::Panel(Panel::Timeline);
+const LIMITS: Place = Place::View(View::Limits);
+const HARDWARE: Place = Place::View(View::Hardware);
+const INTENSITIES: Place = Place::View(View::Intensities);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
+const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
 const UP_DOWN: (&str, &str) = ("↑↓", "Up Down");
 const PAGES: (&str, &str) = ("PgUp PgDn", "PgUp PgDn");
 
@@ -130,7 +143,7 @@ pub const BINDINGS: &[Binding] = &[
     key(INPUTS, LAST, Action::Last, same(""), "", ""),
     key(INPUTS, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(INPUTS, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(MAP, LEFT, Action::Left, ("←↓↑→", "Arrows"), "move", "move (also h, j, k, l); the other panels show the cell"),
+    key(MAP, LEFT, Action::Left, ARROWS, "move", "move (also h, j, k, l); the other panels show the cell"),
     key(MAP, DOWN, Action::Down, same(""), "", ""),
     key(MAP, UP, Action::Up, same(""), "", ""),
     key(MAP, RIGHT, Action::Right, same(""), "", ""),
@@ -139,17 +152,44 @@ pub const BINDINGS: &[Binding] = &[
     key(MAP, LAST, Action::Last, same(""), "", ""),
     key(MAP, PAGE_UP, Action::PageUp, PAGES, "", "first and last row (also ^U and ^D)"),
     key(MAP, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(TIMELINE, LEFT, Action::Left, LEFT_RIGHT, "span", "previous and next span of the lane (also h and l)"),
+    key(MEMORY, UP, Action::Up, UP_DOWN, "rank", "previous and next pipeline rank (also k and j)"),
+    key(MEMORY, DOWN, Action::Down, same(""), "", ""),
+    key(MEMORY, FIRST, Action::First, same("g G"), "", "first and last pipeline rank"),
+    key(MEMORY, LAST, Action::Last, same(""), "", ""),
+    key(MEMORY, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(MEMORY, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(TIMELINE, LEFT, Action::Left, LEFT_RIGHT, "span", "previous and next span or visit (also h and l)"),
     key(TIMELINE, RIGHT, Action::Right, same(""), "", ""),
-    key(TIMELINE, UP, Action::Up, UP_DOWN, "lane", "lane above and below (also k and j)"),
+    key(TIMELINE, UP, Action::Up, UP_DOWN, "row", "lane or pipeline rank above and below (also k and j)"),
     key(TIMELINE, DOWN, Action::Down, same(""), "", ""),
+    key(TIMELINE, TAKE, Action::Take, same("Enter"), "lanes", "all lanes of the pipeline rank, and all ranks again"),
     key(TIMELINE, MORE, Action::More, same("+ -"), "zoom", "closer and further out"),
     key(TIMELINE, LESS, Action::Less, same(""), "", ""),
     key(TIMELINE, PAGE_UP, Action::PageUp, PAGES, "", "a window back and on (also ^U and ^D)"),
     key(TIMELINE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(TIMELINE, FIRST, Action::First, same("g G"), "", "first and last span of the lane"),
+    key(TIMELINE, FIRST, Action::First, same("g G"), "", "first and last span of the row"),
     key(TIMELINE, LAST, Action::Last, same(""), "", ""),
     key(TIMELINE, &[(KeyCode::Char('0'), NONE)], Action::Whole, same("0"), "whole", "the whole step, and back"),
+    key(LIMITS, UP, Action::Up, UP_DOWN, "field", "previous and next assumption (also k and j)"),
+    key(LIMITS, DOWN, Action::Down, same(""), "", ""),
+    key(LIMITS, LEFT, Action::Left, LEFT_RIGHT, "change", "previous and next value (also h and l, - and +)"),
+    key(LIMITS, RIGHT, Action::Right, same(""), "", ""),
+    key(LIMITS, LESS, Action::Less, same(""), "", ""),
+    key(LIMITS, MORE, Action::More, same(""), "", ""),
+    key(LIMITS, FIRST, Action::First, same("g G"), "", "first and last assumption"),
+    key(LIMITS, LAST, Action::Last, same(""), "", ""),
+    key(HARDWARE, LEFT, Action::Left, ARROWS, "move", "move (also h, j, k, l)"),
+    key(HARDWARE, DOWN, Action::Down, same(""), "", ""),
+    key(HARDWARE, UP, Action::Up, same(""), "", ""),
+    key(HARDWARE, RIGHT, Action::Right, same(""), "", ""),
+    key(HARDWARE, FIRST, Action::First, same("g G"), "", "least and most bandwidth"),
+    key(HARDWARE, LAST, Action::Last, same(""), "", ""),
+    key(HARDWARE, PAGE_UP, Action::PageUp, PAGES, "", "most and least memory (also ^U and ^D)"),
+    key(HARDWARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(INTENSITIES, UP, Action::Up, UP_DOWN, "transfer", "previous and next transfer (also k and j)"),
+    key(INTENSITIES, DOWN, Action::Down, same(""), "", ""),
+    key(INTENSITIES, FIRST, Action::First, same("g G"), "", "first and last transfer"),
+    key(INTENSITIES, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -157,6 +197,18 @@ pub const BINDINGS: &[Binding] = &[
     key(PANELS, &[(KeyCode::Char('3'), NONE)], Action::Panel(Panel::Memory), same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('4'), NONE)], Action::Panel(Panel::Timeline), same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('5'), NONE)], Action::Panel(Panel::Time), same(""), "", ""),
+    key(
+        PANELS,
+        &[(KeyCode::Char('v'), NONE)],
+        Action::Views,
+        same("v"),
+        "views",
+        "choose what stands in the map's place",
+    ),
+    view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
+    view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
+    view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
+    view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
@@ -169,7 +221,14 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(PANELS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "export", "export a snapshot that replays"),
     key(PANELS, &[(KeyCode::Char('?'), NONE)], Action::Help, same("?"), "help", "this list of keys"),
-    key(PANELS, CLOSE, Action::Close, same("Esc"), "", "close the top layer, or go back to the scenario's cell"),
+    key(
+        PANELS,
+        CLOSE,
+        Action::Close,
+        same("Esc"),
+        "",
+        "close the top layer, or go back to the map, or to the scenario's cell",
+    ),
     key(PANELS, SUSPEND, Action::Suspend, same("^Z"), "", "suspend"),
     key(PANELS, QUIT, Action::Quit, same("q"), "quit", "quit (also ^C)"),
     key(Place::Help, UP, Action::Up, UP_DOWN, "scroll", "scroll (also k and j)"),
@@ -219,20 +278,27 @@ pub fn hints(place: Place) -> impl Iterator<Item = &'static Binding> {
     at(place).chain(under(place)).filter(|binding| !binding.hint.is_empty())
 }
 
+/// The key that shows a view, in words.
+pub fn key_of(view: View, ascii: bool) -> &'static str {
+    let binding = BINDINGS.iter().find(|binding| binding.action == Action::View(view));
+    binding.map_or("", |binding| binding.name(ascii))
+}
+
 /// The places of the help with their lines, in order.
 pub fn help() -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
-    let places = [PANELS, INPUTS, MAP, MEMORY, TIMELINE, Place::List, Place::Search, Place::Entry, Place::Help];
+    let panels = [PANELS, INPUTS, MAP, MEMORY, TIMELINE].into_iter().chain(View::ALL.map(Place::View));
+    let places = panels.chain([Place::List, Place::Search, Place::Entry, Place::Help]);
     let lines = |place| (place, at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
-    places.into_iter().map(lines).filter(|(_, lines)| !lines.is_empty())
+    places.map(lines).filter(|(_, lines)| !lines.is_empty())
 }
 
 fn at(place: Place) -> impl Iterator<Item = &'static Binding> {
     BINDINGS.iter().filter(move |binding| binding.place == place)
 }
 
-/// The keys that work on every panel, for a panel.
+/// The keys that work on every panel, for a panel or a view.
 fn under(place: Place) -> impl Iterator<Item = &'static Binding> {
-    at(PANELS).filter(move |_| matches!(place, Place::Panel(_)))
+    at(PANELS).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
 }
 
 /// A character says its shift itself (`G`, `?`), and terminals differ in whether they also report the modifier.

@@ -2,6 +2,8 @@
 
 use tui_input::{Input, InputRequest};
 
+use super::view::View;
+
 /// The top layer.
 #[derive(Debug, Clone)]
 pub enum Layer {
@@ -13,11 +15,20 @@ pub enum Layer {
     Entry(Entry),
 }
 
-/// A list to choose a field's value from.
+/// What a list chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A field's value; the field by its place in [`super::inputs::FIELDS`].
+    Field(usize),
+    /// What stands in the map's place.
+    Views,
+}
+
+/// A list to choose from.
 #[derive(Debug, Clone)]
 pub struct List {
-    /// The field, by its place in [`super::inputs::FIELDS`].
-    pub field: usize,
+    /// What it chooses.
+    pub subject: Subject,
     /// All items.
     items: Vec<String>,
     /// Which of the items that are found has the keys.
@@ -30,9 +41,14 @@ pub struct List {
 
 impl List {
     /// A list with the cursor on an item.
-    pub fn new(field: usize, items: Vec<String>, current: &str) -> Self {
+    pub fn new(subject: Subject, items: Vec<String>, current: &str) -> Self {
         let cursor = items.iter().position(|item| item == current).unwrap_or(0);
-        Self { field, items, cursor, search: Input::default(), searching: false }
+        Self { subject, items, cursor, search: Input::default(), searching: false }
+    }
+
+    /// The views, with the cursor on the one that is shown.
+    pub fn of_views(shown: View) -> Self {
+        Self::new(Subject::Views, View::ALL.map(|view| view.name().to_owned()).into(), shown.name())
     }
 
     /// The items that hold the searched text, in any case.

@@ -6,7 +6,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Command, Report};
 use super::*;
-use crate::evaluate::Workspace;
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;
@@ -39,6 +38,21 @@ recompute = "full"
 sequence = 2048
 "#;
 
+/// 175 B parameters in a pipeline of eight ranks.
+pub(crate) const PIPELINE: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "fsdp"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 8
+accumulate = 16
+recompute = "full"
+"#;
+
 /// The explorer on a scenario, with everything answered.
 pub(crate) fn explorer_on(text: &str) -> App {
     let (mut app, commands) = App::new(start(text));
@@ -60,20 +74,7 @@ pub(crate) fn start(text: &str) -> Start {
 
 /// Does what the jobs' threads would do.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    let mut workspace = Workspace::default();
-    for command in commands {
-        match command {
-            Command::Evaluate { generation, scenario } => {
-                let result = search::full(&scenario, &mut workspace).map(Arc::new);
-                app.hear(Report::Evaluated { generation, result });
-            }
-            Command::Sweep { generation, sweep, .. } => {
-                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
-                app.hear(Report::Cells { generation, cells });
-            }
-            Command::Export | Command::Suspend | Command::Quit => {}
-        }
-    }
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
 }
 
 /// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...
@@ -359,6 +360,7 @@ fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
     let mut app = explorer_on(&FRONTIER.replace("gpt-neox-20b", "mpt-70b").replace("nodes = 48", "nodes = 1"));
     let summary = figures(&app);
     assert!(!summary.fits);
+    app.mend = None;
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
     let mend = search::Mend { flag: "nodes", value: "4".to_owned() };
@@ -366,8 +368,9 @@ fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
     assert_eq!(app.mend, None, "the mend of another question");
     app.hear(Report::Mended { generation: app.question, mend });
     assert_eq!(app.excess(&summary).unwrap(), format!("{excess}: nodes 4 would fit"));
-    press(&mut app, "l");
+    let commands = app.update(action::Action::Right);
     assert_eq!(app.mend, None, "another cell, another mend");
+    obey(&mut app, commands);
 }
 
 #[test]
@@ -449,13 +452,14 @@ fn the_metric_changes_and_the_best_cell_follows() {
     assert_eq!(app.map.figure(app.map.cursor), all.iter().copied().reduce(f64::min));
 }
 
+fn step(app: &App) -> timeline::Step<'_> {
+    timeline::Step::of(&app.answer.as_ref().unwrap().evaluation)
+}
+
 #[test]
 fn the_timeline_zooms_pans_and_chooses() {
     let mut app = explorer();
-    let window = |app: &App| {
-        let answer = app.answer.as_ref().unwrap();
-        app.timeline.window(&answer.evaluation.trace, answer.evaluation.summary.step_time)
-    };
+    let window = |app: &App| app.timeline.window(step(app));
     let first = window(&app);
     press(&mut app, "4+");
     assert!((window(&app).width - first.width / 2.0).abs() < 1e-12);
@@ -464,10 +468,89 @@ fn the_timeline_zooms_pans_and_chooses() {
     press(&mut app, "0");
     assert_eq!(window(&app), first);
     press(&mut app, "g");
-    let chosen = app.timeline.chosen.unwrap();
+    let chosen = |app: &App| app.timeline.chosen(step(app)).unwrap()[0];
+    let before = chosen(&app);
     press(&mut app, "l");
-    assert!(app.timeline.chosen.unwrap() > chosen);
+    assert!(chosen(&app).start >= before.end && chosen(&app).lane == before.lane);
+    press(&mut app, "h");
+    assert_eq!(chosen(&app), before);
     press(&mut app, "j");
-    let trace = &app.answer.as_ref().unwrap().evaluation.trace;
-    assert_eq!(app.timeline.span(trace).map(|span| span.lane), app.timeline.lane(trace));
+    let rows = app.timeline.rows(step(&app));
+    assert_eq!(chosen(&app).lane, rows[app.timeline.row(step(&app))].lane);
+    press(&mut app, "<ret>");
+    assert_eq!(app.timeline.rows(step(&app)), rows, "one rank has nothing to fold");
+}
+
+#[test]
+fn the_timeline_shows_all_ranks_or_the_lanes_of_one() {
+    let mut app = explorer_on(PIPELINE);
+    let rows = |app: &App| app.timeline.rows(step(app));
+    assert_eq!(rows(&app).len(), 8);
+    assert!(rows(&app).iter().all(|row| row.lane == crate::evaluate::Lane::Compute));
+    press(&mut app, "4kkkkkkkkjjl");
+    assert_eq!(app.timeline.rank(step(&app)), 2);
+    let visit = app.timeline.chosen(step(&app)).unwrap();
+    let (first, layers) = (visit[0], visit.iter().map(|span| span.activity.layer));
+    // 96 layers over 8 ranks: rank 2 has 24 to 35, and visits them all for one micro-batch.
+    assert_eq!((layers.clone().min(), layers.max()), (Some(24), Some(35)));
+    assert!(visit.iter().all(|span| span.activity.micro_batch == first.activity.micro_batch && span.rank == 2));
+    press(&mut app, "l");
+    assert!(app.timeline.chosen(step(&app)).unwrap()[0].start > first.start);
+
+    press(&mut app, "h<ret>");
+    assert!(rows(&app).len() > 1 && rows(&app).iter().all(|row| row.rank == 2), "{:?}", rows(&app));
+    assert_eq!(app.timeline.chosen(step(&app)).unwrap(), [first], "the visit's first layer stays chosen");
+    let (window, moment) = (app.timeline.window(step(&app)), first.start / step(&app).time);
+    assert!((window.start..window.start + window.width).contains(&moment), "and in sight");
+    press(&mut app, "<ret>");
+    assert_eq!(rows(&app).len(), 8);
+}
+
+#[test]
+fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
+    let mut app = explorer();
+    press(&mut app, "4L");
+    assert_eq!((app.view, app.focus), (View::Limits, Panel::Map));
+    assert_eq!(app.place(), Place::View(View::Limits));
+    press(&mut app, "l3<esc>");
+    assert_eq!((app.view, app.focus), (View::Map, Panel::Memory), "whatever has the keys");
+    press(&mut app, "2");
+    assert_eq!(app.place(), Place::Panel(Panel::Map));
+    // The list of views, by name.
+    press(&mut app, "v/hard<ret>");
+    assert_eq!((app.view, app.layer.is_none()), (View::Hardware, true));
+    press(&mut app, "M");
+    assert_eq!(app.view, View::Map);
+    press(&mut app, "Lb");
+    assert_eq!(app.view, View::Map, "the best cell is one of the map");
+}
+
+#[test]
+fn every_view_has_a_key_and_a_line_in_the_list() {
+    for view in View::ALL {
+        let mut app = explorer();
+        press(&mut app, keymap::key_of(view, false));
+        assert_eq!(app.view, view);
+        press(&mut app, "v<ret>");
+        assert_eq!(app.view, view, "the list begins where one is");
+        assert!(!view.about().is_empty());
+    }
+}
+
+#[test]
+fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
+    let mut app = explorer();
+    let asks = |commands: &[Command]| commands.iter().any(|command| matches!(command, Command::Work { .. }));
+    assert!(asks(&app.update(action::Action::View(View::Hardware))) && app.is_waiting());
+    assert!(asks(&app.update(action::Action::View(View::Hardware))), "what never came is asked for again");
+    press(&mut app, "H");
+    assert!(app.views.hardware.is_complete() && !app.is_waiting());
+    assert_eq!(press(&mut app, "H"), [], "it is known");
+    press(&mut app, "1gjjjjjjjj");
+    assert!(asks(&press(&mut app, "l")), "another sequence length");
+    press(&mut app, "<esc>");
+    assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
+    let old = Report::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
+    app.hear(old);
+    assert!(asks(&app.update(action::Action::View(View::Hardware))));
 }

@@ -4,14 +4,10 @@ use tui_input::Input;
 
 use super::action::{Action, Command};
 use super::inputs::{Choice, FIELDS};
-use super::layer::{Entry, Layer, List};
+use super::layer::{Entry, Layer, List, Subject};
+use super::timeline::Step;
+use super::view::View;
 use super::{App, Panel, Pinned, axes, keymap};
-
-/// How much one key zooms.
-const ZOOM: f64 = 2.0;
-
-/// How much of the window one key pans.
-const PAN: f64 = 0.8;
 
 impl App {
     /// Does what the user asked for.
@@ -32,20 +28,22 @@ impl App {
             Action::NextPanel => self.focus = self.focus.step(1),
             Action::PreviousPanel => self.focus = self.focus.step(Panel::ALL.len() - 1),
             Action::Panel(panel) => self.focus = panel,
-            Action::Metric => self.map.next_metric(),
+            Action::View(view) => return self.open_view(view),
+            Action::Views => self.layer = Some(Layer::List(List::of_views(self.view))),
+            Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
             Action::Export => return self.export(),
             Action::Help => self.layer = Some(Layer::Help(0)),
+            Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
-            _ => {
-                return match self.focus {
-                    Panel::Inputs => self.on_inputs(action),
-                    Panel::Map => self.on_map(action),
-                    Panel::Memory | Panel::Time => Vec::new(),
-                    Panel::Timeline => self.on_timeline(action),
-                };
-            }
+            _ => match self.focus {
+                Panel::Inputs => return self.on_inputs(action),
+                Panel::Map => return self.on_view(action),
+                Panel::Memory => self.on_memory(action),
+                Panel::Timeline => self.on_timeline(action),
+                Panel::Time => {}
+            },
         }
         Vec::new()
     }
@@ -68,27 +66,22 @@ impl App {
         self.layer = Some(match field.choice {
             Choice::List => {
                 let options = field.options(&self.scenario, &self.library);
-                Layer::List(List::new(index, options, &text))
+                Layer::List(List::new(Subject::Field(index), options, &text))
             }
             Choice::Text => Layer::Entry(Entry { field: index, input: Input::new(text) }),
         });
     }
 
-    fn on_map(&mut self, action: Action) -> Vec<Command> {
-        let (width, height) = (self.map.width().cast_signed(), self.map.height().cast_signed());
-        let moved = match action {
-            Action::Left => self.map.step(-1, 0),
-            Action::Right => self.map.step(1, 0),
-            Action::Up => self.map.step(0, -1),
-            Action::Down => self.map.step(0, 1),
-            Action::First => self.map.step(-width, 0),
-            Action::Last => self.map.step(width, 0),
-            Action::PageUp => self.map.step(0, -height),
-            Action::PageDown => self.map.step(0, height),
-            Action::Take => return self.take_cell(),
-            _ => false,
-        };
-        if moved { self.look() } else { Vec::new() }
+    pub(super) fn on_map(&mut self, action: Action) -> Vec<Command> {
+        match action {
+            Action::Take => self.take_cell(),
+            Action::Metric => {
+                self.map.next_metric();
+                Vec::new()
+            }
+            _ if self.map.go(action) => self.look(),
+            _ => Vec::new(),
+        }
     }
 
     /// The cell under the cursor becomes the scenario.
@@ -115,6 +108,7 @@ impl App {
                 Vec::new()
             }
             Some(best) => {
+                self.view = View::Map;
                 self.map.cursor = best;
                 self.look()
             }
@@ -131,25 +125,19 @@ impl App {
         self.ask(Ok(self.scenario.clone()))
     }
 
-    fn on_timeline(&mut self, action: Action) -> Vec<Command> {
-        let Some(answer) = &self.answer else { return Vec::new() };
-        let (trace, step) = (&answer.evaluation.trace, answer.evaluation.summary.step_time);
-        let timeline = &mut self.timeline;
-        match action {
-            Action::Left => timeline.next_span(false, trace, step),
-            Action::Right => timeline.next_span(true, trace, step),
-            Action::Up => timeline.change_lane(-1, trace, step),
-            Action::Down => timeline.change_lane(1, trace, step),
-            Action::First => timeline.end_span(false, trace, step),
-            Action::Last => timeline.end_span(true, trace, step),
-            Action::More => timeline.zoom(ZOOM, trace, step),
-            Action::Less => timeline.zoom(1.0 / ZOOM, trace, step),
-            Action::PageUp => timeline.pan(-PAN, trace, step),
-            Action::PageDown => timeline.pan(PAN, trace, step),
-            Action::Whole => timeline.toggle_whole(),
-            _ => {}
+    fn on_timeline(&mut self, action: Action) {
+        if let Some(answer) = &self.answer {
+            self.timeline.update(action, Step::of(&answer.evaluation));
         }
-        Vec::new()
+    }
+
+    /// The memory panel shows the pipeline rank that the timeline is at.
+    fn on_memory(&mut self, action: Action) {
+        let Some(answer) = &self.answer else { return };
+        let step = Step::of(&answer.evaluation);
+        let (from, count) = (self.timeline.rank(step) as usize, step.trace.ranks() as usize);
+        let to = moved(from, action, count, self.page);
+        self.timeline.change_rank(to.cast_signed() - from.cast_signed(), step);
     }
 
     /// Pins what is on the screen; the same again lets go of it.
@@ -198,7 +186,7 @@ impl App {
             Action::Close => return Vec::new(),
             Action::Take => {
                 if let Some(text) = list.chosen().map(str::to_owned) {
-                    return self.change(&[(list.field, text)]);
+                    return self.take_item(list.subject, text);
                 }
             }
             Action::Search => list.searching = true,
@@ -207,6 +195,17 @@ impl App {
         }
         self.layer = Some(Layer::List(list));
         Vec::new()
+    }
+
+    /// The item of a list becomes a field's value, or the view of that name is shown.
+    fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
+        match subject {
+            Subject::Field(field) => self.change(&[(field, text)]),
+            Subject::Views => {
+                let view = View::ALL.into_iter().find(|view| view.name() == text);
+                view.map_or_else(Vec::new, |view| self.open_view(view))
+            }
+        }
     }
 
     fn on_entry(&mut self, mut entry: Entry, action: Action) -> Vec<Command> {
@@ -228,7 +227,7 @@ impl App {
 }
 
 /// Where a key of a list leads, from a place among so many, of which a page is seen at once.
-fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
+pub(super) fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
     let last = count.saturating_sub(1);
     let page = page.saturating_sub(1).max(1);
     let to = match action {

@@ -3,28 +3,37 @@
 use crate::plan::Reduction;
 
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
 use super::step::waits;
 use super::task::{Class, Counter, Task};
 use super::visit::Visits;
 use crate::cost::{Payload, Transfer};
 
-/// Fills the last block of a step.
+/// Parameters that are placed alike, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Share<'a> {
+    pub visits: &'a Visits<'a>,
+    /// On one tensor and pipeline rank, before sharding.
+    pub parameters: f64,
+}
+
+/// Fills the last block of a step whose parameters are all placed alike.
 pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
-    let (rates, layout) = (visits.rates, visits.layout);
+    build_shares(&[Share { visits, parameters }], queues, builder);
+}
+
+/// Fills the last block of a step; there is at least one share.
+pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut Builder<'_>) {
+    let Some(Share { visits, .. }) = shares.first() else { return };
+    let rates = visits.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
     if !stack.reduce_during_backward && !visits.staged {
-        let parts = buckets(visits, parameters * gradient_format(rates).bytes());
-        if let Some(reduce) = visits.reduction(parameters, plan.reduction == Reduction::Step, true, parts) {
-            let label = label(Lane::Reduce, reduce.kind);
-            let mut task = builder.transfer(&reduce.transfer, queues.reduce, rates.runtime.contention, label);
-            task.waits = waits([Some(builder.after(Counter::Released, 0))]);
-            task.signals = [Some(Counter::Reduced), None];
-            builder.push(task);
+        for share in shares {
+            reduce(share, queues, builder);
         }
     }
-    let owned = parameters / f64::from(layout.optimizer);
+    let owned = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         let gradients = if plan.offload.state() { 0.0 } else { owned * gradient_format(rates).bytes() };
@@ -38,7 +47,24 @@ pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'
         task.signals = [Some(Counter::Computed), None];
         builder.push(task);
     }
-    weights(visits, queues, builder, parameters);
+    for share in shares {
+        weights(share, queues, builder);
+    }
+}
+
+/// Reduces what waited for the end of backward.
+fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+    let Share { visits, parameters } = *share;
+    let scenario = visits.rates.scenario;
+    let parts = buckets(visits, parameters * gradient_format(visits.rates).bytes());
+    let Some(reduce) = visits.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
+        return;
+    };
+    let label = label(Lane::Reduce, reduce.kind);
+    let mut task = builder.transfer(&reduce.transfer, queues.reduce, visits.rates.runtime.contention, label);
+    task.waits = waits([Some(builder.after(Counter::Released, 0))]);
+    task.signals = [Some(Counter::Reduced), None];
+    builder.push(task);
 }
 
 /// Everything that gradients wait for.
@@ -60,7 +86,8 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
 
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
 /// first, then inside them [frontier D4, boundary of the three levels].
-fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
+fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+    let Share { visits, parameters } = *share;
     let (rates, layout) = (visits.rates, visits.layout);
     let middle = layout.gradients.max(layout.weights);
     for (outer, inner) in [(layout.optimizer, middle), (middle, layout.weights)] {
@@ -76,9 +103,9 @@ fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, param
             block: f64::from(wire.block),
             parts: buckets(visits, elements * format.bytes()),
         };
-        let transfer = rates.gather(payload, layout.replica_group(inner, outer));
-        let label = label(Lane::Gather, Kind::AllGather);
-        let mut task = builder.transfer(&transfer, queues.gather, rates.runtime.contention, label);
+        let gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        let label = label(Lane::Gather, gather.kind);
+        let mut task = builder.transfer(&gather.transfer, queues.gather, rates.runtime.contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
@@ -92,5 +119,6 @@ fn buckets(visits: &Visits<'_>, bytes: f64) -> f64 {
 }
 
 fn label(lane: Lane, kind: Kind) -> Label {
-    Label { lane, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
+    let phase = if lane == Lane::Reduce { Phase::Backward } else { Phase::Update };
+    Label { lane, phase, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
 }

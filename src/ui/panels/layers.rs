@@ -8,7 +8,8 @@ use tui_input::Input;
 
 use super::boxed;
 use crate::app::inputs::FIELDS;
-use crate::app::layer::{Entry, Layer, List};
+use crate::app::layer::{Entry, Layer, List, Subject};
+use crate::app::view::View;
 use crate::app::{App, keymap};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::{KeyTable, Picker};
@@ -45,11 +46,17 @@ fn help(theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
 
 fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> Option<Position> {
     let found = list.found();
-    let field = FIELDS[list.field];
-    let items: Vec<(String, String)> =
-        found.iter().map(|item| ((*item).to_owned(), field.note(item, &app.library))).collect();
+    let note = |item: &str| match list.subject {
+        Subject::Field(field) => FIELDS[field].note(item, &app.library),
+        Subject::Views => about(item, theme),
+    };
+    let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
+    let title = match list.subject {
+        Subject::Field(field) => FIELDS[field].label,
+        Subject::Views => "Views",
+    };
     let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(4).max(12);
-    let inside = over(theme, (72, height), field.label, &format!("{} found", found.len()), area, buf);
+    let inside = over(theme, (72, height), title, &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
     if !list.searching && list.search.value().is_empty() {
@@ -58,6 +65,12 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     }
     let cursor = input(theme, "/", &list.search, search, buf);
     list.searching.then_some(cursor)
+}
+
+/// A view's key, and what it shows.
+fn about(name: &str, theme: Theme) -> String {
+    let view = View::ALL.into_iter().find(|view| view.name() == name);
+    view.map_or_else(String::new, |view| format!("{}  {}", keymap::key_of(view, theme.caps().ascii), view.about()))
 }
 
 fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
