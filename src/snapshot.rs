@@ -118,6 +118,7 @@ impl Snapshot {
         for (part, problems) in [
             ("cluster", self.cluster.problems()),
             ("stack", self.stack.problems()),
+            ("stack", self.calibration.lacks(&self.stack)),
             ("calibration", self.calibration.problems()),
             ("model", self.model.problems()),
         ] {

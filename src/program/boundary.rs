@@ -1,7 +1,6 @@
 //! The end of a step: reductions that waited for it, the optimizer, and the weights' way back.
 
 use crate::plan::Reduction;
-use crate::units::Bytes;
 
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
@@ -10,10 +9,6 @@ use super::step::waits;
 use super::task::{Class, Counter, Task};
 use super::visit::Visits;
 use crate::cost::{Payload, Transfer};
-
-/// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8
-/// elements of `DeepSpeed`'s default `allgather_bucket_size`, two bytes each.
-const BUCKET: Bytes = Bytes::new(1e9);
 
 /// Parameters that are placed alike, and how.
 #[derive(Clone, Copy)]
@@ -61,12 +56,12 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
 fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
     let Share { visits, parameters } = *share;
     let scenario = visits.rates.scenario;
-    let parts = buckets(parameters * gradient_format(visits.rates).bytes());
+    let parts = buckets(visits, parameters * gradient_format(visits.rates).bytes());
     let Some(reduce) = visits.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
         return;
     };
     let label = label(Lane::Reduce, reduce.kind);
-    let mut task = builder.transfer(&reduce.transfer, queues.reduce, scenario.stack.contention, label);
+    let mut task = builder.transfer(&reduce.transfer, queues.reduce, visits.rates.runtime.contention, label);
     task.waits = waits([Some(builder.after(Counter::Released, 0))]);
     task.signals = [Some(Counter::Reduced), None];
     builder.push(task);
@@ -82,7 +77,7 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
         return;
     }
     let transfer = Transfer { time: visits.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
-    let contention = visits.rates.scenario.stack.contention;
+    let contention = visits.rates.runtime.contention;
     let mut task: Task = builder.transfer(&transfer, queue, contention, label(lane, Kind::Copy));
     task.waits = done(builder);
     task.signals = [Some(counter), None];
@@ -102,11 +97,15 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        let payload =
-            Payload { elements, format, block: f64::from(wire.block), parts: buckets(elements * format.bytes()) };
+        let payload = Payload {
+            elements,
+            format,
+            block: f64::from(wire.block),
+            parts: buckets(visits, elements * format.bytes()),
+        };
         let gather = visits.gathered(payload, layout.replica_group(inner, outer));
         let label = label(Lane::Gather, gather.kind);
-        let mut task = builder.transfer(&gather.transfer, queues.gather, rates.scenario.stack.contention, label);
+        let mut task = builder.transfer(&gather.transfer, queues.gather, rates.runtime.contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
@@ -114,8 +113,9 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
     }
 }
 
-fn buckets(bytes: f64) -> f64 {
-    libm::ceil(bytes / BUCKET.get()).max(1.0)
+/// Collectives for so many bytes of the whole model.
+fn buckets(visits: &Visits<'_>, bytes: f64) -> f64 {
+    libm::ceil(bytes / visits.rates.scenario.stack.collectives.bucket.get()).max(1.0)
 }
 
 fn label(lane: Lane, kind: Kind) -> Label {
