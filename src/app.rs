@@ -13,6 +13,7 @@ pub mod layer;
 pub mod limits;
 pub mod map;
 mod start;
+pub mod strategies;
 pub mod timeline;
 mod update;
 pub mod view;

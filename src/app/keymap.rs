@@ -119,6 +119,7 @@ const MEMORY: Place = Place::Panel(Panel::Memory);
 const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
+const STRATEGIES: Place = Place::View(View::Strategies);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -185,6 +186,14 @@ pub const BINDINGS: &[Binding] = &[
     key(HARDWARE, LAST, Action::Last, same(""), "", ""),
     key(HARDWARE, PAGE_UP, Action::PageUp, PAGES, "", "most and least memory (also ^U and ^D)"),
     key(HARDWARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(STRATEGIES, UP, Action::Up, UP_DOWN, "strategy", "previous and next strategy (also k and j)"),
+    key(STRATEGIES, DOWN, Action::Down, same(""), "", ""),
+    key(STRATEGIES, TAKE, Action::Take, same("Enter"), "take", "take the strategy"),
+    key(STRATEGIES, FIRST, Action::First, same("g G"), "", "first and last strategy"),
+    key(STRATEGIES, LAST, Action::Last, same(""), "", ""),
+    key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
+    key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -203,6 +212,8 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
+    view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
+    view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
@@ -267,9 +278,10 @@ pub fn action(place: Place, key: KeyEvent) -> Option<Action> {
     }
 }
 
-/// What the footer names where the keys go now, the place's own keys first.
+/// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
 pub fn hints(place: Place) -> impl Iterator<Item = &'static Binding> {
-    at(place).chain(under(place)).filter(|binding| !binding.hint.is_empty())
+    let hidden = move |binding: &&Binding| at(place).any(|own| own.keys == binding.keys);
+    at(place).chain(under(place).filter(move |binding| !hidden(binding))).filter(|binding| !binding.hint.is_empty())
 }
 
 /// The key that shows a view, in words.

@@ -5,6 +5,7 @@
 use super::action::{Action, Command};
 use super::hardware::Hardware;
 use super::limits::Limits;
+use super::strategies::Strategies;
 use super::work::Found;
 use super::{App, Panel};
 
@@ -18,11 +19,15 @@ pub enum View {
     Limits,
     /// Throughput over memory and bandwidth.
     Hardware,
+    /// All strategies in one table.
+    Strategies,
+    /// What each level carries.
+    Traffic,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 3] = [Self::Map, Self::Limits, Self::Hardware];
+    pub const ALL: [Self; 5] = [Self::Map, Self::Limits, Self::Hardware, Self::Strategies, Self::Traffic];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -30,6 +35,8 @@ impl View {
             Self::Map => "Map",
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
+            Self::Strategies => "Strategies",
+            Self::Traffic => "Traffic",
         }
     }
 
@@ -39,6 +46,8 @@ impl View {
             Self::Map => "a figure over nodes and shard extents",
             Self::Limits => "what memory, network and peak allow at best",
             Self::Hardware => "throughput over memory and bandwidth of the device",
+            Self::Strategies => "all strategies on this scenario, the best first",
+            Self::Traffic => "bytes and busy time of each level of the cluster",
         }
     }
 }
@@ -50,6 +59,8 @@ pub struct Views {
     pub limits: Limits,
     /// Of the hardware.
     pub hardware: Hardware,
+    /// Of the strategies.
+    pub strategies: Strategies,
 }
 
 impl App {
@@ -63,8 +74,9 @@ impl App {
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let scenario = self.shown.as_ref().ok()?;
         let work = match self.view {
-            View::Map | View::Limits => None,
+            View::Map | View::Limits | View::Traffic => None,
             View::Hardware => self.views.hardware.follow(scenario),
+            View::Strategies => self.views.strategies.follow(&self.library, scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -73,8 +85,9 @@ impl App {
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits => false,
+            View::Map | View::Limits | View::Traffic => false,
             View::Hardware => !self.views.hardware.is_complete(),
+            View::Strategies => !self.views.strategies.is_complete(),
         }
     }
 
@@ -82,6 +95,7 @@ impl App {
     pub(super) fn hear_view(&mut self, found: Found) {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
+            Found::Strategies(rows) => self.views.strategies.fill(rows),
         }
     }
 
@@ -89,6 +103,8 @@ impl App {
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
         match self.view {
             View::Map => return self.on_map(action),
+            View::Strategies => return self.on_strategies(action),
+            View::Traffic => {}
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
         }
