@@ -7,6 +7,7 @@ pub mod axes;
 mod edit;
 pub mod hardware;
 pub mod inputs;
+pub mod intensities;
 pub mod jobs;
 pub mod keymap;
 pub mod layer;

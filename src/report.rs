@@ -1,4 +1,4 @@
-//! Evaluations, maps, limits and plans as text, JSON, TOML and CSV: what `eval`, `sweep`, `limits` and `plan` print.
+//! Results as text, JSON, TOML and CSV: what the commands print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
@@ -9,6 +9,7 @@ mod plan;
 mod published;
 mod sweep;
 mod text;
+mod validate;
 
 use serde::Serialize;
 
@@ -20,10 +21,11 @@ use crate::search::Comparison;
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
-pub use plan::ProfileReport;
+pub use plan::{GridReport, ProfileReport};
 pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;

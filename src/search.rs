@@ -1,6 +1,7 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities, plans. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
+mod batch;
 mod compare;
 mod elasticity;
 mod mend;
@@ -12,6 +13,7 @@ use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use batch::summaries;
 pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Pool, Sweep, pool};

@@ -119,6 +119,7 @@ const MEMORY: Place = Place::Panel(Panel::Memory);
 const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
+const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
@@ -186,6 +187,10 @@ pub const BINDINGS: &[Binding] = &[
     key(HARDWARE, LAST, Action::Last, same(""), "", ""),
     key(HARDWARE, PAGE_UP, Action::PageUp, PAGES, "", "most and least memory (also ^U and ^D)"),
     key(HARDWARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(INTENSITIES, UP, Action::Up, UP_DOWN, "transfer", "previous and next transfer (also k and j)"),
+    key(INTENSITIES, DOWN, Action::Down, same(""), "", ""),
+    key(INTENSITIES, FIRST, Action::First, same("g G"), "", "first and last transfer"),
+    key(INTENSITIES, LAST, Action::Last, same(""), "", ""),
     key(STRATEGIES, UP, Action::Up, UP_DOWN, "strategy", "previous and next strategy (also k and j)"),
     key(STRATEGIES, DOWN, Action::Down, same(""), "", ""),
     key(STRATEGIES, TAKE, Action::Take, same("Enter"), "take", "take the strategy"),
@@ -212,6 +217,7 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
+    view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
     view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),

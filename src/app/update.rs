@@ -227,7 +227,7 @@ impl App {
 }
 
 /// Where a key of a list leads, from a place among so many, of which a page is seen at once.
-fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
+pub(super) fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
     let last = count.saturating_sub(1);
     let page = page.saturating_sub(1).max(1);
     let to = match action {

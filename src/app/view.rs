@@ -4,6 +4,7 @@
 
 use super::action::{Action, Command};
 use super::hardware::Hardware;
+use super::intensities::Intensities;
 use super::limits::Limits;
 use super::strategies::Strategies;
 use super::work::Found;
@@ -19,6 +20,8 @@ pub enum View {
     Limits,
     /// Throughput over memory and bandwidth.
     Hardware,
+    /// Which transfers hide behind arithmetic.
+    Intensities,
     /// All strategies in one table.
     Strategies,
     /// What each level carries.
@@ -27,7 +30,8 @@ pub enum View {
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 5] = [Self::Map, Self::Limits, Self::Hardware, Self::Strategies, Self::Traffic];
+    pub const ALL: [Self; 6] =
+        [Self::Map, Self::Limits, Self::Hardware, Self::Intensities, Self::Strategies, Self::Traffic];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -35,6 +39,7 @@ impl View {
             Self::Map => "Map",
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
+            Self::Intensities => "Intensities",
             Self::Strategies => "Strategies",
             Self::Traffic => "Traffic",
         }
@@ -45,7 +50,8 @@ impl View {
         match self {
             Self::Map => "a figure over nodes and shard extents",
             Self::Limits => "what memory, network and peak allow at best",
-            Self::Hardware => "throughput over memory and bandwidth of the device",
+            Self::Hardware => "throughput over memory and bandwidth",
+            Self::Intensities => "which transfers hide behind arithmetic",
             Self::Strategies => "all strategies on this scenario, the best first",
             Self::Traffic => "bytes and busy time of each level of the cluster",
         }
@@ -59,6 +65,8 @@ pub struct Views {
     pub limits: Limits,
     /// Of the hardware.
     pub hardware: Hardware,
+    /// Of the intensities.
+    pub intensities: Intensities,
     /// Of the strategies.
     pub strategies: Strategies,
 }
@@ -74,7 +82,7 @@ impl App {
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let scenario = self.shown.as_ref().ok()?;
         let work = match self.view {
-            View::Map | View::Limits | View::Traffic => None,
+            View::Map | View::Limits | View::Intensities | View::Traffic => None,
             View::Hardware => self.views.hardware.follow(scenario),
             View::Strategies => self.views.strategies.follow(&self.library, scenario),
         }?;
@@ -85,7 +93,7 @@ impl App {
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits | View::Traffic => false,
+            View::Map | View::Limits | View::Intensities | View::Traffic => false,
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
         }
@@ -107,6 +115,7 @@ impl App {
             View::Traffic => {}
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
+            View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),
         }
         Vec::new()
     }

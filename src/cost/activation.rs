@@ -19,6 +19,19 @@ pub struct Activations {
     pub logits: f64,
     /// The embedding's output.
     pub embedding: f64,
+    /// A layer's attention and its MLP by themselves.
+    pub halves: [HalfActivations; 2],
+}
+
+/// Activation bytes of half a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HalfActivations {
+    /// Kept by a half that is not computed again from the layer's input.
+    pub kept: f64,
+    /// Everything that its backward reads.
+    pub whole: f64,
+    /// What its backward needs beside it.
+    pub working: f64,
 }
 
 impl Rates<'_> {
@@ -45,7 +58,15 @@ impl Rates<'_> {
             _ => linear + scores,
         };
         let vocab = f64::from(model.vocab) / tensor;
+        let half = |width: f64, scores: f64, working: f64| {
+            let linear = tokens * ((2.0 * hidden + width) * storage + masks / 2.0) / tensor;
+            let kept = if plan.recompute == Recompute::Selective { linear } else { linear + scores };
+            HalfActivations { kept, whole: linear + scores, working: tokens * (hidden + working) * storage / tensor }
+        };
+        let up = model.up().output as f64 * model.active_experts() as f64;
+        let mlp = if model.gated { 3.0 } else { 2.0 } * ffn;
         Activations {
+            halves: [half(qkv + model.attention_width() as f64, scores, qkv), half(mlp, 0.0, up)],
             checkpoint: tokens * hidden * storage / tensor,
             layer,
             whole: linear + scores,

@@ -83,15 +83,23 @@ impl Rates<'_> {
 
     /// One layer, one micro-batch.
     pub fn layer(&self) -> LayerWork {
+        self.sliced_layer([1, 1])
+    }
+
+    /// The same with the matrices of attention and of the MLP cut into slices along what they sum over
+    /// [osdp C5]: thinner products, and additions of their outputs in forward.
+    pub fn sliced_layer(&self, slices: [u32; 2]) -> LayerWork {
+        let [attention, mlp] = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
         let (core, core_backward) = self.attention(f64::from(self.scenario.plan.micro_batch));
-        let (qkv, projection) = (self.columns(model.qkv(), tokens), self.rows(model.projection(), tokens));
+        let (qkv, projection) =
+            (self.columns(model.qkv(), tokens, attention), self.rows(model.projection(), tokens, attention));
         let (experts, routed) = match model.experts {
             Some(experts) => (f64::from(experts.count), tokens * f64::from(experts.active) / f64::from(experts.count)),
             None => (1.0, tokens),
         };
-        let (up, down) = (self.columns(model.up(), routed), self.rows(model.down(), routed));
+        let (up, down) = (self.columns(model.up(), routed, mlp), self.rows(model.down(), routed, mlp));
         let [streams, ffn] = self.element_wise(tokens);
         LayerWork {
             forward: [qkv.0 + core + projection.0 + streams, (up.0 + down.0) * experts + streams + ffn],
@@ -104,13 +112,22 @@ impl Rates<'_> {
     }
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
-    fn columns(&self, matrix: Matrix, tokens: f64) -> (Work, Work) {
-        self.both(tokens, matrix.output as f64 / f64::from(self.scenario.plan.tensor), matrix.input as f64, self.matmul)
+    fn columns(&self, matrix: Matrix, tokens: f64, slices: f64) -> (Work, Work) {
+        let output = matrix.output as f64 / f64::from(self.scenario.plan.tensor);
+        self.sliced(tokens, output, matrix.input as f64, slices)
     }
 
     /// The same, split by rows.
-    fn rows(&self, matrix: Matrix, tokens: f64) -> (Work, Work) {
-        self.both(tokens, matrix.output as f64, matrix.input as f64 / f64::from(self.scenario.plan.tensor), self.matmul)
+    fn rows(&self, matrix: Matrix, tokens: f64, slices: f64) -> (Work, Work) {
+        let input = matrix.input as f64 / f64::from(self.scenario.plan.tensor);
+        self.sliced(tokens, matrix.output as f64, input, slices)
+    }
+
+    /// A product in slices along `k`: each output but the first is read with the sum and written to it.
+    fn sliced(&self, m: f64, n: f64, k: f64, slices: f64) -> (Work, Work) {
+        let (forward, backward) = self.both(m, n, k / slices, self.matmul);
+        let additions = Work::traffic(3.0 * (slices - 1.0) * m * n * self.storage() / self.memory.get());
+        (forward * slices + additions, backward * slices)
     }
 
     fn both(&self, m: f64, n: f64, k: f64, rate: FlopPerSecond) -> (Work, Work) {

@@ -182,6 +182,7 @@ impl<'a> Figures<'a> {
         std::array::from_fn(|level| Traffic {
             bytes_per_device: Bytes::new(volume.bytes[level]),
             busy: Seconds::new(volume.busy[level]),
+            exposed: seconds(self.outcome.totals.exposed[level]),
         })
     }
 

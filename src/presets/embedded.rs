@@ -123,3 +123,10 @@ embedded! {
         "frontier-20b",
     ]
 }
+
+/// Name and text of each table of measured runs.
+pub(super) const MEASURED: &[(&str, &str)] = &[
+    ("deepspeed.csv", include_str!("../../presets/measured/deepspeed.csv")),
+    ("fsdp.csv", include_str!("../../presets/measured/fsdp.csv")),
+    ("megatron.csv", include_str!("../../presets/measured/megatron.csv")),
+];

@@ -70,6 +70,14 @@ fn every_file_is_embedded() {
 }
 
 #[test]
+fn every_table_of_measured_runs_is_embedded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets/measured");
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let embedded = Library::measured().iter().map(|(name, _)| (*name).to_owned());
+    assert_eq!(files.collect::<BTreeSet<_>>(), embedded.collect());
+}
+
+#[test]
 fn the_ids_of_the_contract_are_there() {
     let library = Library::embedded();
     for (kind, words) in [

@@ -15,21 +15,30 @@ use crate::cost::{Payload, Transfer};
 /// elements of `DeepSpeed`'s default `allgather_bucket_size`, two bytes each.
 const BUCKET: Bytes = Bytes::new(1e9);
 
-/// Fills the last block of a step.
+/// Parameters that are placed alike, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Share<'a> {
+    pub visits: &'a Visits<'a>,
+    /// On one tensor and pipeline rank, before sharding.
+    pub parameters: f64,
+}
+
+/// Fills the last block of a step whose parameters are all placed alike.
 pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
-    let (rates, layout) = (visits.rates, visits.layout);
+    build_shares(&[Share { visits, parameters }], queues, builder);
+}
+
+/// Fills the last block of a step; there is at least one share.
+pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut Builder<'_>) {
+    let Some(Share { visits, .. }) = shares.first() else { return };
+    let rates = visits.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
     if !stack.reduce_during_backward && !visits.staged {
-        let parts = buckets(parameters * gradient_format(rates).bytes());
-        if let Some(reduce) = visits.reduction(parameters, plan.reduction == Reduction::Step, true, parts) {
-            let label = label(Lane::Reduce, reduce.kind);
-            let mut task = builder.transfer(&reduce.transfer, queues.reduce, stack.contention, label);
-            task.waits = waits([Some(builder.after(Counter::Released, 0))]);
-            task.signals = [Some(Counter::Reduced), None];
-            builder.push(task);
+        for share in shares {
+            reduce(share, queues, builder);
         }
     }
-    let owned = parameters / f64::from(layout.optimizer);
+    let owned = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         let gradients = if plan.offload.state() { 0.0 } else { owned * gradient_format(rates).bytes() };
@@ -43,7 +52,24 @@ pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'
         task.signals = [Some(Counter::Computed), None];
         builder.push(task);
     }
-    weights(visits, queues, builder, parameters);
+    for share in shares {
+        weights(share, queues, builder);
+    }
+}
+
+/// Reduces what waited for the end of backward.
+fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+    let Share { visits, parameters } = *share;
+    let scenario = visits.rates.scenario;
+    let parts = buckets(parameters * gradient_format(visits.rates).bytes());
+    let Some(reduce) = visits.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
+        return;
+    };
+    let label = label(Lane::Reduce, reduce.kind);
+    let mut task = builder.transfer(&reduce.transfer, queues.reduce, scenario.stack.contention, label);
+    task.waits = waits([Some(builder.after(Counter::Released, 0))]);
+    task.signals = [Some(Counter::Reduced), None];
+    builder.push(task);
 }
 
 /// Everything that gradients wait for.
@@ -65,7 +91,8 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
 
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
 /// first, then inside them [frontier D4, boundary of the three levels].
-fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
+fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+    let Share { visits, parameters } = *share;
     let (rates, layout) = (visits.rates, visits.layout);
     let middle = layout.gradients.max(layout.weights);
     for (outer, inner) in [(layout.optimizer, middle), (middle, layout.weights)] {

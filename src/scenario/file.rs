@@ -13,8 +13,8 @@ mod source;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{
-    Accumulation, Extent, FlopCount, Format, Offload, Optimizer, Plan, Precision, Recompute, Reduction, Schedule,
-    Secondary, Sharding, Size,
+    Accumulation, Extent, FlopCount, Format, Offload, Optimizer, Placement, Plan, Precision, Recompute, Reduction,
+    Schedule, Secondary, Sharding, Size,
 };
 
 use super::{Problem, Scenario};
@@ -140,6 +140,9 @@ pub struct PlanFile {
     /// Placement of the state in full, instead of the strategy's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharding: Option<Sharding>,
+    /// Operators whose state lies elsewhere; none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<Placement>,
 }
 
 impl PlanFile {
@@ -168,6 +171,7 @@ impl PlanFile {
             bandwidth_factor: self.bandwidth_factor.unwrap_or(usual.bandwidth_factor),
             memory_factor: self.memory_factor.unwrap_or(usual.memory_factor),
             sharding: usual.sharding,
+            operators: self.operators.clone(),
         })
     }
 
@@ -244,6 +248,7 @@ impl PlanFile {
             bandwidth_factor: Some(plan.bandwidth_factor),
             memory_factor: Some(plan.memory_factor),
             sharding: Some(plan.sharding.clone()),
+            operators: plan.operators.clone(),
         }
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod footer;
 mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
+mod intensities;
 pub(super) mod layers;
 mod limits;
 mod map;

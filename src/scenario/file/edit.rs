@@ -135,17 +135,18 @@ impl Text<'_> {
 impl ScenarioFile {
     /// Sets the field of a flag from text; no text puts a field of the plan back to its default.
     ///
-    /// A model brings its own sequence length, a strategy its own extents; nodes and devices replace
-    /// each other. The name, the description and what was published go: they were those of another scenario.
+    /// A model brings its own sequence length, a strategy its own extents, and neither keeps operators that
+    /// were placed apart; nodes and devices replace each other. The name, the description and what was
+    /// published go: they were those of another scenario.
     pub fn set(&mut self, flag: &str, text: &str) -> Result<(), Problem> {
         let text = Text { path: path(flag)?, text: text.trim() };
         let plan = &mut self.plan;
         match flag {
             "hardware" => self.cluster = text.id()?,
             "stack" => self.stack = text.id()?,
-            "model" => (self.model, plan.sequence) = (text.id()?, None),
+            "model" => (self.model, plan.sequence, plan.operators) = (text.id()?, None, Vec::new()),
             "strategy" => {
-                self.strategy = text.id()?;
+                (self.strategy, plan.operators) = (text.id()?, Vec::new());
                 (plan.shard, plan.sharding, plan.qwz, plan.hpz, plan.qgz) = (None, None, None, None, None);
             }
             "nodes" => (plan.nodes, plan.devices) = (text.count()?, None),

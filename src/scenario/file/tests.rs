@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::plan::{Format, Wire};
+use crate::plan::{Extents, Format, Layers, Operator, Site, Wire};
 use crate::presets::Library;
 
 use super::*;
@@ -193,6 +193,47 @@ fn one_field_that_causes_several_problems_is_named_once() {
 }
 
 #[test]
+fn operators_are_placed_apart_in_words() {
+    let list = r#"
+[[plan.operators]]
+operator = "layer"
+extents = { weights = "node", gradients = "node", optimizer = "system" }
+
+[[plan.operators]]
+layers = "0-3"
+operator = "mlp"
+extents = { weights = "device" }
+split = 4
+"#;
+    let file = parse(&format!("{TEXT}{list}")).expect("valid");
+    let plan = file.plan.plan(&sharding(), 2048).expect("plan");
+    assert_eq!(plan.operators, file.plan.operators);
+    let [layer, mlp] = &plan.operators[..] else { panic!("two: {plan:?}") };
+    assert_eq!((layer.layers, layer.operator, layer.split), (None, Operator::Layer, 1));
+    assert_eq!((mlp.layers, mlp.split), (Some(Layers { first: 0, last: 3 }), 4));
+    assert_eq!((&mlp.extents.weights, &mlp.extents.gradients), (&Some(Extent::Device), &None));
+    // The last entry that names an operator decides.
+    let entries = [Site::Mlp(3), Site::Mlp(4), Site::Attention(0), Site::Embedding].map(|site| plan.placement(site));
+    assert_eq!(entries, [Some(1), Some(0), Some(0), None]);
+    let wrong = |from: &str, to: &str| message(&format!("{TEXT}{}", list.replace(from, to)));
+    let layers = wrong("0-3", "3-0");
+    assert!(layers.starts_with("text:19:10: plan.operators[1].layers: layers are written as"), "{layers}");
+    let operator = wrong("\"mlp\"", "\"norm\"");
+    assert!(operator.contains("an operator is one of attention, mlp, embedding, head, layer, all"), "{operator}");
+}
+
+#[test]
+fn a_model_or_strategy_places_operators_anew() {
+    let mut file = file();
+    let list = "[[plan.operators]]\noperator = \"mlp\"\n";
+    for (flag, id) in [("model", "mpt-30b"), ("strategy", "hsdp")] {
+        file.plan.operators = parse(&format!("{TEXT}{list}")).expect("valid").plan.operators;
+        file.set(flag, id).expect(flag);
+        assert_eq!(file.plan.operators, [], "{flag}");
+    }
+}
+
+#[test]
 fn formats_newer_than_known_are_refused() {
     let newer = message(&TEXT.replace("format = 1", "format = 2"));
     let this = env!("CARGO_PKG_VERSION");
@@ -209,13 +250,33 @@ fn of_words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Stra
     prop::option::of(prop::sample::select(all))
 }
 
+fn any_extent() -> impl Strategy<Value = Option<Extent>> {
+    prop::option::of(prop_oneof![
+        "[a-z]{1,8}".prop_map(|name| name.parse().expect("extent")),
+        (1_u32..).prop_map(Extent::Ranks)
+    ])
+}
+
+prop_compose! {
+    fn placements()(
+        layers in prop::option::of((0..100_u32, 0..100_u32)),
+        operator in prop::sample::select(Operator::ALL),
+        extents in prop::array::uniform3(any_extent()),
+        split in any::<u32>(),
+    ) -> Placement {
+        let [weights, gradients, optimizer] = extents;
+        let layers = layers.map(|(first, more)| Layers { first, last: first + more });
+        Placement { layers, operator, extents: Extents { weights, gradients, optimizer }, split }
+    }
+}
+
 prop_compose! {
     /// Files of every shape: each field of the plan there or not.
     fn files()(
         names in prop::option::of("[ -~äλ\n]{0,20}"),
         ids in prop::array::uniform4("[a-z0-9.-]{1,12}"),
-        shard in prop::option::of(prop_oneof!["[a-z]{1,8}".prop_map(|name| name.parse().expect("extent")),
-            (1_u32..).prop_map(Extent::Ranks)]),
+        shard in any_extent(),
+        operators in prop::collection::vec(placements(), 0..3),
         numbers in prop::array::uniform10(counts()),
         tokens in prop::option::of(any::<f64>().prop_filter("NaN differs from itself", |tokens| !tokens.is_nan())),
         words in (of_words(Schedule::ALL), of_words(Accumulation::ALL), of_words(Precision::ALL),
@@ -232,7 +293,7 @@ prop_compose! {
             nodes, devices: None, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
             accumulation, sequence, precision, optimizer, recompute, offload, reduction, prefetch,
             reshard_after_forward: full.then_some(false), qwz: Some(full), hpz: shard.clone(), qgz: None, shard, tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
-            sharding: full.then(sharding),
+            sharding: full.then(sharding), operators,
         };
         ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None }
     }

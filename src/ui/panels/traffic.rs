@@ -64,7 +64,7 @@ fn levels(runs: &[Run], width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     for level in &runs[0].scenario.cluster.levels {
         for (index, run) in runs.iter().enumerate() {
-            let Some(Traffic { bytes_per_device, busy }) = traffic(run, &level.name) else { continue };
+            let Some(Traffic { bytes_per_device, busy, .. }) = traffic(run, &level.name) else { continue };
             let step = run.summary.step_time;
             let name = if index == 0 { &level.name } else { &run.name };
             let role = if index == 0 { Role::Title } else { Role::Dim };

@@ -168,6 +168,11 @@ fn the_hardware_in_ascii_beside_the_other_panels() {
 }
 
 #[test]
+fn the_intensities() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "Ij", UTF8, (80, 24)));
+}
+
+#[test]
 fn the_views() {
     insta::assert_snapshot!(after("v", (80, 24)));
 }
@@ -204,9 +209,9 @@ fn the_cursor_is_reversed_without_colours() {
 }
 
 /// Keys that lead everywhere.
-const KEYS: [&str; 37] = [
+const KEYS: [&str; 38] = [
     "h", "j", "k", "l", "g", "G", "<pgup>", "<pgdn>", "<c-u>", "<c-d>", "<tab>", "<s-tab>", "1", "2", "3", "4",
-    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "H", "9", "é", "<bs>", "<left>",
+    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "H", "I", "9", "é", "<bs>", "<left>",
     "<right>", "<up>", "<down>",
 ];
 

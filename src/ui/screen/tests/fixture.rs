@@ -69,7 +69,7 @@ pub(super) fn strategies() -> App {
         let mut summary = Summary { fits: index != 0, ..summary() };
         summary.model_flops = FlopPerSecond::new((57.1 - slower) * 1e12);
         summary.tokens_per_s_per_device *= 1.0 - slower / 57.1;
-        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower) };
+        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
         let problem = Problem {
             field: "plan.sharding.secondary".to_owned(),
             what: "a second copy of the weights in a pipeline is not simulated yet".to_owned(),
@@ -91,7 +91,7 @@ pub(super) fn traffic() -> App {
     app.update(Action::Pin);
     if let Some(pinned) = &mut app.pinned {
         let [_, _, system, ..] = &mut pinned.summary.traffic;
-        *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0) };
+        *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
         pinned.summary.time.exposed = ms(6500.0);
         pinned.summary.step_time = ms(13_340.0);
     }
@@ -204,8 +204,8 @@ fn summary() -> Summary {
         ..MemoryParts::default()
     };
     let mut traffic = [Traffic::default(); MAX_LEVELS];
-    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0) };
-    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0) };
+    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0), exposed: ms(150.0) };
+    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0), exposed: ms(260.0) };
     Summary {
         fits: true,
         devices: 384,
