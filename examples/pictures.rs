@@ -11,6 +11,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::{Action, Command};
 use shardscope::app::jobs;
+use shardscope::app::view::View;
 use shardscope::app::{App, Options, Panel, Start};
 use shardscope::presets::Library;
 use shardscope::scenario::file;
@@ -26,7 +27,22 @@ struct Picture {
     light: bool,
 }
 
-const PICTURES: [Picture; 4] = [
+/// The fastest strategy that fits beside ZeRO-3, the sixth of the table, pinned: what each level carries.
+const LEVELS: &[Action] = &[
+    Action::View(View::Strategies),
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Take,
+    Action::Pin,
+    Action::First,
+    Action::Take,
+    Action::View(View::Traffic),
+];
+
+const PICTURES: [Picture; 6] = [
     Picture { name: "explorer", scenario: "default", actions: &[], size: (120, 40), light: false },
     Picture {
         name: "frontier",
@@ -42,6 +58,14 @@ const PICTURES: [Picture; 4] = [
         size: (200, 50),
         light: false,
     },
+    Picture {
+        name: "zeropp",
+        scenario: "zeropp-18b-v100",
+        actions: &[Action::View(View::Strategies)],
+        size: (120, 40),
+        light: false,
+    },
+    Picture { name: "levels", scenario: "frontier-20b-384", actions: LEVELS, size: (120, 40), light: false },
     Picture { name: "compact", scenario: "frontier-20b", actions: &[], size: (80, 24), light: true },
 ];
 

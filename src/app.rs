@@ -18,6 +18,7 @@ pub mod limits;
 pub mod map;
 pub mod palette;
 mod start;
+pub mod strategies;
 pub mod timeline;
 mod update;
 pub mod view;

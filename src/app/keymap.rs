@@ -107,9 +107,10 @@ pub fn action(place: Place, key: KeyEvent) -> Option<Action> {
     }
 }
 
-/// What the footer names where the keys go now, the place's own keys first.
+/// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
 pub fn hints(place: Place) -> impl Iterator<Item = &'static Binding> {
-    at(place).chain(under(place)).filter(|binding| !binding.hint.is_empty())
+    let hidden = move |binding: &&Binding| at(place).any(|own| own.keys == binding.keys);
+    at(place).chain(under(place).filter(move |binding| !hidden(binding))).filter(|binding| !binding.hint.is_empty())
 }
 
 /// The key that shows a view, in words.

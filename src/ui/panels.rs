@@ -12,9 +12,11 @@ mod limits;
 mod map;
 pub(super) mod memory;
 pub(super) mod status;
+mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+mod traffic;
 pub(super) mod view;
 mod words;
 

@@ -57,6 +57,7 @@ const PALETTE: Place = Place::Palette;
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
+const STRATEGIES: Place = Place::View(View::Strategies);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -134,6 +135,14 @@ pub const BINDINGS: &[Binding] = &[
     key(INTENSITIES, DOWN, Action::Down, same(""), "", ""),
     key(INTENSITIES, FIRST, Action::First, same("g G"), "", "first and last transfer"),
     key(INTENSITIES, LAST, Action::Last, same(""), "", ""),
+    key(STRATEGIES, UP, Action::Up, UP_DOWN, "strategy", "previous and next strategy (also k and j)"),
+    key(STRATEGIES, DOWN, Action::Down, same(""), "", ""),
+    key(STRATEGIES, TAKE, Action::Take, same("Enter"), "take", "take the strategy"),
+    key(STRATEGIES, FIRST, Action::First, same("g G"), "", "first and last strategy"),
+    key(STRATEGIES, LAST, Action::Last, same(""), "", ""),
+    key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
+    key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -153,6 +162,8 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
+    view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
+    view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(

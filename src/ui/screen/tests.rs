@@ -129,6 +129,36 @@ fn the_limits_of_a_pipeline() {
 }
 
 #[test]
+fn the_strategies() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_strategies_on_a_large_screen() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (200, 50)));
+}
+
+#[test]
+fn the_traffic() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_traffic_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_traffic_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
+}
+
+#[test]
 fn the_hardware() {
     insta::assert_snapshot!(screen(&fixture::hardware(), UTF8, (80, 24)));
 }

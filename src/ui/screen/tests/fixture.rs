@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::action::{Action, Report};
+use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
 use crate::app::work::Found;
@@ -13,6 +14,7 @@ use crate::evaluate::{
 };
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Recompute;
+use crate::presets::Kind as Presets;
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
@@ -54,6 +56,46 @@ pub(super) fn hardware() -> App {
         (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
     };
     app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
+    app
+}
+
+/// The view of the strategies: throughput falls by 3 TFLOP/s a row, one does not fit, one is not possible.
+pub(super) fn strategies() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Strategies));
+    let ids: Vec<String> = app.library.entries(Presets::Strategy).map(|entry| entry.id.clone()).collect();
+    let row = |(index, id): (usize, String)| {
+        let slower = 3.0 * index as f64;
+        let mut summary = Summary { fits: index != 0, ..summary() };
+        summary.model_flops = FlopPerSecond::new((57.1 - slower) * 1e12);
+        summary.tokens_per_s_per_device *= 1.0 - slower / 57.1;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
+        let problem = Problem {
+            field: "plan.sharding.secondary".to_owned(),
+            what: "a second copy of the weights in a pipeline is not simulated yet".to_owned(),
+            mend: "choose another".to_owned(),
+        };
+        let outcome = if id == "zeropp" { Err(problem) } else { Ok(summary) };
+        Row { id, outcome }
+    };
+    app.hear(Report::Found {
+        generation: FIRST,
+        found: Found::Strategies(ids.into_iter().enumerate().map(row).collect()),
+    });
+    app
+}
+
+/// The view of the traffic; the pinned scenario sends twelve times as much across nodes.
+pub(super) fn traffic() -> App {
+    let mut app = explorer();
+    app.update(Action::Pin);
+    if let Some(pinned) = &mut app.pinned {
+        let [_, _, system, ..] = &mut pinned.summary.traffic;
+        *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
+        pinned.summary.time.exposed = ms(6500.0);
+        pinned.summary.step_time = ms(13_340.0);
+    }
+    app.update(Action::View(View::Traffic));
     app
 }
 
