@@ -4,6 +4,7 @@ mod axis;
 mod elasticity;
 mod mend;
 mod sweep;
+pub mod training;
 mod tune;
 
 use crate::evaluate::{Evaluation, Workspace, stages, traced};

@@ -63,28 +63,45 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
     builder.push(task);
 }
 
-/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
-/// first, then inside them [frontier D4, boundary of the three levels].
 fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
-    let (rates, layout) = (visits.rates, visits.layout);
-    let middle = layout.gradients.max(layout.weights);
-    for (outer, inner) in [(layout.optimizer, middle), (middle, layout.weights)] {
-        if outer <= inner {
-            continue;
-        }
-        let wire = rates.scenario.plan.sharding.wire;
-        let format = rates.scenario.plan.precision.wire(wire.boundary);
-        let elements = parameters / f64::from(inner);
-        let payload =
-            Payload { elements, format, block: f64::from(wire.block), parts: buckets(elements * format.bytes()) };
-        let transfer = rates.gather(payload, layout.replica_group(inner, outer));
+    for transfer in ways_back(visits, parameters, buckets) {
         let label = label(Lane::Gather, Kind::AllGather);
-        let mut task = builder.transfer(&transfer, queues.gather, rates.scenario.stack.contention, label);
+        let contention = visits.rates.scenario.stack.contention;
+        let mut task = builder.transfer(&transfer, queues.gather, contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
         builder.push(task);
     }
+}
+
+/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
+/// first, then inside them [frontier D4, boundary of the three levels]. `parts` collectives carry so many
+/// bytes.
+fn ways_back(visits: &Visits<'_>, parameters: f64, parts: fn(f64) -> f64) -> impl Iterator<Item = Transfer> {
+    let (rates, layout) = (visits.rates, visits.layout);
+    let middle = layout.gradients.max(layout.weights);
+    let ways = [(layout.optimizer, middle), (middle, layout.weights)].into_iter();
+    ways.filter(|(outer, inner)| outer > inner).map(move |(outer, inner)| {
+        let wire = rates.scenario.plan.sharding.wire;
+        let format = rates.scenario.plan.precision.wire(wire.boundary);
+        let elements = parameters / f64::from(inner);
+        let payload =
+            Payload { elements, format, block: f64::from(wire.block), parts: parts(elements * format.bytes()) };
+        rates.gather(payload, layout.replica_group(inner, outer))
+    })
+}
+
+/// Seconds that the end of a step takes at least for these parameters, latencies left out.
+pub(super) fn least(visits: &Visits<'_>, parameters: f64) -> f64 {
+    let (rates, offload) = (visits.rates, visits.rates.scenario.plan.offload);
+    let owned = parameters / f64::from(visits.layout.optimizer);
+    let update = match (offload.optimizer(), offload.state()) {
+        (false, _) => rates.optimizer(owned).time,
+        (true, false) => rates.host_copy(owned * (gradient_format(rates).bytes() + rates.storage())),
+        (true, true) => 0.0,
+    };
+    update + ways_back(visits, parameters, |_| 0.0).map(|transfer| transfer.time).sum::<f64>()
 }
 
 fn buckets(bytes: f64) -> f64 {

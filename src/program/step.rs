@@ -31,7 +31,7 @@ impl Run {
 const RUNS: usize = 8;
 
 /// The visits of one micro-batch, in order.
-struct Order {
+pub(super) struct Order {
     runs: [Run; RUNS],
     used: usize,
 }
@@ -92,7 +92,7 @@ pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
 }
 
 impl Order {
-    fn of(visits: &Visits<'_>) -> Self {
+    pub fn of(visits: &Visits<'_>) -> Self {
         let model = &visits.rates.scenario.model;
         let layers = model.layers;
         let recomputed = recomputed_layers(visits);
@@ -123,7 +123,7 @@ impl Order {
         order
     }
 
-    fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[Run] {
         &self.runs[..self.used]
     }
 
