@@ -9,7 +9,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::{Command, Report};
 use shardscope::app::{App, Options, Start};
-use shardscope::evaluate::{Workspace, summary};
+use shardscope::evaluate::{Activity, Evaluation, Idle, IdleCause, Kind, Lane, Part, Span, Trace, Workspace, summary};
 use shardscope::plan::{Plan, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
@@ -98,6 +98,37 @@ fn screen(criterion: &mut Criterion) {
             bench.iter(|| terminal.draw(|frame| draw(&app, &caps, frame)).map(|_| ()));
         });
     }
+    let mut app = explorer();
+    app.hear(Report::Evaluated { generation: 1, result: Ok(Arc::new(long(&app))) });
+    let mut terminal = Terminal::new(TestBackend::new(200, 50)).unwrap();
+    criterion.bench_function("draw 200 x 50, 100k spans of 8 ranks (target 5 ms)", |bench| {
+        bench.iter(|| terminal.draw(|frame| draw(&app, &caps, frame)).map(|_| ()));
+    });
+}
+
+/// The explorer's answer with a trace of 101,376 spans: 8 ranks, forward and backward of 64 micro-batches, 66 layers, a
+/// gather for every second one.
+fn long(app: &App) -> Evaluation {
+    const LAYERS: u32 = 66;
+    let mut evaluation = (*app.answer.as_ref().unwrap().evaluation).clone();
+    let span = evaluation.trace.spans[0];
+    let slot = evaluation.summary.step_time / f64::from(128 * LAYERS);
+    let mut trace = Trace::default();
+    for (rank, turn) in (0..8).flat_map(|rank| (0..128).map(move |turn| (rank, turn))) {
+        let kind = if turn % 2 == 0 { Kind::Forward } else { Kind::Backward };
+        for layer in 0..LAYERS {
+            let start = slot * f64::from(turn * LAYERS + layer);
+            let activity = Activity { kind, part: Part::Layer, layer, micro_batch: turn / 2 };
+            let compute = Span { rank, lane: Lane::Compute, activity, start, end: start + slot * 0.9, ..span };
+            trace.spans.push(compute);
+            if layer % 2 == 0 {
+                trace.spans.push(Span { lane: Lane::Gather, ..compute });
+            }
+            trace.idle.push(Idle { rank, cause: IdleCause::Communication, start: compute.end, end: start + slot });
+        }
+    }
+    evaluation.trace = trace.in_order();
+    evaluation
 }
 
 criterion_group!(benches, one, many, screen);

@@ -61,7 +61,7 @@ pub struct Secondary {
     pub format: Format,
 }
 
-/// Formats on the wire; a quantised one carries one 16-bit scale per `block` elements, a 16-bit one is
+/// Formats on the wire; a quantised one carries one 32-bit scale per `block` elements, a 16-bit one is
 /// that of the precision ([`Precision::wire`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -23,7 +23,7 @@ use build::Builder;
 use pipeline::Pipeline;
 
 pub use build::Volume;
-pub use label::{Activity, Kind, Label, Lane, Part};
+pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
 pub use state::State;
 pub use task::{
     Block, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, PICOS, Picos, QUEUES, REMOTE, RESOURCES, RankProgram,

@@ -1,8 +1,11 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
+mod batch;
+mod compare;
 mod elasticity;
 mod mend;
+pub mod planner;
 mod sweep;
 pub mod training;
 mod tune;
@@ -11,6 +14,8 @@ use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use batch::summaries;
+pub use compare::{Compared, Comparison, compare};
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Sweep, pool};
 pub use tune::{Tuned, tuned};

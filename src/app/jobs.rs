@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::evaluate::{Evaluation, Workspace};
+use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Sweep};
 
@@ -44,12 +44,6 @@ pub struct Jobs {
     filling: Cancel,
 }
 
-/// The timeline and memory over the step are those of the first pipeline rank.
-fn of_first_rank(mut evaluation: Evaluation) -> Evaluation {
-    evaluation.trace = std::mem::take(&mut evaluation.trace).of_rank(0);
-    evaluation
-}
-
 impl Jobs {
     /// Starts the threads; a sweep runs on so many `threads` and reports at most once per `pause`.
     pub fn start(threads: Option<usize>, pause: Duration, tell: &Tell) -> io::Result<Self> {
@@ -57,7 +51,7 @@ impl Jobs {
         let (questions, fillings) = (Arc::<Slot<Question>>::default(), Arc::<Slot<Filling>>::default());
         spawn("evaluation", &questions, tell, move |job: &Question, tell| {
             let mut workspace = Workspace::default();
-            let result = search::full(&job.scenario, &mut workspace).map(of_first_rank).map(Arc::new);
+            let result = search::full(&job.scenario, &mut workspace).map(Arc::new);
             let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
             tell(Report::Evaluated { generation: job.generation, result });
             if let Some(mend) = too_big.then(|| search::mend(&job.scenario, &mut workspace)).flatten() {

@@ -39,6 +39,21 @@ recompute = "full"
 sequence = 2048
 "#;
 
+/// 175 B parameters in a pipeline of eight ranks.
+pub(crate) const PIPELINE: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "fsdp"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 8
+accumulate = 16
+recompute = "full"
+"#;
+
 /// The explorer on a scenario, with everything answered.
 pub(crate) fn explorer_on(text: &str) -> App {
     let (mut app, commands) = App::new(start(text));
@@ -449,13 +464,14 @@ fn the_metric_changes_and_the_best_cell_follows() {
     assert_eq!(app.map.figure(app.map.cursor), all.iter().copied().reduce(f64::min));
 }
 
+fn step(app: &App) -> timeline::Step<'_> {
+    timeline::Step::of(&app.answer.as_ref().unwrap().evaluation)
+}
+
 #[test]
 fn the_timeline_zooms_pans_and_chooses() {
     let mut app = explorer();
-    let window = |app: &App| {
-        let answer = app.answer.as_ref().unwrap();
-        app.timeline.window(&answer.evaluation.trace, answer.evaluation.summary.step_time)
-    };
+    let window = |app: &App| app.timeline.window(step(app));
     let first = window(&app);
     press(&mut app, "4+");
     assert!((window(&app).width - first.width / 2.0).abs() < 1e-12);
@@ -464,10 +480,40 @@ fn the_timeline_zooms_pans_and_chooses() {
     press(&mut app, "0");
     assert_eq!(window(&app), first);
     press(&mut app, "g");
-    let chosen = app.timeline.chosen.unwrap();
+    let chosen = |app: &App| app.timeline.chosen(step(app)).unwrap()[0];
+    let before = chosen(&app);
     press(&mut app, "l");
-    assert!(app.timeline.chosen.unwrap() > chosen);
+    assert!(chosen(&app).start >= before.end && chosen(&app).lane == before.lane);
+    press(&mut app, "h");
+    assert_eq!(chosen(&app), before);
     press(&mut app, "j");
-    let trace = &app.answer.as_ref().unwrap().evaluation.trace;
-    assert_eq!(app.timeline.span(trace).map(|span| span.lane), app.timeline.lane(trace));
+    let rows = app.timeline.rows(step(&app));
+    assert_eq!(chosen(&app).lane, rows[app.timeline.row(step(&app))].lane);
+    press(&mut app, "<ret>");
+    assert_eq!(app.timeline.rows(step(&app)), rows, "one rank has nothing to fold");
+}
+
+#[test]
+fn the_timeline_shows_all_ranks_or_the_lanes_of_one() {
+    let mut app = explorer_on(PIPELINE);
+    let rows = |app: &App| app.timeline.rows(step(app));
+    assert_eq!(rows(&app).len(), 8);
+    assert!(rows(&app).iter().all(|row| row.lane == crate::evaluate::Lane::Compute));
+    press(&mut app, "4kkkkkkkkjjl");
+    assert_eq!(app.timeline.rank(step(&app)), 2);
+    let visit = app.timeline.chosen(step(&app)).unwrap();
+    let (first, layers) = (visit[0], visit.iter().map(|span| span.activity.layer));
+    // 96 layers over 8 ranks: rank 2 has 24 to 35, and visits them all for one micro-batch.
+    assert_eq!((layers.clone().min(), layers.max()), (Some(24), Some(35)));
+    assert!(visit.iter().all(|span| span.activity.micro_batch == first.activity.micro_batch && span.rank == 2));
+    press(&mut app, "l");
+    assert!(app.timeline.chosen(step(&app)).unwrap()[0].start > first.start);
+
+    press(&mut app, "h<ret>");
+    assert!(rows(&app).len() > 1 && rows(&app).iter().all(|row| row.rank == 2), "{:?}", rows(&app));
+    assert_eq!(app.timeline.chosen(step(&app)).unwrap(), [first], "the visit's first layer stays chosen");
+    let (window, moment) = (app.timeline.window(step(&app)), first.start / step(&app).time);
+    assert!((window.start..window.start + window.width).contains(&moment), "and in sight");
+    press(&mut app, "<ret>");
+    assert_eq!(rows(&app).len(), 8);
 }

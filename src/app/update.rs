@@ -5,13 +5,8 @@ use tui_input::Input;
 use super::action::{Action, Command};
 use super::inputs::{Choice, FIELDS};
 use super::layer::{Entry, Layer, List};
+use super::timeline::Step;
 use super::{App, Panel, Pinned, axes, keymap};
-
-/// How much one key zooms.
-const ZOOM: f64 = 2.0;
-
-/// How much of the window one key pans.
-const PAN: f64 = 0.8;
 
 impl App {
     /// Does what the user asked for.
@@ -38,14 +33,13 @@ impl App {
             Action::Export => return self.export(),
             Action::Help => self.layer = Some(Layer::Help(0)),
             Action::Close => return self.go_home(),
-            _ => {
-                return match self.focus {
-                    Panel::Inputs => self.on_inputs(action),
-                    Panel::Map => self.on_map(action),
-                    Panel::Memory | Panel::Time => Vec::new(),
-                    Panel::Timeline => self.on_timeline(action),
-                };
-            }
+            _ => match self.focus {
+                Panel::Inputs => return self.on_inputs(action),
+                Panel::Map => return self.on_map(action),
+                Panel::Memory => self.on_memory(action),
+                Panel::Timeline => self.on_timeline(action),
+                Panel::Time => {}
+            },
         }
         Vec::new()
     }
@@ -131,25 +125,19 @@ impl App {
         self.ask(Ok(self.scenario.clone()))
     }
 
-    fn on_timeline(&mut self, action: Action) -> Vec<Command> {
-        let Some(answer) = &self.answer else { return Vec::new() };
-        let (trace, step) = (&answer.evaluation.trace, answer.evaluation.summary.step_time);
-        let timeline = &mut self.timeline;
-        match action {
-            Action::Left => timeline.next_span(false, trace, step),
-            Action::Right => timeline.next_span(true, trace, step),
-            Action::Up => timeline.change_lane(-1, trace, step),
-            Action::Down => timeline.change_lane(1, trace, step),
-            Action::First => timeline.end_span(false, trace, step),
-            Action::Last => timeline.end_span(true, trace, step),
-            Action::More => timeline.zoom(ZOOM, trace, step),
-            Action::Less => timeline.zoom(1.0 / ZOOM, trace, step),
-            Action::PageUp => timeline.pan(-PAN, trace, step),
-            Action::PageDown => timeline.pan(PAN, trace, step),
-            Action::Whole => timeline.toggle_whole(),
-            _ => {}
+    fn on_timeline(&mut self, action: Action) {
+        if let Some(answer) = &self.answer {
+            self.timeline.update(action, Step::of(&answer.evaluation));
         }
-        Vec::new()
+    }
+
+    /// The memory panel shows the pipeline rank that the timeline is at.
+    fn on_memory(&mut self, action: Action) {
+        let Some(answer) = &self.answer else { return };
+        let step = Step::of(&answer.evaluation);
+        let (from, count) = (self.timeline.rank(step) as usize, step.trace.ranks() as usize);
+        let to = moved(from, action, count, self.page);
+        self.timeline.change_rank(to.cast_signed() - from.cast_signed(), step);
     }
 
     /// Pins what is on the screen; the same again lets go of it.

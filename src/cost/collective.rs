@@ -46,14 +46,14 @@ pub struct Payload {
     pub elements: f64,
     /// Format on the wire.
     pub format: Format,
-    /// Elements per 16-bit scale.
+    /// Elements per scale.
     pub block: f64,
     /// Collectives that carry it: one per matrix where they are not flattened together.
     pub parts: f64,
 }
 
-/// Bytes of one scale of a quantised block.
-const SCALE_BYTES: f64 = 2.0;
+/// Bytes of one scale of a quantised block: `DeepSpeed` keeps them in fp32 [frontier D4].
+const SCALE_BYTES: f64 = 4.0;
 
 impl Payload {
     /// Bytes on the wire, scales included.

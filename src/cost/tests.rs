@@ -169,9 +169,9 @@ fn a_neighbour_in_another_node_is_reached_through_one_port() {
 
 #[test]
 fn a_quantised_payload_carries_its_scales() {
-    // 8000 elements in blocks of 2000: 8000 bytes and four scales of 2 bytes.
+    // 8000 elements in blocks of 2000: 8000 bytes and four scales of 4 bytes.
     let quantised = Payload { elements: 8000.0, format: Format::Int8, block: 2000.0, parts: 1.0 };
-    close(quantised.bytes(), 8008.0);
+    close(quantised.bytes(), 8016.0);
     close(payload(8000.0, Format::Bf16).bytes(), 16000.0);
 }
 

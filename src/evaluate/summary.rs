@@ -8,7 +8,7 @@ use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{Observer, Outcome, Peak, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::{Memory, MemoryParts, Resource, Summary, TimeParts, Traffic};
+use super::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
@@ -119,6 +119,7 @@ impl<'a> Figures<'a> {
             mfu: rate(model_flop) / peak,
             hfu: rate(hardware_flop) / peak,
             time: self.time(),
+            phases: self.phases(),
             memory,
             traffic: self.traffic(),
             bottleneck: self.bottleneck(),
@@ -167,6 +168,11 @@ impl<'a> Figures<'a> {
         }
     }
 
+    fn phases(&self) -> Phases {
+        let [forward, backward, update] = self.outcome.totals.phases.map(seconds);
+        Phases { forward, backward, update }
+    }
+
     fn volume(&self) -> &Volume {
         &self.program.volumes[self.last]
     }
@@ -176,6 +182,7 @@ impl<'a> Figures<'a> {
         std::array::from_fn(|level| Traffic {
             bytes_per_device: Bytes::new(volume.bytes[level]),
             busy: Seconds::new(volume.busy[level]),
+            exposed: seconds(self.outcome.totals.exposed[level]),
         })
     }
 

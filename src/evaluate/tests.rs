@@ -72,6 +72,8 @@ fn without_overlap_everything_adds_up() {
     let summary = evaluate(&scenario);
     close(summary.step_time.get(), 8.0 * (forward + backward + 3.0 * pass));
     close(summary.time.exposed.get(), 8.0 * 3.0 * pass);
+    close(summary.phases.forward.get(), 8.0 * (forward + pass));
+    close(summary.phases.backward.get(), 8.0 * (backward + 2.0 * pass));
     assert_eq!(summary.bottleneck, Resource::Level(1));
 }
 
@@ -285,6 +287,27 @@ fn the_bubble_laws() {
                 }
                 let (time, _) = makespan(&valid(Schedule::BreadthFirst));
                 close(time, ((k - 1.0) * m.max(p) + m + p - 1.0) / (m * k));
+            }
+        }
+    }
+}
+
+/// A trace too long to be listed: 4 ranks, one layer each, 20,000 micro-batches, more than 160,000 tasks.
+#[test]
+fn a_folded_trace_keeps_time_and_order() {
+    let scenario = pipeline(Schedule::GPipe, 4, 1, 20_000);
+    let (summary, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    assert!(!trace.folded.is_empty() && trace.spans.len() < 20_000, "{} spans", trace.spans.len());
+    let last = (0..trace.ranks()).max_by(|a, b| {
+        let end = |rank: u32| trace.spans_on(rank, Lane::Compute).last().map_or(Seconds::ZERO, |span| span.end);
+        end(*a).get().total_cmp(&end(*b).get())
+    });
+    let bubble = trace.still(last.expect("a rank"), IdleCause::Bubble);
+    assert!((bubble - summary.time.bubble).get().abs() < 1e-6, "{bubble} is not {}", summary.time.bubble);
+    for rank in 0..trace.ranks() {
+        for lane in Lane::ALL {
+            for pair in trace.spans_on(rank, lane).windows(2) {
+                assert!(pair[0].start <= pair[0].end && pair[0].end <= pair[1].start, "{:?} {:?}", pair[0], pair[1]);
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What runs when: spans on lanes, stretches in which compute stands still, memory over the step.
 
+use std::ops::Range;
+
 use crate::cost::Factors;
-use crate::program::{Activity, Class, Lane, PICOS, Picos, Task};
+use crate::program::{Activity, Class, Lane, PICOS, Part, Picos, Task};
 use crate::scenario::{Problem, Scenario};
 use crate::sim::{self, Iteration, Observer};
 use crate::units::{Bytes, Seconds};
@@ -29,6 +31,16 @@ pub struct Span {
     pub level: Option<u8>,
     /// Whether compute stood still for it at some moment.
     pub exposed: bool,
+}
+
+impl Span {
+    /// Whether the next span of the lane goes on with it: the same direction of the same micro-batch, on a layer beside
+    /// it. Such a run is a rank's visit of one of its stages.
+    pub fn leads_to(&self, next: &Self) -> bool {
+        let (one, other) = (self.activity, next.activity);
+        (one.kind, one.micro_batch) == (other.kind, other.micro_batch)
+            && (one.part != Part::Layer || other.part != Part::Layer || one.layer.abs_diff(other.layer) <= 1)
+    }
 }
 
 /// Memory of one rank from a moment on.
@@ -69,25 +81,88 @@ pub enum IdleCause {
 /// A step as it runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
-    /// Spans by start time.
+    /// Spans by rank, lane and start time; those of one rank's lane don't overlap.
     pub spans: Vec<Span>,
-    /// Stretches in which compute stands still, by start time.
+    /// Stretches in which compute stands still, by rank and start time.
     pub idle: Vec<Idle>,
-    /// Memory over time, by time.
+    /// Memory over time, by rank and time.
     pub memory: Vec<MemoryPoint>,
-    /// Repeats that were folded away, because the step has too many tasks to list: from, to and how often.
-    pub folded: Vec<(Seconds, Seconds, u32)>,
+    /// Repeats that were folded away, because the step has too many tasks to list, by time.
+    pub folded: Vec<Folded>,
+}
+
+/// A stretch of time that repeats: what happens in it happens so many times more after it, and is not listed again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Folded {
+    /// Start.
+    pub start: Seconds,
+    /// End; the repeats follow.
+    pub end: Seconds,
+    /// How many.
+    pub times: u32,
+}
+
+impl Folded {
+    /// When the repeats are over.
+    pub fn over(&self) -> Seconds {
+        self.end + (self.end - self.start) * f64::from(self.times)
+    }
 }
 
 impl Trace {
-    /// What one pipeline rank does, alone.
+    /// A trace of what was written down in the order of time.
     #[must_use]
-    pub fn of_rank(mut self, rank: u32) -> Self {
-        self.spans.retain(|span| span.rank == rank);
-        self.idle.retain(|idle| idle.rank == rank);
-        self.memory.retain(|point| point.rank == rank);
+    pub fn in_order(mut self) -> Self {
+        self.spans.sort_by_key(|span| (span.rank, span.lane));
+        self.idle.sort_by_key(|idle| idle.rank);
+        self.memory.sort_by_key(|point| point.rank);
         self
     }
+
+    /// Pipeline ranks.
+    pub fn ranks(&self) -> u32 {
+        self.spans.last().map_or(0, |span| span.rank + 1)
+    }
+
+    /// Where in `spans` those of one lane of one rank are.
+    pub fn line(&self, rank: u32, lane: Lane) -> Range<usize> {
+        let from = self.spans.partition_point(|span| (span.rank, span.lane) < (rank, lane));
+        let to = self.spans.partition_point(|span| (span.rank, span.lane) <= (rank, lane));
+        from..to
+    }
+
+    /// What one lane of one rank runs.
+    pub fn spans_on(&self, rank: u32, lane: Lane) -> &[Span] {
+        &self.spans[self.line(rank, lane)]
+    }
+
+    /// Stretches in which compute of one rank stands still.
+    pub fn idle_of(&self, rank: u32) -> &[Idle] {
+        of_rank(&self.idle, rank, |idle| idle.rank)
+    }
+
+    /// How long compute of one rank stands still for a cause, repeats that are folded away counted.
+    pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
+        let within = |from: Seconds, to: Seconds| -> Seconds {
+            let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
+            stretches.map(|idle| (idle.end.min(to) - idle.start.max(from)).max(Seconds::ZERO)).sum()
+        };
+        let listed = within(Seconds::ZERO, Seconds::new(f64::INFINITY));
+        let folded = self.folded.iter().map(|folded| within(folded.start, folded.end) * f64::from(folded.times));
+        listed + folded.sum::<Seconds>()
+    }
+
+    /// Memory of one rank over time.
+    pub fn memory_of(&self, rank: u32) -> &[MemoryPoint] {
+        of_rank(&self.memory, rank, |point| point.rank)
+    }
+}
+
+/// The part of a list in the order of ranks that belongs to one.
+fn of_rank<T>(items: &[T], wanted: u32, rank: impl Fn(&T) -> u32) -> &[T] {
+    let (from, to) =
+        (items.partition_point(|item| rank(item) < wanted), items.partition_point(|item| rank(item) <= wanted));
+    &items[from..to]
 }
 
 /// Tasks that a trace lists; a longer step is folded, and the trace says where.
@@ -105,7 +180,7 @@ pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Sum
         ..Recorder::default()
     };
     let summary = summary::run(scenario, &Factors::default(), workspace, fold, &mut recorder)?;
-    Ok((summary, recorder.trace))
+    Ok((summary, recorder.trace.in_order()))
 }
 
 /// Writes down what the simulator reports.
@@ -118,8 +193,19 @@ struct Recorder {
     lost: f64,
     /// Memory of the runtime.
     reserve: Bytes,
-    /// The open span of each queue of each rank, by its place in the trace.
-    open: Vec<(usize, u8, usize)>,
+    /// The open span of each queue of each rank.
+    open: Vec<Open>,
+}
+
+/// A span that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    rank: usize,
+    queue: u8,
+    /// Its place in the trace.
+    span: usize,
+    /// Time that has been folded away since it began.
+    skipped: Picos,
 }
 
 fn seconds(picos: Picos) -> Seconds {
@@ -128,7 +214,7 @@ fn seconds(picos: Picos) -> Seconds {
 
 impl Observer for Recorder {
     fn started(&mut self, rank: usize, task: &Task, iteration: Iteration, at: Picos) {
-        self.open.push((rank, task.queue, self.trace.spans.len()));
+        self.open.push(Open { rank, queue: task.queue, span: self.trace.spans.len(), skipped: 0 });
         self.trace.spans.push(Span {
             rank: rank as u32,
             lane: task.label.lane,
@@ -143,18 +229,19 @@ impl Observer for Recorder {
     }
 
     fn ended(&mut self, rank: usize, task: &Task, at: Picos) {
-        let open = self.open.iter().position(|(r, queue, _)| (*r, *queue) == (rank, task.queue));
+        let open = self.open.iter().position(|open| (open.rank, open.queue) == (rank, task.queue));
         if let Some(open) = open {
-            let (_, _, span) = self.open.swap_remove(open);
-            self.trace.spans[span].end = seconds(at);
+            // What ends now is the last repeat of the span that began; that one ended before the repeats.
+            let Open { span, skipped, .. } = self.open.swap_remove(open);
+            self.trace.spans[span].end = seconds(at - skipped);
         }
     }
 
     fn idle(&mut self, rank: usize, cause: sim::Idle, from: Picos, to: Picos) {
         if let sim::Idle::Transfer(queue) = cause
-            && let Some((_, _, span)) = self.open.iter().find(|(r, q, _)| (*r, *q) == (rank, queue))
+            && let Some(open) = self.open.iter().find(|open| (open.rank, open.queue) == (rank, queue))
         {
-            self.trace.spans[*span].exposed = true;
+            self.trace.spans[open.span].exposed = true;
         }
         let cause = match cause {
             sim::Idle::Transfer(_) => IdleCause::Communication,
@@ -175,7 +262,10 @@ impl Observer for Recorder {
     }
 
     fn folded(&mut self, from: Picos, to: Picos, times: u64) {
+        for open in &mut self.open {
+            open.skipped += (to - from) * times;
+        }
         let times = u32::try_from(times).unwrap_or(u32::MAX);
-        self.trace.folded.push((seconds(from), seconds(to), times));
+        self.trace.folded.push(Folded { start: seconds(from), end: seconds(to), times });
     }
 }

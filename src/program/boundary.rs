@@ -4,11 +4,11 @@ use crate::plan::Reduction;
 use crate::units::Bytes;
 
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
 use super::step::waits;
 use super::task::{Class, Counter, Task};
-use super::visit::Visits;
+use super::visit::{Moved, Visits};
 use crate::cost::{Payload, Transfer};
 
 /// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8
@@ -64,10 +64,10 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
 }
 
 fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
-    for transfer in ways_back(visits, parameters, buckets) {
-        let label = label(Lane::Gather, Kind::AllGather);
+    for gather in ways_back(visits, parameters, buckets) {
+        let label = label(Lane::Gather, gather.kind);
         let contention = visits.rates.scenario.stack.contention;
-        let mut task = builder.transfer(&transfer, queues.gather, contention, label);
+        let mut task = builder.transfer(&gather.transfer, queues.gather, contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
@@ -78,7 +78,7 @@ fn weights(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, param
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
 /// first, then inside them [frontier D4, boundary of the three levels]. `parts` collectives carry so many
 /// bytes.
-fn ways_back(visits: &Visits<'_>, parameters: f64, parts: fn(f64) -> f64) -> impl Iterator<Item = Transfer> {
+fn ways_back(visits: &Visits<'_>, parameters: f64, parts: fn(f64) -> f64) -> impl Iterator<Item = Moved> {
     let (rates, layout) = (visits.rates, visits.layout);
     let middle = layout.gradients.max(layout.weights);
     let ways = [(layout.optimizer, middle), (middle, layout.weights)].into_iter();
@@ -88,7 +88,7 @@ fn ways_back(visits: &Visits<'_>, parameters: f64, parts: fn(f64) -> f64) -> imp
         let elements = parameters / f64::from(inner);
         let payload =
             Payload { elements, format, block: f64::from(wire.block), parts: parts(elements * format.bytes()) };
-        rates.gather(payload, layout.replica_group(inner, outer))
+        visits.gathered(payload, layout.replica_group(inner, outer))
     })
 }
 
@@ -101,7 +101,7 @@ pub(super) fn least(visits: &Visits<'_>, parameters: f64) -> f64 {
         (true, false) => rates.host_copy(owned * (gradient_format(rates).bytes() + rates.storage())),
         (true, true) => 0.0,
     };
-    update + ways_back(visits, parameters, |_| 0.0).map(|transfer| transfer.time).sum::<f64>()
+    update + ways_back(visits, parameters, |_| 0.0).map(|gather| gather.transfer.time).sum::<f64>()
 }
 
 fn buckets(bytes: f64) -> f64 {
@@ -109,5 +109,6 @@ fn buckets(bytes: f64) -> f64 {
 }
 
 fn label(lane: Lane, kind: Kind) -> Label {
-    Label { lane, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
+    let phase = if lane == Lane::Reduce { Phase::Backward } else { Phase::Update };
+    Label { lane, phase, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
 }

@@ -108,6 +108,28 @@ pub enum Part {
     Model,
 }
 
+/// The phases of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Phase {
+    /// Forward, and what it waits for.
+    #[default]
+    Forward,
+    /// Backward, recompute and reductions included.
+    Backward,
+    /// The optimizer's update and the gathers of what it wrote.
+    Update,
+}
+
+/// Number of phases.
+pub const PHASES: usize = 3;
+
+impl Phase {
+    /// Of a visit.
+    pub(super) const fn of(backward: bool) -> Self {
+        if backward { Self::Backward } else { Self::Forward }
+    }
+}
+
 /// What runs: kind, part, layer and micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Activity {
@@ -126,6 +148,8 @@ pub struct Activity {
 pub struct Label {
     /// Its line on the timeline.
     pub lane: Lane,
+    /// The phase that needs it.
+    pub phase: Phase,
     /// What it is in the first iteration.
     pub first: Activity,
     /// How the layer moves with the block's iterations: 1, -1 or 0.

@@ -12,7 +12,7 @@ use crate::scenario::Layout;
 
 use super::boundary;
 use super::build::{Builder, PIPELINE, Piece, Queues};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::schedule::{Fill, Shape, Slot, Spell, Turn, fills, spells, split};
 use super::state::{gradient_format, whole_gradients};
 use super::step::{Emit, Run, bytes, held_bytes, recomputed_layers, waits};
@@ -105,7 +105,8 @@ impl<'a> Pipeline<'a> {
         let mut released = vec![builder.announced(Counter::Released)];
         for (index, turn) in turns.iter().enumerate() {
             for fill in &fills[index] {
-                self.fill(&emit, &mut builder, rank, fill, &released);
+                let phase = Phase::of(turn.slots.first().is_some_and(|slot| slot.backward));
+                self.fill(&emit, &mut builder, rank, (fill, phase), &released);
             }
             if let Some(spell) = spells[index].filter(|spell| spell.begins && gradients > 0.0) {
                 let taken = self.units(self.stage(rank, spell.stage)).0 * gradients;
@@ -132,7 +133,14 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Gathers a stage into a buffer, once what was in it has been used for the last time.
-    fn fill(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, fill: &Fill, released: &[i64]) {
+    fn fill(
+        &self,
+        emit: &Emit<'_>,
+        builder: &mut Builder<'_>,
+        rank: u32,
+        (fill, phase): (&Fill, Phase),
+        released: &[i64],
+    ) {
         let stage = self.stage(rank, fill.stage);
         let (elements, units) = self.units(stage);
         let Some(gather) = self.visits.stage_gather(elements, units) else { return };
@@ -140,7 +148,7 @@ impl<'a> Pipeline<'a> {
         builder.section(1, |builder| {
             builder.block(1, |builder| {
                 let first = Activity { kind: gather.kind, layer: stage.first_layer, ..Activity::default() };
-                let label = Label { lane: Lane::Gather, first, ..Label::default() };
+                let label = Label { lane: Lane::Gather, phase, first, ..Label::default() };
                 let mut task = builder.transfer(&gather.transfer, emit.queues.gather, emit.contention, label);
                 let behind = builder.announced(Counter::Released) - passed;
                 task.waits = waits([Some(builder.after(Counter::Released, behind))]);
@@ -193,7 +201,7 @@ impl<'a> Pipeline<'a> {
     fn send(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, slot: Slot, target: (u32, Counter)) {
         let transfer = self.visits.send();
         let first = Activity { kind: Kind::PointToPoint, part: Part::Model, layer: 0, micro_batch: slot.micro_batch };
-        let label = Label { lane: Lane::Pipeline, first, ..Label::default() };
+        let label = Label { lane: Lane::Pipeline, phase: Phase::of(slot.backward), first, ..Label::default() };
         let mut task = builder.transfer(&transfer, PIPELINE, emit.contention, label);
         task.waits = waits([Some(builder.after(Counter::Released, 0))]);
         task.sends = Some(target);
@@ -242,7 +250,7 @@ impl<'a> Pipeline<'a> {
         builder.section(1, |builder| {
             builder.block(1, |builder| {
                 let first = Activity { kind, layer: stage.first_layer, ..Activity::default() };
-                let label = Label { lane: Lane::Reduce, first, ..Label::default() };
+                let label = Label { lane: Lane::Reduce, phase: Phase::Backward, first, ..Label::default() };
                 let mut task = builder.transfer(&transfer, emit.queues.reduce, emit.contention, label);
                 task.waits = waits([Some(builder.after(Counter::Released, 0))]);
                 task.signals = [Some(Counter::Reduced), None];

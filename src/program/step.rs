@@ -6,7 +6,7 @@ use crate::scenario::Layout;
 
 use super::boundary;
 use super::build::{Builder, CONTEXT, HOST_IN, HOST_OUT, Piece, Queues, TENSOR};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::local;
 use super::task::{COMPUTE, Class, Counter, Task, WAITS, Wait, held};
 use super::visit::{Moved, Visit, Visits};
@@ -358,7 +358,7 @@ impl Emit<'_> {
 
     fn label(run: &Run, position: u32, lane: Lane, kind: Kind, micro_batch: u32) -> Label {
         let first = Activity { kind, part: run.visit.part, layer: run.layer_at(position), micro_batch };
-        Label { lane, first, layer_step: run.step, ..Label::default() }
+        Label { lane, phase: Phase::of(run.visit.backward), first, layer_step: run.step, ..Label::default() }
     }
 }
 
@@ -376,6 +376,8 @@ impl Visit {
     fn takes(&self) -> [i64; super::HELD] {
         let mut takes = held_bytes(held::ACTIVATIONS, self.working);
         takes[held::GRADIENTS] = bytes(self.gradients);
+        // The second copy is made from the gathered unit: both are there at once.
+        takes[held::SECONDARY] = bytes(self.secondary.max(0.0));
         takes
     }
 
@@ -383,7 +385,7 @@ impl Visit {
         let mut gives = held_bytes(held::ACTIVATIONS, self.working);
         gives[held::ACTIVATIONS] -= bytes(self.kept);
         gives[held::GATHERED] = bytes(self.freed);
-        gives[held::SECONDARY] = -bytes(self.secondary);
+        gives[held::SECONDARY] = bytes((-self.secondary).max(0.0));
         gives
     }
 }

@@ -2,6 +2,7 @@
 //! takes, and the transfers that reduce its gradients.
 
 use crate::cost::{Activations, LayerWork, Payload, Rates, Transfer, Work};
+use crate::hardware::Group;
 use crate::plan::{Format, Recompute, Reduction};
 use crate::scenario::Layout;
 
@@ -273,7 +274,7 @@ impl<'a> Visits<'a> {
             parts: self.parts() * units,
             ..self.payload(elements, plan.precision.wire(plan.sharding.wire.weights))
         };
-        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.weights))
+        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(self.layout.weights)))
     }
 
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
@@ -287,16 +288,17 @@ impl<'a> Visits<'a> {
             _ => (self.layout.weights, sharding.wire.weights),
         };
         let format = self.rates.scenario.plan.precision.wire(format);
-        Some(self.gathered(self.payload(elements, format), ranks))
+        Some(self.gathered(self.payload(elements, format), self.layout.shard_group(ranks)))
     }
 
-    fn gathered(&self, payload: Payload, ranks: u32) -> Moved {
+    /// An all-gather of weights, with the passes that quantise and dequantise them.
+    pub fn gathered(&self, payload: Payload, group: Group) -> Moved {
         let (elements, format) = (payload.elements, payload.format);
-        let transfer = self.rates.gather(payload, self.layout.shard_group(ranks));
+        let transfer = self.rates.gather(payload, group);
         let storage = self.rates.storage();
         let passes = if format.quantised() {
             // Quantise this rank's shard, dequantise the whole.
-            elements * (storage + format.bytes()) * (1.0 + 1.0 / f64::from(ranks))
+            elements * (storage + format.bytes()) * (1.0 + 1.0 / f64::from(group.size))
         } else {
             0.0
         };
@@ -344,20 +346,17 @@ impl<'a> Visits<'a> {
         };
         let format = self.gradient_wire(wire.gradients);
         if shard && layout.gradients > 1 {
-            let group = layout.shard_group(layout.gradients);
-            if format.quantised() {
-                let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
-                let transfer = self.rates.all_to_all(payload(elements, format), group, two_hop);
-                add(transfer.with_passes(self.quantised_sum(elements, format)), Kind::AllToAll);
-            } else {
-                add(self.rates.gather(payload(elements, format), group), Kind::ReduceScatter);
-            }
+            let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
+            let (transfer, kind) =
+                self.scattered(payload(elements, format), layout.shard_group(layout.gradients), two_hop);
+            add(transfer, kind);
         }
         let boundary = self.gradient_wire(wire.boundary);
         if rest && layout.optimizer > layout.gradients {
             let left = elements / f64::from(layout.gradients);
             let group = layout.replica_group(layout.gradients, layout.optimizer);
-            add(self.rates.gather(payload(left, boundary), group), Kind::ReduceScatter);
+            let (transfer, kind) = self.scattered(payload(left, boundary), group, false);
+            add(transfer, kind);
         }
         if rest && layout.group() > layout.optimizer {
             let left = elements / f64::from(layout.optimizer);
@@ -369,14 +368,18 @@ impl<'a> Visits<'a> {
         found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
     }
 
-    /// Memory passes of a quantised reduction: quantise, then dequantise and sum, once per hop; the
-    /// second hop has what the first left.
-    fn quantised_sum(&self, elements: f64, format: Format) -> f64 {
-        let one = elements * (self.rates.storage() + 2.0 * format.bytes());
+    /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
+    /// what has been dequantised can be added [frontier D4].
+    fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, Kind) {
+        if !payload.format.quantised() {
+            return (self.rates.gather(payload, group), Kind::ReduceScatter);
+        }
+        // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
+        let one = payload.elements * (self.rates.storage() + 2.0 * payload.format.bytes());
         let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
-        let inside = f64::from(inside.clamp(1, self.layout.gradients));
-        let hops = if self.rates.scenario.plan.sharding.two_hop_gradients { 1.0 + 1.0 / inside } else { 1.0 };
-        self.rates.pass(one * hops)
+        let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
+        let transfer = self.rates.all_to_all(payload, group, two_hop);
+        (transfer.with_passes(self.rates.pass(one * hops)), Kind::AllToAll)
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod edit;
 mod error;
+mod published;
 mod source;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use super::{Problem, Scenario};
 
 pub use edit::{FIELDS, Field};
 pub use error::{FileError, Mistake, printable};
+pub use published::{Published, PublishedFigure, Quantity, Value};
 pub use source::{Source, read, read_unversioned};
 
 /// The newest format of scenario files that this version reads.
@@ -48,6 +50,9 @@ pub struct ScenarioFile {
     /// The job.
     #[serde(default)]
     pub plan: PlanFile,
+    /// What was published of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 /// A plan as a file holds it: what is absent is as in [`Plan::new`].
@@ -223,6 +228,7 @@ impl ScenarioFile {
             model: scenario.model.id.clone(),
             strategy: scenario.strategy.to_string(),
             plan: PlanFile::of(&scenario.plan),
+            published: None,
         }
     }
 
@@ -241,14 +247,15 @@ impl ScenarioFile {
 
     /// What can be wrong with it before its ids are looked up.
     pub fn problems(&self) -> Vec<Problem> {
+        let mut found = self.published.as_ref().map_or_else(Vec::new, Published::problems);
         if self.plan.nodes.is_some() && self.plan.devices.is_some() {
-            return vec![Problem {
+            found.push(Problem {
                 field: "plan.devices".to_owned(),
                 what: "both 'nodes' and 'devices' are given".to_owned(),
                 mend: "keep one of them".to_owned(),
-            }];
+            });
         }
-        Vec::new()
+        found
     }
 }
 

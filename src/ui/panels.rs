@@ -13,6 +13,8 @@ pub(super) mod tabs;
 pub(super) mod timeline;
 mod words;
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -52,6 +54,14 @@ fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: 
     let inside = block.inner(area);
     (&block).render(area, buf);
     inside
+}
+
+/// The rows of a list that are drawn: so many of `count`, the one with the keys in their middle, or as near as the
+/// ends allow.
+fn in_view(row: usize, count: usize, room: usize) -> Range<usize> {
+    let room = room.clamp(1, count.max(1)).min(count);
+    let first = row.saturating_sub(room / 2).min(count - room);
+    first..first + room
 }
 
 /// As many parts as fit, from the first on, with a mark between them.

@@ -112,7 +112,7 @@ impl ScenarioFile {
     /// Sets the field of a flag from text; no text puts a field of the plan back to its default.
     ///
     /// A model brings its own sequence length, a strategy its own extents; nodes and devices replace
-    /// each other. The name and the description go: they were those of another scenario.
+    /// each other. The name, the description and what was published go: they were those of another scenario.
     pub fn set(&mut self, flag: &str, text: &str) -> Result<(), Problem> {
         let text = Text { path: path(flag)?, text: text.trim() };
         let plan = &mut self.plan;
@@ -141,7 +141,7 @@ impl ScenarioFile {
             "reduction" => plan.reduction = text.value()?,
             _ => plan.prefetch = text.count()?,
         }
-        (self.name, self.about) = (None, None);
+        (self.name, self.about, self.published) = (None, None, None);
         Ok(())
     }
 

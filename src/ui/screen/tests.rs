@@ -23,9 +23,12 @@ fn screen(app: &App, caps: Caps, (width, height): (u16, u16)) -> TestBackend {
 
 /// The screen after some keys that ask the engine nothing.
 fn after(keys: &str, size: (u16, u16)) -> TestBackend {
-    let mut app = fixture::explorer();
+    shown(fixture::explorer(), keys, UTF8, size)
+}
+
+fn shown(mut app: App, keys: &str, caps: Caps, size: (u16, u16)) -> TestBackend {
     engine::press(&mut app, keys);
-    screen(&app, UTF8, size)
+    screen(&app, caps, size)
 }
 
 #[test]
@@ -80,8 +83,33 @@ fn a_chosen_span() {
 }
 
 #[test]
+fn a_pipelines_ranks() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "4jl", UTF8, (80, 24)));
+}
+
+#[test]
+fn a_pipelines_ranks_in_ascii() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "4", ASCII, (80, 24)));
+}
+
+#[test]
+fn a_pipelines_rank_with_its_lanes() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "4jl<ret>", UTF8, (120, 40)));
+}
+
+#[test]
 fn the_memory() {
     insta::assert_snapshot!(after("3", (80, 24)));
+}
+
+#[test]
+fn the_memory_of_a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "3j", UTF8, (80, 24)));
+}
+
+#[test]
+fn a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "", UTF8, (120, 40)));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::app::action::Report;
 use crate::app::tests::{FRONTIER, start};
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
-    Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Recompute;
@@ -33,6 +33,75 @@ pub(super) fn explorer() -> App {
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
+}
+
+/// A pipeline of four ranks, everything answered but the map.
+pub(super) fn pipeline() -> App {
+    let (mut app, _) = App::new(start(PIPELINE));
+    let (mut summary, mut trace) = (summary(), Trace::default());
+    (0..RANKS).for_each(|rank| all_forward_then_all_backward(&mut trace, rank));
+    summary.step_time = ms(2700.0);
+    summary.time.bubble = ms(900.0);
+    let stage = |rank: u32| {
+        let mut memory = summary.memory;
+        memory.parts.activations = gib(9.7 + f64::from(RANKS - rank));
+        Memory { peak: memory.parts.total(), ..memory }
+    };
+    let stages: Vec<Memory> = (0..RANKS).map(stage).collect();
+    summary.memory = stages[0];
+    let evaluation = Evaluation { summary, stages, trace: trace.in_order(), elasticity: Vec::new(), error_band: None };
+    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
+    app
+}
+
+const PIPELINE: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "fsdp"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 4
+schedule = "gpipe"
+accumulate = 6
+recompute = "full"
+"#;
+
+const RANKS: u32 = 4;
+
+/// Six micro-batches, 100 ms forward and 200 ms backward on each rank, half of it for each of two layers: forward ends
+/// after 6 + 3 slots at 900 ms, backward after as many at 2700 ms.
+fn all_forward_then_all_backward(trace: &mut Trace, rank: u32) {
+    let (turns, last) = (6, RANKS - 1);
+    let at = |slots: u32, slot: f64| f64::from(slots) * slot;
+    for (kind, slot, first, delay) in [(Kind::Forward, 100.0, 0.0, rank), (Kind::Backward, 200.0, 900.0, last - rank)] {
+        for micro_batch in 0..turns {
+            let start = first + at(micro_batch + delay, slot);
+            for half in [0, 1] {
+                let layer = if kind == Kind::Forward { 2 * rank + half } else { 2 * rank + 1 - half };
+                let from = start + at(half, slot / 2.0);
+                trace.spans.push(Span {
+                    rank,
+                    lane: Lane::Compute,
+                    activity: Activity { kind, part: Part::Layer, layer, micro_batch },
+                    start: ms(from),
+                    end: ms(from + slot / 2.0),
+                    alone: ms(slot / 2.0),
+                    bytes: Bytes::ZERO,
+                    level: None,
+                    exposed: false,
+                });
+            }
+            let in_use = gib(30.0 + at(micro_batch, if kind == Kind::Forward { 1.0 } else { -1.0 }));
+            trace.memory.push(MemoryPoint { rank, at: ms(start), in_use });
+        }
+    }
+    let ends = [(0.0, at(rank, 100.0)), (at(turns + rank, 100.0), 900.0 + at(last - rank, 200.0))];
+    let end = (900.0 + at(turns + last - rank, 200.0), 2700.0);
+    let bubbles = ends.into_iter().chain([end]).filter(|(from, to)| from < to);
+    trace.idle.extend(bubbles.map(|(from, to)| Idle { rank, cause: IdleCause::Bubble, start: ms(from), end: ms(to) }));
 }
 
 /// Nothing answered yet.
@@ -71,8 +140,8 @@ fn summary() -> Summary {
         ..MemoryParts::default()
     };
     let mut traffic = [Traffic::default(); MAX_LEVELS];
-    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0) };
-    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0) };
+    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0), exposed: ms(150.0) };
+    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0), exposed: ms(260.0) };
     Summary {
         fits: true,
         devices: 384,
@@ -93,6 +162,7 @@ fn summary() -> Summary {
             optimizer: ms(120.0),
             other: ms(410.0),
         },
+        phases: Phases { forward: ms(2100.0), backward: ms(4520.0), update: ms(220.0) },
         memory: Memory {
             capacity: gib(64.0),
             peak: parts.total(),
@@ -143,5 +213,5 @@ fn trace() -> Trace {
         let in_use = gib(30.0 + 11.2 * f64::from(layer) / 39.0);
         trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use });
     }
-    trace
+    trace.in_order()
 }

@@ -2,18 +2,26 @@
 
 use crate::evaluate::{Activity, Kind, Part};
 
-/// The labels of an activity, longest first; a letter alone would say nothing.
-pub(super) fn labels(activity: Activity) -> [String; 3] {
+/// The labels of an activity, longest first, with its micro-batch where `turns` asks for it; a letter alone would say
+/// nothing.
+pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
     let (long, short, letter) = names(activity.kind);
-    match activity.part {
-        Part::Layer => {
-            let layer = activity.layer;
-            [format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")]
-        }
-        Part::Embedding => [format!("{long} embedding"), format!("{short} emb"), short.to_string()],
-        Part::Head => [format!("{long} head"), format!("{short} head"), short.to_string()],
-        Part::Model => [long.to_string(), short.to_string(), short.to_string()],
+    let Activity { part, layer, micro_batch, .. } = activity;
+    let computes = matches!(activity.kind, Kind::Forward | Kind::Backward);
+    let mut labels = match part {
+        Part::Layer => vec![format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")],
+        Part::Embedding => vec![format!("{long} embedding"), format!("{short} emb"), short.to_owned()],
+        Part::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
+        Part::Model => vec![long.to_owned(), short.to_owned()],
+    };
+    if turns && computes {
+        let numbered = [
+            format!("{}, micro-batch {micro_batch}", labels[0]),
+            format!("{}, mb {micro_batch}", labels[labels.len() - 2]),
+        ];
+        labels.splice(0..0, numbered);
     }
+    labels
 }
 
 /// The names of a kind, longest first.
