@@ -9,12 +9,11 @@ use std::sync::Arc;
 use color_eyre::eyre::{Result, eyre};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use shardscope::app::action::{Action, Command, Report};
+use shardscope::app::action::{Action, Command};
+use shardscope::app::jobs;
 use shardscope::app::{App, Options, Panel, Start};
-use shardscope::evaluate::Workspace;
 use shardscope::presets::Library;
 use shardscope::scenario::file;
-use shardscope::search;
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::{self, export};
 
@@ -74,18 +73,5 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
 
 /// Does what the explorer's threads do, at once.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    let mut workspace = Workspace::default();
-    for command in commands {
-        match command {
-            Command::Evaluate { generation, scenario } => {
-                let result = search::full(&scenario, &mut workspace).map(Arc::new);
-                app.hear(Report::Evaluated { generation, result });
-            }
-            Command::Sweep { generation, sweep, .. } => {
-                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
-                app.hear(Report::Cells { generation, cells });
-            }
-            Command::Export | Command::Suspend | Command::Quit => {}
-        }
-    }
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
 }

@@ -7,7 +7,10 @@
 
 mod boundary;
 pub(crate) mod build;
+mod halves;
 mod label;
+mod operators;
+mod order;
 mod pipeline;
 mod schedule;
 mod state;
@@ -61,8 +64,13 @@ impl Program {
             }
         } else {
             for (program, volume) in builders {
-                self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
-                step::build(&rates, layout, Builder::new(program, volume));
+                let builder = Builder::new(program, volume);
+                if scenario.plan.operators.is_empty() {
+                    self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
+                    step::build(&rates, layout, builder);
+                } else {
+                    self.states.push(operators::build(&rates, layout, builder));
+                }
             }
         }
     }

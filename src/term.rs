@@ -177,6 +177,7 @@ impl Explorer {
         match command {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
+            Command::Work { generation, work } => self.jobs.work(generation, work),
             Command::Export => self.export(),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),

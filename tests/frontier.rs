@@ -9,4 +9,5 @@ mod frontier {
     mod log;
     mod published;
     mod ratios;
+    mod volumes;
 }

@@ -262,6 +262,15 @@ pub struct ScenarioFlags {
     /// the cluster, or a count of ranks
     #[arg(long, value_name = "EXTENT")]
     shard: Option<String>,
+    /// Gathered weights in int8, as ZeRO++ has them
+    #[arg(long, value_parser = PossibleValuesParser::new(["on", "off"]))]
+    qwz: Option<String>,
+    /// Extent of a second copy of the weights for backward, as ZeRO++ has it; device: none
+    #[arg(long, value_name = "EXTENT")]
+    hpz: Option<String>,
+    /// Gradients in int4 and two hops, as ZeRO++ has them
+    #[arg(long, value_parser = PossibleValuesParser::new(["on", "off"]))]
+    qgz: Option<String>,
     /// Number formats of weights and arithmetic
     #[arg(long, value_parser = PossibleValuesParser::new(Precision::ALL.iter().map(|choice| choice.word())))]
     precision: Option<String>,
@@ -308,6 +317,9 @@ impl ScenarioFlags {
             ("accumulate", &self.accumulate),
             ("seq", &self.seq),
             ("shard", &self.shard),
+            ("qwz", &self.qwz),
+            ("hpz", &self.hpz),
+            ("qgz", &self.qgz),
             ("precision", &self.precision),
             ("recompute", &self.recompute),
             ("tp", &self.tp),

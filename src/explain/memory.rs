@@ -233,7 +233,7 @@ impl Facts<'_> {
             Part::Layer if backward => (layer + 1.0, kept.whole + kept.working, 0.0),
             Part::Layer => (layer, kept.whole, 0.0),
             Part::Head => (f64::from(model.layers), 0.0, kept.logits),
-            Part::Embedding | Part::Model => return None,
+            Part::Attention | Part::Mlp | Part::Embedding | Part::Model => return None,
         };
         let checkpoints = whole.min(again);
         let own = if layer < again { kept.checkpoint } else { kept.layer };

@@ -83,7 +83,10 @@ impl Facts<'_> {
         let mut passes = layers() * (cost("forward of a layer", forward) + cost("backward of a layer", backward));
         match plan.recompute {
             Recompute::None => {}
-            Recompute::Selective => passes = passes + layers() * cost("attention of a layer", layer.core.time),
+            Recompute::Selective => {
+                let again = layer.selective[0].time + layer.selective[1].time;
+                passes = passes + layers() * cost("selective recompute of a layer", again);
+            }
             Recompute::Full | Recompute::Share(_) => {
                 let again =
                     input("recomputed layers", count(self.recomputed_layers(), ""), Source::chosen("recompute"));
@@ -186,7 +189,7 @@ impl Facts<'_> {
                 Source::chosen("strategy"),
             )
             * input("bytes moved per parameter", per, adam)
-            * input("optimizer traffic", count(self.scenario.stack.optimizer_traffic, ""), self.software())
+            * input("optimizer traffic", count(self.rates.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
         Some(self.with_slowing(stream, &[Kind::Optimizer]))
     }

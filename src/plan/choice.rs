@@ -226,6 +226,24 @@ choice!(
 );
 
 choice!(
+    /// Operators that a plan can place apart.
+    Operator, "an operator" {
+        /// Query, key and value, scores and projection, and the norm before them.
+        Attention = "attention",
+        /// Both matrices of the MLP, all experts and their router, and the norm before them.
+        Mlp = "mlp",
+        /// The embedding; with the logits, where they reuse it.
+        Embedding = "embedding",
+        /// Last norm and logits.
+        Head = "head",
+        /// Attention and MLP.
+        Layer = "layer",
+        /// Everything.
+        All = "all",
+    }
+);
+
+choice!(
     /// The order of a pipeline's work.
     Schedule, "a schedule" {
         /// All forwards, then all backwards.

@@ -100,6 +100,10 @@ pub enum Part {
     /// A transformer layer.
     #[default]
     Layer,
+    /// A layer's attention, where it is a unit of its own.
+    Attention,
+    /// A layer's MLP, where it is a unit of its own.
+    Mlp,
     /// The embedding.
     Embedding,
     /// Last norm, logits and loss.

@@ -4,11 +4,12 @@
 use crate::cost::{Factors, Rates, Transfer};
 use crate::scenario::{Layout, Scenario};
 
-use super::boundary;
+use super::boundary::{self, Share};
 use super::label::Part;
+use super::order::whole_layers;
 use super::pipeline::{self, Pipeline};
 use super::state::{State, gradient_format, whole_gradients};
-use super::step::{Order, Run};
+use super::step::Run;
 use super::visit::{Moved, Visit, Visits};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
@@ -60,8 +61,8 @@ impl Terms {
                 terms.add(stage(&visits, size, &runs), 1);
             }
         } else {
-            let order = Order::of(&visits);
-            let (ahead, behind) = order.runs().split_at(order.runs().len() / 2);
+            let (runs, used) = whole_layers(&visits);
+            let (ahead, behind) = runs[..used].split_at(used / 2);
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
                 terms.add(unit(&visits, ahead, behind), ahead.count);
             }
@@ -130,7 +131,7 @@ fn passes(visits: &Visits<'_>, elements: f64, ahead: &[Run], behind: &[Run]) -> 
         kept: sum(ahead, &|visit| visit.kept - visit.to_host),
         working: behind.first().map_or(0.0, |run| run.visit.working),
         state: state.weights + state.gradients + state.optimizer,
-        update: boundary::least(visits, elements),
+        update: boundary::least(&Share { visits, parameters: elements }),
         ..Cost::default()
     }
 }

@@ -174,9 +174,10 @@ fn volume_only(scenario: &mut Scenario, rate: f64) {
         level.links.clear();
         level.bandwidth = BytesPerSecond::new(1e18);
     }
-    efficiency(scenario).latency = 0.0;
+    (efficiency(scenario).latency, efficiency(scenario).latency_between) = (0.0, 0.0);
     efficiency(scenario).collective_launch = Seconds::ZERO;
-    let stack = Arc::make_mut(&mut scenario.stack);
-    (stack.element_wise, stack.optimizer_traffic) = (0.0, 0.0);
+    let calibration = Arc::make_mut(&mut scenario.calibration);
+    calibration.element_wise.values_mut().for_each(|traffic| *traffic = 0.0);
+    calibration.software.optimizer_traffic = 0.0;
     Arc::make_mut(&mut scenario.cluster).device.memory_bandwidth = BytesPerSecond::new(1e18);
 }

@@ -91,6 +91,7 @@ impl Training {
         let id = method.strategies[choice.strategy];
         if let Some(strategy) = self.strategies.get(id) {
             plan.sharding = strategy.sharding.clone();
+            plan.operators.clear();
             scenario.strategy = id.into();
         }
     }

@@ -8,7 +8,7 @@ use proptest::strategy::Strategy as Any;
 use super::*;
 use crate::plan::Recompute;
 use crate::search::pool;
-use crate::stack::Overlap;
+use crate::stack::{Overlap, Runtime};
 use crate::testing;
 
 fn training(base: Scenario, most: u32, critical: f64) -> Training {
@@ -47,12 +47,14 @@ fn bases() -> impl Any<Value = Scenario> {
                 ..testing::model(layers, 1024)
             });
             let stack = Arc::make_mut(&mut base.stack);
-            (stack.reduce_during_backward, stack.contention) = (during, contention);
-            stack.overlap = OVERLAPS[overlap as usize];
-            (stack.element_wise, stack.optimizer_traffic) = (host, 1.0);
-            stack.host.layer = Seconds::new(host * 1e-4);
+            (stack.reduce_during_backward, stack.overlap) = (during, OVERLAPS[overlap as usize]);
+            let calibration = Arc::make_mut(&mut base.calibration);
+            calibration.element_wise.insert(stack.element_wise.clone(), host);
+            calibration.software.optimizer_traffic = 1.0;
+            calibration.software.stragglers = host * 0.01;
+            let runtime = Runtime { contention, layer: Seconds::new(host * 1e-4), ..Runtime::IDEAL };
+            calibration.runtimes.insert(stack.runtime.clone(), runtime);
             if latency {
-                let calibration = Arc::make_mut(&mut base.calibration);
                 let efficiency = calibration.architectures.get_mut("default").expect("a default");
                 (efficiency.latency, efficiency.collective_launch) = (1.0, Seconds::new(5e-6));
             }

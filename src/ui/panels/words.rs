@@ -11,6 +11,8 @@ pub(super) fn activity(activity: Activity) -> String {
     let kind = activity.kind.name();
     match activity.part {
         Part::Layer => format!("{kind}, layer {}", activity.layer),
+        Part::Attention => format!("{kind}, attention of layer {}", activity.layer),
+        Part::Mlp => format!("{kind}, MLP of layer {}", activity.layer),
         Part::Embedding => format!("{kind}, embedding"),
         Part::Head => format!("{kind}, head"),
         Part::Model => kind.to_owned(),

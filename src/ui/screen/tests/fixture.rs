@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::action::Report;
+use crate::app::action::{Action, Report};
 use crate::app::tests::{FRONTIER, start};
+use crate::app::view::View;
+use crate::app::work::Found;
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
@@ -32,6 +34,26 @@ pub(super) fn explorer() -> App {
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// The view of the hardware: throughput is the least of 60, 50 a memory and 40 a bandwidth.
+pub(super) fn hardware() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Hardware));
+    let factor = |power: usize| [0.125_f64, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0][power];
+    let cell = |index: usize| {
+        let (bandwidth, memory) = (factor(index % 7), factor(6 - index / 7));
+        let throughput = (50.0_f64 * memory).min(40.0 * bandwidth).min(60.0);
+        let summary = Summary {
+            model_flops: FlopPerSecond::new(throughput * 1e12),
+            tokens_per_s_per_device: throughput,
+            fits: memory > 0.2,
+            ..summary()
+        };
+        (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
+    };
+    app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
     app
 }
 

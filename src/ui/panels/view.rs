@@ -1,0 +1,38 @@
+//! What stands in the map's place: which drawing belongs to which view.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{hardware, intensities, limits, map, status};
+use crate::app::App;
+use crate::app::view::View;
+use crate::ui::theme::Theme;
+
+/// Rows that it wants.
+pub(in crate::ui) fn height(app: &App) -> u16 {
+    match app.view {
+        View::Map => map::height(app),
+        View::Limits => limits::HEIGHT,
+        View::Hardware => hardware::HEIGHT,
+        View::Intensities => intensities::HEIGHT,
+    }
+}
+
+/// Draws it.
+pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    match app.view {
+        View::Map => map::render(app, theme, area, buf),
+        View::Limits => limits::render(app, theme, area, buf),
+        View::Hardware => hardware::render(app, theme, area, buf),
+        View::Intensities => intensities::render(app, theme, area, buf),
+    }
+}
+
+/// What its cursor is on, for the status line, in so many columns.
+pub(super) fn status(app: &App, width: u16) -> String {
+    match app.view {
+        View::Map => status::cell(app, width),
+        View::Limits | View::Intensities => String::new(),
+        View::Hardware => hardware::status(app),
+    }
+}
