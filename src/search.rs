@@ -8,6 +8,7 @@ mod many;
 mod mend;
 pub mod planner;
 mod sweep;
+pub mod training;
 mod tune;
 
 use crate::evaluate::{Evaluation, Workspace, stages, traced};
