@@ -82,7 +82,7 @@ impl Panel {
 }
 
 /// An answered question.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The scenario.
     pub scenario: Scenario,
@@ -223,6 +223,7 @@ impl App {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
+            Report::Exported(said) => self.tell(said),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>

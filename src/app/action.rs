@@ -8,9 +8,9 @@ use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
 
-use super::Panel;
 use super::view::View;
 use super::work::{Found, Work};
+use super::{Answer, Panel};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +105,8 @@ pub enum Command {
         /// What.
         work: Work,
     },
-    /// Write a snapshot of the scenario on the screen.
-    Export,
+    /// Write a snapshot of an answer.
+    Export(Box<Answer>),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -144,6 +144,8 @@ pub enum Report {
         /// What was found.
         found: Found,
     },
+    /// What became of an export.
+    Exported(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

@@ -83,4 +83,21 @@ pub struct Entry {
     pub field: usize,
     /// The text.
     pub input: Input,
+    /// Whether it is still the old value, which the first character replaces.
+    pub untouched: bool,
+}
+
+impl Entry {
+    /// A field's value, to be replaced or changed.
+    pub fn new(field: usize, value: String) -> Self {
+        Self { field, input: Input::new(value), untouched: true }
+    }
+
+    /// Changes the text: what is typed first replaces it, any other key changes it from then on.
+    pub fn change(&mut self, request: InputRequest) {
+        if std::mem::take(&mut self.untouched) && matches!(request, InputRequest::InsertChar(_)) {
+            self.input.reset();
+        }
+        self.input.handle(request);
+    }
 }

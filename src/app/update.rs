@@ -1,7 +1,5 @@
 //! What each action does, by what has the keys.
 
-use tui_input::Input;
-
 use super::action::{Action, Command};
 use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
@@ -82,7 +80,7 @@ impl App {
                 let options = field.options(&self.scenario, &self.library);
                 Layer::List(List::new(Subject::Field(index), options, &text))
             }
-            Choice::Text => Layer::Entry(Entry { field: index, input: Input::new(text) }),
+            Choice::Text => Layer::Entry(Entry::new(index, text)),
         });
     }
 
@@ -176,11 +174,12 @@ impl App {
     }
 
     fn export(&mut self) -> Vec<Command> {
-        if self.answer.is_none() || self.stale {
+        let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
             return Vec::new();
-        }
-        vec![Command::Export]
+        };
+        self.tell("exporting".to_owned());
+        vec![Command::Export(Box::new(answer))]
     }
 
     fn on_layer(&mut self, layer: Layer, action: Action) -> Vec<Command> {
@@ -243,9 +242,7 @@ impl App {
                 let same = text == self.inputs.text(entry.field, &self.scenario);
                 return if same { Vec::new() } else { self.change(&[(entry.field, text)]) };
             }
-            Action::Type(request) => {
-                entry.input.handle(request);
-            }
+            Action::Type(request) => entry.change(request),
             _ => {}
         }
         self.layer = Some(Layer::Entry(entry));
