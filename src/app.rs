@@ -5,6 +5,7 @@
 pub mod action;
 mod answers;
 pub mod axes;
+pub mod compare;
 mod edit;
 pub mod explaining;
 pub mod hardware;
@@ -17,6 +18,7 @@ pub mod layer;
 pub mod limits;
 pub mod map;
 pub mod palette;
+pub mod pins;
 mod start;
 pub mod timeline;
 mod update;
@@ -39,6 +41,7 @@ use inputs::Inputs;
 use keymap::Place;
 use layer::Layer;
 use map::Map;
+use pins::Pins;
 use timeline::Timeline;
 use view::{View, Views};
 
@@ -89,15 +92,6 @@ pub struct Answer {
     pub evaluation: Arc<Evaluation>,
 }
 
-/// A scenario to compare with.
-#[derive(Debug, Clone)]
-pub struct Pinned {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Its figures.
-    pub summary: Summary,
-}
-
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
@@ -131,8 +125,8 @@ pub struct App {
     pub stale: bool,
     /// What would let the scenario shown fit, if it does not.
     pub mend: Option<Mend>,
-    /// The scenario to compare with.
-    pub pinned: Option<Pinned>,
+    /// The scenarios to compare with.
+    pub pins: Pins,
     /// What the timeline shows.
     pub timeline: Timeline,
     /// The row of the panel of the time that has the keys.
@@ -173,7 +167,7 @@ impl App {
             answer: None,
             stale: true,
             mend: None,
-            pinned: None,
+            pins: Pins::default(),
             timeline: Timeline::default(),
             time: 0,
             history: History::default(),

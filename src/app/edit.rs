@@ -50,6 +50,16 @@ impl App {
         commands
     }
 
+    /// Another scenario becomes the one in hand.
+    pub(super) fn adopt(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
+        self.noted(None, |app| {
+            app.inputs.wrong.clear();
+            app.inputs.changed.clear();
+            app.file = file;
+            app.follow(scenario)
+        })
+    }
+
     fn edited(&self) -> Edited {
         Edited { file: self.file.clone(), scenario: self.scenario.clone(), wrong: self.inputs.wrong.clone() }
     }

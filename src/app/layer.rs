@@ -28,6 +28,8 @@ pub enum Subject {
     Field(usize),
     /// What stands in the map's place.
     Views,
+    /// What a pinned scenario is called; the pin by its place.
+    Pin(usize),
 }
 
 /// A list to choose from.
@@ -76,11 +78,11 @@ impl List {
     }
 }
 
-/// A field's value being typed.
+/// A text being typed.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The field, by its place in [`super::inputs::FIELDS`].
-    pub field: usize,
+    /// What it is the text of.
+    pub subject: Subject,
     /// The text.
     pub input: Input,
 }

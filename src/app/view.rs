@@ -3,10 +3,11 @@
 //! Not for what a view knows or computes: each has a module of its own.
 
 use super::action::{Action, Command};
+use super::compare::Compare;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
-use super::work::Found;
+use super::work::{Found, Work};
 use super::{App, Panel};
 
 /// What stands in the map's place.
@@ -15,6 +16,8 @@ pub enum View {
     /// A figure over nodes and shard extents.
     #[default]
     Map,
+    /// Pinned scenarios side by side.
+    Compare,
     /// What no schedule beats.
     Limits,
     /// Throughput over memory and bandwidth.
@@ -25,12 +28,13 @@ pub enum View {
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 4] = [Self::Map, Self::Limits, Self::Hardware, Self::Intensities];
+    pub const ALL: [Self; 5] = [Self::Map, Self::Compare, Self::Limits, Self::Hardware, Self::Intensities];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Map => "Map",
+            Self::Compare => "Compare",
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
             Self::Intensities => "Intensities",
@@ -41,6 +45,7 @@ impl View {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Map => "a figure over nodes and shard extents",
+            Self::Compare => "pinned scenarios side by side",
             Self::Limits => "what memory, network and peak allow at best",
             Self::Hardware => "throughput over memory and bandwidth",
             Self::Intensities => "which transfers hide behind arithmetic",
@@ -51,6 +56,8 @@ impl View {
 /// What the views know.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
+    /// Of the comparison.
+    pub compare: Compare,
     /// Of the limits.
     pub limits: Limits,
     /// Of the hardware.
@@ -71,16 +78,23 @@ impl App {
         let scenario = self.shown.as_ref().ok()?;
         let work = match self.view {
             View::Map | View::Limits | View::Intensities => None,
+            View::Compare => self.missing_pins(),
             View::Hardware => self.views.hardware.follow(scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
     }
 
+    /// The evaluations of pinned scenarios that are not there: of a set that was reopened.
+    pub(super) fn missing_pins(&self) -> Option<Work> {
+        Some(self.pins.missing()).filter(|missing| !missing.is_empty()).map(Work::Pins)
+    }
+
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
             View::Map | View::Limits | View::Intensities => false,
+            View::Compare => !self.pins.missing().is_empty(),
             View::Hardware => !self.views.hardware.is_complete(),
         }
     }
@@ -89,6 +103,7 @@ impl App {
     pub(super) fn hear_view(&mut self, found: Found) {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
+            Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
         }
     }
 
@@ -96,6 +111,7 @@ impl App {
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
         match self.view {
             View::Map => return self.on_map(action),
+            View::Compare => return self.on_compare(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::search::{Cancel, Cell, Pool, Sweep};
+use crate::evaluate::{Evaluation, Workspace};
+use crate::scenario::Scenario;
+use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
 use super::jobs::Batch;
 
@@ -12,6 +14,8 @@ use super::jobs::Batch;
 pub enum Work {
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
+    /// Pinned scenarios to evaluate, with their numbers.
+    Pins(Vec<(u64, Scenario)>),
 }
 
 /// What was found, perhaps a part of it.
@@ -19,6 +23,8 @@ pub enum Work {
 pub enum Found {
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
+    /// The evaluation of the pinned scenario with this number.
+    Pin(u64, Arc<Evaluation>),
 }
 
 /// What work is done with.
@@ -43,6 +49,15 @@ impl Work {
                 let batch = Batch::new(desk.pause, &found);
                 sweep.run(desk.pool, *from, desk.cancel, &|index, cell| batch.add(index, cell));
                 batch.send();
+            }
+            Self::Pins(pins) => {
+                let mut workspace = Workspace::default();
+                for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
+                    // One that cannot be has no column.
+                    if let Ok(evaluation) = search::full(scenario, &mut workspace) {
+                        (desk.tell)(Found::Pin(*id, Arc::new(evaluation)));
+                    }
+                }
             }
         }
     }

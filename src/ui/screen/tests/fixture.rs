@@ -12,7 +12,7 @@ use crate::evaluate::{
     Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::Recompute;
+use crate::plan::{Extent, Recompute};
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
@@ -34,6 +34,34 @@ pub(super) fn explorer() -> App {
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// A comparison of so many scenarios, the pinned ones on fewer nodes, each with more exposed communication than the next.
+pub(super) fn compared(count: u32) -> App {
+    let mut app = explorer();
+    for index in 1..count {
+        let mut other = evaluation();
+        let wait = ms(2000.0 / f64::from(index));
+        let summary = &mut other.summary;
+        summary.step_time += wait;
+        summary.time.exposed += wait;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(40.0), busy: ms(2100.0), exposed: wait };
+        let slower = ms(6840.0) / summary.step_time;
+        summary.tokens_per_s_per_device *= slower;
+        summary.model_flops = summary.model_flops * slower;
+        summary.mfu *= slower;
+        summary.memory.parts.weights = gib(19.1 / f64::from(index));
+        summary.memory.peak = summary.memory.parts.total();
+        let idle = Idle { rank: 0, cause: IdleCause::Communication, start: ms(6840.0), end: summary.step_time };
+        other.trace.idle.push(idle);
+        let mut scenario = app.scenario.clone();
+        scenario.plan.sharding.weights = Extent::System;
+        let name = if index == 1 { "zeropp".to_owned() } else { format!("wider {index}") };
+        app.pins.add(name, scenario, Some(Arc::new(other)));
+    }
+    app.update(Action::View(View::Compare));
+    app.update(Action::Last);
     app
 }
 
