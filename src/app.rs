@@ -3,6 +3,7 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
+pub mod advice;
 mod answers;
 pub mod axes;
 pub mod compare;

@@ -131,7 +131,7 @@ impl App {
     }
 
     /// Back to the scenario itself, if the map's cursor went elsewhere.
-    fn go_home(&mut self) -> Vec<Command> {
+    pub(super) fn go_home(&mut self) -> Vec<Command> {
         if !self.looking {
             return Vec::new();
         }

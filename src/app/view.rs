@@ -3,6 +3,7 @@
 //! Not for what a view knows or computes: each has a module of its own.
 
 use super::action::{Action, Command};
+use super::advice::Advice;
 use super::compare::Compare;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
@@ -18,6 +19,8 @@ pub enum View {
     Map,
     /// Pinned scenarios side by side.
     Compare,
+    /// Which change would help.
+    Advice,
     /// What no schedule beats.
     Limits,
     /// Throughput over memory and bandwidth.
@@ -28,13 +31,15 @@ pub enum View {
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 5] = [Self::Map, Self::Compare, Self::Limits, Self::Hardware, Self::Intensities];
+    pub const ALL: [Self; 6] =
+        [Self::Map, Self::Compare, Self::Advice, Self::Limits, Self::Hardware, Self::Intensities];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Map => "Map",
             Self::Compare => "Compare",
+            Self::Advice => "Advice",
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
             Self::Intensities => "Intensities",
@@ -46,6 +51,7 @@ impl View {
         match self {
             Self::Map => "a figure over nodes and shard extents",
             Self::Compare => "pinned scenarios side by side",
+            Self::Advice => "which single change would help",
             Self::Limits => "what memory, network and peak allow at best",
             Self::Hardware => "throughput over memory and bandwidth",
             Self::Intensities => "which transfers hide behind arithmetic",
@@ -58,6 +64,8 @@ impl View {
 pub struct Views {
     /// Of the comparison.
     pub compare: Compare,
+    /// Of the advice.
+    pub advice: Advice,
     /// Of the limits.
     pub limits: Limits,
     /// Of the hardware.
@@ -70,16 +78,21 @@ impl App {
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, view: View) -> Vec<Command> {
         (self.view, self.focus) = (view, Panel::Map);
+        if view == View::Advice && self.looking {
+            // It is about the scenario in hand, which edits change.
+            return self.go_home();
+        }
         self.ask_view().into_iter().collect()
     }
 
     /// What the view has to compute about the scenario shown, if it has no picture of it.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
-        let scenario = self.shown.as_ref().ok()?;
+        let scenario = self.shown.clone().ok()?;
         let work = match self.view {
             View::Map | View::Limits | View::Intensities => None,
             View::Compare => self.missing_pins(),
-            View::Hardware => self.views.hardware.follow(scenario),
+            View::Advice => self.ask_advice(),
+            View::Hardware => self.views.hardware.follow(&scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -95,6 +108,7 @@ impl App {
         match self.view {
             View::Map | View::Limits | View::Intensities => false,
             View::Compare => !self.pins.missing().is_empty(),
+            View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
         }
     }
@@ -103,6 +117,7 @@ impl App {
     pub(super) fn hear_view(&mut self, found: Found) {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
+            Found::Advice(figures) => self.views.advice.fill(figures),
             Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
         }
     }
@@ -112,6 +127,7 @@ impl App {
         match self.view {
             View::Map => return self.on_map(action),
             View::Compare => return self.on_compare(action),
+            View::Advice => return self.on_advice(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::evaluate::{Evaluation, Workspace};
+use crate::evaluate::{Evaluation, Summary, Workspace};
 use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
@@ -14,6 +14,8 @@ use super::jobs::Batch;
 pub enum Work {
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
+    /// A scenario, and changes of it to try.
+    Advice(Vec<Scenario>),
     /// Pinned scenarios to evaluate, with their numbers.
     Pins(Vec<(u64, Scenario)>),
 }
@@ -23,6 +25,8 @@ pub enum Work {
 pub enum Found {
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
+    /// The figures of the scenario and of each change.
+    Advice(Vec<Option<Summary>>),
     /// The evaluation of the pinned scenario with this number.
     Pin(u64, Arc<Evaluation>),
 }
@@ -49,6 +53,12 @@ impl Work {
                 let batch = Batch::new(desk.pause, &found);
                 sweep.run(desk.pool, *from, desk.cancel, &|index, cell| batch.add(index, cell));
                 batch.send();
+            }
+            Self::Advice(scenarios) => {
+                let figures = search::many(scenarios, desk.pool, desk.cancel);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Advice(figures));
+                }
             }
             Self::Pins(pins) => {
                 let mut workspace = Workspace::default();

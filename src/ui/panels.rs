@@ -1,5 +1,6 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
+mod advice;
 pub(super) mod breakdown;
 mod compare;
 mod explain;

@@ -56,6 +56,7 @@ const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
 const COMPARE: Place = Place::View(View::Compare);
+const ADVICE: Place = Place::View(View::Advice);
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
@@ -131,6 +132,13 @@ pub const BINDINGS: &[Binding] = &[
     key(COMPARE, LAST, Action::Last, same(""), "", ""),
     key(COMPARE, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
     key(COMPARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(ADVICE, UP, Action::Up, UP_DOWN, "row", "previous and next row (also k and j)"),
+    key(ADVICE, DOWN, Action::Down, same(""), "", ""),
+    key(ADVICE, TAKE, Action::Take, same("Enter"), "take", "make the change, or explain the gain"),
+    key(ADVICE, FIRST, Action::First, same("g G"), "", "first and last row"),
+    key(ADVICE, LAST, Action::Last, same(""), "", ""),
+    key(ADVICE, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(ADVICE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(LIMITS, UP, Action::Up, UP_DOWN, "field", "previous and next assumption (also k and j)"),
     key(LIMITS, DOWN, Action::Down, same(""), "", ""),
     key(LIMITS, LEFT, Action::Left, LEFT_RIGHT, "change", "previous and next value (also h and l, - and +)"),
@@ -167,6 +175,7 @@ pub const BINDINGS: &[Binding] = &[
         "choose what stands in the map's place",
     ),
     view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
+    view(View::Advice, &[(KeyCode::Char('W'), NONE)], "W", "what would help: single changes, tried"),
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),

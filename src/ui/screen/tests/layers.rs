@@ -59,3 +59,8 @@ fn a_comparison_of_more_scrolls_beside_the_first() {
 fn a_comparison_of_nothing_says_what_to_do() {
     insta::assert_snapshot!(after("c", (80, 24)));
 }
+
+#[test]
+fn advice() {
+    everywhere("advice", &fixture::advised, "");
+}
