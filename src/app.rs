@@ -3,8 +3,10 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
+pub mod advice;
 mod answers;
 pub mod axes;
+pub mod compare;
 mod edit;
 pub mod explaining;
 pub mod hardware;
@@ -17,6 +19,7 @@ pub mod layer;
 pub mod limits;
 pub mod map;
 pub mod palette;
+pub mod pins;
 mod start;
 pub mod strategies;
 pub mod timeline;
@@ -40,6 +43,7 @@ use inputs::Inputs;
 use keymap::Place;
 use layer::Layer;
 use map::Map;
+use pins::Pins;
 use timeline::Timeline;
 use view::{View, Views};
 
@@ -90,15 +94,6 @@ pub struct Answer {
     pub evaluation: Arc<Evaluation>,
 }
 
-/// A scenario to compare with.
-#[derive(Debug, Clone)]
-pub struct Pinned {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Its figures.
-    pub summary: Summary,
-}
-
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
@@ -132,8 +127,8 @@ pub struct App {
     pub stale: bool,
     /// What would let the scenario shown fit, if it does not.
     pub mend: Option<Mend>,
-    /// The scenario to compare with.
-    pub pinned: Option<Pinned>,
+    /// The scenarios to compare with.
+    pub pins: Pins,
     /// What the timeline shows.
     pub timeline: Timeline,
     /// The row of the panel of the time that has the keys.
@@ -174,7 +169,7 @@ impl App {
             answer: None,
             stale: true,
             mend: None,
-            pinned: None,
+            pins: Pins::default(),
             timeline: Timeline::default(),
             time: 0,
             history: History::default(),

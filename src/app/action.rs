@@ -57,6 +57,14 @@ pub enum Action {
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
+    /// Moves the item to the front by one place.
+    Earlier,
+    /// Moves the item back by one place.
+    Later,
+    /// Removes the item.
+    Remove,
+    /// Gives the item another name.
+    Rename,
     /// Explains the figure at the cursor.
     Explain,
     /// Takes the last change back.

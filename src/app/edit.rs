@@ -12,7 +12,7 @@ use super::inputs::{FIELDS, Wrong};
 
 /// The scenario that a file means, if it can be laid out; what it shares with the last one stays as it was there,
 /// which may come from a snapshot.
-fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -> Result<Scenario, Vec<Problem>> {
+pub(super) fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -> Result<Scenario, Vec<Problem>> {
     let scenario = library.resolve_over(file, Some(last))?;
     scenario.layout()?;
     Ok(scenario)
@@ -48,6 +48,16 @@ impl App {
             self.history.note(before, stepped);
         }
         commands
+    }
+
+    /// Another scenario becomes the one in hand.
+    pub(super) fn adopt(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
+        self.noted(None, |app| {
+            app.inputs.wrong.clear();
+            app.inputs.changed.clear();
+            app.file = file;
+            app.follow(scenario)
+        })
     }
 
     fn edited(&self) -> Edited {

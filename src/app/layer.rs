@@ -28,6 +28,8 @@ pub enum Subject {
     Field(usize),
     /// What stands in the map's place.
     Views,
+    /// What a pinned scenario is called; the pin by its place.
+    Pin(usize),
 }
 
 /// A list to choose from.
@@ -76,11 +78,11 @@ impl List {
     }
 }
 
-/// A field's value being typed.
+/// A text being typed.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The field, by its place in [`super::inputs::FIELDS`].
-    pub field: usize,
+    /// What it is the text of.
+    pub subject: Subject,
     /// The text.
     pub input: Input,
     /// Whether it is still the old value, which the first character replaces.
@@ -88,9 +90,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A field's value, to be replaced or changed.
-    pub fn new(field: usize, value: String) -> Self {
-        Self { field, input: Input::new(value), untouched: true }
+    /// A text to be replaced or changed.
+    pub fn new(subject: Subject, value: String) -> Self {
+        Self { subject, input: Input::new(value), untouched: true }
     }
 
     /// Changes the text: what is typed first replaces it, any other key changes it from then on.

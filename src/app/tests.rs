@@ -118,6 +118,7 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         "bs" => KeyCode::Backspace,
         "pgup" => KeyCode::PageUp,
         "pgdn" => KeyCode::PageDown,
+        "lt" => KeyCode::Char('<'),
         control => {
             let letter = control.strip_prefix("c-").unwrap().chars().next().unwrap();
             return (KeyCode::Char(letter), KeyModifiers::CONTROL);
@@ -394,18 +395,6 @@ fn q_quits_from_the_panels_and_is_text_where_one_types() {
     assert_eq!(press(&mut app, "?q"), [Command::Quit]);
     assert_eq!(press(&mut app, "<c-c>"), [Command::Quit]);
     assert_eq!(press(&mut app, "<c-z>"), [Command::Suspend]);
-}
-
-#[test]
-fn pinning_keeps_the_figures_and_pinning_again_lets_go() {
-    let mut app = explorer();
-    let before = figures(&app);
-    press(&mut app, "pl<ret>");
-    assert_eq!(app.pinned.as_ref().unwrap().summary, before);
-    press(&mut app, "p");
-    assert_ne!(app.pinned.as_ref().unwrap().summary, before);
-    press(&mut app, "p");
-    assert!(app.pinned.is_none());
 }
 
 #[test]

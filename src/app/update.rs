@@ -4,9 +4,10 @@ use super::action::{Action, Command};
 use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
 use super::layer::{Entry, Layer, List, Subject};
+use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
-use super::{App, Panel, Pinned, axes, keymap};
+use super::{App, Panel, axes, keymap};
 
 impl App {
     /// Does what the user asked for.
@@ -80,7 +81,7 @@ impl App {
                 let options = field.options(&self.scenario, &self.library);
                 Layer::List(List::new(Subject::Field(index), options, &text))
             }
-            Choice::Text => Layer::Entry(Entry::new(index, text)),
+            Choice::Text => Layer::Entry(Entry::new(Subject::Field(index), text)),
         });
     }
 
@@ -128,7 +129,7 @@ impl App {
     }
 
     /// Back to the scenario itself, if the map's cursor went elsewhere.
-    fn go_home(&mut self) -> Vec<Command> {
+    pub(super) fn go_home(&mut self) -> Vec<Command> {
         if !self.looking {
             return Vec::new();
         }
@@ -157,13 +158,16 @@ impl App {
         let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
             return self.tell("still computing: pin when the figures are there".to_owned());
         };
-        if self.pinned.as_ref().is_some_and(|pinned| pinned.scenario == answer.scenario) {
-            self.pinned = None;
+        if let Some(index) = self.pins.position(&answer.scenario) {
+            self.pins.remove(index);
             return self.tell("let go of the pinned scenario".to_owned());
         }
-        let summary = answer.evaluation.summary;
-        self.pinned = Some(Pinned { scenario: answer.scenario.clone(), summary });
-        self.tell("pinned: the headline shows the difference to it".to_owned());
+        self.pins.pin(answer);
+        let said = match self.pins.all() {
+            [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
+            all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),
+        };
+        self.tell(said);
     }
 
     fn explain(&mut self) {
@@ -227,6 +231,7 @@ impl App {
     fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
         match subject {
             Subject::Field(field) => self.change(&[(field, text)]),
+            Subject::Pin(_) => Vec::new(),
             Subject::Views => {
                 let view = View::ALL.into_iter().find(|view| view.name() == text);
                 view.map_or_else(Vec::new, |view| self.open_view(view))
@@ -237,15 +242,23 @@ impl App {
     fn on_entry(&mut self, mut entry: Entry, action: Action) -> Vec<Command> {
         match action {
             Action::Close => return Vec::new(),
-            Action::Take => {
-                let text = entry.input.value().trim().to_owned();
-                let same = text == self.inputs.text(entry.field, &self.scenario);
-                return if same { Vec::new() } else { self.change(&[(entry.field, text)]) };
-            }
+            Action::Take => return self.take_text(entry.subject, entry.input.value().trim()),
             Action::Type(request) => entry.change(request),
             _ => {}
         }
         self.layer = Some(Layer::Entry(entry));
+        Vec::new()
+    }
+
+    /// What was typed becomes a field's value, or a name.
+    fn take_text(&mut self, subject: Subject, text: &str) -> Vec<Command> {
+        match subject {
+            Subject::Field(field) if text != self.inputs.text(field, &self.scenario) => {
+                return self.change(&[(field, text.to_owned())]);
+            }
+            Subject::Pin(index) if !text.is_empty() => self.pins.rename(index, text),
+            _ => {}
+        }
         Vec::new()
     }
 }

@@ -1,6 +1,8 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
+mod advice;
 pub(super) mod breakdown;
+mod compare;
 mod explain;
 pub(super) mod footer;
 mod hardware;

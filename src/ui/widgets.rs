@@ -8,6 +8,7 @@ pub mod keys;
 pub mod memory_line;
 pub mod picker;
 pub mod stacked_bar;
+pub mod strip;
 pub mod text;
 
 pub use gantt::Gantt;
@@ -16,3 +17,4 @@ pub use keys::KeyTable;
 pub use memory_line::MemoryLine;
 pub use picker::Picker;
 pub use stacked_bar::StackedBar;
+pub use strip::Strip;

@@ -24,6 +24,7 @@ const TAKE: Keys = &[(KeyCode::Enter, NONE)];
 const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
 const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
 const LESS: Keys = &[(KeyCode::Char('-'), NONE)];
+const REMOVE: Keys = &[(KeyCode::Char('x'), NONE), (KeyCode::Delete, NONE)];
 const NEXT: Keys = &[(KeyCode::Tab, NONE)];
 const PREVIOUS: Keys = &[(KeyCode::BackTab, NONE)];
 const QUIT: Keys = &[(KeyCode::Char('q'), NONE), (KeyCode::Char('c'), CTRL)];
@@ -54,6 +55,8 @@ const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
+const COMPARE: Place = Place::View(View::Compare);
+const ADVICE: Place = Place::View(View::Advice);
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
@@ -115,6 +118,28 @@ pub const BINDINGS: &[Binding] = &[
     key(TIME, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
     key(TIME, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TIME, TAKE, Action::Explain, same("Enter"), "explain", "explain the figure"),
+    key(COMPARE, LEFT, Action::Left, LEFT_RIGHT, "column", "previous and next scenario (also h and l)"),
+    key(COMPARE, RIGHT, Action::Right, same(""), "", ""),
+    key(COMPARE, TAKE, Action::Take, same("Enter"), "take", "make the pinned scenario the one in hand"),
+    key(COMPARE, &[(KeyCode::Char('<'), NONE)], Action::Earlier, same("<"), "", "move it towards the front"),
+    key(COMPARE, &[(KeyCode::Char('>'), NONE)], Action::Later, same(">"), "", "move it towards the end"),
+    key(COMPARE, &[(KeyCode::Char('n'), NONE)], Action::Rename, same("n"), "name", "give it a name"),
+    key(COMPARE, REMOVE, Action::Remove, same("x"), "remove", "let go of it (also Delete)"),
+    key(COMPARE, MORE, Action::More, same("+ -"), "zoom", "the timelines closer and further out"),
+    key(COMPARE, LESS, Action::Less, same(""), "", ""),
+    key(COMPARE, UP, Action::Up, UP_DOWN, "", "scroll (also k and j)"),
+    key(COMPARE, DOWN, Action::Down, same(""), "", ""),
+    key(COMPARE, FIRST, Action::First, same("g G"), "", "first and last scenario"),
+    key(COMPARE, LAST, Action::Last, same(""), "", ""),
+    key(COMPARE, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(COMPARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(ADVICE, UP, Action::Up, UP_DOWN, "row", "previous and next row (also k and j)"),
+    key(ADVICE, DOWN, Action::Down, same(""), "", ""),
+    key(ADVICE, TAKE, Action::Take, same("Enter"), "take", "make the change, or explain the gain"),
+    key(ADVICE, FIRST, Action::First, same("g G"), "", "first and last row"),
+    key(ADVICE, LAST, Action::Last, same(""), "", ""),
+    key(ADVICE, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(ADVICE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(LIMITS, UP, Action::Up, UP_DOWN, "field", "previous and next assumption (also k and j)"),
     key(LIMITS, DOWN, Action::Down, same(""), "", ""),
     key(LIMITS, LEFT, Action::Left, LEFT_RIGHT, "change", "previous and next value (also h and l, - and +)"),
@@ -159,6 +184,7 @@ pub const BINDINGS: &[Binding] = &[
         "choose what stands in the map's place",
     ),
     view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
+    view(View::Advice, &[(KeyCode::Char('W'), NONE)], "W", "what would help: single changes, tried"),
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
@@ -173,6 +199,14 @@ pub const BINDINGS: &[Binding] = &[
         same("p"),
         "pin",
         "pin the scenario shown, or let go of it",
+    ),
+    key(
+        PANELS,
+        &[(KeyCode::Char('c'), NONE)],
+        Action::View(View::Compare),
+        same("c"),
+        "compare",
+        "compare: pinned scenarios side by side",
     ),
     key(
         PANELS,

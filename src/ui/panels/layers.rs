@@ -65,14 +65,11 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     let note = |item: &str| match list.subject {
         Subject::Field(field) => FIELDS[field].note(item, &app.library),
         Subject::Views => about(item, theme),
+        Subject::Pin(_) => String::new(),
     };
     let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
-    let title = match list.subject {
-        Subject::Field(field) => FIELDS[field].label,
-        Subject::Views => "Views",
-    };
     let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(4).max(12);
-    let inside = over(theme, (72, height), title, &format!("{} found", found.len()), area, buf);
+    let inside = over(theme, (72, height), title(list.subject), &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
     if !list.searching && list.search.value().is_empty() {
@@ -83,6 +80,14 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     list.searching.then_some(cursor)
 }
 
+fn title(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Field(field) => FIELDS[field].label,
+        Subject::Views => "Views",
+        Subject::Pin(_) => "Name",
+    }
+}
+
 /// A view's key, and what it shows.
 fn about(name: &str, theme: Theme) -> String {
     let view = View::ALL.into_iter().find(|view| view.name() == name);
@@ -90,7 +95,7 @@ fn about(name: &str, theme: Theme) -> String {
 }
 
 fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
-    let inside = over(theme, (44, 3), FIELDS[entry.field].label, "Enter takes", area, buf);
+    let inside = over(theme, (44, 3), title(entry.subject), "Enter takes", area, buf);
     let cursor = input(theme, "", &entry.input, inside, buf);
     if entry.untouched {
         buf.set_style(Rect { width: cursor.x - inside.x, ..inside }, theme.style(Role::Cursor));

@@ -31,7 +31,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let stale = if strategies.is_complete() { "" } else { ", computing" };
     let title = format!("Strategies {}{stale}", strategies.order.name());
-    let against = app.pinned.as_ref().map_or("the present one", |_| "the pinned one");
+    let against = app.pins.reference().map_or("the present one", |_| "the pinned one");
     let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
     let levels = levels(scenario, usize::from(inside.width));
     let mut lines = inside.rows();
@@ -80,7 +80,7 @@ fn line(app: &App, theme: Theme, row: &Row, (here, best): (bool, bool), levels: 
             spans.push(Span::styled(format!("{} {}", glyphs.impossible, problem.what), theme.style(Role::Dim)));
         }
         Ok(summary) => {
-            let reference = app.pinned.as_ref().map_or_else(|| present_one(app), |pinned| Some(&pinned.summary));
+            let reference = app.pins.reference().map_or_else(|| present_one(app), |(_, summary)| Some(summary));
             spans.extend(numbers(summary, reference, theme));
             for level in levels {
                 spans.push(Span::raw(format!("{:>LEVEL$}", summary.traffic[*level].bytes_per_device.to_string())));

@@ -26,14 +26,14 @@ struct Run<'a> {
 /// Rows that it wants: frame, two rows per level and run, a row between levels, a sentence per run.
 pub(super) fn height(app: &App) -> u16 {
     let levels = app.scenario.cluster.levels.len();
-    let runs = 1 + usize::from(app.pinned.is_some());
+    let runs = 1 + usize::from(app.pins.reference().is_some());
     u16::try_from(2 + levels * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Traffic per device and step{}", staleness(app));
-    let hint = if app.pinned.is_some() { "" } else { "p pins one to compare with" };
+    let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };
     let inside = frame(app, theme, Panel::Map, &title, hint, area, buf);
     let Some(answer) = &app.answer else { return };
     let fills = &theme.glyphs().fills;
@@ -43,10 +43,10 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         summary: &answer.evaluation.summary,
         fill: fills[0],
     };
-    let pinned = app.pinned.as_ref().map(|pinned| Run {
+    let pinned = app.pins.reference().map(|(pinned, summary)| Run {
         name: format!("{} {}", theme.glyphs().pinned, pinned.scenario.strategy),
         scenario: &pinned.scenario,
-        summary: &pinned.summary,
+        summary,
         fill: fills[2],
     });
     let runs: Vec<Run> = std::iter::once(present).chain(pinned).collect();

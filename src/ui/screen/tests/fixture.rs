@@ -13,7 +13,7 @@ use crate::evaluate::{
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::Recompute;
+use crate::plan::{Extent, Recompute};
 use crate::presets::Kind as Presets;
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
@@ -36,6 +36,49 @@ pub(super) fn explorer() -> App {
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// A comparison of so many scenarios, the pinned ones on fewer nodes, each with more exposed communication than the next.
+pub(super) fn compared(count: u32) -> App {
+    let mut app = explorer();
+    for index in 1..count {
+        let mut other = evaluation();
+        let wait = ms(2000.0 / f64::from(index));
+        let summary = &mut other.summary;
+        summary.step_time += wait;
+        summary.time.exposed += wait;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(40.0), busy: ms(2100.0), exposed: wait };
+        let slower = ms(6840.0) / summary.step_time;
+        summary.tokens_per_s_per_device *= slower;
+        summary.model_flops = summary.model_flops * slower;
+        summary.mfu *= slower;
+        summary.memory.parts.weights = gib(19.1 / f64::from(index));
+        summary.memory.peak = summary.memory.parts.total();
+        let idle = Idle { rank: 0, cause: IdleCause::Communication, start: ms(6840.0), end: summary.step_time };
+        other.trace.idle.push(idle);
+        let mut scenario = app.scenario.clone();
+        scenario.plan.sharding.weights = Extent::System;
+        let name = if index == 1 { "zeropp".to_owned() } else { format!("wider {index}") };
+        app.pins.add(name, scenario, Some(Arc::new(other)));
+    }
+    app.update(Action::View(View::Compare));
+    app.update(Action::Last);
+    app
+}
+
+/// What would help, invented: every fifth change gains, the more the later it was tried.
+pub(super) fn advised() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Advice));
+    let figures = (0..=app.views.advice.tried()).map(|index| {
+        let gain = if index % 5 == 4 { 0.01 * index as f64 } else { -0.2 };
+        let summary = summary();
+        Some(Summary { tokens_per_s_per_device: summary.tokens_per_s_per_device * (1.0 + gain), ..summary })
+    });
+    let figures = std::iter::once(Some(summary())).chain(figures.skip(1)).collect();
+    app.hear(Report::Found { generation: FIRST, found: Found::Advice(figures) });
+    app.update(Action::Down);
     app
 }
 
@@ -88,13 +131,13 @@ pub(super) fn strategies() -> App {
 /// The view of the traffic; the pinned scenario sends twelve times as much across nodes.
 pub(super) fn traffic() -> App {
     let mut app = explorer();
-    app.update(Action::Pin);
-    if let Some(pinned) = &mut app.pinned {
-        let [_, _, system, ..] = &mut pinned.summary.traffic;
-        *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
-        pinned.summary.time.exposed = ms(6500.0);
-        pinned.summary.step_time = ms(13_340.0);
-    }
+    let Some(answer) = &app.answer else { return app };
+    let mut other = Evaluation::clone(&answer.evaluation);
+    let [_, _, system, ..] = &mut other.summary.traffic;
+    *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
+    other.summary.time.exposed = ms(6500.0);
+    other.summary.step_time = ms(13_340.0);
+    app.pins.add("before".to_owned(), app.scenario.clone(), Some(Arc::new(other)));
     app.update(Action::View(View::Traffic));
     app
 }

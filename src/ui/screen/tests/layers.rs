@@ -39,3 +39,28 @@ fn the_commands() {
 fn the_commands_that_a_search_finds() {
     insta::assert_snapshot!(after(":exp", (80, 24)));
 }
+
+#[test]
+fn a_comparison_of_two() {
+    everywhere("compare_two", &|| fixture::compared(2), "");
+}
+
+#[test]
+fn a_comparison_of_six() {
+    everywhere("compare_six", &|| fixture::compared(6), "");
+}
+
+#[test]
+fn a_comparison_of_more_scrolls_beside_the_first() {
+    insta::assert_snapshot!(shown(fixture::compared(9), "hhjj", UTF8, (80, 24)));
+}
+
+#[test]
+fn a_comparison_of_nothing_says_what_to_do() {
+    insta::assert_snapshot!(after("c", (80, 24)));
+}
+
+#[test]
+fn advice() {
+    everywhere("advice", &fixture::advised, "");
+}
