@@ -5,7 +5,9 @@
 //! few of them are simulated. After "Layered gradient accumulation and modular pipeline parallelism"
 //! (arXiv 2106.02679). Not for one plan's closed forms, which are [`crate::bounds`]'s.
 
+mod account;
 mod bound;
+mod closed;
 mod grid;
 mod method;
 
@@ -13,19 +15,21 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use rayon::ThreadPool;
 use rayon::prelude::*;
 
+use crate::bounds::layered::steps;
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::Strategy;
 use crate::presets::{Library, Unknown};
-use crate::scenario::Scenario;
+use crate::scenario::{Problem, Scenario};
 use crate::units::Seconds;
 
-use super::Cancel;
+use super::{Cancel, Pool};
 
 use grid::Candidate;
 
+pub use account::Account;
+pub use closed::Closed;
 pub use grid::Choice;
 pub use method::{Dealing, METHODS, Method};
 
@@ -39,10 +43,9 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// Steps with batches of another size: `S (1 + b_c / b) / 2`, twice the least at the critical batch
-    /// [layered B3].
+    /// Steps with batches of another size [layered B3].
     pub fn steps(&self, sequences: f64) -> f64 {
-        self.steps * (1.0 + self.critical / sequences) / 2.0
+        steps(self.steps, self.critical, sequences)
     }
 
     /// Days of that, where a step takes so many seconds.
@@ -74,15 +77,36 @@ pub struct Best {
     pub summary: Summary,
 }
 
+/// The answer to one question: a method within a budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The best plan that fills the budget; `None` where nothing fits.
+    pub best: Option<Best>,
+    /// Plans that may fit.
+    pub plans: usize,
+    /// How many of them had to be simulated.
+    pub simulated: usize,
+}
+
 impl Training {
-    /// Within `most` devices, and within each power of two below it down to one: what a curve shows. The
-    /// methods' strategies are taken from the library.
+    /// Within `most` devices, or all that the cluster has, and within each power of two below that: what a
+    /// curve shows. The methods' strategies are taken from the library.
     pub fn new(base: Scenario, goal: Goal, most: u32, library: &Library) -> Result<Self, Unknown> {
         let ids = METHODS.iter().flat_map(|method| method.strategies);
         let strategies = ids.map(|id| Ok((*id, library.strategy(id)?))).collect::<Result<_, Unknown>>()?;
+        let there = base.cluster.nodes.map(|nodes| nodes.saturating_mul(base.cluster.devices_per_node()));
+        let most = there.map_or(most, |there| most.min(there));
         let powers = (0..32).map(|power| 1_u32 << power).take_while(|count| *count < most);
         let budgets = powers.chain([most]).collect();
         Ok(Self { base, goal, budgets, strategies })
+    }
+
+    /// What is wrong with what the search leaves as it is: found on the plainest plan of the grid.
+    pub fn problems(&self) -> Vec<Problem> {
+        let context = self.base.plan.context;
+        let devices = self.devices(self.budgets.last().copied().unwrap_or(0), context);
+        let choice = Choice { devices: devices.max(context), ..Choice::PLAINEST };
+        self.scenario(&METHODS[0], &choice).layout().err().unwrap_or_default()
     }
 
     /// Questions: each method within each budget.
@@ -96,18 +120,18 @@ impl Training {
     }
 
     /// Answers every question on `pool`, the largest budgets first, and hands over each answer with its
-    /// index (`method x budgets + budget`) as it is found; `None` where nothing fits.
+    /// index (`method x budgets + budget`) as it is found.
     ///
     /// Returns whether all were answered: `cancel` stops it between two simulations.
-    pub fn run(&self, pool: &ThreadPool, cancel: &Cancel, done: &(dyn Fn(usize, Option<Best>) + Sync)) -> bool {
+    pub fn run(&self, pool: &Pool, cancel: &Cancel, done: &(dyn Fn(usize, Answer) + Sync)) -> bool {
         let width = self.budgets.len();
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by_key(|index| std::cmp::Reverse(index % width));
         pool.install(|| {
             order.par_iter().with_max_len(1).for_each_init(Workspace::default, |workspace, index| {
-                let best = self.best(&METHODS[index / width], self.budgets[index % width], cancel, workspace);
+                let answer = self.answer(&METHODS[index / width], self.budgets[index % width], cancel, workspace);
                 if !cancel.is_cancelled() {
-                    done(*index, best);
+                    done(*index, answer);
                 }
             });
         });
@@ -115,18 +139,19 @@ impl Training {
     }
 
     /// The plan of a method that fits, fills a budget and takes the fewest days.
-    fn best(&self, method: &Method, budget: u32, cancel: &Cancel, workspace: &mut Workspace) -> Option<Best> {
+    fn answer(&self, method: &Method, budget: u32, cancel: &Cancel, workspace: &mut Workspace) -> Answer {
         let mut open = BinaryHeap::from(self.candidates(method, budget));
-        let mut best: Option<Best> = None;
-        while let Some(candidate) = open.pop() {
-            let beyond = best.as_ref().is_some_and(|best| candidate.days > best.days);
+        let mut answer = Answer { best: None, plans: open.len(), simulated: 0 };
+        while let Some(Candidate { days, choice, .. }) = open.pop() {
+            let beyond = answer.best.as_ref().is_some_and(|best| days > best.days);
             if beyond || cancel.is_cancelled() {
                 break;
             }
-            let found = self.simulate(method, &candidate.choice, workspace);
-            best = [best, found].into_iter().flatten().min_by(Best::order);
+            let found = self.simulate(method, &choice, workspace);
+            answer.best = [answer.best, found].into_iter().flatten().min_by(Best::order);
+            answer.simulated += 1;
         }
-        best
+        answer
     }
 
     /// A plan's days by simulation; `None` where it does not fit or cannot be laid out.
@@ -138,8 +163,8 @@ impl Training {
 
     /// The best of each method within each budget: a larger budget is never worse, since it need not be
     /// filled.
-    pub fn settled(&self, answers: &[Option<Best>]) -> Vec<Option<Best>> {
-        let mut settled = answers.to_vec();
+    pub fn settled(&self, answers: impl IntoIterator<Item = Option<Best>>) -> Vec<Option<Best>> {
+        let mut settled: Vec<_> = answers.into_iter().collect();
         for method in settled.chunks_mut(self.budgets.len().max(1)) {
             for budget in 1..method.len() {
                 let (smaller, larger) = (method[budget - 1].clone(), method[budget].take());

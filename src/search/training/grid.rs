@@ -56,7 +56,7 @@ fn counts() -> impl Iterator<Item = u32> {
 
 impl Training {
     /// The devices that a pipeline of `group` ranks may use of `budget`: whole groups that fill whole nodes.
-    fn devices(&self, budget: u32, group: u32) -> u32 {
+    pub(super) fn devices(&self, budget: u32, group: u32) -> u32 {
         let node = self.base.cluster.devices_per_node();
         let whole = |devices: u32, unit: u32| devices / unit * unit;
         let inside = whole(budget.min(node), group);
@@ -130,17 +130,8 @@ impl Training {
                     continue;
                 }
                 for strategy in 0..method.strategies.len() {
-                    let choice = Choice {
-                        devices,
-                        tensor,
-                        pipeline,
-                        data: devices / group,
-                        micro_batch: 1,
-                        accumulate: 1,
-                        offload: Offload::None,
-                        dealing,
-                        strategy,
-                    };
+                    let data = devices / group;
+                    let choice = Choice { devices, tensor, pipeline, data, dealing, strategy, ..Choice::PLAINEST };
                     self.batches(method, choice, &mut trial, &mut found);
                 }
             }
@@ -186,6 +177,19 @@ impl Training {
 }
 
 impl Choice {
+    /// One device of each kind.
+    pub(super) const PLAINEST: Self = Self {
+        devices: 1,
+        tensor: 1,
+        pipeline: 1,
+        data: 1,
+        micro_batch: 1,
+        accumulate: 1,
+        offload: Offload::None,
+        dealing: 0,
+        strategy: 0,
+    };
+
     /// Sequences of a step.
     pub fn sequences(&self) -> f64 {
         f64::from(self.data) * f64::from(self.micro_batch) * f64::from(self.accumulate)

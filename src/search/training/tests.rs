@@ -17,9 +17,9 @@ fn training(base: Scenario, most: u32, critical: f64) -> Training {
 
 fn found(training: &Training, threads: usize) -> Vec<Option<Best>> {
     let answers = Mutex::new(vec![None; training.len()]);
-    let done = |index: usize, best: Option<Best>| answers.lock().expect("a lock")[index] = best;
+    let done = |index: usize, answer: Answer| answers.lock().expect("a lock")[index] = answer.best;
     assert!(training.run(&pool(Some(threads)).expect("a pool"), &Cancel::default(), &done));
-    training.settled(&answers.into_inner().expect("a lock"))
+    training.settled(answers.into_inner().expect("a lock"))
 }
 
 /// 8 layers of 1024 on nodes of four devices, recompute in full.
