@@ -28,11 +28,26 @@ struct Picture {
     light: bool,
 }
 
+/// The fastest strategy that fits beside ZeRO-3, the sixth of the table, pinned: what each level carries.
+const LEVELS: &[Action] = &[
+    Action::View(View::Strategies),
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Take,
+    Action::Pin,
+    Action::First,
+    Action::Take,
+    Action::View(View::Traffic),
+];
+
 /// The default scenario, dark, on a terminal of 120 x 40.
 const PLAIN: Picture =
     Picture { name: "explorer", scenario: "default", changes: &[], actions: &[], size: (120, 40), light: false };
 
-const PICTURES: [Picture; 7] = [
+const PICTURES: [Picture; 9] = [
     PLAIN,
     Picture {
         name: "frontier",
@@ -63,6 +78,8 @@ const PICTURES: [Picture; 7] = [
         actions: &[Action::View(View::Hardware)],
         ..PLAIN
     },
+    Picture { name: "zeropp", scenario: "zeropp-18b-v100", actions: &[Action::View(View::Strategies)], ..PLAIN },
+    Picture { name: "levels", scenario: "frontier-20b-384", actions: LEVELS, ..PLAIN },
 ];
 
 fn main() -> Result<()> {

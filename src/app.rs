@@ -3,9 +3,12 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
+mod answers;
 pub mod axes;
 mod edit;
+pub mod explaining;
 pub mod hardware;
+pub mod history;
 pub mod inputs;
 pub mod intensities;
 pub mod jobs;
@@ -13,7 +16,9 @@ pub mod keymap;
 pub mod layer;
 pub mod limits;
 pub mod map;
+pub mod palette;
 mod start;
+pub mod strategies;
 pub mod timeline;
 mod update;
 pub mod view;
@@ -29,6 +34,8 @@ use crate::search::{Cell, Mend};
 use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
+use answers::Answers;
+use history::History;
 use inputs::Inputs;
 use keymap::Place;
 use layer::Layer;
@@ -129,6 +136,12 @@ pub struct App {
     pub pinned: Option<Pinned>,
     /// What the timeline shows.
     pub timeline: Timeline,
+    /// The row of the panel of the time that has the keys.
+    pub time: usize,
+    /// What can be undone and redone.
+    pub history: History,
+    /// The last answers.
+    answers: Answers,
     /// The panel that has the keys.
     pub focus: Panel,
     /// What lies over the panels.
@@ -163,6 +176,9 @@ impl App {
             mend: None,
             pinned: None,
             timeline: Timeline::default(),
+            time: 0,
+            history: History::default(),
+            answers: Answers::default(),
             focus: Panel::Map,
             layer: None,
             notice: None,
@@ -178,12 +194,21 @@ impl App {
     /// What has the keys.
     pub fn place(&self) -> Place {
         match &self.layer {
-            None if self.focus == Panel::Map && self.view != View::Map => Place::View(self.view),
-            None => Place::Panel(self.focus),
+            None => self.panel_place(),
+            Some(Layer::Palette(_)) => Place::Palette,
+            Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
             Some(Layer::List(_)) => Place::List,
             Some(Layer::Entry(_)) => Place::Entry,
+        }
+    }
+
+    /// What would have the keys without a layer.
+    pub fn panel_place(&self) -> Place {
+        match self.focus {
+            Panel::Map if self.view != View::Map => Place::View(self.view),
+            panel => Place::Panel(panel),
         }
     }
 
@@ -196,7 +221,7 @@ impl App {
     pub fn hear(&mut self, report: Report) {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
-            Report::Mended { generation, mend } if generation == self.question => self.mend = Some(mend),
+            Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
             Report::Exported(said) => self.tell(said),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
@@ -217,16 +242,29 @@ impl App {
     fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) {
         match (result, &self.shown) {
             (Ok(evaluation), Ok(scenario)) => {
-                self.answer = Some(Answer { scenario: scenario.clone(), evaluation });
-                self.stale = false;
-                self.timeline.renew();
+                let answer = Answer { scenario: scenario.clone(), evaluation };
+                self.answers.keep(answer.clone());
+                self.show(answer);
             }
             (Err(problems), _) => self.shown = Err(problems),
             (Ok(_), Err(_)) => {}
         }
     }
 
-    /// Asks about a scenario for the screen, if it can be one.
+    fn take_mend(&mut self, mend: Mend) {
+        if let Ok(scenario) = &self.shown {
+            self.answers.mend(scenario, &mend);
+        }
+        self.mend = Some(mend);
+    }
+
+    fn show(&mut self, answer: Answer) {
+        self.answer = Some(answer);
+        self.stale = false;
+        self.timeline.renew();
+    }
+
+    /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
     fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
         self.question += 1;
         self.stale = true;
@@ -234,7 +272,13 @@ impl App {
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
         let Ok(scenario) = &self.shown else { return Vec::new() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
-        std::iter::once(evaluate).chain(self.ask_view()).collect()
+        let mut done = false;
+        if let Some((answer, mend)) = self.answers.of(scenario) {
+            done = answer.evaluation.summary.fits || mend.is_some();
+            self.mend = mend;
+            self.show(answer);
+        }
+        (!done).then_some(evaluate).into_iter().chain(self.ask_view()).collect()
     }
 
     /// Asks about the map's cell under the cursor.

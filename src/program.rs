@@ -7,12 +7,16 @@
 
 mod boundary;
 pub(crate) mod build;
+mod halves;
 mod label;
+mod operators;
+mod order;
 mod pipeline;
 mod schedule;
 mod state;
 mod step;
 mod task;
+mod terms;
 mod visit;
 
 use crate::cost::{Factors, Rates};
@@ -22,12 +26,13 @@ use build::Builder;
 use pipeline::Pipeline;
 
 pub use build::Volume;
-pub use label::{Activity, Kind, Label, Lane, Part};
+pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
 pub use state::State;
 pub use task::{
     Block, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, PICOS, Picos, QUEUES, REMOTE, RESOURCES, RankProgram,
     Section, Task, WAITS, WHOLE, Wait, held, picos,
 };
+pub use terms::{Cost, Terms};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
@@ -59,8 +64,13 @@ impl Program {
             }
         } else {
             for (program, volume) in builders {
-                self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
-                step::build(&rates, layout, Builder::new(program, volume));
+                let builder = Builder::new(program, volume);
+                if scenario.plan.operators.is_empty() {
+                    self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
+                    step::build(&rates, layout, builder);
+                } else {
+                    self.states.push(operators::build(&rates, layout, builder));
+                }
             }
         }
     }

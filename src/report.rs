@@ -1,4 +1,4 @@
-//! Evaluations, maps, limits and plans as text, JSON, TOML and CSV: what `eval`, `sweep`, `limits` and `plan` print.
+//! Results as text, JSON, TOML and CSV: what the commands print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
@@ -6,21 +6,26 @@ mod figures;
 mod intensity;
 mod limits;
 mod plan;
+mod published;
 mod sweep;
 mod text;
+mod validate;
 
 use serde::Serialize;
 
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::search::Comparison;
 
-pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
-pub use plan::ProfileReport;
+pub use plan::{GridReport, ProfileReport};
+pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;
@@ -37,16 +42,20 @@ pub struct Report {
     pub figures: Figures,
     /// Which transfers its arithmetic can hide.
     pub intensities: Vec<IntensityRecord>,
+    /// What was published of the scenario, beside these figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 impl Report {
-    /// Of an evaluation.
-    pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+    /// Of an evaluation, beside what was published of the scenario.
+    pub fn of(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         Self {
             format: FORMAT,
             scenario: ScenarioFile::of(scenario),
             figures: Figures::of(scenario, evaluation),
             intensities: intensity::records(scenario),
+            published: comparison.map(Published::of),
         }
     }
 

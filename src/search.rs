@@ -1,16 +1,23 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities, plans. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
+mod batch;
+mod compare;
 mod elasticity;
+mod many;
 mod mend;
 pub mod planner;
 mod sweep;
+pub mod training;
 mod tune;
 
 use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use batch::summaries;
+pub use compare::{Compared, Comparison, compare};
+pub use many::many;
 pub use mend::{Mend, mend};
 pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};

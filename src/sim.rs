@@ -15,7 +15,7 @@ mod queue;
 mod rank;
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{HELD, Picos, RankProgram, Task};
+use crate::program::{HELD, PHASES, Picos, RankProgram, Task};
 
 use fold::Folds;
 use rank::Rank;
@@ -74,6 +74,8 @@ pub struct Totals {
     pub waiting: Picos,
     /// Any transfer runs.
     pub communication: Picos,
+    /// Forward, backward and update: they sum to the whole.
+    pub phases: [Picos; PHASES],
 }
 
 /// The fullest moment of a rank.

@@ -8,7 +8,9 @@ mod cli {
     mod documents;
     mod eval;
     mod files;
+    mod grid;
     mod limits;
     mod profile;
     mod sweep;
+    mod validate;
 }

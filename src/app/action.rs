@@ -57,8 +57,16 @@ pub enum Action {
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
+    /// Explains the figure at the cursor.
+    Explain,
+    /// Takes the last change back.
+    Undo,
+    /// Makes the change again that was taken back last.
+    Redo,
     /// Exports a snapshot of the scenario on the screen.
     Export,
+    /// Opens the command palette.
+    Palette,
     /// Opens the list of keys.
     Help,
     /// Types into a list's search.

@@ -1,12 +1,18 @@
-//! What lies over the panels: the help, a list to choose from, a value being typed.
+//! What lies over the panels: an explanation, commands, the help, a list to choose from, a value being typed.
 
 use tui_input::{Input, InputRequest};
 
+use super::explaining::Explaining;
+use super::palette::Palette;
 use super::view::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
 pub enum Layer {
+    /// Why a figure is what it is.
+    Explain(Box<Explaining>),
+    /// Commands by their names.
+    Palette(Palette),
     /// The list of keys, scrolled by so many lines.
     Help(usize),
     /// A list.

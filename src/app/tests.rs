@@ -127,12 +127,12 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
 }
 
 /// The value of a field on the screen.
-fn value(app: &App, label: &str) -> String {
+pub(crate) fn value(app: &App, label: &str) -> String {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
     app.inputs.text(index, &app.scenario)
 }
 
-fn figures(app: &App) -> Summary {
+pub(crate) fn figures(app: &App) -> Summary {
     app.answer.as_ref().unwrap().evaluation.summary
 }
 
@@ -358,7 +358,7 @@ fn help_opens_scrolls_and_closes() {
 #[test]
 fn the_help_scrolls_no_further_than_its_end() {
     let mut app = explorer();
-    let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+    let lines: usize = keymap::help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
     app.set_page(20);
     press(&mut app, "?G");
     assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 == lines), "{:?}", app.layer);

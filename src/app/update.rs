@@ -1,6 +1,7 @@
 //! What each action does, by what has the keys.
 
 use super::action::{Action, Command};
+use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
 use super::layer::{Entry, Layer, List, Subject};
 use super::timeline::Step;
@@ -11,6 +12,9 @@ impl App {
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action) -> Vec<Command> {
         self.notice = None;
+        if !self.is_step(action) {
+            self.history.settle();
+        }
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
@@ -19,6 +23,12 @@ impl App {
                 Some(layer) => self.on_layer(layer, action),
             },
         }
+    }
+
+    /// Whether an action steps through the values of a field.
+    fn is_step(&self, action: Action) -> bool {
+        let step = matches!(action, Action::Left | Action::Right | Action::Less | Action::More);
+        step && self.focus == Panel::Inputs && self.layer.is_none()
     }
 
     fn on_panel(&mut self, action: Action) -> Vec<Command> {
@@ -31,7 +41,11 @@ impl App {
             Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
+            Action::Explain => self.explain(),
+            Action::Undo => return self.travel(true),
+            Action::Redo => return self.travel(false),
             Action::Export => return self.export(),
+            Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
             Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
@@ -40,7 +54,7 @@ impl App {
                 Panel::Map => return self.on_view(action),
                 Panel::Memory => self.on_memory(action),
                 Panel::Timeline => self.on_timeline(action),
-                Panel::Time => {}
+                Panel::Time => self.time = moved(self.time, action, self.breakdown().len(), self.page),
             },
         }
         Vec::new()
@@ -152,6 +166,13 @@ impl App {
         self.tell("pinned: the headline shows the difference to it".to_owned());
     }
 
+    fn explain(&mut self) {
+        match &self.answer {
+            Some(answer) => self.layer = Explaining::of(self.figure(), answer).map(Box::new).map(Layer::Explain),
+            None => self.tell("still computing: there is no figure yet".to_owned()),
+        }
+    }
+
     fn export(&mut self) -> Vec<Command> {
         let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
@@ -163,6 +184,12 @@ impl App {
 
     fn on_layer(&mut self, layer: Layer, action: Action) -> Vec<Command> {
         match layer {
+            Layer::Explain(_) if action == Action::Close => {}
+            Layer::Explain(mut explaining) => {
+                explaining.update(action, self.page);
+                self.layer = Some(Layer::Explain(explaining));
+            }
+            Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),
             Layer::Entry(entry) => return self.on_entry(entry, action),
@@ -172,7 +199,7 @@ impl App {
 
     fn on_help(&mut self, line: usize, action: Action) {
         if action != Action::Close {
-            let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+            let lines: usize = keymap::help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
             self.layer = Some(Layer::Help(moved(line, action, (lines + 1).saturating_sub(self.page), self.page)));
         }
     }

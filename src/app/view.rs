@@ -6,6 +6,7 @@ use super::action::{Action, Command};
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
+use super::strategies::Strategies;
 use super::work::Found;
 use super::{App, Panel};
 
@@ -21,11 +22,16 @@ pub enum View {
     Hardware,
     /// Which transfers hide behind arithmetic.
     Intensities,
+    /// All strategies in one table.
+    Strategies,
+    /// What each level carries.
+    Traffic,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 4] = [Self::Map, Self::Limits, Self::Hardware, Self::Intensities];
+    pub const ALL: [Self; 6] =
+        [Self::Map, Self::Limits, Self::Hardware, Self::Intensities, Self::Strategies, Self::Traffic];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -34,6 +40,8 @@ impl View {
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
             Self::Intensities => "Intensities",
+            Self::Strategies => "Strategies",
+            Self::Traffic => "Traffic",
         }
     }
 
@@ -44,6 +52,8 @@ impl View {
             Self::Limits => "what memory, network and peak allow at best",
             Self::Hardware => "throughput over memory and bandwidth",
             Self::Intensities => "which transfers hide behind arithmetic",
+            Self::Strategies => "all strategies on this scenario, the best first",
+            Self::Traffic => "bytes and busy time of each level of the cluster",
         }
     }
 }
@@ -57,6 +67,8 @@ pub struct Views {
     pub hardware: Hardware,
     /// Of the intensities.
     pub intensities: Intensities,
+    /// Of the strategies.
+    pub strategies: Strategies,
 }
 
 impl App {
@@ -70,8 +82,9 @@ impl App {
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let scenario = self.shown.as_ref().ok()?;
         let work = match self.view {
-            View::Map | View::Limits | View::Intensities => None,
+            View::Map | View::Limits | View::Intensities | View::Traffic => None,
             View::Hardware => self.views.hardware.follow(scenario),
+            View::Strategies => self.views.strategies.follow(&self.library, scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -80,8 +93,9 @@ impl App {
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits | View::Intensities => false,
+            View::Map | View::Limits | View::Intensities | View::Traffic => false,
             View::Hardware => !self.views.hardware.is_complete(),
+            View::Strategies => !self.views.strategies.is_complete(),
         }
     }
 
@@ -89,6 +103,7 @@ impl App {
     pub(super) fn hear_view(&mut self, found: Found) {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
+            Found::Strategies(rows) => self.views.strategies.fill(rows),
         }
     }
 
@@ -96,6 +111,8 @@ impl App {
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
         match self.view {
             View::Map => return self.on_map(action),
+            View::Strategies => return self.on_strategies(action),
+            View::Traffic => {}
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

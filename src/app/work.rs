@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::scenario::Scenario;
 use crate::search::{Cancel, Cell, Pool, Sweep};
 
 use super::jobs::Batch;
+use super::strategies::{Row, evaluate};
 
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
+    /// The scenario with each strategy.
+    Strategies(Vec<(String, Scenario)>),
 }
 
 /// What was found, perhaps a part of it.
@@ -19,6 +23,8 @@ pub enum Work {
 pub enum Found {
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
+    /// All strategies.
+    Strategies(Vec<Row>),
 }
 
 /// What work is done with.
@@ -44,6 +50,7 @@ impl Work {
                 sweep.run(desk.pool, *from, desk.cancel, &|index, cell| batch.add(index, cell));
                 batch.send();
             }
+            Self::Strategies(candidates) => (desk.tell)(Found::Strategies(evaluate(candidates))),
         }
     }
 }

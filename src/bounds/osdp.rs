@@ -117,11 +117,5 @@ impl Operator {
     }
 }
 
-/// Time of adding the outputs of `slices` slices: each but the first is read with the sum and written to
-/// it, three times the bytes of the output [osdp C5].
-pub fn additions(slices: u32, output: Bytes, memory: BytesPerSecond) -> Seconds {
-    output * (3.0 * f64::from(slices.saturating_sub(1))) / memory
-}
-
 #[cfg(test)]
 mod tests;

@@ -119,7 +119,14 @@ embedded! {
         "zero-topo",
     ]
     Scenario "scenarios" [
-        "default", "h100-7b",
+        "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
         "frontier-20b",
     ]
 }
+
+/// Name and text of each table of measured runs.
+pub(super) const MEASURED: &[(&str, &str)] = &[
+    ("deepspeed.csv", include_str!("../../presets/measured/deepspeed.csv")),
+    ("fsdp.csv", include_str!("../../presets/measured/fsdp.csv")),
+    ("megatron.csv", include_str!("../../presets/measured/megatron.csv")),
+];

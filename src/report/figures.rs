@@ -30,6 +30,9 @@ pub struct Figures {
     pub error_band: Band,
     /// Where the time goes.
     pub time: Time,
+    /// The same step by its phases; empty in what an older version wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
     /// Where the memory goes.
     pub memory: Memory,
     /// What each level of the cluster carries, innermost first.
@@ -64,6 +67,16 @@ pub struct Time {
     pub bubble_s: Option<f64>,
     pub optimizer_s: Option<f64>,
     pub other_s: Option<f64>,
+}
+
+/// Phases of the step, in seconds; see [`evaluate::Phases`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields are those of evaluate::Phases")]
+pub struct Phases {
+    pub forward_s: Option<f64>,
+    pub backward_s: Option<f64>,
+    pub update_s: Option<f64>,
 }
 
 /// Memory of the fullest device, in whole bytes.
@@ -160,6 +173,7 @@ impl Figures {
                 rows: band.map_or(0, |band| band.rows),
             },
             time: Time::of(&summary.time),
+            phases: Some(Phases::of(&summary.phases)),
             memory: Memory::of(&summary.memory, &evaluation.stages),
             traffic: traffic(scenario, summary),
             bottleneck: Bottleneck {
@@ -180,6 +194,16 @@ impl Time {
             bubble_s: finite(parts.bubble.get()),
             optimizer_s: finite(parts.optimizer.get()),
             other_s: finite(parts.other.get()),
+        }
+    }
+}
+
+impl Phases {
+    fn of(phases: &evaluate::Phases) -> Self {
+        Self {
+            forward_s: finite(phases.forward.get()),
+            backward_s: finite(phases.backward.get()),
+            update_s: finite(phases.update.get()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::evaluate::{Evaluation, Resource, Summary};
+use crate::evaluate::{Evaluation, Phases, Resource, Summary};
 use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -183,6 +183,8 @@ fn time(summary: &Summary) -> Vec<(String, String)> {
     ];
     let mut rows: Vec<_> = parts.map(|(name, part)| row(name, share(part))).into();
     rows.push(row("communication in all", format!("{:>10}, hidden or not", time.communication)));
+    let Phases { forward, backward, update } = summary.phases;
+    rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));
     rows
 }
 

@@ -249,5 +249,6 @@ fn extrapolated(before: &Totals, now: &Totals, times: u64) -> Totals {
         bubble: more(before.bubble, now.bubble),
         waiting: more(before.waiting, now.waiting),
         communication: more(before.communication, now.communication),
+        phases: std::array::from_fn(|phase| more(before.phases[phase], now.phases[phase])),
     }
 }

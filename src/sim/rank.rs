@@ -1,6 +1,8 @@
 //! One rank: its queues, counters, shared resources and memory.
 
-use crate::program::{COMPUTE, COUNTERS, Class, Counter, HELD, Picos, QUEUES, REMOTE, RESOURCES, RankProgram, WHOLE};
+use crate::program::{
+    COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, QUEUES, REMOTE, RESOURCES, RankProgram, WHOLE,
+};
 
 use super::queue::{Cursor, Queue};
 use super::{Idle, Observer, Outcome, Peak, Totals};
@@ -127,25 +129,29 @@ impl Rank {
             self.totals.communication += passed;
         }
         let compute = &self.queues[COMPUTE as usize];
-        let cause = match compute.task(program).filter(|_| compute.running).map(|task| task.class) {
-            Some(Class::Compute) => {
-                self.totals.compute += passed;
-                return;
-            }
-            Some(Class::Optimizer) => {
-                self.totals.optimizer += passed;
-                return;
-            }
-            Some(Class::Host) => {
-                self.totals.host += passed;
-                return;
-            }
-            Some(Class::Transfer) => Idle::Transfer(COMPUTE),
-            None => self.cause(program, COMPUTE, QUEUES),
+        let next = compute.task(program);
+        let phase = next.map_or(Phase::Update, |task| task.label.phase);
+        let running = next.filter(|_| compute.running).map(|task| task.class);
+        let computing = match running {
+            Some(Class::Compute) => Some(&mut self.totals.compute),
+            Some(Class::Optimizer) => Some(&mut self.totals.optimizer),
+            Some(Class::Host) => Some(&mut self.totals.host),
+            Some(Class::Transfer) | None => None,
         };
+        if let Some(total) = computing {
+            *total += passed;
+            self.totals.phases[phase as usize] += passed;
+            return;
+        }
+        let cause = if running.is_some() { Idle::Transfer(COMPUTE) } else { self.cause(program, COMPUTE, QUEUES) };
+        let awaited = match cause {
+            Idle::Transfer(queue) => self.queues[queue as usize].task(program),
+            Idle::Bubble | Idle::Other => None,
+        };
+        self.totals.phases[awaited.map_or(phase, |task| task.label.phase) as usize] += passed;
         match cause {
-            Idle::Transfer(queue) => {
-                let level = self.queues[queue as usize].task(program).and_then(|task| task.label.level);
+            Idle::Transfer(_) => {
+                let level = awaited.and_then(|task| task.label.level);
                 self.totals.exposed[level.map_or(RESOURCES - 1, usize::from)] += passed;
             }
             Idle::Bubble => self.totals.bubble += passed,

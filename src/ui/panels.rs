@@ -1,6 +1,7 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
 pub(super) mod breakdown;
+mod explain;
 pub(super) mod footer;
 mod hardware;
 pub(super) mod headline;
@@ -11,9 +12,11 @@ mod limits;
 mod map;
 pub(super) mod memory;
 pub(super) mod status;
+mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+mod traffic;
 pub(super) mod view;
 mod words;
 

@@ -8,7 +8,7 @@ pub mod keys;
 pub mod memory_line;
 pub mod picker;
 pub mod stacked_bar;
-mod text;
+pub mod text;
 
 pub use gantt::Gantt;
 pub use heatmap::Heatmap;

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::action::{Action, Report};
+use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
 use crate::app::work::Found;
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
-    Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Recompute;
+use crate::presets::Kind as Presets;
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
@@ -44,7 +46,7 @@ pub(super) fn hardware() -> App {
     let factor = |power: usize| [0.125_f64, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0][power];
     let cell = |index: usize| {
         let (bandwidth, memory) = (factor(index % 7), factor(6 - index / 7));
-        let throughput = (50.0 * memory).min(40.0 * bandwidth).min(60.0);
+        let throughput = (50.0_f64 * memory).min(40.0 * bandwidth).min(60.0);
         let summary = Summary {
             model_flops: FlopPerSecond::new(throughput * 1e12),
             tokens_per_s_per_device: throughput,
@@ -54,6 +56,46 @@ pub(super) fn hardware() -> App {
         (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
     };
     app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
+    app
+}
+
+/// The view of the strategies: throughput falls by 3 TFLOP/s a row, one does not fit, one is not possible.
+pub(super) fn strategies() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Strategies));
+    let ids: Vec<String> = app.library.entries(Presets::Strategy).map(|entry| entry.id.clone()).collect();
+    let row = |(index, id): (usize, String)| {
+        let slower = 3.0 * index as f64;
+        let mut summary = Summary { fits: index != 0, ..summary() };
+        summary.model_flops = FlopPerSecond::new((57.1 - slower) * 1e12);
+        summary.tokens_per_s_per_device *= 1.0 - slower / 57.1;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
+        let problem = Problem {
+            field: "plan.sharding.secondary".to_owned(),
+            what: "a second copy of the weights in a pipeline is not simulated yet".to_owned(),
+            mend: "choose another".to_owned(),
+        };
+        let outcome = if id == "zeropp" { Err(problem) } else { Ok(summary) };
+        Row { id, outcome }
+    };
+    app.hear(Report::Found {
+        generation: FIRST,
+        found: Found::Strategies(ids.into_iter().enumerate().map(row).collect()),
+    });
+    app
+}
+
+/// The view of the traffic; the pinned scenario sends twelve times as much across nodes.
+pub(super) fn traffic() -> App {
+    let mut app = explorer();
+    app.update(Action::Pin);
+    if let Some(pinned) = &mut app.pinned {
+        let [_, _, system, ..] = &mut pinned.summary.traffic;
+        *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
+        pinned.summary.time.exposed = ms(6500.0);
+        pinned.summary.step_time = ms(13_340.0);
+    }
+    app.update(Action::View(View::Traffic));
     app
 }
 
@@ -79,7 +121,7 @@ pub(super) fn pipeline() -> App {
 const PIPELINE: &str = r#"
 format = 1
 cluster = "a100-80gb-dgx"
-stack = "default"
+stack = "ideal"
 model = "gpt3-175b"
 strategy = "fsdp"
 [plan]
@@ -162,8 +204,8 @@ fn summary() -> Summary {
         ..MemoryParts::default()
     };
     let mut traffic = [Traffic::default(); MAX_LEVELS];
-    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0) };
-    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0) };
+    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0), exposed: ms(150.0) };
+    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0), exposed: ms(260.0) };
     Summary {
         fits: true,
         devices: 384,
@@ -184,6 +226,7 @@ fn summary() -> Summary {
             optimizer: ms(120.0),
             other: ms(410.0),
         },
+        phases: Phases { forward: ms(2100.0), backward: ms(4520.0), update: ms(220.0) },
         memory: Memory {
             capacity: gib(64.0),
             peak: parts.total(),

@@ -8,8 +8,13 @@ pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
     let (long, short, letter) = names(activity.kind);
     let Activity { part, layer, micro_batch, .. } = activity;
     let computes = matches!(activity.kind, Kind::Forward | Kind::Backward);
+    let half = |name: &str| {
+        vec![format!("{long} {name} {layer}"), format!("{short} {name} {layer}"), format!("{letter}{layer}")]
+    };
     let mut labels = match part {
         Part::Layer => vec![format!("{long} {layer}"), format!("{short} {layer}"), format!("{letter}{layer}")],
+        Part::Attention => half("attention"),
+        Part::Mlp => half("MLP"),
         Part::Embedding => vec![format!("{long} embedding"), format!("{short} emb"), short.to_owned()],
         Part::Head => vec![format!("{long} head"), format!("{short} head"), short.to_owned()],
         Part::Model => vec![long.to_owned(), short.to_owned()],
