@@ -164,7 +164,7 @@ pub(super) fn pipeline() -> App {
 const PIPELINE: &str = r#"
 format = 1
 cluster = "a100-80gb-dgx"
-stack = "default"
+stack = "ideal"
 model = "gpt3-175b"
 strategy = "fsdp"
 [plan]
