@@ -55,7 +55,7 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
     let entry = library.scenario_text(picture.scenario).map_err(|unknown| eyre!("{unknown}"))?;
     let file = file::parse(&entry.text).map_err(|error| eyre!("{error}"))?;
     let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
-    let start = Start { library: Arc::clone(library), file, scenario, options: Options::default() };
+    let start = Start { library: Arc::clone(library), file, scenario, pins: Vec::new(), options: Options::default() };
     let (mut app, commands) = App::new(start);
     obey(&mut app, commands);
     for action in picture.actions {

@@ -6,6 +6,7 @@ pub mod action;
 pub mod advice;
 mod answers;
 pub mod axes;
+pub mod browser;
 pub mod compare;
 mod edit;
 pub mod explaining;
@@ -153,7 +154,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, .. } = start;
+        let Start { library, file, scenario, pins, .. } = start;
         let base = edit::base(&library, &file, &scenario);
         let mut app = Self {
             library,
@@ -180,8 +181,10 @@ impl App {
             question: 0,
             work: 0,
         };
+        app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
+        commands.extend(app.ask_pins());
         (app, commands)
     }
 
@@ -190,6 +193,8 @@ impl App {
         match &self.layer {
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
+            Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(_)) => Place::Snapshots,
             Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
@@ -218,6 +223,7 @@ impl App {
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
+            Report::Listed(files) => self.take_list(files),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>
             {

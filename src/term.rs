@@ -4,13 +4,13 @@
 //! come, and draws once. Without an event it writes nothing. Not for what a key means ([`crate::app`]) and not for
 //! what a frame shows ([`crate::ui`]).
 
+mod files;
 mod input;
 mod screen;
 mod signals;
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -22,7 +22,6 @@ use crate::app::action::{Command, Report};
 use crate::app::jobs::{Jobs, Tell};
 use crate::app::{App, Options, Start, keymap};
 use crate::config::{Palette, Theme};
-use crate::snapshot::{self, Snapshot};
 use crate::ui;
 use crate::ui::caps::{Caps, Depth, Overrides};
 
@@ -146,11 +145,8 @@ impl Explorer {
             Event::Key(key) => {
                 let Some(action) = keymap::action(self.app.place(), key) else { return Ok(ControlFlow::Continue(())) };
                 self.dirty = true;
-                for command in self.app.update(action) {
-                    if self.obey(command)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
+                let commands = self.app.update(action);
+                return self.obey_all(commands);
             }
             Event::Resize => self.resize()?,
             Event::Report(report) => {
@@ -173,27 +169,35 @@ impl Explorer {
         Ok(())
     }
 
+    fn obey_all(&mut self, commands: Vec<Command>) -> io::Result<ControlFlow<()>> {
+        for command in commands {
+            if self.obey(command)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     fn obey(&mut self, command: Command) -> io::Result<ControlFlow<()>> {
         match command {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
             Command::Work { generation, work } => self.jobs.work(generation, work),
             Command::Export => self.export(),
+            Command::SaveSet(name) => self.save_set(&name),
+            Command::List => self.jobs.list(),
+            Command::Open(path) => {
+                let commands = self.open(&path);
+                return self.obey_all(commands);
+            }
+            Command::Delete(path) => {
+                let commands = self.delete(&path);
+                return self.obey_all(commands);
+            }
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn export(&mut self) {
-        let Some(answer) = &self.app.answer else { return };
-        let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
-        let said = match text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)) {
-            Ok(Ok(path)) => format!("exported to {}", path.display()),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => format!("the snapshot was not written: {error}"),
-        };
-        self.app.tell(said);
     }
 }
 

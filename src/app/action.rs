@@ -1,5 +1,6 @@
 //! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tui_input::InputRequest;
@@ -7,6 +8,7 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
+use crate::snapshot::Listed;
 
 use super::Panel;
 use super::view::View;
@@ -71,6 +73,10 @@ pub enum Action {
     Undo,
     /// Makes the change again that was taken back last.
     Redo,
+    /// Opens the list of snapshots and sets.
+    Snapshots,
+    /// Saves the pinned scenarios as a set.
+    SaveSet,
     /// Exports a snapshot of the scenario on the screen.
     Export,
     /// Opens the command palette.
@@ -115,6 +121,14 @@ pub enum Command {
     },
     /// Write a snapshot of the scenario on the screen.
     Export,
+    /// Write the pinned scenarios as a set of this name.
+    SaveSet(String),
+    /// Look for snapshots and sets.
+    List,
+    /// Open a snapshot or a set.
+    Open(PathBuf),
+    /// Delete a snapshot or a set.
+    Delete(PathBuf),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -152,6 +166,8 @@ pub enum Report {
         /// What was found.
         found: Found,
     },
+    /// The snapshots and sets that there are.
+    Listed(Vec<Listed>),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

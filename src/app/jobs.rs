@@ -1,5 +1,5 @@
 //! The work behind the screen: one thread for the scenario in hand, one that fills the map and one for the other views,
-//! both on a private pool, so that an edit never queues behind a map.
+//! both on a private pool, and one that looks for files, so that an edit never queues behind a map.
 //!
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
 //! place. A panic ends its job, not the thread. Not for what is computed ([`crate::search`]).
@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Pool, Sweep};
+use crate::snapshot;
 
 use super::action::{Command, Report};
 use super::work::{Desk, Work};
@@ -73,11 +74,15 @@ impl Working {
     }
 }
 
+/// Snapshots and sets to look for.
+struct Looking;
+
 /// The threads that work. They end when this is dropped.
 pub struct Jobs {
     questions: Arc<Slot<Question>>,
     fillings: Arc<Slot<Filling>>,
     works: Arc<Slot<Working>>,
+    lookings: Arc<Slot<Looking>>,
     filling: Cancel,
     working: Cancel,
 }
@@ -90,12 +95,14 @@ impl Jobs {
             questions: Arc::default(),
             fillings: Arc::default(),
             works: Arc::default(),
+            lookings: Arc::default(),
             filling: Cancel::default(),
             working: Cancel::default(),
         };
         spawn("evaluation", &jobs.questions, tell, |job, tell| job.answer(&mut Workspace::default(), tell))?;
         let shared = Arc::clone(&pool);
         spawn("map", &jobs.fillings, tell, move |job, tell| job.fill(&shared, pause, tell))?;
+        spawn("files", &jobs.lookings, tell, |_, tell| tell(Report::Listed(snapshot::list(&snapshot::places()))))?;
         spawn("view", &jobs.works, tell, move |job, tell| job.run(&pool, pause, tell))?;
         Ok(jobs)
     }
@@ -108,6 +115,11 @@ impl Jobs {
     /// Fills a map, instead of the one that is being filled.
     pub fn sweep(&mut self, generation: u64, sweep: Arc<Sweep>, from: usize) {
         self.fillings.put(Filling { generation, sweep, from, cancel: renewed(&mut self.filling) });
+    }
+
+    /// Looks for snapshots and sets.
+    pub fn list(&self) {
+        self.lookings.put(Looking);
     }
 
     /// Does a view's work, instead of the one that is being done.
@@ -136,7 +148,13 @@ pub fn in_line(command: Command) -> Vec<Report> {
             Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
         }
         Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
-        Command::Export | Command::Suspend | Command::Quit => {}
+        Command::List => tell(Report::Listed(snapshot::list(&snapshot::places()))),
+        Command::Export
+        | Command::SaveSet(_)
+        | Command::Open(_)
+        | Command::Delete(_)
+        | Command::Suspend
+        | Command::Quit => {}
     }
     drop(tell);
     queue.into_iter().collect()
@@ -149,6 +167,7 @@ impl Drop for Jobs {
         self.questions.close();
         self.fillings.close();
         self.works.close();
+        self.lookings.close();
     }
 }
 
@@ -160,6 +179,12 @@ trait Job: Send + 'static {
 impl Job for Question {
     fn generation(&self) -> u64 {
         self.generation
+    }
+}
+
+impl Job for Looking {
+    fn generation(&self) -> u64 {
+        0
     }
 }
 
