@@ -125,7 +125,7 @@ impl App {
     }
 
     /// A file is gone: the list is looked for again.
-    pub fn deleted(&mut self, path: &PathBuf, result: Result<(), String>) -> Vec<Command> {
+    pub fn deleted(&mut self, path: &std::path::Path, result: Result<(), String>) -> Vec<Command> {
         match result {
             Ok(()) => self.tell(format!("deleted {}", crate::scenario::file::printable(&path.display().to_string()))),
             Err(why) => self.tell(why),

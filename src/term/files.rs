@@ -42,7 +42,7 @@ impl Explorer {
     }
 
     /// Deletes a snapshot or a set.
-    pub(super) fn delete(&mut self, path: &PathBuf) -> Vec<Command> {
+    pub(super) fn delete(&mut self, path: &Path) -> Vec<Command> {
         self.app.deleted(path, snapshot::delete(path))
     }
 }

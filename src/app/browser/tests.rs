@@ -73,7 +73,7 @@ fn deleting_asks_first() {
     press(&mut app, "xj");
     assert_eq!((app.place(), browser(&app).cursor), (Place::Question, 0), "a key without meaning answers nothing");
     assert_eq!(press(&mut app, "<ret>"), [Command::Delete(PathBuf::from("./one.toml"))]);
-    assert_eq!(app.deleted(&PathBuf::from("./one.toml"), Ok(())), [Command::List]);
+    assert_eq!(app.deleted(std::path::Path::new("./one.toml"), Ok(())), [Command::List]);
     assert!(app.notice.as_ref().unwrap().starts_with("deleted "));
 }
 
