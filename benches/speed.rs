@@ -74,7 +74,7 @@ fn explorer() -> App {
     let scenario = library.resolve(&file).unwrap();
     let (mut app, commands) =
         App::new(Start { library, file, scenario, pins: Vec::new(), options: Options::default() });
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
     app
 }
 

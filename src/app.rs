@@ -10,6 +10,7 @@ pub mod browser;
 pub mod compare;
 mod edit;
 pub mod explaining;
+pub mod files;
 pub mod hardware;
 pub mod history;
 pub mod inputs;
@@ -86,7 +87,7 @@ impl Panel {
 }
 
 /// An answered question.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The scenario.
     pub scenario: Scenario,
@@ -216,14 +217,16 @@ impl App {
         self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
     }
 
-    /// Takes in what a job says; an answer to an older question is dropped.
-    pub fn hear(&mut self, report: Report) {
+    /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
+    pub fn hear(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
+            Report::Opened(opened, path) => return self.opened(*opened, &path),
+            Report::Said(said) => self.tell(said),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>
             {
@@ -231,6 +234,7 @@ impl App {
             }
             _ => {}
         }
+        Vec::new()
     }
 
     /// What just happened, for the status line.

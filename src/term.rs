@@ -4,7 +4,6 @@
 //! come, and draws once. Without an event it writes nothing. Not for what a key means ([`crate::app`]) and not for
 //! what a frame shows ([`crate::ui`]).
 
-mod files;
 mod input;
 mod screen;
 mod signals;
@@ -19,6 +18,7 @@ use std::{env, mem, panic, thread};
 use crossterm::event::KeyEvent;
 
 use crate::app::action::{Command, Report};
+use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell};
 use crate::app::{App, Options, Start, keymap};
 use crate::config::{Palette, Theme};
@@ -64,7 +64,8 @@ pub fn run(start: Start) -> io::Result<()> {
     let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let (app, commands) = App::new(start);
-    let mut explorer = Explorer { app, jobs, screen, caps, dirty: true };
+    let files = Files::start(&tell)?;
+    let mut explorer = Explorer { app, screen, jobs, files, caps, dirty: true };
     explorer.resize()?;
     for command in commands {
         let _ = explorer.obey(command);
@@ -99,10 +100,12 @@ fn overrides(options: &Options) -> Overrides {
     }
 }
 
+/// When it ends, the terminal is given back before what is still being written is waited for: fields drop in order.
 struct Explorer {
     app: App,
-    jobs: Jobs,
     screen: Screen,
+    jobs: Jobs,
+    files: Files,
     caps: Caps,
     /// Whether the screen no longer shows the state.
     dirty: bool,
@@ -150,8 +153,9 @@ impl Explorer {
             }
             Event::Resize => self.resize()?,
             Event::Report(report) => {
-                self.app.hear(report);
                 self.dirty = true;
+                let commands = self.app.hear(report);
+                return self.obey_all(commands);
             }
             Event::Suspend => screen::suspend()?,
             Event::Continue => {
@@ -183,17 +187,11 @@ impl Explorer {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
             Command::Work { generation, work } => self.jobs.work(generation, work),
-            Command::Export => self.export(),
-            Command::SaveSet(name) => self.save_set(&name),
-            Command::List => self.jobs.list(),
-            Command::Open(path) => {
-                let commands = self.open(&path);
-                return self.obey_all(commands);
-            }
-            Command::Delete(path) => {
-                let commands = self.delete(&path);
-                return self.obey_all(commands);
-            }
+            Command::Export(answer) => self.files.run(Errand::Export(answer)),
+            Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),
+            Command::List => self.files.run(Errand::List),
+            Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
+            Command::Delete(path) => self.files.run(Errand::Delete(path)),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }

@@ -8,11 +8,11 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
-use crate::snapshot::Listed;
+use crate::snapshot::{Listed, Opened};
 
-use super::Panel;
 use super::view::View;
 use super::work::{Found, Work};
+use super::{Answer, Panel};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,8 +119,8 @@ pub enum Command {
         /// What.
         work: Work,
     },
-    /// Write a snapshot of the scenario on the screen.
-    Export,
+    /// Write a snapshot of an answer.
+    Export(Box<Answer>),
     /// Write the pinned scenarios as a set of this name.
     SaveSet(String),
     /// Look for snapshots and sets.
@@ -168,6 +168,10 @@ pub enum Report {
     },
     /// The snapshots and sets that there are.
     Listed(Vec<Listed>),
+    /// A snapshot or a set, and the path that it was opened under.
+    Opened(Box<Opened>, String),
+    /// What became of something that was asked of the files.
+    Said(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

@@ -1,9 +1,5 @@
 //! Snapshots and sets on disk: a list with a preview, from which they are opened, saved and deleted.
 
-use std::path::PathBuf;
-
-use tui_input::Input;
-
 use crate::snapshot::{Listed, Opened};
 
 use super::App;
@@ -55,6 +51,7 @@ impl App {
             (true, Action::Take) => {
                 browser.asking = false;
                 commands.extend(path.map(Command::Delete));
+                commands.push(Command::List);
             }
             (true, _) => browser.asking = false,
             (false, Action::Close) => return commands,
@@ -89,12 +86,12 @@ impl App {
             self.tell("still computing: save the set when the figures are there".to_owned());
             return false;
         }
-        self.layer = Some(Layer::Entry(Entry { subject: Subject::Set, input: Input::new("set".to_owned()) }));
+        self.layer = Some(Layer::Entry(Entry::new(Subject::Set, "set".to_owned())));
         true
     }
 
     /// A file was opened: its scenario is the one in hand, a set's are pinned.
-    pub fn opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
+    pub(super) fn opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
         let Opened { file, scenario, pins, .. } = opened;
         if let Err(problems) = scenario.layout() {
             self.tell(format!("{path}: {}", problems[0]));
@@ -122,15 +119,6 @@ impl App {
         let work = self.missing_pins()?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
-    }
-
-    /// A file is gone: the list is looked for again.
-    pub fn deleted(&mut self, path: &std::path::Path, result: Result<(), String>) -> Vec<Command> {
-        match result {
-            Ok(()) => self.tell(format!("deleted {}", crate::scenario::file::printable(&path.display().to_string()))),
-            Err(why) => self.tell(why),
-        }
-        vec![Command::List]
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tui_input::Input;
-
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -123,8 +121,7 @@ impl App {
     fn open_rename(&mut self, pin: Option<usize>) {
         match pin.and_then(|pin| Some((pin, self.pins.all().get(pin)?))) {
             Some((index, pin)) => {
-                let input = Input::new(pin.name.clone());
-                self.layer = Some(Layer::Entry(Entry { subject: Subject::Pin(index), input }));
+                self.layer = Some(Layer::Entry(Entry::new(Subject::Pin(index), pin.name.clone())));
             }
             None => self.tell("this is the scenario shown: p pins it, then it can be named".to_owned()),
         }

@@ -1,5 +1,5 @@
 //! The work behind the screen: one thread for the scenario in hand, one that fills the map and one for the other views,
-//! both on a private pool, and one that looks for files, so that an edit never queues behind a map.
+//! both on a private pool, so that an edit never queues behind a map.
 //!
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
 //! place. A panic ends its job, not the thread. Not for what is computed ([`crate::search`]).
@@ -17,7 +17,6 @@ use std::time::Duration;
 use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Pool, Sweep};
-use crate::snapshot;
 
 use super::action::{Command, Report};
 use super::work::{Desk, Work};
@@ -74,15 +73,11 @@ impl Working {
     }
 }
 
-/// Snapshots and sets to look for.
-struct Looking;
-
 /// The threads that work. They end when this is dropped.
 pub struct Jobs {
     questions: Arc<Slot<Question>>,
     fillings: Arc<Slot<Filling>>,
     works: Arc<Slot<Working>>,
-    lookings: Arc<Slot<Looking>>,
     filling: Cancel,
     working: Cancel,
 }
@@ -95,14 +90,12 @@ impl Jobs {
             questions: Arc::default(),
             fillings: Arc::default(),
             works: Arc::default(),
-            lookings: Arc::default(),
             filling: Cancel::default(),
             working: Cancel::default(),
         };
         spawn("evaluation", &jobs.questions, tell, |job, tell| job.answer(&mut Workspace::default(), tell))?;
         let shared = Arc::clone(&pool);
         spawn("map", &jobs.fillings, tell, move |job, tell| job.fill(&shared, pause, tell))?;
-        spawn("files", &jobs.lookings, tell, |_, tell| tell(Report::Listed(snapshot::list(&snapshot::places()))))?;
         spawn("view", &jobs.works, tell, move |job, tell| job.run(&pool, pause, tell))?;
         Ok(jobs)
     }
@@ -117,11 +110,6 @@ impl Jobs {
         self.fillings.put(Filling { generation, sweep, from, cancel: renewed(&mut self.filling) });
     }
 
-    /// Looks for snapshots and sets.
-    pub fn list(&self) {
-        self.lookings.put(Looking);
-    }
-
     /// Does a view's work, instead of the one that is being done.
     pub fn work(&mut self, generation: u64, work: Work) {
         self.works.put(Working { generation, work, cancel: renewed(&mut self.working) });
@@ -134,7 +122,8 @@ fn renewed(running: &mut Cancel) -> Cancel {
     running.clone()
 }
 
-/// Does at once what the threads would do, and gives what they would report: for pictures, measurements and tests.
+/// Does at once what the threads would do, and gives what they would report, files apart: for pictures, measurements
+/// and tests.
 pub fn in_line(command: Command) -> Vec<Report> {
     let (reports, queue) = mpsc::channel();
     let tell: Tell = Arc::new(move |report| drop(reports.send(report)));
@@ -148,8 +137,8 @@ pub fn in_line(command: Command) -> Vec<Report> {
             Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
         }
         Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
-        Command::List => tell(Report::Listed(snapshot::list(&snapshot::places()))),
-        Command::Export
+        Command::Export(_)
+        | Command::List
         | Command::SaveSet(_)
         | Command::Open(_)
         | Command::Delete(_)
@@ -167,7 +156,6 @@ impl Drop for Jobs {
         self.questions.close();
         self.fillings.close();
         self.works.close();
-        self.lookings.close();
     }
 }
 
@@ -179,12 +167,6 @@ trait Job: Send + 'static {
 impl Job for Question {
     fn generation(&self) -> u64 {
         self.generation
-    }
-}
-
-impl Job for Looking {
-    fn generation(&self) -> u64 {
-        0
     }
 }
 
@@ -220,7 +202,7 @@ fn spawn<J: Job>(
 }
 
 /// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }

@@ -90,4 +90,21 @@ pub struct Entry {
     pub subject: Subject,
     /// The text.
     pub input: Input,
+    /// Whether it is still the old value, which the first character replaces.
+    pub untouched: bool,
+}
+
+impl Entry {
+    /// A text, to be replaced or changed.
+    pub fn new(subject: Subject, value: String) -> Self {
+        Self { subject, input: Input::new(value), untouched: true }
+    }
+
+    /// Changes the text: what is typed first replaces it, any other key changes it from then on.
+    pub fn change(&mut self, request: InputRequest) {
+        if std::mem::take(&mut self.untouched) && matches!(request, InputRequest::InsertChar(_)) {
+            self.input.reset();
+        }
+        self.input.handle(request);
+    }
 }

@@ -1,7 +1,5 @@
 //! What each action does, by what has the keys.
 
-use tui_input::Input;
-
 use super::action::{Action, Command};
 use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
@@ -84,7 +82,7 @@ impl App {
                 let options = field.options(&self.scenario, &self.library);
                 Layer::List(List::new(Subject::Field(index), options, &text))
             }
-            Choice::Text => Layer::Entry(Entry { subject: Subject::Field(index), input: Input::new(text) }),
+            Choice::Text => Layer::Entry(Entry::new(Subject::Field(index), text)),
         });
     }
 
@@ -181,11 +179,12 @@ impl App {
     }
 
     pub(super) fn export(&mut self) -> Vec<Command> {
-        if self.answer.is_none() || self.stale {
+        let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
             return Vec::new();
-        }
-        vec![Command::Export]
+        };
+        self.tell("exporting".to_owned());
+        vec![Command::Export(Box::new(answer))]
     }
 
     fn on_layer(&mut self, layer: Layer, action: Action) -> Vec<Command> {
@@ -246,9 +245,7 @@ impl App {
         match action {
             Action::Close => return Vec::new(),
             Action::Take => return self.take_text(entry.subject, entry.input.value().trim()),
-            Action::Type(request) => {
-                entry.input.handle(request);
-            }
+            Action::Type(request) => entry.change(request),
             _ => {}
         }
         self.layer = Some(Layer::Entry(entry));

@@ -101,7 +101,11 @@ fn about(name: &str, theme: Theme) -> String {
 
 fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
     let inside = over(theme, (44, 3), title(entry.subject), "Enter takes", area, buf);
-    input(theme, "", &entry.input, inside, buf)
+    let cursor = input(theme, "", &entry.input, inside, buf);
+    if entry.untouched {
+        buf.set_style(Rect { width: cursor.x - inside.x, ..inside }, theme.style(Role::Cursor));
+    }
+    cursor
 }
 
 /// A line being typed, scrolled so that its cursor is in sight; gives the place of the cursor.
