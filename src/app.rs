@@ -6,9 +6,11 @@ pub mod action;
 pub mod advice;
 mod answers;
 pub mod axes;
+pub mod browser;
 pub mod compare;
 mod edit;
 pub mod explaining;
+pub mod files;
 pub mod hardware;
 pub mod history;
 pub mod inputs;
@@ -154,7 +156,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, .. } = start;
+        let Start { library, file, scenario, pins, .. } = start;
         let base = edit::base(&library, &file, &scenario);
         let mut app = Self {
             library,
@@ -181,8 +183,10 @@ impl App {
             question: 0,
             work: 0,
         };
+        app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
+        commands.extend(app.ask_pins());
         (app, commands)
     }
 
@@ -191,6 +195,8 @@ impl App {
         match &self.layer {
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
+            Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(_)) => Place::Snapshots,
             Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
@@ -212,14 +218,16 @@ impl App {
         self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
     }
 
-    /// Takes in what a job says; an answer to an older question is dropped.
-    pub fn hear(&mut self, report: Report) {
+    /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
+    pub fn hear(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
-            Report::Exported(said) => self.tell(said),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
+            Report::Listed(files) => self.take_list(files),
+            Report::Opened(opened, path) => return self.opened(*opened, &path),
+            Report::Said(said) => self.tell(said),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>
             {
@@ -227,6 +235,7 @@ impl App {
             }
             _ => {}
         }
+        Vec::new()
     }
 
     /// What just happened, for the status line.

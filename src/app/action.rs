@@ -1,5 +1,6 @@
 //! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tui_input::InputRequest;
@@ -7,6 +8,7 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
+use crate::snapshot::{Listed, Opened};
 
 use super::view::View;
 use super::work::{Found, Work};
@@ -71,6 +73,10 @@ pub enum Action {
     Undo,
     /// Makes the change again that was taken back last.
     Redo,
+    /// Opens the list of snapshots and sets.
+    Snapshots,
+    /// Saves the pinned scenarios as a set.
+    SaveSet,
     /// Exports a snapshot of the scenario on the screen.
     Export,
     /// Opens the command palette.
@@ -115,6 +121,14 @@ pub enum Command {
     },
     /// Write a snapshot of an answer.
     Export(Box<Answer>),
+    /// Write the pinned scenarios as a set of this name.
+    SaveSet(String),
+    /// Look for snapshots and sets.
+    List,
+    /// Open a snapshot or a set.
+    Open(PathBuf),
+    /// Delete a snapshot or a set.
+    Delete(PathBuf),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -152,8 +166,12 @@ pub enum Report {
         /// What was found.
         found: Found,
     },
-    /// What became of an export.
-    Exported(String),
+    /// The snapshots and sets that there are.
+    Listed(Vec<Listed>),
+    /// A snapshot or a set, and the path that it was opened under.
+    Opened(Box<Opened>, String),
+    /// What became of something that was asked of the files.
+    Said(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

@@ -45,6 +45,7 @@ impl App {
             Action::Explain => self.explain(),
             Action::Undo => return self.travel(true),
             Action::Redo => return self.travel(false),
+            Action::Snapshots => return self.open_browser(),
             Action::Export => return self.export(),
             Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
@@ -177,7 +178,7 @@ impl App {
         }
     }
 
-    fn export(&mut self) -> Vec<Command> {
+    pub(super) fn export(&mut self) -> Vec<Command> {
         let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
             return Vec::new();
@@ -193,6 +194,7 @@ impl App {
                 explaining.update(action, self.page);
                 self.layer = Some(Layer::Explain(explaining));
             }
+            Layer::Browser(browser) => return self.on_browser(browser, action),
             Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),
@@ -231,7 +233,7 @@ impl App {
     fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
         match subject {
             Subject::Field(field) => self.change(&[(field, text)]),
-            Subject::Pin(_) => Vec::new(),
+            Subject::Pin(_) | Subject::Set => Vec::new(),
             Subject::Views => {
                 let view = View::ALL.into_iter().find(|view| view.name() == text);
                 view.map_or_else(Vec::new, |view| self.open_view(view))
@@ -256,6 +258,7 @@ impl App {
             Subject::Field(field) if text != self.inputs.text(field, &self.scenario) => {
                 return self.change(&[(field, text.to_owned())]);
             }
+            Subject::Set if !text.is_empty() => return vec![Command::SaveSet(text.to_owned())],
             Subject::Pin(index) if !text.is_empty() => self.pins.rename(index, text),
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 mod advice;
 pub(super) mod breakdown;
+mod browser;
 mod compare;
 mod explain;
 pub(super) mod footer;

@@ -55,6 +55,8 @@ const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
+const SNAPSHOTS: Place = Place::Snapshots;
+const QUESTION: Place = Place::Question;
 const COMPARE: Place = Place::View(View::Compare);
 const ADVICE: Place = Place::View(View::Advice);
 const LIMITS: Place = Place::View(View::Limits);
@@ -218,6 +220,14 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(PANELS, &[(KeyCode::Char('u'), NONE)], Action::Undo, same("u"), "", "undo the last change"),
     key(PANELS, &[(KeyCode::Char('U'), NONE)], Action::Redo, same("U"), "", "redo what was undone last"),
+    key(
+        PANELS,
+        &[(KeyCode::Char('s'), NONE)],
+        Action::Snapshots,
+        same("s"),
+        "",
+        "snapshots and sets: open, save, delete",
+    ),
     key(PANELS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "export", "export a snapshot that replays"),
     key(PANELS, &[(KeyCode::Char(':'), NONE)], Action::Palette, same(":"), "command", "find a command by its name"),
     key(PANELS, &[(KeyCode::Char('?'), NONE)], Action::Help, same("?"), "help", "this list of keys"),
@@ -285,6 +295,30 @@ pub const BINDINGS: &[Binding] = &[
     key(Place::Search, CLOSE, Action::Close, same("Esc"), "list", "back to the list"),
     key(Place::Search, SUSPEND, Action::Suspend, same(""), "", ""),
     key(Place::Search, INTERRUPT, Action::Quit, same("^C"), "quit", "quit"),
+    key(SNAPSHOTS, UP, Action::Up, UP_DOWN, "move", "previous and next file (also k and j)"),
+    key(SNAPSHOTS, DOWN, Action::Down, same(""), "", ""),
+    key(SNAPSHOTS, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(SNAPSHOTS, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(SNAPSHOTS, FIRST, Action::First, same("g G"), "", "first and last file"),
+    key(SNAPSHOTS, LAST, Action::Last, same(""), "", ""),
+    key(SNAPSHOTS, TAKE, Action::Take, same("Enter"), "open", "open it; a set's scenarios are pinned"),
+    key(SNAPSHOTS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "save", "save the scenario shown"),
+    key(SNAPSHOTS, &[(KeyCode::Char('s'), NONE)], Action::SaveSet, same("s"), "save set", "save all pinned as a set"),
+    key(SNAPSHOTS, REMOVE, Action::Remove, same("x"), "delete", "delete it, after a question (also Delete)"),
+    key(SNAPSHOTS, CLOSE, Action::Close, same("Esc"), "close", "close"),
+    key(SNAPSHOTS, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(SNAPSHOTS, QUIT, Action::Quit, same("q"), "quit", "quit"),
+    key(QUESTION, TAKE, Action::Take, same("Enter"), "delete", "delete it for good"),
+    key(
+        QUESTION,
+        &[(KeyCode::Esc, NONE), (KeyCode::Char('n'), NONE)],
+        Action::Close,
+        same("Esc"),
+        "leave it",
+        "leave it (also n)",
+    ),
+    key(QUESTION, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(QUESTION, QUIT, Action::Quit, same("q"), "quit", "quit"),
     key(PALETTE, &[(KeyCode::Up, NONE)], Action::Up, ("↑↓", "Up Down"), "move", "previous and next command"),
     key(PALETTE, &[(KeyCode::Down, NONE)], Action::Down, same(""), "", ""),
     key(PALETTE, &[(KeyCode::PageUp, NONE)], Action::PageUp, PAGES, "", "a page up and down"),

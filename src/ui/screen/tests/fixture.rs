@@ -15,8 +15,10 @@ use crate::evaluate::{
 use crate::hardware::MAX_LEVELS;
 use crate::plan::{Extent, Recompute};
 use crate::presets::Kind as Presets;
+use crate::report::Figures;
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
+use crate::snapshot::{Held, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 /// The numbers of the first question and the first map.
@@ -64,6 +66,36 @@ pub(super) fn compared(count: u32) -> App {
     }
     app.update(Action::View(View::Compare));
     app.update(Action::Last);
+    app
+}
+
+/// The list of snapshots and sets.
+pub(super) fn browsing(keys: &[Action]) -> App {
+    let mut app = explorer();
+    app.update(Action::Snapshots);
+    let answer = app.answer.clone().unwrap();
+    let held = |name: &str, what: &str| Held {
+        name: name.to_owned(),
+        what: format!("GPT-NeoX-20B, Frontier, {what}, 48 nodes"),
+        version: "0.1.0".to_owned(),
+        figures: Figures::of(&answer.scenario, &answer.evaluation),
+    };
+    let file = |name: &str, holds: Result<Vec<Held>, String>| Listed {
+        path: format!("./{name}").into(),
+        name: name.to_owned(),
+        is_set: holds.as_ref().is_ok_and(|held| held.len() > 1),
+        holds,
+    };
+    let wrong =
+        "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or mend it";
+    app.hear(Report::Listed(vec![
+        file("gpt-neox-20b-mi250x-frontier-zero-topo-384.toml", Ok(vec![held("", "zero-topo")])),
+        file("topo-against-zeropp.toml", Ok(vec![held("zeropp", "zeropp"), held("zero-topo", "zero-topo")])),
+        file("broken.toml", Err(wrong.to_owned())),
+    ]));
+    for key in keys {
+        app.update(*key);
+    }
     app
 }
 
