@@ -53,6 +53,14 @@ pub enum Action {
     Views,
     /// The map shows the next metric.
     Metric,
+    /// Each cell of the map takes its best batch and recompute, or the scenario's again.
+    Tune,
+    /// Draws the memory's contour into the map, or takes it away.
+    Contour,
+    /// Copies the map as CSV.
+    Copy,
+    /// Writes the map as CSV.
+    SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
     /// The timeline shows the whole step, or its first window again.
@@ -123,6 +131,10 @@ pub enum Command {
     Export(Box<Answer>),
     /// Write the pinned scenarios as a set of this name.
     SaveSet(String),
+    /// Hand a text to the terminal's clipboard.
+    Copy(String),
+    /// Write the map, as CSV, to a file.
+    SaveMap(String),
     /// Look for snapshots and sets.
     List,
     /// Open a snapshot or a set.

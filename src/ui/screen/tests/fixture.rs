@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::action::{Action, Report};
+use crate::app::action::{Action, Command, Report};
 use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
@@ -38,6 +38,16 @@ pub(super) fn explorer() -> App {
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// The map with each cell's best batch, which is the one that all cells have.
+pub(super) fn tuned() -> App {
+    let mut app = explorer();
+    let commands = app.update(Action::Tune);
+    let [Command::Sweep { generation, .. }] = commands[..] else { panic!("{commands:?}") };
+    let (width, all) = (app.map.width(), app.map.progress().1);
+    app.hear(Report::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
 }
 
