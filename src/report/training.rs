@@ -196,7 +196,7 @@ impl TrainingReport<'_> {
     }
 
     /// Days of a part of a plan's step.
-    fn days(&self, best: &Best, part: Seconds) -> f64 {
+    fn days(best: &Best, part: Seconds) -> f64 {
         best.days * (part / best.summary.step_time)
     }
 
@@ -229,7 +229,7 @@ impl TrainingReport<'_> {
         let scenario = self.training.scenario(method, &best.choice);
         let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
         let part =
-            |(part, seconds): (&'static str, Seconds)| PartRecord { part, days: finite(self.days(best, seconds)) };
+            |(part, seconds): (&'static str, Seconds)| PartRecord { part, days: finite(Self::days(best, seconds)) };
         let closed = self.closed.get(index).and_then(Option::as_ref).map(|closed| ClosedRecord {
             days: finite(closed.days),
             efficiency: finite(closed.step.efficiency()),
@@ -272,20 +272,20 @@ impl TrainingReport<'_> {
             lines.line("nothing fits, by any method: choose more devices, or more memory");
             return lines.0;
         }
-        self.table(&mut lines, "shortest training of each method", &self.plans_table());
+        Self::table(&mut lines, "shortest training of each method", &self.plans_table());
         let names = self.unfit();
         if !names.is_empty() {
             lines.line(&format!("nothing fits: {}", names.join(", ")));
         }
-        self.table(&mut lines, "memory of the fullest device", &self.memory_table());
-        self.table(&mut lines, "days by part: the closed form's, then what the simulation adds", &self.parts_table());
-        self.table(&mut lines, "bandwidth that hides each transfer, per device and direction", &self.network_table());
-        self.table(&mut lines, "by the closed forms alone", &self.closed_table());
-        self.table(&mut lines, "days on at most so many devices", &self.curve_table());
+        Self::table(&mut lines, "memory of the fullest device", &self.memory_table());
+        Self::table(&mut lines, "days by part: the closed form's, then what the simulation adds", &self.parts_table());
+        Self::table(&mut lines, "bandwidth that hides each transfer, per device and direction", &self.network_table());
+        Self::table(&mut lines, "by the closed forms alone", &self.closed_table());
+        Self::table(&mut lines, "days on at most so many devices", &self.curve_table());
         lines.0
     }
 
-    fn table(&self, lines: &mut Lines, title: &str, rows: &[Vec<String>]) {
+    fn table(lines: &mut Lines, title: &str, rows: &[Vec<String>]) {
         lines.line("");
         lines.line(title);
         aligned(rows).lines().for_each(|line| lines.line(&format!("  {line}")));
@@ -342,7 +342,7 @@ impl TrainingReport<'_> {
         let head: Vec<&str> = [""].into_iter().chain(rows.iter().map(|(_, method, _)| method.name)).collect();
         let shown = |index: usize, place: usize, best: &Best| {
             let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
-            format!("{:.2}", self.days(best, account.named()[place].1))
+            format!("{:.2}", Self::days(best, account.named()[place].1))
         };
         let part = |(place, name): (usize, &&str)| {
             let days = rows.iter().map(|(index, _, best)| shown(*index, place, best));
