@@ -19,7 +19,7 @@ use crate::scenario::file::ScenarioFile;
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
-pub use plan::ProfileReport;
+pub use plan::{PlanReport, ProfileReport};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
 pub use validate::ValidateReport;

@@ -9,6 +9,7 @@ mod cli {
     mod eval;
     mod files;
     mod limits;
+    mod plan;
     mod profile;
     mod sweep;
     mod validate;
