@@ -7,7 +7,8 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use shardscope::app::action::{Command, Report};
+use shardscope::app::action::Report;
+use shardscope::app::jobs;
 use shardscope::app::{App, Options, Start};
 use shardscope::evaluate::{Activity, Evaluation, Idle, IdleCause, Kind, Lane, Part, Span, Trace, Workspace, summary};
 use shardscope::plan::{Plan, Size};
@@ -85,20 +86,7 @@ fn explorer() -> App {
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
     let (mut app, commands) = App::new(Start { library, file, scenario, options: Options::default() });
-    let mut workspace = Workspace::default();
-    for command in commands {
-        let report = match command {
-            Command::Evaluate { generation, scenario } => {
-                Report::Evaluated { generation, result: full(&scenario, &mut workspace).map(Arc::new) }
-            }
-            Command::Sweep { generation, sweep, .. } => {
-                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
-                Report::Cells { generation, cells }
-            }
-            _ => continue,
-        };
-        app.hear(report);
-    }
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
     app
 }
 

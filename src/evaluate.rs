@@ -142,6 +142,8 @@ pub struct Traffic {
     pub bytes_per_device: Bytes,
     /// Time during which it would be busy if each transfer had it alone.
     pub busy: Seconds,
+    /// Time during which compute stands still for a transfer that keeps this level busiest.
+    pub exposed: Seconds,
 }
 
 /// What limits a step.

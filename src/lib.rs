@@ -42,7 +42,7 @@
 //!
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
 //! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
-//! [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
+//! [`explain`], [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
 pub mod app;
 pub mod bounds;
@@ -50,6 +50,7 @@ pub mod cli;
 pub mod config;
 pub mod cost;
 pub mod evaluate;
+pub mod explain;
 pub mod hardware;
 pub mod measured;
 pub mod model;

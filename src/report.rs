@@ -6,8 +6,10 @@ mod figures;
 mod intensity;
 mod limits;
 mod plan;
+mod published;
 mod sweep;
 mod text;
+mod training;
 mod validate;
 
 use serde::Serialize;
@@ -15,13 +17,16 @@ use serde::Serialize;
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::search::Comparison;
 
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
-pub use plan::{PlanReport, ProfileReport};
+pub use plan::{GridReport, PlanReport, ProfileReport};
+pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use training::TrainingReport;
 pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
@@ -39,16 +44,20 @@ pub struct Report {
     pub figures: Figures,
     /// Which transfers its arithmetic can hide.
     pub intensities: Vec<IntensityRecord>,
+    /// What was published of the scenario, beside these figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 impl Report {
-    /// Of an evaluation.
-    pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+    /// Of an evaluation, beside what was published of the scenario.
+    pub fn of(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         Self {
             format: FORMAT,
             scenario: ScenarioFile::of(scenario),
             figures: Figures::of(scenario, evaluation),
             intensities: intensity::records(scenario),
+            published: comparison.map(Published::of),
         }
     }
 

@@ -10,7 +10,6 @@ mod signals;
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -22,7 +21,6 @@ use crate::app::action::{Command, Report};
 use crate::app::jobs::{Jobs, Tell};
 use crate::app::{App, Options, Start, keymap};
 use crate::config::{Palette, Theme};
-use crate::snapshot::{self, Snapshot};
 use crate::ui;
 use crate::ui::caps::{Caps, Depth, Overrides};
 
@@ -100,10 +98,11 @@ fn overrides(options: &Options) -> Overrides {
     }
 }
 
+/// When it ends, the terminal is given back before what is still being written is waited for: fields drop in order.
 struct Explorer {
     app: App,
-    jobs: Jobs,
     screen: Screen,
+    jobs: Jobs,
     caps: Caps,
     /// Whether the screen no longer shows the state.
     dirty: bool,
@@ -177,22 +176,12 @@ impl Explorer {
         match command {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
-            Command::Export => self.export(),
+            Command::Work { generation, work } => self.jobs.work(generation, work),
+            Command::Export(answer) => self.jobs.export(answer),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn export(&mut self) {
-        let Some(answer) = &self.app.answer else { return };
-        let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
-        let said = match text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)) {
-            Ok(Ok(path)) => format!("exported to {}", path.display()),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => format!("the snapshot was not written: {error}"),
-        };
-        self.app.tell(said);
     }
 }
 

@@ -7,4 +7,7 @@ mod frontier {
 
     mod bars;
     mod log;
+    mod published;
+    mod ratios;
+    mod volumes;
 }

@@ -8,7 +8,9 @@ use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
 
-use super::Panel;
+use super::view::View;
+use super::work::{Found, Work};
+use super::{Answer, Panel};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,10 @@ pub enum Action {
     PreviousPanel,
     /// The keys go to this panel.
     Panel(Panel),
+    /// This view takes the map's place.
+    View(View),
+    /// Opens the list of views.
+    Views,
     /// The map shows the next metric.
     Metric,
     /// The map's cursor goes to its best cell.
@@ -51,8 +57,24 @@ pub enum Action {
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
+    /// Moves the item to the front by one place.
+    Earlier,
+    /// Moves the item back by one place.
+    Later,
+    /// Removes the item.
+    Remove,
+    /// Gives the item another name.
+    Rename,
+    /// Explains the figure at the cursor.
+    Explain,
+    /// Takes the last change back.
+    Undo,
+    /// Makes the change again that was taken back last.
+    Redo,
     /// Exports a snapshot of the scenario on the screen.
     Export,
+    /// Opens the command palette.
+    Palette,
     /// Opens the list of keys.
     Help,
     /// Types into a list's search.
@@ -84,8 +106,15 @@ pub enum Command {
         /// The cell to begin with.
         from: usize,
     },
-    /// Write a snapshot of the scenario on the screen.
-    Export,
+    /// Compute something for a view.
+    Work {
+        /// Comes back with what is found.
+        generation: u64,
+        /// What.
+        work: Work,
+    },
+    /// Write a snapshot of an answer.
+    Export(Box<Answer>),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -116,6 +145,15 @@ pub enum Report {
         /// Index and content.
         cells: Vec<(usize, Cell)>,
     },
+    /// What a view asked for, or a part of it.
+    Found {
+        /// Of the question.
+        generation: u64,
+        /// What was found.
+        found: Found,
+    },
+    /// What became of an export.
+    Exported(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

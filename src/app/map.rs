@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::scenario::Scenario;
 use crate::search::{AxisValue, Cell, Metric, Sweep};
 
+use super::action::Action;
 use super::axes;
 
 /// A map, its cursor, and how far it is filled.
@@ -28,9 +29,14 @@ pub struct Map {
 
 impl Map {
     /// An empty map around a scenario.
-    pub fn new(base: &Scenario, scenario: &Scenario) -> Self {
+    pub fn around(base: &Scenario, scenario: &Scenario) -> Self {
         let sweep = sweep(base, scenario);
         let home = home(&sweep, scenario);
+        Self::new(sweep, home)
+    }
+
+    /// An empty map, and where the scenario is on it.
+    pub fn new(sweep: Sweep, home: Option<usize>) -> Self {
         Self {
             metric: Metric::Throughput,
             cursor: home.unwrap_or(0),
@@ -47,13 +53,24 @@ impl Map {
         let changed = self.sweep.base != *base || home(&self.sweep, scenario).is_none();
         if changed {
             let sweep = sweep(base, scenario);
-            self.cells = (0..sweep.len()).map(|index| self.cell_of(&sweep, index)).collect();
-            self.fresh = vec![false; sweep.len()];
-            self.sweep = Arc::new(sweep);
+            let home = home(&sweep, scenario);
+            self.replace(sweep, home);
         }
         self.home = home(&self.sweep, scenario);
-        self.cursor = self.home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
+        self.cursor = self.home.unwrap_or(self.cursor);
         changed
+    }
+
+    /// Becomes another map; what it has in common with the last one keeps its picture until it is filled.
+    pub fn replace(&mut self, sweep: Sweep, home: Option<usize>) {
+        if *self.sweep == sweep && self.home == home {
+            return;
+        }
+        self.cells = (0..sweep.len()).map(|index| self.cell_of(&sweep, index)).collect();
+        self.fresh = vec![false; sweep.len()];
+        self.sweep = Arc::new(sweep);
+        self.home = home;
+        self.cursor = home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
     }
 
     /// The last picture of a cell of another map with the same coordinates.
@@ -116,8 +133,24 @@ impl Map {
         figures.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(index, _)| index)
     }
 
+    /// Moves the cursor as the keys of a map do; says whether it moved.
+    pub fn go(&mut self, action: Action) -> bool {
+        let (width, height) = (self.width().cast_signed(), self.height().cast_signed());
+        match action {
+            Action::Left => self.step(-1, 0),
+            Action::Right => self.step(1, 0),
+            Action::Up => self.step(0, -1),
+            Action::Down => self.step(0, 1),
+            Action::First => self.step(-width, 0),
+            Action::Last => self.step(width, 0),
+            Action::PageUp => self.step(0, -height),
+            Action::PageDown => self.step(0, height),
+            _ => false,
+        }
+    }
+
     /// Moves the cursor by columns and rows, as far as the map goes; says whether it moved.
-    pub fn step(&mut self, columns: isize, rows: isize) -> bool {
+    fn step(&mut self, columns: isize, rows: isize) -> bool {
         let (width, height) = (self.width(), self.height());
         let x = (self.cursor % width).saturating_add_signed(columns).min(width - 1);
         let y = (self.cursor / width).saturating_add_signed(rows).min(height.saturating_sub(1));

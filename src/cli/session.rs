@@ -67,7 +67,7 @@ impl Session {
 }
 
 /// Commands that a later version has.
-const LATER: [&str; 3] = ["plan", "calibrate", "export"];
+const LATER: [&str; 2] = ["calibrate", "export"];
 
 fn unopened(error: OpenError) -> Failure {
     match error {

@@ -13,7 +13,7 @@ use crate::plan::{
     Accumulation, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,
     Secondary, Size,
 };
-use crate::stack::Overlap;
+use crate::stack::{Overlap, Runtime};
 use crate::testing;
 use crate::units::BytesPerSecond;
 
@@ -193,8 +193,11 @@ fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
             (model.vocab, model.tied) = (if vocab { 5000 } else { 0 }, tied);
             let stack = Arc::make_mut(&mut scenario.stack);
             (stack.overlap, stack.reduce_during_backward) = (overlap, during);
-            (stack.contention, stack.element_wise, stack.optimizer_traffic) = (0.3, 1.0, 1.0);
-            stack.host.layer = Seconds::new(1e-4);
+            let calibration = Arc::make_mut(&mut scenario.calibration);
+            calibration.software.optimizer_traffic = 1.0;
+            calibration.element_wise.insert(stack.element_wise.clone(), 1.0);
+            let runtime = Runtime { contention: 0.3, layer: Seconds::new(1e-4), ..Runtime::IDEAL };
+            calibration.runtimes.insert(stack.runtime.clone(), runtime);
             let plan = &mut scenario.plan;
             plan.sharding = testing::sharding(weights, gradients, optimizer);
             plan.sharding.reshard_after_forward = reshard;
@@ -280,7 +283,7 @@ fn slices_pay_latency() {
     let time = |slices: u32| {
         let mut scenario = apart([(Operator::Layer, Extent::System, slices)]);
         let calibration = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("there");
-        calibration.latency = 1.0;
+        (calibration.latency, calibration.latency_between) = (1.0, 1.0);
         let stack = Arc::make_mut(&mut scenario.stack);
         stack.overlap = Overlap::None;
         // The additions of slices are too fast to count.

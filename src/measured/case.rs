@@ -6,9 +6,11 @@
 mod model;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::Cluster;
+use crate::plan::Format;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::stack::Stack;
@@ -149,11 +151,27 @@ fn cluster(row: &Row, library: &Library) -> Result<Cluster, String> {
     Ok(cluster)
 }
 
-/// The stack as the row ran it.
+/// The stack as the row ran it: its kernel, whether it was compiled, what split the sequence, and the format
+/// of the reduction (`PURE` is bf16 throughout, `DEFAULT` reduces in fp32).
 fn as_run(row: &Row, stack: &Stack) -> Stack {
     let mut stack = stack.clone();
     if let Some(kernel) = words::attention(row.text("attn")) {
-        stack.attention = kernel;
+        (stack.attention, stack.attention_on) = (kernel, BTreeMap::new());
+    }
+    if row.text("compiled") == "yes"
+        && let Some(compiled) = &stack.element_wise_compiled
+    {
+        stack.element_wise.clone_from(compiled);
+    }
+    match row.text("notes") {
+        notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,
+        notes if notes.contains("sequence parallel=yes") => stack.sequence_parallel = true,
+        _ => {}
+    }
+    match row.text("precision") {
+        mode if mode.ends_with("/PURE") => stack.reduce_format = Some(Format::Bf16),
+        mode if mode.ends_with("/DEFAULT") => stack.reduce_format = Some(Format::Fp32),
+        _ => {}
     }
     stack
 }

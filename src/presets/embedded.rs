@@ -119,7 +119,7 @@ embedded! {
         "zero-topo",
     ]
     Scenario "scenarios" [
-        "default", "h100-7b", "zeropp-18b-v100",
+        "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
         "frontier-20b",
     ]
 }

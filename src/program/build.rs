@@ -5,7 +5,7 @@ use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
 
-use super::label::Label;
+use super::label::{Label, Lane};
 use super::task::{
     Block, COUNTERS, Class, Counter, DEVICE, Picos, QUEUES, RESOURCES, RankProgram, Section, Task, WHOLE, Wait, picos,
 };
@@ -15,6 +15,8 @@ use super::task::{
 pub struct Volume {
     /// Bytes that one device sends into each level.
     pub bytes: [f64; MAX_LEVELS],
+    /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
+    pub sent: [[f64; MAX_LEVELS]; Lane::ALL.len()],
     /// Seconds that each level would be busy.
     pub busy: [f64; MAX_LEVELS],
     /// Time added to compute because the host launches it too slowly.
@@ -169,6 +171,7 @@ impl<'a> Builder<'a> {
         let mut demand = [0; RESOURCES];
         for (level, demand) in demand.iter_mut().enumerate().take(MAX_LEVELS) {
             self.volume.bytes[level] += transfer.bytes[level] * self.repeats();
+            self.volume.sent[label.lane as usize][level] += transfer.bytes[level] * self.repeats();
             self.volume.busy[level] += transfer.busy[level] * self.repeats();
             if transfer.busy[level] > 0.0 {
                 let share = (transfer.busy[level] / transfer.time).min(1.0);

@@ -64,7 +64,7 @@ impl<'a> Maker<'a> {
             visits: Visits { collectives, ..*visits },
             unit: Unit { part, gathered: own, reduced: own },
             slices,
-            host: visits.rates.scenario.stack.host.layer.get() / 2.0,
+            host: visits.rates.host_layer() / 2.0,
         }
     }
 
@@ -76,9 +76,9 @@ impl<'a> Maker<'a> {
         let back = Compute { work: work.backward[index], launch: 1.5, tensor: 1, exchange: 2 * exchange };
         let (whole, whole_left) = (own.whole, self.share(own.whole));
         if !recomputed {
-            let selective = index == 0 && self.visits.rates.scenario.plan.recompute == Recompute::Selective;
-            let core = Compute { work: work.core, exchange: 1, ..Compute::default() };
-            let again = if selective { core } else { Compute::default() };
+            let selective = self.visits.rates.scenario.plan.recompute == Recompute::Selective;
+            let selected = Compute { work: work.selective[index], exchange, ..Compute::default() };
+            let again = if selective { selected } else { Compute::default() };
             let (working, kept) = (whole - own.kept, self.share(own.kept));
             return Half {
                 forward: self.sliced(Pass::Forward, [ahead, Compute::default()], [working, kept]),

@@ -65,6 +65,12 @@ impl<'a> Pipeline<'a> {
         own.sum()
     }
 
+    /// The stages in the order of forward: parameters before sharding and their units, and what is visited
+    /// there and back.
+    pub fn stages(&self) -> impl Iterator<Item = ((f64, f64), [Vec<Run>; 2])> {
+        self.stages.iter().map(|stage| (self.units(stage), [false, true].map(|way| self.runs(stage, way))))
+    }
+
     fn index(&self, rank: u32, stage: u32) -> u32 {
         stage * self.shape.ranks + rank
     }
@@ -90,8 +96,8 @@ impl<'a> Pipeline<'a> {
         let rates = self.visits.rates;
         let stack = &rates.scenario.stack;
         let queues = Queues::of(stack.overlap);
-        let emit = Emit { visits: &self.visits, queues, ahead: 0, contention: stack.contention };
-        builder.section(1, |builder| Emit::host(builder, stack.host.step.get()));
+        let emit = Emit { visits: &self.visits, queues, ahead: 0, contention: rates.runtime.contention };
+        builder.section(1, |builder| Emit::host(builder, rates.host_step(self.visits.layout.optimizer)));
         let turns = self.shape.turns(rank);
         let (fills, spells) = (fills(&turns), spells(&turns));
         let gradients = if whole_gradients(rates, self.visits.layout) { 0.0 } else { gradient_format(rates).bytes() };
@@ -160,7 +166,7 @@ impl<'a> Pipeline<'a> {
     fn turn(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, rank: u32, turn: &Turn) {
         for slot in &turn.slots {
             if !slot.backward && slot.stage == 0 {
-                Emit::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get());
+                Emit::host(builder, self.visits.rates.software.micro_batch.get());
             }
             self.slot(emit, builder, rank, *slot);
         }
@@ -193,10 +199,7 @@ impl<'a> Pipeline<'a> {
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
     fn send(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, slot: Slot, target: (u32, Counter)) {
-        let (rates, layout) = (self.visits.rates, self.visits.layout);
-        let amount =
-            rates.tokens() * f64::from(rates.scenario.model.hidden) * rates.storage() / f64::from(layout.tensor);
-        let transfer = rates.send(amount, layout.pipeline_group());
+        let transfer = self.visits.send();
         let first = Activity { kind: Kind::PointToPoint, part: Part::Model, layer: 0, micro_batch: slot.micro_batch };
         let label = Label { lane: Lane::Pipeline, phase: Phase::of(slot.backward), first, ..Label::default() };
         let mut task = builder.transfer(&transfer, PIPELINE, emit.contention, label);
@@ -286,7 +289,7 @@ fn mark(builder: &mut Builder<'_>, takes: [i64; super::HELD], gives: [i64; super
     });
 }
 
-/// The stages of a model: layers dealt as evenly by time as they go.
+/// The stages of a model: layers dealt as evenly as they go, by what the stack balances.
 fn stages(visits: &Visits<'_>, count: u32) -> Vec<Stage> {
     let model = &visits.rates.scenario.model;
     let time = |[ahead, behind]: [super::visit::Visit; 2]| {
@@ -298,6 +301,8 @@ fn stages(visits: &Visits<'_>, count: u32) -> Vec<Stage> {
         _ => (time(visits.embedding()), time(visits.head())),
     };
     let layer = time(visits.layers(recomputed_layers(visits) > 0));
+    let balance = visits.rates.scenario.stack.balance;
+    let [layer, embedding, head] = balance.weights(model.layers, count, [layer, embedding, head]);
     let layers = split(model.layers, count, layer, embedding, head);
     let mut first_layer = 0;
     let ends = model.vocab > 0;

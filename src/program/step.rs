@@ -53,9 +53,9 @@ pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: B
     let queues = Queues::of(stack.overlap);
     // A gather that stops compute gains nothing from being early.
     let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
-    let emit = Emit { visits, queues, ahead, contention: stack.contention };
+    let emit = Emit { visits, queues, ahead, contention: visits.rates.runtime.contention };
     builder.section(1, |builder| {
-        Emit::host(builder, stack.host.step.get());
+        Emit::host(builder, visits.rates.host_step(visits.layout.optimizer));
         for distance in 0..ahead {
             let Some(place) = order.find(Place::default(), distance, false) else { continue };
             builder.block(1, |builder| emit.fetch(builder, order, place, 0));
@@ -84,7 +84,7 @@ pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
 impl Emit<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
     fn micro_batch(&self, builder: &mut Builder<'_>, order: Order<'_>, last: Option<u32>) {
-        Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get());
+        Self::host(builder, self.visits.rates.software.micro_batch.get());
         for (index, pattern) in order.patterns.iter().enumerate() {
             let alike = order.alike(*pattern, self.ahead);
             let mut turn = |position: u32, repeat: u32| {

@@ -99,8 +99,6 @@ impl<'a> Visits<'a> {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         let plain = |elements: f64| Payload { elements, format: storage, block: f64::INFINITY, parts: 1.0 };
-        // Sequence parallelism: a reduce-scatter and an all-gather move what one all-reduce would.
-        let pass = rates.gather(plain(rates.tokens() * f64::from(model.hidden)), layout.tensor_group());
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
         let kv = 2.0 * rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
         Self {
@@ -108,7 +106,7 @@ impl<'a> Visits<'a> {
             layout,
             layer: rates.layer(),
             activations: rates.activations(),
-            tensor: pass + pass,
+            tensor: rates.tensor_collective(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
             exchange: rates.gather(plain(kv), layout.context_group()),
             collectives: f64::from(rates.scenario.stack.collectives.per_layer),
             staged,
@@ -117,6 +115,18 @@ impl<'a> Visits<'a> {
 
     pub fn local(&self, parameters: u64) -> f64 {
         parameters as f64 / f64::from(self.layout.tensor)
+    }
+
+    /// Activations of a micro-batch to the next pipeline rank; each tensor rank sends its share.
+    pub fn send(&self) -> Transfer {
+        let hidden = f64::from(self.rates.scenario.model.hidden) / f64::from(self.layout.tensor);
+        self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group())
+    }
+
+    /// Seconds of a visit, whose pieces and tensor collectives run one after the other.
+    pub fn serial(&self, visit: &Visit) -> f64 {
+        let meet = if self.layout.tensor > 1 { self.tensor.time } else { 0.0 };
+        visit.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
     }
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
@@ -144,7 +154,7 @@ impl<'a> Visits<'a> {
 
     /// Forward and backward of layers that are computed again from their input, or not.
     pub fn layers(&self, recomputed: bool) -> [Visit; 2] {
-        let host = self.rates.scenario.stack.host.layer.get();
+        let host = self.rates.host_layer();
         let forward = self.layer.forward;
         let all = forward[0] + forward[1];
         let launched = |work: Work, host: f64| self.rates.launched(work.time, host) - work.time;
@@ -158,7 +168,10 @@ impl<'a> Visits<'a> {
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
         let again = match (recomputed, selective) {
             (true, _) => Step { piece: Piece { work: all, host: late }, tensor: 2, exchange: 1 },
-            (false, true) => Step { piece: Piece { work: self.layer.core, host: 0.0 }, tensor: 0, exchange: 1 },
+            (false, true) => {
+                let work = self.layer.selective[0] + self.layer.selective[1];
+                Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: 1 }
+            }
             (false, false) => Step::default(),
         };
         let back = self.layer.backward;

@@ -68,9 +68,11 @@ pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
 /// What an intensity means for the step, in words; a factor is on the time of the arithmetic.
 pub fn verdict(intensity: &Intensity) -> String {
     let factor = significant(intensity.slowdown(), 4);
+    let from = |count: f64| format!("hidden from {} micro-batches on", thousands(count));
     match (intensity.hidden(), intensity.overlapped, intensity.micro_batches) {
+        (true, _, Some(count)) if count > 1.0 => from(count),
         (true, _, _) => "hidden".to_owned(),
-        (false, true, Some(count)) => format!("x {factor}, hidden from {} micro-batches", thousands(count)),
+        (false, true, Some(count)) => format!("x {factor}, {}", from(count)),
         (false, true, None) => format!("x {factor}"),
         (false, false, _) => format!("x {factor}, not overlapped"),
     }

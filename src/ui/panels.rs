@@ -1,16 +1,25 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
+mod advice;
 pub(super) mod breakdown;
+mod compare;
+mod explain;
 pub(super) mod footer;
+mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
+mod intensities;
 pub(super) mod layers;
-pub(super) mod map;
+mod limits;
+mod map;
 pub(super) mod memory;
 pub(super) mod status;
+mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+mod traffic;
+pub(super) mod view;
 mod words;
 
 use std::ops::Range;

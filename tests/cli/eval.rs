@@ -276,5 +276,30 @@ fn intensities_of_the_paper() {
         (&"system".into(), &true.into(), &5.into())
     );
     let text = run(&format!("eval {arguments}")).stdout;
-    assert_contains(&text, &["307,200 = ", "node needs 520: x 1.152, not overlapped", "system needs 6,240: hidden"]);
+    assert_contains(
+        &text,
+        &[
+            "307,200 = ",
+            "node needs 520: x 1.152, not overlapped",
+            "system needs 6,240: hidden from 5 micro-batches on",
+        ],
+    );
+}
+
+#[test]
+fn a_preset_with_published_figures_prints_them_beside_its_own() {
+    let report = run("eval frontier-20b-384");
+    assert_eq!(report.code, Some(0));
+    // [frontier D5]: three levels over ZeRO-3, and what the rate between nodes rests on.
+    let parts =
+        ["published, and here", "speedup over zero3", "2.40,", "within 10 %", "inferred from two published ratios"];
+    assert_contains(&report.stdout, &parts);
+    let figures = json("frontier-20b-384")["published"]["figures"].clone();
+    for figure in figures.as_array().expect("an array") {
+        assert_eq!(figure["within"], true, "{figure}");
+        let error = number(&figure["here"]) / number(&figure["published"]) - 1.0;
+        assert!((number(&figure["error"]) - error).abs() < 1e-12);
+    }
+    // They are of the scenario as it was published, not of another one.
+    assert_eq!(json("frontier-20b-384 --nodes 8").get("published"), None);
 }

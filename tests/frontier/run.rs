@@ -1,19 +1,21 @@
 //! Scenarios of the embedded presets, and what comes out of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use shardscope::evaluate::{self, Summary, Workspace};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file;
 
+/// The presets, read once.
+pub static LIBRARY: LazyLock<Library> = LazyLock::new(Library::embedded);
+
 /// A preset scenario with another strategy; its other fields are there to be changed.
 pub fn scenario(id: &str, strategy: &str) -> Scenario {
-    let library = Library::embedded();
-    let entry = library.scenario_text(id).unwrap_or_else(|unknown| panic!("{unknown}"));
+    let entry = LIBRARY.scenario_text(id).unwrap_or_else(|unknown| panic!("{unknown}"));
     let mut file = file::parse(&entry.text).unwrap_or_else(|error| panic!("{error}"));
     file.set("strategy", strategy).unwrap_or_else(|problem| panic!("{problem}"));
-    library.resolve(&file).unwrap_or_else(|problems| panic!("{problems:?}"))
+    LIBRARY.resolve(&file).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 pub fn summary(scenario: &Scenario) -> Summary {

@@ -79,6 +79,9 @@ fn each_flag_sets_what_it_gets() {
         "5",
         "4096",
         "node",
+        "on",
+        "package",
+        "off",
         "fp8",
         "selective",
         "2",
@@ -287,12 +290,12 @@ prop_compose! {
             numbers;
         let (schedule, accumulation, precision, optimizer, offload, reduction, flop_count) = words;
         let plan = PlanFile {
-            nodes, devices: None, shard, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
+            nodes, devices: None, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
             accumulation, sequence, precision, optimizer, recompute, offload, reduction, prefetch,
-            reshard_after_forward: full.then_some(false), tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
+            reshard_after_forward: full.then_some(false), qwz: Some(full), hpz: shard.clone(), qgz: None, shard, tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
             sharding: full.then(sharding), operators,
         };
-        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan }
+        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None }
     }
 }
 
@@ -330,4 +333,69 @@ proptest! {
             prop_assert_eq!(again, file);
         }
     }
+}
+
+/// [frontier D6]: ZeRO++ is ZeRO-3 with three switches on.
+#[test]
+fn the_three_parts_of_zeropp_are_switches() {
+    let library = Library::embedded();
+    let sharding = |strategy: &str, switches: &[(&str, &str)]| {
+        let mut file = file();
+        for (flag, text) in std::iter::once(&("strategy", strategy)).chain(switches) {
+            file.set(flag, text).expect("valid");
+            assert_eq!(file.get(flag).as_deref(), Some(*text));
+        }
+        library.resolve(&file).expect("valid").plan.sharding
+    };
+    let (on, off) =
+        ([("qwz", "on"), ("hpz", "node"), ("qgz", "on")], [("qwz", "off"), ("hpz", "device"), ("qgz", "off")]);
+    assert_eq!(sharding("zero3", &on), sharding("zeropp", &[]));
+    assert_eq!(sharding("zeropp", &off), sharding("zero3", &[]));
+    assert_eq!(sharding("zeropp", &on), sharding("zeropp", &[]), "what is on stays as it is");
+    let quantised = sharding("zero3", &on[..1]);
+    assert_eq!((quantised.wire.weights, quantised.secondary), (Format::Int8, None));
+    assert!(file().set("qwz", "yes").expect_err("no switch").mend.contains("on or off"));
+}
+
+/// The file with one published figure.
+fn with_published(figure: &str) -> String {
+    format!("{TEXT}\n[published]\nsource = \"a paper\"\nfigures = [\n  {{ {figure} }},\n]\n")
+}
+
+#[test]
+fn published_figures_have_units_and_partners() {
+    let amount = |figure: &str| {
+        let file = parse(&with_published(figure)).expect(figure);
+        let figure = file.published.expect("published").figures.remove(0);
+        (figure.amount().expect("an amount"), figure.to_string())
+    };
+    let step = amount("what = \"step-time\", value = \"3.5 s\", tolerance = 0.1");
+    assert_eq!(step, (3.5, "step time".to_owned()));
+    let speedup = amount("what = \"speedup\", strategy = \"zeropp\", over = \"zero3\", value = 2, tolerance = 0.1");
+    assert_eq!(speedup, (2.0, "speedup of zeropp over zero3".to_owned()));
+    for (figure, says) in [
+        ("what = \"step-time\", value = 3.5, tolerance = 0.1", "write the number with its unit, in quotes"),
+        ("what = \"step-time\", value = \"3.5 GiB\", tolerance = 0.1", "the unit is unknown"),
+        ("what = \"speedup\", value = 2.7, tolerance = 0.1", "name a strategy beside a speedup"),
+        ("what = \"mfu\", value = 0.5, from_nodes = 2, tolerance = 0.1", "name the nodes beside a scaling-efficiency"),
+        ("what = \"mfu\", value = 0.5, tolerance = 0", "choose a share up to 1"),
+    ] {
+        let message = message(&with_published(figure));
+        assert!(message.contains(says) && message.starts_with("text:17:"), "{message}");
+    }
+}
+
+#[test]
+fn an_unknown_published_quantity_is_refused_with_the_list() {
+    let message = message(&with_published("what = \"iteration\", value = \"3.5 s\", tolerance = 0.1"));
+    assert!(message.contains("`iteration`") && message.contains("`step-time`"), "{message}");
+    assert!(message.contains("`scaling-efficiency`"), "{message}");
+}
+
+#[test]
+fn what_was_published_is_of_the_scenario_as_it_was() {
+    let mut file = parse(&with_published("what = \"mfu\", value = 0.5, tolerance = 0.1")).expect("valid");
+    assert_eq!(parse(&file.to_toml().expect("text")), Ok(file.clone()));
+    file.set("nodes", "4").expect("valid");
+    assert_eq!(file.published, None);
 }

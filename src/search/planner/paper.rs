@@ -168,7 +168,7 @@ impl<'a> Model<'a> {
             allowed.iter().zip(counts).filter(|(_, count)| **count > 0).map(|(one, count)| (**one, *count)).collect()
         };
         let treated: Vec<Vec<(Treatment, u32)>> = problem.allowed.iter().zip(&found.counts).map(counted).collect();
-        self.led(&treated, unit)
+        self.led(&rates, &treated, unit)
     }
 
     /// The assignments that hold at most so much of an operator; `None` if there is none.
@@ -195,7 +195,7 @@ impl<'a> Model<'a> {
     }
 
     /// An assignment with what it takes by the model.
-    fn led(&self, treated: &[Vec<(Treatment, u32)>], unit: f64) -> Option<Led> {
+    fn led(&self, rates: &Rates<'_>, treated: &[Vec<(Treatment, u32)>], unit: f64) -> Option<Led> {
         let all = || treated.iter().flatten().map(|(one, count)| (one, u64::from(*count)));
         let picos: u64 = all().map(|(one, count)| count * one.cost.time).sum();
         let state: u64 = all().map(|(one, count)| count * one.cost.memory).sum();
@@ -205,7 +205,7 @@ impl<'a> Model<'a> {
         let ends = ends.iter().filter_map(|end| Some(end.first()?.0.slot.way)).collect();
         Some(Led {
             candidate: Candidate::of(halves, ends),
-            seconds: picos as f64 / PICOS + self.fixed(),
+            seconds: picos as f64 / PICOS + self.fixed(rates),
             memory: (state + held) as f64 * unit,
         })
     }
@@ -265,11 +265,11 @@ impl<'a> Model<'a> {
         };
         let again = match (part, plan.recompute) {
             (Part::Half(_), Recompute::Full) => forward.time,
-            (Part::Half(0), Recompute::Selective) => rates.sliced_layer([1; 2]).core.time,
+            (Part::Half(half), Recompute::Selective) => rates.sliced_layer([slices; 2]).selective[half].time,
             _ => 0.0,
         };
         let host = match part {
-            Part::Half(_) => self.scenario.stack.host.layer.get() / 2.0,
+            Part::Half(_) => rates.host_layer() / 2.0,
             Part::Embedding | Part::Head => 0.0,
         };
         let slices = f64::from(slices);
@@ -324,9 +324,8 @@ impl<'a> Model<'a> {
     }
 
     /// Time of a step that no operator has a part in.
-    fn fixed(&self) -> f64 {
-        let host = self.scenario.stack.host;
-        host.step.get() + host.micro_batch.get() * f64::from(self.scenario.plan.accumulate)
+    fn fixed(&self, rates: &Rates<'_>) -> f64 {
+        rates.host_step(1) + rates.software.micro_batch.get() * f64::from(self.scenario.plan.accumulate)
     }
 }
 

@@ -13,12 +13,12 @@ use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::Entry;
 
 /// Rows that it takes: frame, two of headers, one of legend.
-pub(in crate::ui) fn height(app: &App) -> u16 {
+pub(super) fn height(app: &App) -> u16 {
     u16::try_from(app.map.height()).unwrap_or(u16::MAX).saturating_add(5)
 }
 
 /// Draws it.
-pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.map;
     let (done, all) = map.progress();
     let note = if map.is_complete() { format!("{done} of {all}") } else { format!("computing {done} of {all}") };
@@ -32,13 +32,13 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     Heatmap::new(theme, &columns, &rows, &entries)
         .titles("nodes", down(map))
         .cursor(Some(at(map.cursor)))
-        .pinned(pinned(app).map(at))
+        .marked(pinned(app).map(|index| (at(index), "pinned")))
         .home(map.home.map(at))
         .lower_is_better(!map.metric.more_is_better())
         .render(inside, buf);
 }
 
-fn entry(map: &Map, index: usize) -> Entry {
+pub(super) fn entry(map: &Map, index: usize) -> Entry {
     match (map.cell(index), map.figure(index)) {
         (None, _) => Entry::Pending,
         (Some(Cell::Impossible(_)), _) => Entry::Impossible,
@@ -57,9 +57,9 @@ fn down(map: &Map) -> &'static str {
     }
 }
 
-/// The pinned scenario's cell, if it is on this map.
+/// The first pinned scenario's cell, if it is on this map.
 fn pinned(app: &App) -> Option<usize> {
-    let pinned = &app.pinned.as_ref()?.scenario;
+    let pinned = &app.pins.all().first()?.scenario;
     let map = &app.map;
     (0..map.progress().1).find(|index| map.sweep.scenario(*index).is_ok_and(|scenario| scenario == *pinned))
 }

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::view;
 use crate::app::{App, Panel, axes};
 use crate::search::Metric;
 use crate::ui::theme::{Role, Theme};
@@ -15,7 +16,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         Some(notice) => Line::styled(notice.clone(), theme.style(Role::Accent)),
         None => Line::raw(match app.focus {
             Panel::Inputs => field(app),
-            Panel::Map | Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
+            Panel::Map => view::status(app, area.width.saturating_sub(2)),
+            Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
         }),
     };
     buf.set_line(area.x + 1, area.y, &said, area.width.saturating_sub(1));
@@ -29,7 +31,7 @@ fn field(app: &App) -> String {
 }
 
 /// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
-fn cell(app: &App, width: u16) -> String {
+pub(super) fn cell(app: &App, width: u16) -> String {
     let map = &app.map;
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
     let scenario = &app.scenario;
@@ -58,7 +60,7 @@ fn why(app: &App) -> Option<String> {
     }
 }
 
-const fn unit(metric: Metric) -> &'static str {
+pub(super) const fn unit(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "TFLOP/s per device",
         Metric::Mfu => "% MFU",

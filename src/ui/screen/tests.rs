@@ -1,6 +1,7 @@
 //! Whole screens at the three sizes, in both character sets, in each state; and no panic at any size.
 
 mod fixture;
+mod layers;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -69,7 +70,7 @@ fn nothing_answered_yet() {
 #[test]
 fn a_value_that_cannot_be() {
     // 7 ranks of tensor parallelism do not divide 384 devices.
-    insta::assert_snapshot!(after("1Gkkkk<ret><c-u>7<ret>", (80, 24)));
+    insta::assert_snapshot!(after("1Gkkkkkkkkkkk<ret><c-u>7<ret>", (80, 24)));
 }
 
 #[test]
@@ -113,6 +114,71 @@ fn a_pipeline() {
 }
 
 #[test]
+fn the_limits() {
+    insta::assert_snapshot!(after("L", (80, 24)));
+}
+
+#[test]
+fn the_limits_beside_the_other_panels() {
+    insta::assert_snapshot!(after("Ljl", (120, 40)));
+}
+
+#[test]
+fn the_limits_of_a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "L", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_strategies_on_a_large_screen() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (200, 50)));
+}
+
+#[test]
+fn the_traffic() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_traffic_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_traffic_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
+}
+
+#[test]
+fn the_hardware() {
+    insta::assert_snapshot!(screen(&fixture::hardware(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_hardware_in_ascii_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::hardware(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_intensities() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "Ij", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_views() {
+    insta::assert_snapshot!(after("v", (80, 24)));
+}
+
+#[test]
 fn the_help() {
     insta::assert_snapshot!(after("?", (80, 24)));
 }
@@ -144,10 +210,10 @@ fn the_cursor_is_reversed_without_colours() {
 }
 
 /// Keys that lead everywhere.
-const KEYS: [&str; 34] = [
+const KEYS: [&str; 38] = [
     "h", "j", "k", "l", "g", "G", "<pgup>", "<pgdn>", "<c-u>", "<c-d>", "<tab>", "<s-tab>", "1", "2", "3", "4",
-    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "9", "é", "<bs>", "<left>", "<right>", "<up>",
-    "<down>",
+    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "H", "I", "9", "é", "<bs>", "<left>",
+    "<right>", "<up>", "<down>",
 ];
 
 proptest! {

@@ -15,7 +15,7 @@ use crate::units::{BytesPerSecond, Seconds};
 fn scenario() -> Scenario {
     let mut scenario = testing::scenario();
     let calibration = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("there");
-    calibration.latency = 1.0;
+    (calibration.latency, calibration.latency_between) = (1.0, 1.0);
     scenario.plan.precision = Precision::Fp32;
     scenario
 }
@@ -123,7 +123,7 @@ proptest! {
         let expected = brute_force(&model, &ways);
         prop_assert_eq!(found.is_some(), expected.is_some());
         if let (Some(found), Some((time, memory))) = (found, expected) {
-            prop_assert!((found.seconds - model.fixed() - time as f64 / PICOS).abs() < 1e-15);
+            prop_assert!((found.seconds - model.fixed(&Rates::of(&model.scenario, &Factors::default())) - time as f64 / PICOS).abs() < 1e-15);
             prop_assert!((found.memory - memory as f64 * (model.room / UNITS).max(1.0)).abs() < 1.0);
         }
     }
