@@ -10,6 +10,7 @@ mod cli {
     mod files;
     mod grid;
     mod limits;
+    mod plan;
     mod profile;
     mod sweep;
     mod validate;

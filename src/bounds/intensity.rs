@@ -136,9 +136,13 @@ impl Intensity {
     }
 }
 
-/// The transfers that a scenario has, the state's first; none if it cannot be laid out.
+/// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators are
+/// not all placed alike.
 pub fn of(scenario: &Scenario) -> Vec<Intensity> {
     let Ok(layout) = scenario.layout() else { return Vec::new() };
+    if !scenario.plan.operators.is_empty() {
+        return Vec::new();
+    }
     let terms = Terms::of(scenario, &layout);
     let rows = [
         terms.data_parallel(),

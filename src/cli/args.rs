@@ -18,7 +18,7 @@ use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
-pub use plan::{Objective, Plan, PlanFormat};
+pub use plan::{CostModel, Objective, Plan, PlanFormat};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
