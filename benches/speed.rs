@@ -7,13 +7,15 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use shardscope::app::action::{Command, Report};
+use shardscope::app::action::Report;
+use shardscope::app::jobs;
 use shardscope::app::{App, Options, Start};
-use shardscope::evaluate::{Workspace, summary};
+use shardscope::evaluate::{Activity, Evaluation, Idle, IdleCause, Kind, Lane, Part, Span, Trace, Workspace, summary};
 use shardscope::plan::{Plan, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
+use shardscope::search::planner::{CostModel, Objective, Request, plan};
 use shardscope::search::{Cancel, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::draw;
@@ -66,26 +68,26 @@ fn many(criterion: &mut Criterion) {
     }
 }
 
+/// The exact search of every batch and recompute, each plan checked by the simulator.
+fn plans(criterion: &mut Criterion) {
+    let library = Library::embedded();
+    let mut base = scenario(96, 1);
+    base.model = library.model("gpt3-175b").unwrap();
+    base.plan.size = Size::Nodes(16);
+    let request = Request { scenario: base, objective: Objective::Throughput, cost_model: CostModel::Paper, top: 1 };
+    criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
+        bench.iter(|| plan(black_box(&request)));
+    });
+}
+
 /// The explorer on the default scenario, with everything answered.
 fn explorer() -> App {
     let library = Arc::new(Library::embedded());
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    let (mut app, commands) = App::new(Start { library, file, scenario, options: Options::default() });
-    let mut workspace = Workspace::default();
-    for command in commands {
-        let report = match command {
-            Command::Evaluate { generation, scenario } => {
-                Report::Evaluated { generation, result: full(&scenario, &mut workspace).map(Arc::new) }
-            }
-            Command::Sweep { generation, sweep, .. } => {
-                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
-                Report::Cells { generation, cells }
-            }
-            _ => continue,
-        };
-        app.hear(report);
-    }
+    let (mut app, commands) =
+        App::new(Start { library, file, scenario, pins: Vec::new(), options: Options::default() });
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
     app
 }
 
@@ -98,7 +100,38 @@ fn screen(criterion: &mut Criterion) {
             bench.iter(|| terminal.draw(|frame| draw(&app, &caps, frame)).map(|_| ()));
         });
     }
+    let mut app = explorer();
+    app.hear(Report::Evaluated { generation: 1, result: Ok(Arc::new(long(&app))) });
+    let mut terminal = Terminal::new(TestBackend::new(200, 50)).unwrap();
+    criterion.bench_function("draw 200 x 50, 100k spans of 8 ranks (target 5 ms)", |bench| {
+        bench.iter(|| terminal.draw(|frame| draw(&app, &caps, frame)).map(|_| ()));
+    });
 }
 
-criterion_group!(benches, one, many, screen);
+/// The explorer's answer with a trace of 101,376 spans: 8 ranks, forward and backward of 64 micro-batches, 66 layers, a
+/// gather for every second one.
+fn long(app: &App) -> Evaluation {
+    const LAYERS: u32 = 66;
+    let mut evaluation = (*app.answer.as_ref().unwrap().evaluation).clone();
+    let span = evaluation.trace.spans[0];
+    let slot = evaluation.summary.step_time / f64::from(128 * LAYERS);
+    let mut trace = Trace::default();
+    for (rank, turn) in (0..8).flat_map(|rank| (0..128).map(move |turn| (rank, turn))) {
+        let kind = if turn % 2 == 0 { Kind::Forward } else { Kind::Backward };
+        for layer in 0..LAYERS {
+            let start = slot * f64::from(turn * LAYERS + layer);
+            let activity = Activity { kind, part: Part::Layer, layer, micro_batch: turn / 2 };
+            let compute = Span { rank, lane: Lane::Compute, activity, start, end: start + slot * 0.9, ..span };
+            trace.spans.push(compute);
+            if layer % 2 == 0 {
+                trace.spans.push(Span { lane: Lane::Gather, ..compute });
+            }
+            trace.idle.push(Idle { rank, cause: IdleCause::Communication, start: compute.end, end: start + slot });
+        }
+    }
+    evaluation.trace = trace.in_order();
+    evaluation
+}
+
+criterion_group!(benches, one, many, plans, screen);
 criterion_main!(benches);

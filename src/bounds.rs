@@ -1,6 +1,10 @@
 //! Closed forms: what holds whatever the schedule. Not for anything that depends on order in time.
 
 pub mod fsdp;
+pub mod intensity;
+pub mod layered;
+pub mod osdp;
+pub mod pipeline;
 
 use crate::model::Model;
 use crate::scenario::{Layout, Scenario};

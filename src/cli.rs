@@ -14,6 +14,7 @@ mod plan;
 mod presets;
 mod session;
 mod sweep;
+mod validate;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -110,6 +111,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         (Some(Command::Sweep(sweep)), None) => sweep::run(&session()?, sweep),
         (Some(Command::Plan(plan)), None) => plan::run(&session()?, plan),
         (Some(Command::Limits(limits)), None) => limits::run(&session()?, limits),
+        (Some(Command::Validate(validate)), None) => validate::run(&session()?, validate),
         (Some(Command::Presets(presets)), None) => presets::run(&session()?, presets),
         (Some(Command::Config(_)), None) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
         (Some(Command::Completions { shell }), None) => document::completions(*shell, Cli::command()),

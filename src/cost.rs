@@ -11,7 +11,7 @@ mod layer;
 mod matmul;
 mod rates;
 
-pub use activation::Activations;
+pub use activation::{Activations, HalfActivations};
 pub use collective::{Form, Payload, Transfer};
 pub use layer::{LayerWork, Work};
 pub(crate) use rates::peak;

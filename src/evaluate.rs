@@ -39,6 +39,8 @@ pub struct Summary {
     pub hfu: f64,
     /// Where the step's time goes.
     pub time: TimeParts,
+    /// The same step by its phases.
+    pub phases: Phases,
     /// Where the memory goes at the peak.
     pub memory: Memory,
     /// Traffic by level of the cluster, innermost first; levels that the cluster lacks stay empty.
@@ -62,6 +64,18 @@ pub struct TimeParts {
     pub optimizer: Seconds,
     /// Launch, host and waits.
     pub other: Seconds,
+}
+
+/// The phases of the step, on the rank that ends last; they sum to the step time. Time spent waiting belongs to
+/// the compute that waits; for a reduction of gradients, to backward.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Phases {
+    /// Forward.
+    pub forward: Seconds,
+    /// Backward, recompute and reductions included.
+    pub backward: Seconds,
+    /// The optimizer's update, and the gathers of what it wrote.
+    pub update: Seconds,
 }
 
 /// Memory of the fullest device at its fullest moment. The parts sum to the peak.
@@ -128,6 +142,8 @@ pub struct Traffic {
     pub bytes_per_device: Bytes,
     /// Time during which it would be busy if each transfer had it alone.
     pub busy: Seconds,
+    /// Time during which compute stands still for a transfer that keeps this level busiest.
+    pub exposed: Seconds,
 }
 
 /// What limits a step.

@@ -41,8 +41,8 @@
 //! ```
 //!
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
-//! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`];
-//! [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
+//! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
+//! [`explain`], [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
 pub mod app;
 pub mod bounds;
@@ -50,7 +50,9 @@ pub mod cli;
 pub mod config;
 pub mod cost;
 pub mod evaluate;
+pub mod explain;
 pub mod hardware;
+pub mod measured;
 pub mod model;
 pub mod plan;
 pub mod presets;

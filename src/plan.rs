@@ -2,11 +2,15 @@
 
 mod choice;
 mod extent;
+mod operators;
 
 use serde::{Deserialize, Serialize};
 
-pub use choice::{Accumulation, FlopCount, Format, Offload, Optimizer, Precision, Recompute, Reduction, Schedule};
+pub use choice::{
+    Accumulation, FlopCount, Format, Offload, Operator, Optimizer, Precision, Recompute, Reduction, Schedule,
+};
 pub use extent::{Extent, Sharded};
+pub use operators::{Extents, Layers, Placement, Site};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.
@@ -61,7 +65,7 @@ pub struct Secondary {
     pub format: Format,
 }
 
-/// Formats on the wire; a quantised one carries one 16-bit scale per `block` elements, a 16-bit one is
+/// Formats on the wire; a quantised one carries one 32-bit scale per `block` elements, a 16-bit one is
 /// that of the precision ([`Precision::wire`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +106,8 @@ pub struct Plan {
     pub size: Size,
     /// Placement of the state.
     pub sharding: Sharding,
+    /// Operators whose state lies elsewhere; the last entry that names one decides.
+    pub operators: Vec<Placement>,
     /// Ranks that share each matrix (tensor parallelism with sequence parallelism).
     pub tensor: u32,
     /// Ranks that share each sequence (ring attention).
@@ -148,6 +154,7 @@ impl Plan {
         Self {
             size: Size::Nodes(1),
             sharding,
+            operators: Vec::new(),
             tensor: 1,
             context: 1,
             pipeline: 1,

@@ -129,6 +129,12 @@ impl Library {
         (library, warnings)
     }
 
+    /// Name and text of the tables of measured runs that the program carries: published figures, each row
+    /// with its source.
+    pub const fn measured() -> &'static [(&'static str, &'static str)] {
+        embedded::MEASURED
+    }
+
     /// The presets of one kind: the embedded ones in the order of their table, then the user's by name.
     pub fn entries(&self, kind: Kind) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(move |entry| entry.kind == kind)

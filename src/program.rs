@@ -7,7 +7,10 @@
 
 mod boundary;
 pub(crate) mod build;
+mod halves;
 mod label;
+mod operators;
+mod order;
 mod pipeline;
 mod schedule;
 mod script;
@@ -15,6 +18,7 @@ mod stage;
 mod state;
 mod step;
 mod task;
+mod terms;
 mod visit;
 
 use crate::cost::{Factors, Rates};
@@ -24,13 +28,14 @@ use build::Builder;
 use pipeline::Pipeline;
 
 pub use build::Volume;
-pub use label::{Activity, Kind, Label, Lane, Part};
+pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
 pub use script::{Block, Code, Place, Position, Round, Routine, Script, Section, Slot};
 pub use state::State;
 pub use task::{
     CHAIN, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, NONE, PICOS, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE,
     Wait, held, picos,
 };
+pub use terms::{Cost, Terms};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
@@ -64,8 +69,13 @@ impl Program {
             }
         } else {
             for (script, volume) in self.ranks.iter_mut().zip(&mut self.volumes) {
-                self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
-                step::build(&rates, layout, Builder::new(&mut self.code, script, volume));
+                let builder = Builder::new(&mut self.code, script, volume);
+                if scenario.plan.operators.is_empty() {
+                    self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
+                    step::build(&rates, layout, builder);
+                } else {
+                    self.states.push(operators::build(&rates, layout, builder));
+                }
             }
         }
     }

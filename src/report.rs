@@ -1,22 +1,33 @@
-//! Evaluations, maps and limits as text, JSON, TOML and CSV: what `eval`, `sweep` and `limits` print.
+//! Results as text, JSON, TOML and CSV: what the commands print.
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
 mod figures;
+mod intensity;
 mod limits;
+mod plan;
+mod published;
 mod sweep;
 mod text;
+mod training;
+mod validate;
 
 use serde::Serialize;
 
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::search::Comparison;
 
-pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Stage, Time, Traffic, Training};
+pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
+pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
+pub use plan::{GridReport, PlanReport, ProfileReport};
+pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use training::TrainingReport;
+pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;
@@ -31,12 +42,23 @@ pub struct Report {
     /// What came out.
     #[serde(flatten)]
     pub figures: Figures,
+    /// Which transfers its arithmetic can hide.
+    pub intensities: Vec<IntensityRecord>,
+    /// What was published of the scenario, beside these figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 impl Report {
-    /// Of an evaluation.
-    pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
-        Self { format: FORMAT, scenario: ScenarioFile::of(scenario), figures: Figures::of(scenario, evaluation) }
+    /// Of an evaluation, beside what was published of the scenario.
+    pub fn of(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
+        Self {
+            format: FORMAT,
+            scenario: ScenarioFile::of(scenario),
+            figures: Figures::of(scenario, evaluation),
+            intensities: intensity::records(scenario),
+            published: comparison.map(Published::of),
+        }
     }
 
     /// As JSON; a number that is not finite is `null`.

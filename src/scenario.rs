@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Plan;
-use crate::stack::{Calibration, Stack};
+use crate::stack::{Attention, Calibration, Stack};
 
 pub use layout::Layout;
 
@@ -59,6 +59,11 @@ impl Scenario {
     pub fn layout(&self) -> Result<Layout, Vec<Problem>> {
         let problems = check::problems(self);
         if problems.is_empty() { Ok(Layout::of(self)) } else { Err(problems) }
+    }
+
+    /// The stack's attention kernel on this device.
+    pub fn attention(&self) -> Attention {
+        self.stack.attention_on(&self.cluster.device.architecture)
     }
 
     /// How many devices the job has.

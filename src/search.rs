@@ -1,17 +1,25 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
+mod batch;
+mod compare;
 mod elasticity;
+mod many;
 mod mend;
+pub mod planner;
 mod sweep;
+pub mod training;
 mod tune;
 
 use crate::evaluate::{Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use batch::summaries;
+pub use compare::{Compared, Comparison, compare};
+pub use many::many;
 pub use mend::{Mend, mend};
-pub use sweep::{Cancel, Cell, Sweep, pool};
+pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.

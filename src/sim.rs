@@ -23,7 +23,7 @@ mod queue;
 mod rank;
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{CHAIN, Code, Counter, HELD, Picos, Place, Script, Task};
+use crate::program::{CHAIN, Code, Counter, HELD, PHASES, Picos, Place, Script, Task};
 
 use agenda::Agenda;
 use arrivals::{Inbox, Train};
@@ -83,6 +83,8 @@ pub struct Totals {
     pub waiting: Picos,
     /// Any transfer runs.
     pub communication: Picos,
+    /// Forward, backward and update: they sum to the whole.
+    pub phases: [Picos; PHASES],
 }
 
 /// The fullest moment of a rank.
@@ -117,6 +119,7 @@ impl Totals {
             bubble: both(self.bubble, other.bubble),
             waiting: both(self.waiting, other.waiting),
             communication: both(self.communication, other.communication),
+            phases: std::array::from_fn(|phase| both(self.phases[phase], other.phases[phase])),
         }
     }
 }

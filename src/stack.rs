@@ -4,16 +4,22 @@
 //! Not for models or plans. The preset `ideal` reaches every peak at no latency: bounds and
 //! golden values are checked on it.
 
+mod calibration;
+pub mod constants;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Format;
-use crate::units::{Bytes, Seconds};
+use crate::units::Bytes;
+
+pub use calibration::{Calibration, Efficiency, Runtime, Software};
 
 /// A training stack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the stack's file")]
 pub struct Stack {
     /// Version of the file format.
     pub format: u32,
@@ -30,21 +36,32 @@ pub struct Stack {
     pub calibration: String,
     /// Attention kernel.
     pub attention: Attention,
-    /// Traffic of element-wise operators and norms, in multiples of reading and writing each
-    /// intermediate of the layer once.
-    pub element_wise: f64,
+    /// The kernel on architectures where it is another one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attention_on: BTreeMap<String, Attention>,
+    /// Traffic of element-wise operators and norms, by its name in the calibration.
+    pub element_wise: String,
+    /// The same where a run says that its model was compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element_wise_compiled: Option<String>,
+    /// What the program around the kernels costs, by its name in the calibration.
+    pub runtime: String,
+    /// Whether tensor parallelism splits norms and residuals along the sequence too.
+    pub sequence_parallel: bool,
+    /// What selective recompute computes again.
+    #[serde(default)]
+    pub selective: Selective,
+    /// How layers are dealt to pipeline stages.
+    #[serde(default)]
+    pub balance: Balance,
     /// Whether dropout masks are kept: one byte per element of three intermediates.
     pub dropout: bool,
     /// What runs beside compute.
     pub overlap: Overlap,
-    /// Share of the shorter of two overlapping phases that is not hidden: both slow each other down.
-    pub contention: f64,
     /// What the collective library offers.
     pub collectives: Collectives,
-    /// Time the host needs to launch work.
-    pub host: Host,
-    /// Embedding, logits and loss.
-    pub loss: Loss,
+    /// Bytes held per logit at the worst moment.
+    pub logits_held: f64,
     /// Format in which gradients are reduced, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format: Option<Format>,
@@ -56,12 +73,61 @@ pub struct Stack {
     pub balanced_context: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
     pub reduce_during_backward: bool,
-    /// Optimizer traffic, in multiples of reading and writing each byte of its state once.
-    pub optimizer_traffic: f64,
     /// Memory of the runtime: context, libraries, workspaces.
     pub reserve: Bytes,
     /// Share of the allocated memory that the allocator loses to fragments.
     pub fragmentation: f64,
+}
+
+/// What selective recompute computes again in backward: shares of a layer's forward by kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selective {
+    /// Of the attention core.
+    #[serde(default)]
+    pub core: f64,
+    /// Of norms, activation functions and residuals.
+    #[serde(default)]
+    pub element_wise: f64,
+    /// Of the matrix products.
+    #[serde(default)]
+    pub matmul: f64,
+}
+
+impl Selective {
+    /// Keeps everything.
+    pub const NOTHING: Self = Self { core: 0.0, element_wise: 0.0, matmul: 0.0 };
+}
+
+impl Default for Selective {
+    /// The attention core: Korthikanti et al. (arXiv 2205.05198).
+    fn default() -> Self {
+        Self { core: 1.0, element_wise: 0.0, matmul: 0.0 }
+    }
+}
+
+/// How layers are dealt to pipeline stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// By time, embedding and logits counted.
+    #[default]
+    Time,
+    /// By count of layers.
+    Layers,
+    /// By count; where that leaves stages uneven, embedding and logits count as a layer each.
+    LayersAndEnds,
+}
+
+impl Balance {
+    /// What a layer, the embedding and the logits weigh when `layers` are dealt to `stages`, given what they take.
+    pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
+        match self {
+            Self::Time => times,
+            Self::LayersAndEnds if !layers.is_multiple_of(stages) => [1.0; 3],
+            Self::Layers | Self::LayersAndEnds => [1.0, 0.0, 0.0],
+        }
+    }
 }
 
 /// The attention kernel.
@@ -115,6 +181,9 @@ pub struct Collectives {
     /// Whether a quantised payload sends its scales in a collective of their own.
     #[serde(default)]
     pub separate_scales: bool,
+    /// Bytes of one collective when the whole model travels at the step's end.
+    #[serde(default = "bucket")]
+    pub bucket: Bytes,
 }
 
 /// A form of the all-reduce.
@@ -127,145 +196,20 @@ pub enum AllReduceForm {
     Tree,
 }
 
-/// Time of the host, which can be slower than the device on small work.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Host {
-    /// Launching one layer's forward; backward takes half as much again.
-    pub layer: Seconds,
-    /// Exponent of the soft maximum of host and device time: large is a hard maximum.
-    pub exponent: f64,
-    /// Fixed time per micro-batch.
-    pub micro_batch: Seconds,
-    /// Fixed time per step.
-    pub step: Seconds,
-}
+/// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8
+/// elements of `DeepSpeed`'s default `allgather_bucket_size`, two bytes each.
+const BUCKET: Bytes = Bytes::new(1e9);
 
-/// Cost of embedding, logits and loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Loss {
-    /// Bytes moved per logit, forward and backward, beside the matrix products.
-    pub traffic: f64,
-    /// Bytes held per logit at the worst moment.
-    pub held: f64,
-}
-
-/// What software reaches of each device and each network: fitted or measured shares.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Calibration {
-    /// Version of the file format.
-    pub format: u32,
-    /// Its id.
-    #[serde(default)]
-    pub id: String,
-    /// Where the figures come from.
-    pub source: String,
-    /// Efficiency by architecture; `default` serves an architecture without an entry.
-    pub architectures: BTreeMap<String, Efficiency>,
-}
-
-/// What kernels and collectives reach on one architecture.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Efficiency {
-    /// Where the figures come from is said in the calibration; this is the share of the peak that a
-    /// large matrix product reaches.
-    pub matmul: f64,
-    /// The same for fp8 factors, casts included.
-    pub matmul_fp8: f64,
-    /// Depth at which a matrix product's fixed cost per tile equals its work: `k / (k + depth)`.
-    pub matmul_depth: f64,
-    /// Share of the tile and wave quantisation that shows, 0 to 1.
-    pub wave: f64,
-    /// Share of the memory bandwidth that streaming kernels reach.
-    pub memory: f64,
-    /// Share of the peak that the score and value products of plain attention reach.
-    pub attention_plain: f64,
-    /// Bytes moved per score by plain attention, forward, and again backward.
-    pub attention_score_bytes: f64,
-    /// Share of the peak that flash attention reaches in forward at a long sequence, by version.
-    pub attention_flash: [f64; 3],
-    /// The same in backward, relative to forward.
-    pub attention_backward: f64,
-    /// Sequence length at which flash attention reaches half of that.
-    pub attention_half_sequence: f64,
-    /// Share of the wire that collectives reach inside a node.
-    pub wire_in_node: f64,
-    /// The same between nodes.
-    pub wire_between: f64,
-    /// Time to start one collective.
-    pub collective_launch: Seconds,
-    /// Factor on the latency of the hardware's hops: 1, or 0 for `ideal`.
-    pub latency: f64,
-}
-
-impl Calibration {
-    /// The efficiency of an architecture, or of `default`.
-    pub fn efficiency(&self, architecture: &str) -> Option<&Efficiency> {
-        self.architectures.get(architecture).or_else(|| self.architectures.get("default"))
-    }
-
-    /// What is wrong with it, each with the field's path and how to mend it.
-    pub fn problems(&self) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        if !self.architectures.contains_key("default") {
-            found.push((
-                "architectures.default".to_owned(),
-                "is missing: it serves devices without an entry".to_owned(),
-            ));
-        }
-        for (name, efficiency) in &self.architectures {
-            for (field, share) in efficiency.shares() {
-                if !(share > 0.0 && share <= 1.25) {
-                    found
-                        .push((format!("architectures.{name}.{field}"), "must be above 0 and at most 1.25".to_owned()));
-                }
-            }
-        }
-        found
-    }
-}
-
-impl Efficiency {
-    /// Every peak reached, at no latency.
-    pub const IDEAL: Self = Self {
-        matmul: 1.0,
-        matmul_fp8: 1.0,
-        matmul_depth: 0.0,
-        wave: 0.0,
-        memory: 1.0,
-        attention_plain: 1.0,
-        attention_score_bytes: 0.0,
-        attention_flash: [1.0; 3],
-        attention_backward: 1.0,
-        attention_half_sequence: 0.0,
-        wire_in_node: 1.0,
-        wire_between: 1.0,
-        collective_launch: Seconds::ZERO,
-        latency: 0.0,
-    };
-
-    /// Everything that is a share of a peak.
-    fn shares(&self) -> [(&'static str, f64); 10] {
-        let [flash1, flash2, flash3] = self.attention_flash;
-        [
-            ("matmul", self.matmul),
-            ("matmul_fp8", self.matmul_fp8),
-            ("memory", self.memory),
-            ("attention_plain", self.attention_plain),
-            ("attention_flash", flash1),
-            ("attention_flash", flash2),
-            ("attention_flash", flash3),
-            ("attention_backward", self.attention_backward),
-            ("wire_in_node", self.wire_in_node),
-            ("wire_between", self.wire_between),
-        ]
-    }
+fn bucket() -> Bytes {
+    BUCKET
 }
 
 impl Stack {
+    /// The attention kernel on an architecture.
+    pub fn attention_on(&self, architecture: &str) -> Attention {
+        self.attention_on.get(architecture).copied().unwrap_or(self.attention)
+    }
+
     /// What is wrong with it, each with the field's path and how to mend it.
     pub fn problems(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
@@ -274,20 +218,19 @@ impl Stack {
                 found.push((field.to_owned(), format!("must be between 0 and {most}")));
             }
         };
-        check("element_wise", self.element_wise, 100.0);
-        check("contention", self.contention, 1.0);
-        check("loss.traffic", self.loss.traffic, 1000.0);
-        check("loss.held", self.loss.held, 100.0);
-        check("optimizer_traffic", self.optimizer_traffic, 100.0);
+        check("selective.core", self.selective.core, 1.0);
+        check("selective.element_wise", self.selective.element_wise, 1.0);
+        check("selective.matmul", self.selective.matmul, 1.0);
+        check("logits_held", self.logits_held, 100.0);
         check("fragmentation", self.fragmentation, 0.9);
-        if !(1.0..=64.0).contains(&self.host.exponent) {
-            found.push(("host.exponent".to_owned(), "must be between 1 and 64".to_owned()));
-        }
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
         }
         if !(1..=64).contains(&self.collectives.per_layer) {
             found.push(("collectives.per_layer".to_owned(), "must be between 1 and 64".to_owned()));
+        }
+        if self.collectives.bucket < Bytes::new(1.0) {
+            found.push(("collectives.bucket".to_owned(), "must be at least 1 B".to_owned()));
         }
         found
     }

@@ -7,7 +7,10 @@ use crate::hardware::{Cluster, Device, Level, Peaks, Rings};
 use crate::model::{Model, Norm, Positions};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::scenario::Scenario;
-use crate::stack::{AllReduceForm, Attention, Calibration, Collectives, Efficiency, Host, Loss, Overlap, Stack};
+use crate::stack::{
+    AllReduceForm, Attention, Balance, Calibration, Collectives, Efficiency, Overlap, Runtime, Selective, Software,
+    Stack,
+};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 /// Nodes of four devices: 100 TFLOP/s, 1 TB/s, 10 GB; 100 GB/s in the node, 10 GB/s per device out of it.
@@ -60,23 +63,27 @@ pub fn ideal() -> Stack {
         source: "made up".to_owned(),
         calibration: "ideal".to_owned(),
         attention: Attention::Flash2,
-        element_wise: 0.0,
+        attention_on: BTreeMap::new(),
+        element_wise: "none".to_owned(),
+        element_wise_compiled: None,
+        runtime: "none".to_owned(),
+        sequence_parallel: true,
+        selective: Selective::default(),
+        balance: Balance::Time,
         dropout: false,
         overlap: Overlap::Independent,
-        contention: 0.0,
         collectives: Collectives {
             all_reduce: vec![AllReduceForm::Ring],
             hierarchical: false,
             per_layer: 1,
             separate_scales: false,
+            bucket: Bytes::new(1e9),
         },
-        host: Host { layer: Seconds::ZERO, exponent: 64.0, micro_batch: Seconds::ZERO, step: Seconds::ZERO },
-        loss: Loss { traffic: 0.0, held: 0.0 },
+        logits_held: 0.0,
         reduce_format: None,
         gradient_format: None,
         balanced_context: false,
         reduce_during_backward: true,
-        optimizer_traffic: 0.0,
         reserve: Bytes::ZERO,
         fragmentation: 0.0,
     }
@@ -134,6 +141,9 @@ pub fn scenario() -> Scenario {
         format: 1,
         id: "ideal".to_owned(),
         source: "made up".to_owned(),
+        software: Software::IDEAL,
+        element_wise: BTreeMap::from([("none".to_owned(), 0.0)]),
+        runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
     };
     let mut plan = Plan::new(zero3(), 1024);

@@ -42,5 +42,16 @@ pub fn significant(value: f64, digits: usize) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A count for people, three digits of a large one: `9,420`, `920k`, `1.17M`, `300B`.
+pub fn counted(count: f64) -> String {
+    match count {
+        small if small < 1e5 => thousands(small),
+        thousand if thousand < 999.5e3 => format!("{}k", significant(thousand / 1e3, 3)),
+        millions if millions < 1e9 => format!("{}M", significant(millions / 1e6, 3)),
+        billions if billions < 1e12 => format!("{}B", significant(billions / 1e9, 3)),
+        trillions => format!("{}T", significant(trillions / 1e12, 3)),
+    }
+}
+
 #[cfg(test)]
 mod tests;

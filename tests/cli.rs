@@ -8,6 +8,10 @@ mod cli {
     mod documents;
     mod eval;
     mod files;
+    mod grid;
     mod limits;
+    mod plan;
+    mod profile;
     mod sweep;
+    mod validate;
 }

@@ -1,5 +1,6 @@
 //! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tui_input::InputRequest;
@@ -7,8 +8,11 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
+use crate::snapshot::{Listed, Opened};
 
-use super::Panel;
+use super::view::View;
+use super::work::{Found, Work};
+use super::{Answer, Panel};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,16 +47,48 @@ pub enum Action {
     PreviousPanel,
     /// The keys go to this panel.
     Panel(Panel),
+    /// This view takes the map's place.
+    View(View),
+    /// Opens the list of views.
+    Views,
     /// The map shows the next metric.
     Metric,
+    /// Each cell of the map takes its best batch and recompute, or the scenario's again.
+    Tune,
+    /// Draws the memory's contour into the map, or takes it away.
+    Contour,
+    /// Copies the map as CSV.
+    Copy,
+    /// Writes the map as CSV.
+    SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
     /// The timeline shows the whole step, or its first window again.
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
+    /// Moves the item to the front by one place.
+    Earlier,
+    /// Moves the item back by one place.
+    Later,
+    /// Removes the item.
+    Remove,
+    /// Gives the item another name.
+    Rename,
+    /// Explains the figure at the cursor.
+    Explain,
+    /// Takes the last change back.
+    Undo,
+    /// Makes the change again that was taken back last.
+    Redo,
+    /// Opens the list of snapshots and sets.
+    Snapshots,
+    /// Saves the pinned scenarios as a set.
+    SaveSet,
     /// Exports a snapshot of the scenario on the screen.
     Export,
+    /// Opens the command palette.
+    Palette,
     /// Opens the list of keys.
     Help,
     /// Types into a list's search.
@@ -84,8 +120,27 @@ pub enum Command {
         /// The cell to begin with.
         from: usize,
     },
-    /// Write a snapshot of the scenario on the screen.
-    Export,
+    /// Compute something for a view.
+    Work {
+        /// Comes back with what is found.
+        generation: u64,
+        /// What.
+        work: Work,
+    },
+    /// Write a snapshot of an answer.
+    Export(Box<Answer>),
+    /// Write the pinned scenarios as a set of this name.
+    SaveSet(String),
+    /// Hand a text to the terminal's clipboard.
+    Copy(String),
+    /// Write the map, as CSV, to a file.
+    SaveMap(String),
+    /// Look for snapshots and sets.
+    List,
+    /// Open a snapshot or a set.
+    Open(PathBuf),
+    /// Delete a snapshot or a set.
+    Delete(PathBuf),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -116,6 +171,19 @@ pub enum Report {
         /// Index and content.
         cells: Vec<(usize, Cell)>,
     },
+    /// What a view asked for, or a part of it.
+    Found {
+        /// Of the question.
+        generation: u64,
+        /// What was found.
+        found: Found,
+    },
+    /// The snapshots and sets that there are.
+    Listed(Vec<Listed>),
+    /// A snapshot or a set, and the path that it was opened under.
+    Opened(Box<Opened>, String),
+    /// What became of something that was asked of the files.
+    Said(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

@@ -58,6 +58,10 @@ impl Field {
             "accumulate" => ("micro-batch", "micro-batches"),
             "seq" => ("token", "tokens"),
             "tp" | "cp" => ("device", "devices"),
+            "qwz" if value == "on" => return "weights quantised".to_owned(),
+            "hpz" if value == "device" => return "no second copy".to_owned(),
+            "hpz" => return "second copy".to_owned(),
+            "qgz" if value == "on" => return "gradients quantised".to_owned(),
             _ => return self.note(value, library),
         };
         if value == "1" { one } else { many }.to_owned()
@@ -105,7 +109,7 @@ const fn text(
 }
 
 /// The fields, from the machine to the job's details.
-pub const FIELDS: [Field; 20] = [
+pub const FIELDS: [Field; 23] = [
     list("cluster", "hardware", "cluster", |s| s.cluster.id.clone(), |_, l| ids(l, Kind::Cluster)),
     list("stack", "stack", "stack", |s| s.stack.id.clone(), |_, l| ids(l, Kind::Stack)),
     list("model", "model", "model", |s| s.model.id.clone(), |_, l| ids(l, Kind::Model)),
@@ -137,6 +141,9 @@ pub const FIELDS: [Field; 20] = [
     ),
     list("optimizer", "optimizer", "plan.optimizer", |s| s.plan.optimizer.to_string(), |_, _| words(Optimizer::ALL)),
     list("offload", "offload", "plan.offload", |s| s.plan.offload.to_string(), |_, _| words(Offload::ALL)),
+    list("qwZ", "qwz", "plan.qwz", |s| switch(s.plan.sharding.wire.weights.quantised()), |_, _| switches()),
+    list("hpZ", "hpz", "plan.sharding.secondary", second_copy, |s, _| levels(s)),
+    list("qgZ", "qgz", "plan.qgz", |s| switch(s.plan.sharding.wire.gradients.quantised()), |_, _| switches()),
     text("tokens", "tokens", "plan.tokens", tokens, |_, _| lengths()),
 ];
 
@@ -160,6 +167,25 @@ fn nodes(scenario: &Scenario) -> String {
 fn shard(scenario: &Scenario) -> String {
     let sharding = &scenario.plan.sharding;
     sharding.first_sharded().map_or(Extent::Device, |part| sharding.extent(part).clone()).to_string()
+}
+
+/// Extent of the second copy of the weights; one device's is none.
+fn second_copy(scenario: &Scenario) -> String {
+    scenario.plan.sharding.secondary.as_ref().map_or(Extent::Device, |secondary| secondary.extent.clone()).to_string()
+}
+
+/// One device, and the levels of the cluster.
+fn levels(scenario: &Scenario) -> Vec<String> {
+    let levels = scenario.cluster.levels.iter().map(|level| level.name.clone());
+    std::iter::once(Extent::Device.to_string()).chain(levels).collect()
+}
+
+fn switch(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+fn switches() -> Vec<String> {
+    [false, true].map(switch).to_vec()
 }
 
 fn tokens(scenario: &Scenario) -> String {

@@ -1,5 +1,5 @@
-//! The work behind the screen: one thread for the scenario in hand, one that drives sweeps on a private pool, so that
-//! an edit never queues behind a map.
+//! The work behind the screen: one thread for the scenario in hand, one that fills the map and one for the other views,
+//! both on a private pool, so that an edit never queues behind a map.
 //!
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
 //! place. A panic ends its job, not the thread. Not for what is computed ([`crate::search`]).
@@ -10,17 +10,19 @@ mod slot;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::evaluate::{Evaluation, Workspace};
+use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
-use crate::search::{self, Cancel, Sweep};
+use crate::search::{self, Cancel, Pool, Sweep};
 
-use super::action::Report;
-use batch::Batch;
+use super::action::{Command, Report};
+use super::work::{Desk, Work};
 use slot::Slot;
+
+pub(super) use batch::Batch;
 
 /// Where reports go; called from several threads.
 pub type Tell = Arc<dyn Fn(Report) + Send + Sync>;
@@ -30,6 +32,17 @@ struct Question {
     scenario: Box<Scenario>,
 }
 
+impl Question {
+    fn answer(&self, workspace: &mut Workspace, tell: &Tell) {
+        let result = search::full(&self.scenario, workspace).map(Arc::new);
+        let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
+        tell(Report::Evaluated { generation: self.generation, result });
+        if let Some(mend) = too_big.then(|| search::mend(&self.scenario, workspace)).flatten() {
+            tell(Report::Mended { generation: self.generation, mend });
+        }
+    }
+}
+
 struct Filling {
     generation: u64,
     sweep: Arc<Sweep>,
@@ -37,39 +50,54 @@ struct Filling {
     cancel: Cancel,
 }
 
+impl Filling {
+    fn fill(&self, pool: &Pool, pause: Duration, tell: &Tell) {
+        let send = |cells| tell(Report::Cells { generation: self.generation, cells });
+        let batch = Batch::new(pause, &send);
+        self.sweep.run(pool, self.from, &self.cancel, &|index, cell| batch.add(index, cell));
+        batch.send();
+    }
+}
+
+/// Of a view.
+struct Working {
+    generation: u64,
+    work: Work,
+    cancel: Cancel,
+}
+
+impl Working {
+    fn run(&self, pool: &Pool, pause: Duration, tell: &Tell) {
+        let tell = |found| tell(Report::Found { generation: self.generation, found });
+        self.work.run(Desk { pool, cancel: &self.cancel, pause, tell: &tell });
+    }
+}
+
 /// The threads that work. They end when this is dropped.
 pub struct Jobs {
     questions: Arc<Slot<Question>>,
     fillings: Arc<Slot<Filling>>,
+    works: Arc<Slot<Working>>,
     filling: Cancel,
-}
-
-/// The timeline and memory over the step are those of the first pipeline rank.
-fn of_first_rank(mut evaluation: Evaluation) -> Evaluation {
-    evaluation.trace = std::mem::take(&mut evaluation.trace).of_rank(0);
-    evaluation
+    working: Cancel,
 }
 
 impl Jobs {
-    /// Starts the threads; a sweep runs on so many `threads` and reports at most once per `pause`.
+    /// Starts the threads; sweeps run on so many `threads` and report at most once per `pause`.
     pub fn start(threads: Option<usize>, pause: Duration, tell: &Tell) -> io::Result<Self> {
-        let pool = search::pool(threads).map_err(io::Error::other)?;
-        let (questions, fillings) = (Arc::<Slot<Question>>::default(), Arc::<Slot<Filling>>::default());
-        spawn("evaluation", &questions, tell, move |job: &Question, tell| {
-            let mut workspace = Workspace::default();
-            let result = search::full(&job.scenario, &mut workspace).map(of_first_rank).map(Arc::new);
-            let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
-            tell(Report::Evaluated { generation: job.generation, result });
-            if let Some(mend) = too_big.then(|| search::mend(&job.scenario, &mut workspace)).flatten() {
-                tell(Report::Mended { generation: job.generation, mend });
-            }
-        })?;
-        spawn("map", &fillings, tell, move |job: &Filling, tell| {
-            let batch = Batch::new(job.generation, pause, tell);
-            job.sweep.run(&pool, job.from, &job.cancel, &|index, cell| batch.add(index, cell));
-            batch.send();
-        })?;
-        Ok(Self { questions, fillings, filling: Cancel::default() })
+        let pool = Arc::new(search::pool(threads).map_err(io::Error::other)?);
+        let jobs = Self {
+            questions: Arc::default(),
+            fillings: Arc::default(),
+            works: Arc::default(),
+            filling: Cancel::default(),
+            working: Cancel::default(),
+        };
+        spawn("evaluation", &jobs.questions, tell, |job, tell| job.answer(&mut Workspace::default(), tell))?;
+        let shared = Arc::clone(&pool);
+        spawn("map", &jobs.fillings, tell, move |job, tell| job.fill(&shared, pause, tell))?;
+        spawn("view", &jobs.works, tell, move |job, tell| job.run(&pool, pause, tell))?;
+        Ok(jobs)
     }
 
     /// Evaluates a scenario in full, instead of any that waits.
@@ -79,17 +107,57 @@ impl Jobs {
 
     /// Fills a map, instead of the one that is being filled.
     pub fn sweep(&mut self, generation: u64, sweep: Arc<Sweep>, from: usize) {
-        self.filling.cancel();
-        self.filling = Cancel::default();
-        self.fillings.put(Filling { generation, sweep, from, cancel: self.filling.clone() });
+        self.fillings.put(Filling { generation, sweep, from, cancel: renewed(&mut self.filling) });
     }
+
+    /// Does a view's work, instead of the one that is being done.
+    pub fn work(&mut self, generation: u64, work: Work) {
+        self.works.put(Working { generation, work, cancel: renewed(&mut self.working) });
+    }
+}
+
+/// Cancels what runs; gives the flag of what comes next.
+fn renewed(running: &mut Cancel) -> Cancel {
+    std::mem::take(running).cancel();
+    running.clone()
+}
+
+/// Does at once what the threads would do, and gives what they would report, files apart: for pictures, measurements
+/// and tests.
+pub fn in_line(command: Command) -> Vec<Report> {
+    let (reports, queue) = mpsc::channel();
+    let tell: Tell = Arc::new(move |report| drop(reports.send(report)));
+    let Ok(pool) = search::pool(Some(1)) else { return Vec::new() };
+    let cancel = Cancel::default();
+    match command {
+        Command::Evaluate { generation, scenario } => {
+            Question { generation, scenario }.answer(&mut Workspace::default(), &tell);
+        }
+        Command::Sweep { generation, sweep, from } => {
+            Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
+        }
+        Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
+        Command::Export(_)
+        | Command::List
+        | Command::SaveSet(_)
+        | Command::SaveMap(_)
+        | Command::Copy(_)
+        | Command::Open(_)
+        | Command::Delete(_)
+        | Command::Suspend
+        | Command::Quit => {}
+    }
+    drop(tell);
+    queue.into_iter().collect()
 }
 
 impl Drop for Jobs {
     fn drop(&mut self) {
         self.filling.cancel();
+        self.working.cancel();
         self.questions.close();
         self.fillings.close();
+        self.works.close();
     }
 }
 
@@ -105,6 +173,12 @@ impl Job for Question {
 }
 
 impl Job for Filling {
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+impl Job for Working {
     fn generation(&self) -> u64 {
         self.generation
     }
@@ -130,7 +204,7 @@ fn spawn<J: Job>(
 }
 
 /// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }

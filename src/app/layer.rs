@@ -1,10 +1,21 @@
-//! What lies over the panels: the help, a list to choose from, a value being typed.
+//! What lies over the panels: an explanation, commands, the help, a list to choose from, a value being typed.
 
 use tui_input::{Input, InputRequest};
+
+use super::browser::Browser;
+use super::explaining::Explaining;
+use super::palette::Palette;
+use super::view::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
 pub enum Layer {
+    /// Why a figure is what it is.
+    Explain(Box<Explaining>),
+    /// Snapshots and sets on disk.
+    Browser(Browser),
+    /// Commands by their names.
+    Palette(Palette),
     /// The list of keys, scrolled by so many lines.
     Help(usize),
     /// A list.
@@ -13,11 +24,24 @@ pub enum Layer {
     Entry(Entry),
 }
 
-/// A list to choose a field's value from.
+/// What a list chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A field's value; the field by its place in [`super::inputs::FIELDS`].
+    Field(usize),
+    /// What stands in the map's place.
+    Views,
+    /// What a pinned scenario is called; the pin by its place.
+    Pin(usize),
+    /// What a set is called.
+    Set,
+}
+
+/// A list to choose from.
 #[derive(Debug, Clone)]
 pub struct List {
-    /// The field, by its place in [`super::inputs::FIELDS`].
-    pub field: usize,
+    /// What it chooses.
+    pub subject: Subject,
     /// All items.
     items: Vec<String>,
     /// Which of the items that are found has the keys.
@@ -30,9 +54,14 @@ pub struct List {
 
 impl List {
     /// A list with the cursor on an item.
-    pub fn new(field: usize, items: Vec<String>, current: &str) -> Self {
+    pub fn new(subject: Subject, items: Vec<String>, current: &str) -> Self {
         let cursor = items.iter().position(|item| item == current).unwrap_or(0);
-        Self { field, items, cursor, search: Input::default(), searching: false }
+        Self { subject, items, cursor, search: Input::default(), searching: false }
+    }
+
+    /// The views, with the cursor on the one that is shown.
+    pub fn of_views(shown: View) -> Self {
+        Self::new(Subject::Views, View::ALL.map(|view| view.name().to_owned()).into(), shown.name())
     }
 
     /// The items that hold the searched text, in any case.
@@ -54,11 +83,28 @@ impl List {
     }
 }
 
-/// A field's value being typed.
+/// A text being typed.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The field, by its place in [`super::inputs::FIELDS`].
-    pub field: usize,
+    /// What it is the text of.
+    pub subject: Subject,
     /// The text.
     pub input: Input,
+    /// Whether it is still the old value, which the first character replaces.
+    pub untouched: bool,
+}
+
+impl Entry {
+    /// A text, to be replaced or changed.
+    pub fn new(subject: Subject, value: String) -> Self {
+        Self { subject, input: Input::new(value), untouched: true }
+    }
+
+    /// Changes the text: what is typed first replaces it, any other key changes it from then on.
+    pub fn change(&mut self, request: InputRequest) {
+        if std::mem::take(&mut self.untouched) && matches!(request, InputRequest::InsertChar(_)) {
+            self.input.reset();
+        }
+        self.input.handle(request);
+    }
 }

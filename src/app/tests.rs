@@ -6,7 +6,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Command, Report};
 use super::*;
-use crate::evaluate::Workspace;
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;
@@ -39,6 +38,21 @@ recompute = "full"
 sequence = 2048
 "#;
 
+/// 175 B parameters in a pipeline of eight ranks.
+pub(crate) const PIPELINE: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "fsdp"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 8
+accumulate = 16
+recompute = "full"
+"#;
+
 /// The explorer on a scenario, with everything answered.
 pub(crate) fn explorer_on(text: &str) -> App {
     let (mut app, commands) = App::new(start(text));
@@ -55,24 +69,15 @@ pub(crate) fn start(text: &str) -> Start {
     let library = Arc::new(Library::embedded());
     let file = file::parse(text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    Start { library, file, scenario, options: Options::default() }
+    Start { library, file, scenario, pins: Vec::new(), options: Options::default() }
 }
 
 /// Does what the jobs' threads would do.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    let mut workspace = Workspace::default();
-    for command in commands {
-        match command {
-            Command::Evaluate { generation, scenario } => {
-                let result = search::full(&scenario, &mut workspace).map(Arc::new);
-                app.hear(Report::Evaluated { generation, result });
-            }
-            Command::Sweep { generation, sweep, .. } => {
-                let cells = (0..sweep.len()).map(|index| (index, sweep.cell(index, &mut workspace))).collect();
-                app.hear(Report::Cells { generation, cells });
-            }
-            Command::Export | Command::Suspend | Command::Quit => {}
-        }
+    let mut waiting = commands;
+    while !waiting.is_empty() {
+        let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
+        waiting = reports.into_iter().flat_map(|report| app.hear(report)).collect();
     }
 }
 
@@ -117,6 +122,7 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         "bs" => KeyCode::Backspace,
         "pgup" => KeyCode::PageUp,
         "pgdn" => KeyCode::PageDown,
+        "lt" => KeyCode::Char('<'),
         control => {
             let letter = control.strip_prefix("c-").unwrap().chars().next().unwrap();
             return (KeyCode::Char(letter), KeyModifiers::CONTROL);
@@ -126,12 +132,12 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
 }
 
 /// The value of a field on the screen.
-fn value(app: &App, label: &str) -> String {
+pub(crate) fn value(app: &App, label: &str) -> String {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
     app.inputs.text(index, &app.scenario)
 }
 
-fn figures(app: &App) -> Summary {
+pub(crate) fn figures(app: &App) -> Summary {
     app.answer.as_ref().unwrap().evaluation.summary
 }
 
@@ -264,6 +270,19 @@ fn a_step_passes_over_values_that_cannot_be() {
 }
 
 #[test]
+fn the_first_character_replaces_the_value_and_other_keys_edit_it() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj<ret>8<ret>");
+    assert_eq!(value(&app, "nodes"), "8", "16 is gone");
+    press(&mut app, "<ret><right>0<ret>");
+    assert_eq!(value(&app, "nodes"), "80", "an arrow says that the value stays");
+    press(&mut app, "<ret><bs><bs>12<ret>");
+    assert_eq!(value(&app, "nodes"), "12");
+    press(&mut app, "<ret>6<esc>");
+    assert_eq!(value(&app, "nodes"), "12");
+}
+
+#[test]
 fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
     let mut app = explorer();
     press(&mut app, "1gjjjj<ret><c-u>8<ret>");
@@ -344,7 +363,7 @@ fn help_opens_scrolls_and_closes() {
 #[test]
 fn the_help_scrolls_no_further_than_its_end() {
     let mut app = explorer();
-    let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+    let lines: usize = keymap::help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
     app.set_page(20);
     press(&mut app, "?G");
     assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 == lines), "{:?}", app.layer);
@@ -359,6 +378,7 @@ fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
     let mut app = explorer_on(&FRONTIER.replace("gpt-neox-20b", "mpt-70b").replace("nodes = 48", "nodes = 1"));
     let summary = figures(&app);
     assert!(!summary.fits);
+    app.mend = None;
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
     let mend = search::Mend { flag: "nodes", value: "4".to_owned() };
@@ -366,8 +386,9 @@ fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
     assert_eq!(app.mend, None, "the mend of another question");
     app.hear(Report::Mended { generation: app.question, mend });
     assert_eq!(app.excess(&summary).unwrap(), format!("{excess}: nodes 4 would fit"));
-    press(&mut app, "l");
+    let commands = app.update(action::Action::Right);
     assert_eq!(app.mend, None, "another cell, another mend");
+    obey(&mut app, commands);
 }
 
 #[test]
@@ -381,21 +402,9 @@ fn q_quits_from_the_panels_and_is_text_where_one_types() {
 }
 
 #[test]
-fn pinning_keeps_the_figures_and_pinning_again_lets_go() {
-    let mut app = explorer();
-    let before = figures(&app);
-    press(&mut app, "pl<ret>");
-    assert_eq!(app.pinned.as_ref().unwrap().summary, before);
-    press(&mut app, "p");
-    assert_ne!(app.pinned.as_ref().unwrap().summary, before);
-    press(&mut app, "p");
-    assert!(app.pinned.is_none());
-}
-
-#[test]
 fn export_waits_for_the_figures() {
     let mut app = explorer();
-    assert_eq!(press(&mut app, "e"), [Command::Export]);
+    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]));
     app.stale = true;
     assert_eq!(press(&mut app, "e"), []);
     assert!(app.notice.as_ref().unwrap().contains("still computing"));
@@ -449,13 +458,14 @@ fn the_metric_changes_and_the_best_cell_follows() {
     assert_eq!(app.map.figure(app.map.cursor), all.iter().copied().reduce(f64::min));
 }
 
+fn step(app: &App) -> timeline::Step<'_> {
+    timeline::Step::of(&app.answer.as_ref().unwrap().evaluation)
+}
+
 #[test]
 fn the_timeline_zooms_pans_and_chooses() {
     let mut app = explorer();
-    let window = |app: &App| {
-        let answer = app.answer.as_ref().unwrap();
-        app.timeline.window(&answer.evaluation.trace, answer.evaluation.summary.step_time)
-    };
+    let window = |app: &App| app.timeline.window(step(app));
     let first = window(&app);
     press(&mut app, "4+");
     assert!((window(&app).width - first.width / 2.0).abs() < 1e-12);
@@ -464,10 +474,131 @@ fn the_timeline_zooms_pans_and_chooses() {
     press(&mut app, "0");
     assert_eq!(window(&app), first);
     press(&mut app, "g");
-    let chosen = app.timeline.chosen.unwrap();
+    let chosen = |app: &App| app.timeline.chosen(step(app)).unwrap()[0];
+    let before = chosen(&app);
     press(&mut app, "l");
-    assert!(app.timeline.chosen.unwrap() > chosen);
+    assert!(chosen(&app).start >= before.end && chosen(&app).lane == before.lane);
+    press(&mut app, "h");
+    assert_eq!(chosen(&app), before);
     press(&mut app, "j");
-    let trace = &app.answer.as_ref().unwrap().evaluation.trace;
-    assert_eq!(app.timeline.span(trace).map(|span| span.lane), app.timeline.lane(trace));
+    let rows = app.timeline.rows(step(&app));
+    assert_eq!(chosen(&app).lane, rows[app.timeline.row(step(&app))].lane);
+    press(&mut app, "<ret>");
+    assert_eq!(app.timeline.rows(step(&app)), rows, "one rank has nothing to fold");
+}
+
+#[test]
+fn the_timeline_shows_all_ranks_or_the_lanes_of_one() {
+    let mut app = explorer_on(PIPELINE);
+    let rows = |app: &App| app.timeline.rows(step(app));
+    assert_eq!(rows(&app).len(), 8);
+    assert!(rows(&app).iter().all(|row| row.lane == crate::evaluate::Lane::Compute));
+    press(&mut app, "4kkkkkkkkjjl");
+    assert_eq!(app.timeline.rank(step(&app)), 2);
+    let visit = app.timeline.chosen(step(&app)).unwrap();
+    let (first, layers) = (visit[0], visit.iter().map(|span| span.activity.layer));
+    // 96 layers over 8 ranks: rank 2 has 24 to 35, and visits them all for one micro-batch.
+    assert_eq!((layers.clone().min(), layers.max()), (Some(24), Some(35)));
+    assert!(visit.iter().all(|span| span.activity.micro_batch == first.activity.micro_batch && span.rank == 2));
+    press(&mut app, "l");
+    assert!(app.timeline.chosen(step(&app)).unwrap()[0].start > first.start);
+
+    press(&mut app, "h<ret>");
+    assert!(rows(&app).len() > 1 && rows(&app).iter().all(|row| row.rank == 2), "{:?}", rows(&app));
+    assert_eq!(app.timeline.chosen(step(&app)).unwrap(), [first], "the visit's first layer stays chosen");
+    let (window, moment) = (app.timeline.window(step(&app)), first.start / step(&app).time);
+    assert!((window.start..window.start + window.width).contains(&moment), "and in sight");
+    press(&mut app, "<ret>");
+    assert_eq!(rows(&app).len(), 8);
+}
+
+#[test]
+fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
+    let mut app = explorer();
+    press(&mut app, "4L");
+    assert_eq!((app.view, app.focus), (View::Limits, Panel::Map));
+    assert_eq!(app.place(), Place::View(View::Limits));
+    press(&mut app, "l3<esc>");
+    assert_eq!((app.view, app.focus), (View::Map, Panel::Memory), "whatever has the keys");
+    press(&mut app, "2");
+    assert_eq!(app.place(), Place::Panel(Panel::Map));
+    // The list of views, by name.
+    press(&mut app, "v/hard<ret>");
+    assert_eq!((app.view, app.layer.is_none()), (View::Hardware, true));
+    press(&mut app, "M");
+    assert_eq!(app.view, View::Map);
+    press(&mut app, "Lb");
+    assert_eq!(app.view, View::Map, "the best cell is one of the map");
+}
+
+#[test]
+fn every_view_has_a_key_and_a_line_in_the_list() {
+    for view in View::ALL {
+        let mut app = explorer();
+        press(&mut app, keymap::key_of(view, false));
+        assert_eq!(app.view, view);
+        press(&mut app, "v<ret>");
+        assert_eq!(app.view, view, "the list begins where one is");
+        assert!(!view.about().is_empty());
+    }
+}
+
+#[test]
+fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
+    let mut app = explorer();
+    let asks = |commands: &[Command]| commands.iter().any(|command| matches!(command, Command::Work { .. }));
+    assert!(asks(&app.update(action::Action::View(View::Hardware))) && app.is_waiting());
+    assert!(asks(&app.update(action::Action::View(View::Hardware))), "what never came is asked for again");
+    press(&mut app, "H");
+    assert!(app.views.hardware.is_complete() && !app.is_waiting());
+    assert_eq!(press(&mut app, "H"), [], "it is known");
+    press(&mut app, "1gjjjjjjjj");
+    assert!(asks(&press(&mut app, "l")), "another sequence length");
+    press(&mut app, "<esc>");
+    assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
+    let old = Report::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
+    app.hear(old);
+    assert!(asks(&app.update(action::Action::View(View::Hardware))));
+}
+
+/// Puts the cursor of the inputs on a field.
+fn to_field(app: &mut App, label: &str) {
+    let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
+    press(app, &format!("1g{}", "j".repeat(index)));
+    assert_eq!(app.inputs.field().label, label);
+}
+
+/// [layered C3]: the overhead falls from (P - 1) / M = 7/16 to (P - 1) / (M K) = 7/64 with 4 stages per rank. [layered
+/// C4]: rank 0 keeps the checkpoints of all 16 micro-batches instead of those of 8. Weights and gradients are whole, so
+/// that no stage's buffer changes what the memory is made of.
+#[test]
+fn from_1f1b_to_breadth_first_the_bubble_shrinks_and_checkpoints_grow() {
+    let mut app = explorer_on(&PIPELINE.replace("fsdp", "zero1"));
+    let look = |app: &App| {
+        let first = app.answer.as_ref().unwrap().evaluation.stages[0];
+        (figures(app).time.bubble / figures(app).step_time, first.parts.activations, first.peak)
+    };
+    let before = look(&app);
+    to_field(&mut app, "schedule");
+    press(&mut app, "<ret>/breadth<ret>jll");
+    assert_eq!((value(&app, "schedule").as_str(), value(&app, "stages").as_str()), ("breadth-first", "4"));
+    let after = look(&app);
+    assert!(before.0 > 0.25 && after.0 < 0.5 * before.0, "bubble {before:?}, then {after:?}");
+    assert!(after.1 > before.1 && after.2 > before.2, "checkpoints and peak {before:?}, then {after:?}");
+}
+
+/// [layered B5]: layered accumulation gathers once per layer and batch, where standard accumulation gathers for each of
+/// 8 micro-batches.
+#[test]
+fn with_layered_accumulation_the_gathers_merge() {
+    let mut app = explorer();
+    to_field(&mut app, "accum");
+    press(&mut app, "<ret>8<ret>");
+    let gathers = |app: &App| step(app).trace.spans_on(0, crate::evaluate::Lane::Gather).len() as f64;
+    let before = gathers(&app);
+    to_field(&mut app, "order");
+    press(&mut app, "l");
+    assert_eq!(value(&app, "order"), "layered");
+    let ratio = before / gathers(&app);
+    assert!((7.0..=9.0).contains(&ratio), "{before} gathers, then {}", gathers(&app));
 }

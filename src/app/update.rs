@@ -1,22 +1,21 @@
 //! What each action does, by what has the keys.
 
-use tui_input::Input;
-
 use super::action::{Action, Command};
+use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
-use super::layer::{Entry, Layer, List};
-use super::{App, Panel, Pinned, axes, keymap};
-
-/// How much one key zooms.
-const ZOOM: f64 = 2.0;
-
-/// How much of the window one key pans.
-const PAN: f64 = 0.8;
+use super::layer::{Entry, Layer, List, Subject};
+use super::pins::letter;
+use super::timeline::Step;
+use super::view::View;
+use super::{App, Panel, axes, keymap};
 
 impl App {
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action) -> Vec<Command> {
         self.notice = None;
+        if !self.is_step(action) {
+            self.history.settle();
+        }
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
@@ -27,25 +26,38 @@ impl App {
         }
     }
 
+    /// Whether an action steps through the values of a field.
+    fn is_step(&self, action: Action) -> bool {
+        let step = matches!(action, Action::Left | Action::Right | Action::Less | Action::More);
+        step && self.focus == Panel::Inputs && self.layer.is_none()
+    }
+
     fn on_panel(&mut self, action: Action) -> Vec<Command> {
         match action {
             Action::NextPanel => self.focus = self.focus.step(1),
             Action::PreviousPanel => self.focus = self.focus.step(Panel::ALL.len() - 1),
             Action::Panel(panel) => self.focus = panel,
-            Action::Metric => self.map.next_metric(),
+            Action::View(view) => return self.open_view(view),
+            Action::Views => self.layer = Some(Layer::List(List::of_views(self.view))),
+            Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
+            Action::Explain => self.explain(),
+            Action::Undo => return self.travel(true),
+            Action::Redo => return self.travel(false),
+            Action::Snapshots => return self.open_browser(),
             Action::Export => return self.export(),
+            Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
+            Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
-            _ => {
-                return match self.focus {
-                    Panel::Inputs => self.on_inputs(action),
-                    Panel::Map => self.on_map(action),
-                    Panel::Memory | Panel::Time => Vec::new(),
-                    Panel::Timeline => self.on_timeline(action),
-                };
-            }
+            _ => match self.focus {
+                Panel::Inputs => return self.on_inputs(action),
+                Panel::Map => return self.on_view(action),
+                Panel::Memory => self.on_memory(action),
+                Panel::Timeline => self.on_timeline(action),
+                Panel::Time => self.time = moved(self.time, action, self.breakdown().len(), self.page),
+            },
         }
         Vec::new()
     }
@@ -68,44 +80,69 @@ impl App {
         self.layer = Some(match field.choice {
             Choice::List => {
                 let options = field.options(&self.scenario, &self.library);
-                Layer::List(List::new(index, options, &text))
+                Layer::List(List::new(Subject::Field(index), options, &text))
             }
-            Choice::Text => Layer::Entry(Entry { field: index, input: Input::new(text) }),
+            Choice::Text => Layer::Entry(Entry::new(Subject::Field(index), text)),
         });
     }
 
-    fn on_map(&mut self, action: Action) -> Vec<Command> {
-        let (width, height) = (self.map.width().cast_signed(), self.map.height().cast_signed());
-        let moved = match action {
-            Action::Left => self.map.step(-1, 0),
-            Action::Right => self.map.step(1, 0),
-            Action::Up => self.map.step(0, -1),
-            Action::Down => self.map.step(0, 1),
-            Action::First => self.map.step(-width, 0),
-            Action::Last => self.map.step(width, 0),
-            Action::PageUp => self.map.step(0, -height),
-            Action::PageDown => self.map.step(0, height),
-            Action::Take => return self.take_cell(),
-            _ => false,
-        };
-        if moved { self.look() } else { Vec::new() }
+    pub(super) fn on_map(&mut self, action: Action) -> Vec<Command> {
+        match action {
+            Action::Take => self.take_cell(),
+            Action::Metric => {
+                self.map.next_metric();
+                Vec::new()
+            }
+            Action::Tune => {
+                self.map.toggle_tuned();
+                vec![self.fill_map()]
+            }
+            Action::Contour => {
+                self.map.contour = !self.map.contour;
+                Vec::new()
+            }
+            Action::Copy | Action::SaveMap => self.copy_map(action == Action::SaveMap),
+            _ if self.map.go(action) => self.look(),
+            _ => Vec::new(),
+        }
     }
 
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
         let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
+        let tuned = self.map.tuned(self.map.cursor).map_or_else(Vec::new, |choice| {
+            vec![
+                ("micro-batch", choice.micro_batch.to_string()),
+                ("accumulate", choice.accumulate.to_string()),
+                ("recompute", choice.recompute.to_string()),
+            ]
+        });
         let field = |word: &str| FIELDS.iter().position(|field| field.flag == word);
         let changes: Vec<(usize, String)> =
             kinds.into_iter().filter_map(|(kind, value)| Some((field(kind.word())?, value.to_string()))).collect();
         let taken = changes.iter().map(|(index, _)| FIELDS[*index].label).zip([x, y]);
-        let taken: Vec<String> =
+        let mut taken: Vec<String> =
             taken.map(|(label, value)| format!("{label} {}", axes::label(value, &self.scenario))).collect();
+        let tuned = tuned.into_iter().filter_map(|(flag, value)| Some((field(flag)?, value)));
+        let tuned: Vec<(usize, String)> = tuned.collect();
+        taken.extend(tuned.iter().map(|(index, value)| format!("{} {value}", FIELDS[*index].label)));
+        let changes = [changes, tuned].concat();
         let commands = self.change(&changes);
         if self.notice.is_none() {
             self.tell(format!("took {}", taken.join(", ")));
         }
         commands
+    }
+
+    /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
+    fn copy_map(&mut self, save: bool) -> Vec<Command> {
+        let Some(text) = self.map.csv() else { return Vec::new() };
+        let (done, all) = self.map.progress();
+        if done < all {
+            self.tell(format!("{done} of {all} cells are there: the others are left empty"));
+        }
+        vec![if save { Command::SaveMap(text) } else { Command::Copy(text) }]
     }
 
     fn go_to_best(&mut self) -> Vec<Command> {
@@ -115,6 +152,7 @@ impl App {
                 Vec::new()
             }
             Some(best) => {
+                self.view = View::Map;
                 self.map.cursor = best;
                 self.look()
             }
@@ -122,7 +160,7 @@ impl App {
     }
 
     /// Back to the scenario itself, if the map's cursor went elsewhere.
-    fn go_home(&mut self) -> Vec<Command> {
+    pub(super) fn go_home(&mut self) -> Vec<Command> {
         if !self.looking {
             return Vec::new();
         }
@@ -131,25 +169,19 @@ impl App {
         self.ask(Ok(self.scenario.clone()))
     }
 
-    fn on_timeline(&mut self, action: Action) -> Vec<Command> {
-        let Some(answer) = &self.answer else { return Vec::new() };
-        let (trace, step) = (&answer.evaluation.trace, answer.evaluation.summary.step_time);
-        let timeline = &mut self.timeline;
-        match action {
-            Action::Left => timeline.next_span(false, trace, step),
-            Action::Right => timeline.next_span(true, trace, step),
-            Action::Up => timeline.change_lane(-1, trace, step),
-            Action::Down => timeline.change_lane(1, trace, step),
-            Action::First => timeline.end_span(false, trace, step),
-            Action::Last => timeline.end_span(true, trace, step),
-            Action::More => timeline.zoom(ZOOM, trace, step),
-            Action::Less => timeline.zoom(1.0 / ZOOM, trace, step),
-            Action::PageUp => timeline.pan(-PAN, trace, step),
-            Action::PageDown => timeline.pan(PAN, trace, step),
-            Action::Whole => timeline.toggle_whole(),
-            _ => {}
+    fn on_timeline(&mut self, action: Action) {
+        if let Some(answer) = &self.answer {
+            self.timeline.update(action, Step::of(&answer.evaluation));
         }
-        Vec::new()
+    }
+
+    /// The memory panel shows the pipeline rank that the timeline is at.
+    fn on_memory(&mut self, action: Action) {
+        let Some(answer) = &self.answer else { return };
+        let step = Step::of(&answer.evaluation);
+        let (from, count) = (self.timeline.rank(step) as usize, step.trace.ranks() as usize);
+        let to = moved(from, action, count, self.page);
+        self.timeline.change_rank(to.cast_signed() - from.cast_signed(), step);
     }
 
     /// Pins what is on the screen; the same again lets go of it.
@@ -157,25 +189,43 @@ impl App {
         let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
             return self.tell("still computing: pin when the figures are there".to_owned());
         };
-        if self.pinned.as_ref().is_some_and(|pinned| pinned.scenario == answer.scenario) {
-            self.pinned = None;
+        if let Some(index) = self.pins.position(&answer.scenario) {
+            self.pins.remove(index);
             return self.tell("let go of the pinned scenario".to_owned());
         }
-        let summary = answer.evaluation.summary;
-        self.pinned = Some(Pinned { scenario: answer.scenario.clone(), summary });
-        self.tell("pinned: the headline shows the difference to it".to_owned());
+        self.pins.pin(answer);
+        let said = match self.pins.all() {
+            [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
+            all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),
+        };
+        self.tell(said);
     }
 
-    fn export(&mut self) -> Vec<Command> {
-        if self.answer.is_none() || self.stale {
+    fn explain(&mut self) {
+        match &self.answer {
+            Some(answer) => self.layer = Explaining::of(self.figure(), answer).map(Box::new).map(Layer::Explain),
+            None => self.tell("still computing: there is no figure yet".to_owned()),
+        }
+    }
+
+    pub(super) fn export(&mut self) -> Vec<Command> {
+        let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
             return Vec::new();
-        }
-        vec![Command::Export]
+        };
+        self.tell("exporting".to_owned());
+        vec![Command::Export(Box::new(answer))]
     }
 
     fn on_layer(&mut self, layer: Layer, action: Action) -> Vec<Command> {
         match layer {
+            Layer::Explain(_) if action == Action::Close => {}
+            Layer::Explain(mut explaining) => {
+                explaining.update(action, self.page);
+                self.layer = Some(Layer::Explain(explaining));
+            }
+            Layer::Browser(browser) => return self.on_browser(browser, action),
+            Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),
             Layer::Entry(entry) => return self.on_entry(entry, action),
@@ -185,7 +235,7 @@ impl App {
 
     fn on_help(&mut self, line: usize, action: Action) {
         if action != Action::Close {
-            let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+            let lines: usize = keymap::help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
             self.layer = Some(Layer::Help(moved(line, action, (lines + 1).saturating_sub(self.page), self.page)));
         }
     }
@@ -198,7 +248,7 @@ impl App {
             Action::Close => return Vec::new(),
             Action::Take => {
                 if let Some(text) = list.chosen().map(str::to_owned) {
-                    return self.change(&[(list.field, text)]);
+                    return self.take_item(list.subject, text);
                 }
             }
             Action::Search => list.searching = true,
@@ -209,26 +259,45 @@ impl App {
         Vec::new()
     }
 
+    /// The item of a list becomes a field's value, or the view of that name is shown.
+    fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
+        match subject {
+            Subject::Field(field) => self.change(&[(field, text)]),
+            Subject::Pin(_) | Subject::Set => Vec::new(),
+            Subject::Views => {
+                let view = View::ALL.into_iter().find(|view| view.name() == text);
+                view.map_or_else(Vec::new, |view| self.open_view(view))
+            }
+        }
+    }
+
     fn on_entry(&mut self, mut entry: Entry, action: Action) -> Vec<Command> {
         match action {
             Action::Close => return Vec::new(),
-            Action::Take => {
-                let text = entry.input.value().trim().to_owned();
-                let same = text == self.inputs.text(entry.field, &self.scenario);
-                return if same { Vec::new() } else { self.change(&[(entry.field, text)]) };
-            }
-            Action::Type(request) => {
-                entry.input.handle(request);
-            }
+            Action::Take => return self.take_text(entry.subject, entry.input.value().trim()),
+            Action::Type(request) => entry.change(request),
             _ => {}
         }
         self.layer = Some(Layer::Entry(entry));
         Vec::new()
     }
+
+    /// What was typed becomes a field's value, or a name.
+    fn take_text(&mut self, subject: Subject, text: &str) -> Vec<Command> {
+        match subject {
+            Subject::Field(field) if text != self.inputs.text(field, &self.scenario) => {
+                return self.change(&[(field, text.to_owned())]);
+            }
+            Subject::Set if !text.is_empty() => return vec![Command::SaveSet(text.to_owned())],
+            Subject::Pin(index) if !text.is_empty() => self.pins.rename(index, text),
+            _ => {}
+        }
+        Vec::new()
+    }
 }
 
 /// Where a key of a list leads, from a place among so many, of which a page is seen at once.
-fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
+pub(super) fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
     let last = count.saturating_sub(1);
     let page = page.saturating_sub(1).max(1);
     let to = match action {

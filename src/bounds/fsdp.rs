@@ -6,6 +6,8 @@
 //! it); none of its tables is claimed to be reproduced. Not for a particular job's traffic, which
 //! [`crate::program`] counts, and not for tensor, context or pipeline parallelism.
 
+pub mod grid;
+
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
 use crate::scenario::Scenario;
@@ -20,6 +22,17 @@ pub enum Stage {
     Two,
     /// Weights too: FSDP.
     Three,
+}
+
+impl Stage {
+    /// Its number.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Three => 3,
+        }
+    }
 }
 
 /// A model, a machine and the settings that the limits depend on [fsdp A1].

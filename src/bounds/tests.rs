@@ -1,6 +1,6 @@
 //! Closed forms against published figures.
 
-use crate::plan::{Extent, Format, Secondary, Size};
+use crate::plan::{Extent, Format, Precision, Secondary, Size};
 use crate::presets::Library;
 use crate::program::{Program, State};
 use crate::scenario::Scenario;
@@ -39,31 +39,49 @@ fn the_largest_models_on_two_frontier_nodes() {
     assert_billions(&frontier("zero1", 2), 14.5);
     assert_billions(&frontier("ddp", 2), 4.3);
     assert_billions(&frontier("zero-topo", 2), 34.4);
-    for (extent, format, published) in [
-        (Extent::Node, Format::Int8, 32.3),
-        (Extent::Innermost, Format::Int8, 27.5),
-        (Extent::Node, Format::Bf16, 30.5),
+    for (strategy, extent, format, published) in [
+        ("zeropp", Extent::Node, Format::Int8, 61.1),
+        ("zero-topo", Extent::Node, Format::Int8, 32.3),
+        ("zero-topo", Extent::Innermost, Format::Int8, 27.5),
+        ("zero-topo", Extent::Node, Format::Bf16, 30.5),
     ] {
-        let mut scenario = frontier("zero-topo", 2);
+        let mut scenario = frontier(strategy, 2);
         scenario.plan.sharding.secondary = Some(Secondary { extent, format });
         assert_billions(&scenario, published);
     }
 }
 
 /// [frontier D3]: 20.55 B parameters on 384 GCDs hold 1.281 bytes per parameter, 26.3 GB (24.5 GiB),
-/// on three levels, and 0.86 GB with ZeRO-3.
+/// on three levels, 28.9 GB with a second copy in int8 over the node, and 0.86 GB with ZeRO-3.
 #[test]
 fn the_state_of_the_20b_model_on_384_gcds() {
-    let state = |strategy: &str| {
-        let scenario = frontier(strategy, 48);
+    let with = |strategy: &str, secondary: Option<Secondary>| {
+        let mut scenario = frontier(strategy, 48);
+        scenario.plan.sharding.secondary = secondary;
         let layout = scenario.layout().expect("a valid scenario");
         let per_parameter = state_per_parameter(&scenario, &layout).get();
         (per_parameter, per_parameter * scenario.model.parameters() as f64 / 1e9)
     };
-    let (per_parameter, total) = state("zero-topo");
+    let (per_parameter, total) = with("zero-topo", None);
     assert!((per_parameter - 1.281).abs() < 5e-4, "{per_parameter}");
     assert!((total - 26.3).abs() < 0.05, "{total}");
-    assert!((state("zero3").1 - 0.86).abs() < 5e-3);
+    let copied = with("zero-topo", Some(Secondary { extent: Extent::Node, format: Format::Int8 })).1;
+    assert!((copied - 28.9).abs() < 0.05, "{copied}");
+    assert!((with("zero3", None).1 - 0.86).abs() < 5e-3);
+}
+
+/// [frontier D6]: on 1024 GPUs with a second copy over 16, (16/1024 + 2/16) / (16/1024) = 9.0 times ZeRO-3's state
+/// (the paper: 8.9).
+#[test]
+fn what_the_second_copy_costs_on_1024_gpus() {
+    let state = |strategy: &str| {
+        let mut scenario = frontier(strategy, 64);
+        scenario.cluster = Library::embedded().cluster("v100-32gb-dgx2").expect("a preset");
+        scenario.plan.precision = Precision::Fp16;
+        let layout = scenario.layout().expect("a valid scenario");
+        state_per_parameter(&scenario, &layout).get()
+    };
+    assert!((state("zeropp") / state("zero3") - 9.0).abs() < 1e-9);
 }
 
 /// The program's memory and the closed form are two ways to the same number.

@@ -18,7 +18,7 @@ use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
-pub use plan::{Objective, Plan};
+pub use plan::{CostModel, Objective, Plan, PlanFormat};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -54,6 +54,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Bound what FSDP reaches by memory, bandwidth and peak
     Limits(Limits),
+    /// Compare predictions with published measurements
+    Validate(Validate),
     /// List or show the presets, the user's own included
     Presets(Presets),
     /// Print a commented config.toml
@@ -95,7 +97,8 @@ pub struct Sweep {
     /// bandwidth (factor on the outermost level's) or memory (factor on the device's)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub y: Axis,
-    /// Figure of each cell
+    /// Figure of each cell, in the same unit in every format: throughput and limit in TFLOP/s per device,
+    /// step-time in s, memory and headroom in GiB; mfu, exposed (of the step) and share-of-limit in %
     #[arg(long, default_value = Metric::Throughput.word(), value_parser = metrics())]
     pub metric: Metric,
     /// Give each cell its best micro-batch, recompute and accumulation
@@ -119,6 +122,27 @@ pub enum SweepFormat {
 /// Arguments of `limits`. Without the bare numbers the scenario says them.
 #[derive(Debug, Args)]
 pub struct Limits {
+    #[command(flatten)]
+    pub bare: Bare,
+    /// Share of the activations that is kept: 0 computes all layers again, 1 none
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    pub gamma: f64,
+    /// What is sharded: 1 optimizer state, 2 gradients too, 3 weights too
+    #[arg(long, default_value = "3", value_parser = words([("1", Stage::One), ("2", Stage::Two), ("3", Stage::Three)]))]
+    pub stage: Stage,
+    /// Memory taken before any state: runtime, allocator, gathered layers
+    #[arg(long, value_name = "SIZE", default_value = "0 B")]
+    pub reserve: Bytes,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: LimitsFormat,
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// The bare numbers of the FSDP limits, in place of the scenario's, and what else they and the grid take.
+#[derive(Debug, Args)]
+pub struct Bare {
     /// Memory of a device, like "40 GB"
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
@@ -128,29 +152,15 @@ pub struct Limits {
     /// Peak of a device's arithmetic, like "312 TFLOP/s"
     #[arg(long, value_name = "RATE")]
     pub peak: Option<FlopPerSecond>,
-    /// Share of the activations that is kept: 0 computes all layers again, 1 none
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = gamma)]
-    pub gamma: f64,
     /// Transfers of the whole model in backward: 2 counts a gather and a reduction
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = n_bwd)]
     pub n_bwd: f64,
-    /// What is sharded: 1 optimizer state, 2 gradients too, 3 weights too
-    #[arg(long, default_value = "3", value_parser = words([("1", Stage::One), ("2", Stage::Two), ("3", Stage::Three)]))]
-    pub stage: Stage,
-    /// Memory taken before any state: runtime, allocator, gathered layers
-    #[arg(long, value_name = "SIZE", default_value = "0 B")]
-    pub reserve: Bytes,
     /// Latency of the link per layer and device
     #[arg(long, value_name = "TIME", default_value = "0 s")]
     pub latency: Seconds,
     /// Leave a device's own shard out of what it receives: (N - 1) / N
     #[arg(long)]
     pub ring: bool,
-    /// Form of the report
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: LimitsFormat,
-    #[command(flatten)]
-    pub input: Input,
 }
 
 /// Forms of the limits.
@@ -160,7 +170,7 @@ pub enum LimitsFormat {
     Json,
 }
 
-fn gamma(text: &str) -> Result<f64, String> {
+fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
@@ -168,6 +178,25 @@ fn gamma(text: &str) -> Result<f64, String> {
 fn n_bwd(text: &str) -> Result<f64, String> {
     let count = text.parse().ok().filter(|count: &f64| *count > 0.0 && count.is_finite());
     count.ok_or_else(|| "a count of transfers is a number above 0".to_owned())
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// CSV files of measured runs; without one, the table that the program carries
+    #[arg(value_name = "ROWS.csv")]
+    pub rows: Vec<PathBuf>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ValidateFormat,
+}
+
+/// Forms of a validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ValidateFormat {
+    Text,
+    Csv,
+    Json,
 }
 
 /// Arguments of `presets`.
@@ -233,6 +262,15 @@ pub struct ScenarioFlags {
     /// the cluster, or a count of ranks
     #[arg(long, value_name = "EXTENT")]
     shard: Option<String>,
+    /// Gathered weights in int8, as ZeRO++ has them
+    #[arg(long, value_parser = PossibleValuesParser::new(["on", "off"]))]
+    qwz: Option<String>,
+    /// Extent of a second copy of the weights for backward, as ZeRO++ has it; device: none
+    #[arg(long, value_name = "EXTENT")]
+    hpz: Option<String>,
+    /// Gradients in int4 and two hops, as ZeRO++ has them
+    #[arg(long, value_parser = PossibleValuesParser::new(["on", "off"]))]
+    qgz: Option<String>,
     /// Number formats of weights and arithmetic
     #[arg(long, value_parser = PossibleValuesParser::new(Precision::ALL.iter().map(|choice| choice.word())))]
     precision: Option<String>,
@@ -279,6 +317,9 @@ impl ScenarioFlags {
             ("accumulate", &self.accumulate),
             ("seq", &self.seq),
             ("shard", &self.shard),
+            ("qwz", &self.qwz),
+            ("hpz", &self.hpz),
+            ("qgz", &self.qgz),
             ("precision", &self.precision),
             ("recompute", &self.recompute),
             ("tp", &self.tp),

@@ -1,10 +1,10 @@
 //! `eval`: one scenario, everything about it.
 
 use crate::evaluate::Workspace;
+use crate::presets::Library;
 use crate::report::{self, Figures, Report};
-use crate::scenario::Scenario;
 use crate::search;
-use crate::snapshot::Stored;
+use crate::snapshot::Opened;
 
 use super::args::{Eval, EvalFormat};
 use super::session::Session;
@@ -12,20 +12,24 @@ use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, eval: &Eval) -> Result<Exit, Failure> {
     let opened = session.open_possible(eval.input.scenario.as_deref(), &eval.input.flags)?;
-    report(&opened.scenario, opened.stored.as_ref(), eval.format)
+    report(&session.library, &opened, eval.format)
 }
 
 /// Prints the report; a scenario that does not fit has one too.
-pub(super) fn report(scenario: &Scenario, stored: Option<&Stored>, format: EvalFormat) -> Result<Exit, Failure> {
-    let evaluation = search::full(scenario, &mut Workspace::default())?;
-    let report = || Report::of(scenario, &evaluation);
+pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> Result<Exit, Failure> {
+    let Opened { file, scenario, stored, .. } = opened;
+    let mut workspace = Workspace::default();
+    let evaluation = search::full(scenario, &mut workspace)?;
+    let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
+    let report = || Report::of(scenario, &evaluation, comparison.as_ref());
     output::result(&match format {
         EvalFormat::Text => {
             // Figures of this version are the same to the bit: there is nothing to put beside them.
-            let stored = stored.filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
+            let stored = stored.as_ref().filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
             let now = || Figures::of(scenario, &evaluation);
             let beside = stored.map(|stored| report::beside(&stored.version, &stored.figures, &now()));
-            report::text(scenario, &evaluation) + &beside.unwrap_or_default()
+            let published = comparison.as_ref().map(report::published);
+            report::text(scenario, &evaluation) + &published.unwrap_or_default() + &beside.unwrap_or_default()
         }
         EvalFormat::Json => report().to_json().map_err(Failure::unwritten)? + "\n",
         EvalFormat::Toml => report().to_toml().map_err(Failure::unwritten)?,

@@ -11,11 +11,13 @@ use super::session::Session;
 use super::{Exit, Failure, eval};
 
 pub(super) fn run(session: Session, scenario: Option<&str>) -> Result<Exit, Failure> {
-    let Opened { file, scenario, stored, .. } = session.open_possible(scenario, &ScenarioFlags::default())?;
+    let opened = session.open_possible(scenario, &ScenarioFlags::default())?;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return eval::report(&scenario, stored.as_ref(), EvalFormat::Text);
+        return eval::report(&session.library, &opened, EvalFormat::Text);
     }
+    let Opened { file, scenario, pins, .. } = opened;
     let Session { library, options } = session;
-    term::run(Start { library, file, scenario, options }).map_err(|error| Failure::Io(format!("terminal: {error}")))?;
+    term::run(Start { library, file, scenario, pins, options })
+        .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
 }

@@ -67,7 +67,7 @@ impl Session {
 }
 
 /// Commands that a later version has.
-const LATER: [&str; 4] = ["plan", "validate", "calibrate", "export"];
+const LATER: [&str; 2] = ["calibrate", "export"];
 
 fn unopened(error: OpenError) -> Failure {
     match error {

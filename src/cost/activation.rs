@@ -1,6 +1,7 @@
 //! Bytes of activations: what forward keeps for backward, what backward works in.
 
 use crate::plan::Recompute;
+use crate::stack::Selective;
 
 use super::rates::Rates;
 
@@ -19,6 +20,19 @@ pub struct Activations {
     pub logits: f64,
     /// The embedding's output.
     pub embedding: f64,
+    /// A layer's attention and its MLP by themselves.
+    pub halves: [HalfActivations; 2],
+}
+
+/// Activation bytes of half a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct HalfActivations {
+    /// Kept by a half that is not computed again from the layer's input.
+    pub kept: f64,
+    /// Everything that its backward reads.
+    pub whole: f64,
+    /// What its backward needs beside it.
+    pub working: f64,
 }
 
 impl Rates<'_> {
@@ -27,37 +41,49 @@ impl Rates<'_> {
     /// MLP intermediates (`2 f`, with a gate `3 f`: both halves and their product), with dropout one
     /// byte each for two masks of width `h` ([fsdp A2]: 34 h bytes for `f = 4 h`, 16 h elements and
     /// 2 h mask bytes), and for plain attention the scores: two elements and a mask byte each, the
-    /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism with sequence
-    /// parallelism divides all of it.
+    /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
+    /// inputs and the masks only with sequence parallelism (ibid., eq. 2 and 4). Selective recompute drops its
+    /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs.
     pub fn activations(&self) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        let (storage, tensor) = (self.storage(), f64::from(plan.tensor));
+        let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), self.sequence_ranks());
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
         let ffn = f64::from(model.ffn_hidden) * model.active_experts() as f64;
-        let qkv = (model.attention_width() + 2 * model.kv_width()) as f64;
-        let elements = 4.0 * hidden + qkv + model.attention_width() as f64 + if model.gated { 3.0 } else { 2.0 } * ffn;
+        let (attention, up) =
+            (model.attention_width() as f64, model.up().output as f64 * model.active_experts() as f64);
+        let (qkv, product) = (attention + 2.0 * model.kv_width() as f64, ffn);
         let masks = if stack.dropout { 2.0 * hidden } else { 0.0 };
-        let linear = tokens * (elements * storage + masks) / tensor;
-        let scores = self.scores(tokens);
-        let layer = match plan.recompute {
-            Recompute::Selective => linear,
-            _ => linear + scores,
+        let again = match plan.recompute {
+            Recompute::Selective => stack.selective,
+            _ => Selective::NOTHING,
         };
-        let vocab = f64::from(model.vocab) / tensor;
+        // The outputs of the half's first matrices, and what else it keeps beside its norm's input and output.
+        let half = |outputs: f64, core: f64, product: f64, scores: f64| {
+            let streams = tokens * (2.0 * hidden * storage + masks / 2.0) / streams;
+            let whole = streams + tokens * (outputs + core + product) * storage / tensor + scores;
+            let element_wise = tokens * (hidden / self.sequence_ranks() + product / tensor) * storage;
+            let matmul = tokens * outputs * storage / tensor;
+            let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
+            let working = tokens * (hidden + outputs) * storage / tensor;
+            HalfActivations { kept: whole - dropped, whole, working }
+        };
+        let halves = [half(qkv, attention, 0.0, self.scores(tokens)), half(up, 0.0, product, 0.0)];
+        let sum = |part: fn(&HalfActivations) -> f64| halves.iter().map(part).sum();
         Activations {
-            checkpoint: tokens * hidden * storage / tensor,
-            layer,
-            whole: linear + scores,
-            working: tokens * (hidden + model.up().output as f64 * model.active_experts() as f64) * storage / tensor,
-            logits: tokens * vocab * stack.loss.held,
-            embedding: tokens * hidden * storage / tensor,
+            halves,
+            checkpoint: tokens * hidden * storage / streams,
+            layer: sum(|half| half.kept),
+            whole: sum(|half| half.whole),
+            working: halves[1].working,
+            logits: tokens * f64::from(model.vocab) / tensor * stack.logits_held,
+            embedding: tokens * hidden * storage / streams,
         }
     }
 
     fn scores(&self, tokens: f64) -> f64 {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        if stack.attention.flash() {
+        if self.attention.flash() {
             return 0.0;
         }
         let mask = if stack.dropout { 1.0 } else { 0.0 };

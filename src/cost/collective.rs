@@ -46,14 +46,14 @@ pub struct Payload {
     pub elements: f64,
     /// Format on the wire.
     pub format: Format,
-    /// Elements per 16-bit scale.
+    /// Elements per scale.
     pub block: f64,
     /// Collectives that carry it: one per matrix where they are not flattened together.
     pub parts: f64,
 }
 
-/// Bytes of one scale of a quantised block.
-const SCALE_BYTES: f64 = 2.0;
+/// Bytes of one scale of a quantised block: `DeepSpeed` keeps them in fp32 [frontier D4].
+const SCALE_BYTES: f64 = 4.0;
 
 impl Payload {
     /// Bytes on the wire, scales included.
@@ -68,6 +68,15 @@ impl Transfer {
     pub fn level(&self) -> Option<usize> {
         let busiest = |a: &usize, b: &usize| self.busy[*a].total_cmp(&self.busy[*b]);
         (0..MAX_LEVELS).filter(|level| self.busy[*level] > 0.0).max_by(busiest)
+    }
+
+    /// The same bytes at `factor` times the rate.
+    #[must_use]
+    fn faster(mut self, factor: f64) -> Self {
+        let slowest = self.busy.iter().copied().fold(0.0, f64::max);
+        self.time += slowest / factor - slowest;
+        self.busy = self.busy.map(|busy| busy / factor);
+        self
     }
 
     /// Adds time that is not on the wire: passes over memory that quantise or dequantise.
@@ -117,11 +126,31 @@ impl Rates<'_> {
         };
         let stack = &self.scenario.stack.collectives;
         let mut best = stack.all_reduce.iter().map(form).reduce(cheaper).unwrap_or_default();
+        let crosses = best.busy[self.beyond_node..].iter().any(|busy| *busy > 0.0);
+        if !crosses {
+            best = best.faster(self.efficiency.wire_all_reduce / self.efficiency.wire_in_node);
+        }
         if stack.hierarchical {
             let pass = self.by_level(payload.bytes(), group, launches);
             best = cheaper(best, Transfer { form: Form::Hierarchical, ..pass + pass });
         }
         best
+    }
+
+    /// What tensor ranks exchange after half a layer, `amount` elements each: an all-reduce, or with sequence
+    /// parallelism a reduce-scatter and an all-gather, which move the same.
+    pub fn tensor_collective(&self, amount: f64, group: Group) -> Transfer {
+        let format = self.scenario.plan.precision.storage();
+        let payload = Payload { elements: amount, format, block: f64::INFINITY, parts: 1.0 };
+        if group.size < 2 {
+            return Transfer::default();
+        }
+        let transfer = if self.scenario.stack.sequence_parallel {
+            self.gather(payload, group) + self.gather(payload, group)
+        } else {
+            self.all_reduce(payload, group)
+        };
+        transfer.with_passes(self.runtime.tensor_collective.get())
     }
 
     /// Each of `n` ranks sends another part of the payload to each other rank; `two_hop` sends it
@@ -177,7 +206,7 @@ impl Rates<'_> {
 
     /// The share of a level's wire that collectives reach.
     fn wire(&self, level: usize) -> f64 {
-        if level < self.beyond_node { self.efficiency.wire_in_node } else { self.efficiency.wire_between }
+        if level < self.beyond_node { self.efficiency.wire_in_node } else { self.wire_between }
     }
 
     fn ring_pass(&self, bytes: f64, group: Group, launches: f64) -> Transfer {

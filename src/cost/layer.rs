@@ -3,6 +3,7 @@
 use std::ops::{Add, Mul};
 
 use crate::model::Matrix;
+use crate::stack::Attention;
 use crate::units::FlopPerSecond;
 
 use super::rates::Rates;
@@ -54,8 +55,8 @@ pub struct LayerWork {
     pub forward: [Work; 2],
     /// Backward of attention and of the MLP, recompute apart.
     pub backward: [Work; 2],
-    /// Forward of the attention core alone: what selective recompute repeats.
-    pub core: Work,
+    /// What selective recompute repeats of each forward.
+    pub selective: [Work; 2],
 }
 
 /// Intermediates of the residual stream's width that element-wise operators read or write per half
@@ -65,6 +66,10 @@ const STREAM_PASSES: f64 = 7.0;
 
 /// The same of the MLP's width: activation in and out twice; six with a gate.
 const FFN_PASSES: [f64; 2] = [4.0, 6.0];
+
+/// Host time of a layer whose softmax falls apart into scale, mask and softmax over that of the fused
+/// kernel: from vTrain's rows (MICRO 2024) with tensor 8, which fall behind those with tensor 4 by that much.
+const UNFUSED_LAUNCHES: f64 = 1.3;
 
 /// Element-wise traffic of backward over that of forward.
 const BACKWARD_TRAFFIC: f64 = 1.5;
@@ -81,36 +86,63 @@ impl Rates<'_> {
         self.scenario.plan.precision.storage().bytes()
     }
 
+    /// Tensor ranks that share the residual stream between the matrices: all with sequence parallelism, else 1.
+    pub fn sequence_ranks(&self) -> f64 {
+        if self.scenario.stack.sequence_parallel { f64::from(self.scenario.plan.tensor) } else { 1.0 }
+    }
+
     /// One layer, one micro-batch.
     pub fn layer(&self) -> LayerWork {
+        self.sliced_layer([1, 1])
+    }
+
+    /// The same with the matrices of attention and of the MLP cut into slices along what they sum over
+    /// [osdp C5]: thinner products, and additions of their outputs in forward.
+    pub fn sliced_layer(&self, slices: [u32; 2]) -> LayerWork {
+        let [attention, mlp] = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
         let (core, core_backward) = self.attention(f64::from(self.scenario.plan.micro_batch));
-        let (qkv, projection) = (self.columns(model.qkv(), tokens), self.rows(model.projection(), tokens));
+        let (qkv, projection) =
+            (self.columns(model.qkv(), tokens, attention), self.rows(model.projection(), tokens, attention));
         let (experts, routed) = match model.experts {
             Some(experts) => (f64::from(experts.count), tokens * f64::from(experts.active) / f64::from(experts.count)),
             None => (1.0, tokens),
         };
-        let (up, down) = (self.columns(model.up(), routed), self.rows(model.down(), routed));
+        let (up, down) = (self.columns(model.up(), routed, mlp), self.rows(model.down(), routed, mlp));
         let [streams, ffn] = self.element_wise(tokens);
+        let (forward, mlp_forward) = (qkv.0 + projection.0, (up.0 + down.0) * experts);
+        let again = self.scenario.stack.selective;
         LayerWork {
-            forward: [qkv.0 + core + projection.0 + streams, (up.0 + down.0) * experts + streams + ffn],
+            forward: [forward + core + streams, mlp_forward + streams + ffn],
             backward: [
                 qkv.1 + core_backward + projection.1 + streams * BACKWARD_TRAFFIC,
                 (up.1 + down.1) * experts + (streams + ffn) * BACKWARD_TRAFFIC,
             ],
-            core,
+            selective: [
+                core * again.core + forward * again.matmul + streams * again.element_wise,
+                mlp_forward * again.matmul + (streams + ffn) * again.element_wise,
+            ],
         }
     }
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
-    fn columns(&self, matrix: Matrix, tokens: f64) -> (Work, Work) {
-        self.both(tokens, matrix.output as f64 / f64::from(self.scenario.plan.tensor), matrix.input as f64, self.matmul)
+    fn columns(&self, matrix: Matrix, tokens: f64, slices: f64) -> (Work, Work) {
+        let output = matrix.output as f64 / f64::from(self.scenario.plan.tensor);
+        self.sliced(tokens, output, matrix.input as f64, slices)
     }
 
     /// The same, split by rows.
-    fn rows(&self, matrix: Matrix, tokens: f64) -> (Work, Work) {
-        self.both(tokens, matrix.output as f64, matrix.input as f64 / f64::from(self.scenario.plan.tensor), self.matmul)
+    fn rows(&self, matrix: Matrix, tokens: f64, slices: f64) -> (Work, Work) {
+        let input = matrix.input as f64 / f64::from(self.scenario.plan.tensor);
+        self.sliced(tokens, matrix.output as f64, input, slices)
+    }
+
+    /// A product in slices along `k`: each output but the first is read with the sum and written to it.
+    fn sliced(&self, m: f64, n: f64, k: f64, slices: f64) -> (Work, Work) {
+        let (forward, backward) = self.both(m, n, k / slices, self.matmul);
+        let additions = Work::traffic(3.0 * (slices - 1.0) * m * n * self.storage() / self.memory.get());
+        (forward * slices + additions, backward * slices)
     }
 
     fn both(&self, m: f64, n: f64, k: f64, rate: FlopPerSecond) -> (Work, Work) {
@@ -122,10 +154,10 @@ impl Rates<'_> {
     /// layer; sequence parallelism splits it) and of the MLP's width.
     fn element_wise(&self, tokens: f64) -> [Work; 2] {
         let model = &self.scenario.model;
-        let scale = self.scenario.stack.element_wise * self.storage() * tokens
-            / (self.memory.get() * f64::from(self.scenario.plan.tensor));
+        let scale = self.element_wise * self.storage() * tokens / self.memory.get();
+        let streams = scale * STREAM_PASSES * f64::from(model.hidden) / self.sequence_ranks();
         let ffn = FFN_PASSES[usize::from(model.gated)] * f64::from(model.ffn_hidden) * model.active_experts() as f64;
-        [Work::traffic(scale * STREAM_PASSES * f64::from(model.hidden)), Work::traffic(scale * ffn)]
+        [Work::traffic(streams), Work::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
     }
 
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added.
@@ -142,7 +174,7 @@ impl Rates<'_> {
         let tokens = self.tokens();
         let vocab = f64::from(model.vocab) / f64::from(plan.tensor);
         let (forward, backward) = self.both(tokens, vocab, f64::from(model.hidden), self.matmul_storage);
-        let loss = Work::traffic(tokens * vocab * self.scenario.stack.loss.traffic / self.memory.get());
+        let loss = Work::traffic(tokens * vocab * self.software.loss_traffic / self.memory.get());
         (forward + loss * (1.0 / 3.0), backward + loss * (2.0 / 3.0))
     }
 
@@ -150,7 +182,7 @@ impl Rates<'_> {
     pub fn optimizer(&self, parameters: f64) -> Work {
         let storage = self.scenario.plan.precision.storage();
         let state = self.scenario.plan.optimizer.state(storage);
-        let bytes = parameters * (2.0 * state + 2.0 * storage.bytes()) * self.scenario.stack.optimizer_traffic;
+        let bytes = parameters * (2.0 * state + 2.0 * storage.bytes()) * self.software.optimizer_traffic;
         Work::traffic(bytes / self.memory.get())
     }
 
@@ -159,10 +191,22 @@ impl Rates<'_> {
         bytes / self.memory.get()
     }
 
+    /// Time of the host to launch one layer's forward: more of it where softmax is not fused.
+    pub fn host_layer(&self) -> f64 {
+        let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
+        self.runtime.layer.get() * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
+    }
+
+    /// Fixed time of a step for a state that `shards` ranks share.
+    pub fn host_step(&self, shards: u32) -> f64 {
+        let broadcasts = if shards > 1 { f64::from(shards) } else { 0.0 };
+        self.runtime.step.get() + self.runtime.step_per_shard.get() * broadcasts
+    }
+
     /// How long `device` time takes when the host needs `host` to launch it: the soft maximum
     /// `(device^e + host^e)^(1/e)`.
     pub fn launched(&self, device: f64, host: f64) -> f64 {
-        let exponent = self.scenario.stack.host.exponent;
+        let exponent = self.software.host_exponent;
         let (larger, smaller) = if device > host { (device, host) } else { (host, device) };
         if smaller <= 0.0 {
             return larger;

@@ -3,7 +3,7 @@
 use crate::hardware::{MAX_LEVELS, Network};
 use crate::plan::Precision;
 use crate::scenario::Scenario;
-use crate::stack::Efficiency;
+use crate::stack::{Attention, Efficiency, Runtime, Software};
 use crate::units::{BytesPerSecond, FlopPerSecond};
 
 /// What-if factors on the hardware, all 1 outside elasticities.
@@ -32,6 +32,14 @@ pub struct Rates<'a> {
     pub scenario: &'a Scenario,
     /// What the software reaches on this device.
     pub efficiency: &'a Efficiency,
+    /// What every program costs.
+    pub software: &'a Software,
+    /// What this program costs.
+    pub runtime: &'a Runtime,
+    /// Traffic of element-wise operators, in multiples of passing each intermediate once.
+    pub element_wise: f64,
+    /// The attention kernel that runs.
+    pub attention: Attention,
     /// Peak in the format of the layers' matrix products.
     pub peak: FlopPerSecond,
     /// What a large matrix product of a layer reaches.
@@ -48,36 +56,74 @@ pub struct Rates<'a> {
     pub network: Network<'a>,
     /// The first level beyond the node: what lies there is `wire_between`'s.
     pub beyond_node: usize,
+    /// Share of the wire beyond the node that collectives reach.
+    pub wire_between: f64,
 }
 
 /// Used where a calibration has neither the architecture nor a default; checks refuse such a file.
 const NO_EFFICIENCY: &Efficiency = &Efficiency::IDEAL;
 
+/// The same for a name of a runtime.
+const NO_RUNTIME: &Runtime = &Runtime::IDEAL;
+
+/// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
+/// must be a multiple of it (NVIDIA/Megatron-LM, `fused_softmax.py`, `is_kernel_available`).
+const FUSED_SOFTMAX_BATCH: u32 = 4;
+
 impl<'a> Rates<'a> {
     /// The rates of a scenario with what-if factors.
     pub fn of(scenario: &'a Scenario, factors: &Factors) -> Self {
-        let cluster = &*scenario.cluster;
+        let (cluster, stack, calibration) = (&*scenario.cluster, &*scenario.stack, &*scenario.calibration);
         let device = &cluster.device;
-        let efficiency = scenario.calibration.efficiency(&device.architecture).unwrap_or(NO_EFFICIENCY);
+        let efficiency = calibration.efficiency(&device.architecture).unwrap_or(NO_EFFICIENCY);
+        let runtime = calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME);
+        let doublings = libm::log2(f64::from(nodes(scenario)));
+        // The slowest of all devices sets the pace of the others' kernels.
+        let pace = 1.0 / (1.0 + calibration.software.stragglers * doublings);
         let precision = scenario.plan.precision;
-        let (peak, peak_storage) = (peak(scenario, precision) * factors.peak, peak_storage(scenario) * factors.peak);
+        let peak = peak(scenario, precision) * (factors.peak * pace);
+        let peak_storage = peak_storage(scenario) * (factors.peak * pace);
         let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { efficiency.matmul };
         let mut bandwidth = factors.bandwidth;
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
         bandwidth[outermost] *= scenario.plan.bandwidth_factor;
-        let latency = factors.latency.map(|factor| factor * efficiency.latency);
+        let beyond_node = cluster.level("node").map_or(0, |node| node + 1);
+        let mut latency = factors.latency;
+        for (level, factor) in latency.iter_mut().enumerate() {
+            *factor *= if level < beyond_node { efficiency.latency } else { efficiency.latency_between };
+        }
+        let library = efficiency.wire_between / (1.0 + efficiency.wire_loss * doublings);
         Self {
             scenario,
             efficiency,
+            software: &calibration.software,
+            runtime,
+            element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
+            attention: attention(scenario),
             peak,
             matmul: peak * share,
             matmul_storage: peak_storage * efficiency.matmul,
             peak_storage,
-            memory: device.memory_bandwidth * (efficiency.memory * factors.memory),
+            memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
             host: device.host_bandwidth,
             network: Network::new(cluster, bandwidth, latency),
-            beyond_node: cluster.level("node").map_or(0, |node| node + 1),
+            beyond_node,
+            wire_between: library * runtime.wire / (1.0 + runtime.wire_loss * doublings),
         }
+    }
+}
+
+/// Nodes of the job.
+fn nodes(scenario: &Scenario) -> u32 {
+    scenario.devices().div_ceil(scenario.cluster.devices_per_node().max(1)).max(1)
+}
+
+/// The attention kernel: softmax is fused only where the kernel takes the shape.
+fn attention(scenario: &Scenario) -> Attention {
+    let batch = u64::from(scenario.plan.micro_batch) * u64::from(scenario.model.heads / scenario.plan.tensor.max(1));
+    match scenario.attention() {
+        Attention::FusedSoftmax if !batch.is_multiple_of(u64::from(FUSED_SOFTMAX_BATCH)) => Attention::Plain,
+        kernel => kernel,
     }
 }
 

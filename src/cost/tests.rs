@@ -7,8 +7,9 @@ use super::*;
 use crate::hardware::Group;
 use crate::plan::{Format, Recompute};
 use crate::scenario::Scenario;
-use crate::stack::{AllReduceForm, Attention};
+use crate::stack::{AllReduceForm, Attention, Efficiency, Runtime, Selective};
 use crate::testing;
+use crate::units::Seconds;
 
 fn close(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
@@ -23,7 +24,7 @@ fn with_latency() -> Scenario {
     let mut scenario = testing::scenario();
     let calibration = Arc::make_mut(&mut scenario.calibration);
     for efficiency in calibration.architectures.values_mut() {
-        efficiency.latency = 1.0;
+        (efficiency.latency, efficiency.latency_between) = (1.0, 1.0);
     }
     scenario
 }
@@ -169,9 +170,9 @@ fn a_neighbour_in_another_node_is_reached_through_one_port() {
 
 #[test]
 fn a_quantised_payload_carries_its_scales() {
-    // 8000 elements in blocks of 2000: 8000 bytes and four scales of 2 bytes.
+    // 8000 elements in blocks of 2000: 8000 bytes and four scales of 4 bytes.
     let quantised = Payload { elements: 8000.0, format: Format::Int8, block: 2000.0, parts: 1.0 };
-    close(quantised.bytes(), 8008.0);
+    close(quantised.bytes(), 8016.0);
     close(payload(8000.0, Format::Bf16).bytes(), 16000.0);
 }
 
@@ -205,7 +206,7 @@ fn activations_of_a_gelu_layer_are_thirty_four_bytes_per_token_and_channel() {
 #[test]
 fn a_slow_host_and_a_slow_device_make_a_soft_maximum() {
     let mut scenario = testing::scenario();
-    Arc::make_mut(&mut scenario.stack).host.exponent = 2.0;
+    Arc::make_mut(&mut scenario.calibration).software.host_exponent = 2.0;
     let rates = rates(&scenario);
     close(rates.launched(3.0, 4.0), 5.0);
     close(rates.launched(3.0, 0.0), 3.0);
@@ -214,7 +215,127 @@ fn a_slow_host_and_a_slow_device_make_a_soft_maximum() {
 #[test]
 fn the_optimizer_reads_and_writes_its_state() {
     let mut scenario = testing::scenario();
-    Arc::make_mut(&mut scenario.stack).optimizer_traffic = 1.0;
+    Arc::make_mut(&mut scenario.calibration).software.optimizer_traffic = 1.0;
     // Per parameter: 12 bytes of state read and written, a gradient read, a weight written: 28 bytes.
     close(rates(&scenario).optimizer(1e9).time, 28e9 / 1e12);
+}
+
+/// The toy scenario with what `change` makes of its efficiency.
+fn with(change: impl Fn(&mut Efficiency)) -> Scenario {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.calibration).architectures.values_mut().for_each(change);
+    scenario
+}
+
+#[test]
+fn odd_widths_and_depths_are_slower() {
+    let scenario = with(|efficiency| efficiency.misalignment = 0.1);
+    let rates = rates(&scenario);
+    let time = |n: f64, k: f64| rates.product(4096.0, n, k, rates.matmul, 2.0).time / (n * k);
+    // 1800 = 8 x 225 lacks three powers of two to 64: 30 % slower, on either side.
+    close(time(1800.0, 1024.0) / time(1024.0, 1024.0), 1.3);
+    close(time(1024.0, 1800.0) / time(1024.0, 1024.0), 1.3);
+    close(time(1088.0, 1024.0) / time(1024.0, 1024.0), 1.0);
+}
+
+#[test]
+fn heads_of_an_odd_size_slow_plain_attention() {
+    let mut scenario = with(|efficiency| efficiency.attention_misaligned = 3.0);
+    Arc::make_mut(&mut scenario.stack).attention = Attention::Plain;
+    // Both products over the square: 4 x 1024^3 flop; without the bytes of the scores.
+    close(rates(&scenario).attention(1.0).0.time, 4.0 * 1024.0_f64.powi(3) / 100e12);
+    Arc::make_mut(&mut scenario.model).head_size = 63;
+    close(rates(&scenario).attention(1.0).0.time, 3.0 * 4.0 * 1024.0 * 1024.0 * 1008.0 / 100e12);
+}
+
+#[test]
+fn softmax_is_fused_in_fours() {
+    let mut scenario = with(|efficiency| efficiency.attention_score_bytes = 10.0);
+    Arc::make_mut(&mut scenario.stack).attention = Attention::FusedSoftmax;
+    Arc::make_mut(&mut scenario.calibration)
+        .runtimes
+        .insert("none".to_owned(), Runtime { layer: Seconds::new(1e-3), ..Runtime::IDEAL });
+    assert_eq!(rates(&scenario).attention, Attention::FusedSoftmax);
+    close(rates(&scenario).host_layer(), 1e-3);
+    // 16 heads over 8 ranks, one sequence: 2 are no multiple of 4.
+    scenario.plan.tensor = 8;
+    assert_eq!(rates(&scenario).attention, Attention::Plain);
+    close(rates(&scenario).host_layer(), 1.3e-3);
+    scenario.plan.micro_batch = 2;
+    assert_eq!(rates(&scenario).attention, Attention::FusedSoftmax);
+}
+
+#[test]
+fn without_sequence_parallelism_each_tensor_rank_passes_the_whole_stream() {
+    let mut scenario = testing::scenario();
+    scenario.plan.tensor = 4;
+    Arc::make_mut(&mut scenario.calibration).element_wise.insert("none".to_owned(), 1.0);
+    let split = rates(&scenario).layer().forward[0].memory;
+    let kept = rates(&scenario).activations().layer;
+    Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
+    // Seven passes of 1024 x 1024 elements of two bytes at 1 TB/s, over four ranks or on each.
+    close(split, 7.0 * 2.0 * 1024.0 * 1024.0 / 1e12 / 4.0);
+    close(rates(&scenario).layer().forward[0].memory, 4.0 * split);
+    // Korthikanti et al. (arXiv 2205.05198), eq. 2 and 4 without masks and scores: 8 + 24 / t against 32 / t bytes.
+    close(kept, (32.0 / 4.0) * 1024.0 * 1024.0);
+    close(rates(&scenario).activations().layer, (8.0 + 24.0 / 4.0) * 1024.0 * 1024.0);
+}
+
+#[test]
+fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
+    let mut scenario = with(|efficiency| efficiency.wire_all_reduce = 1.25);
+    let group = Group { stride: 1, size: 4 };
+    // 8 MB, 6 MB received in each of two passes at 100 GB/s; switches add up at 1.25 times the rate.
+    close(rates(&scenario).tensor_collective(4e6, group).time, 2.0 * 6e6 / 100e9);
+    Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
+    close(rates(&scenario).tensor_collective(4e6, group).time, 2.0 * 6e6 / 125e9);
+    Arc::make_mut(&mut scenario.calibration)
+        .runtimes
+        .insert("none".to_owned(), Runtime { tensor_collective: Seconds::new(1e-3), ..Runtime::IDEAL });
+    close(rates(&scenario).tensor_collective(4e6, group).time, 1e-3 + 2.0 * 6e6 / 125e9);
+    // Across nodes nothing adds up.
+    close(rates(&scenario).all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 }).time, 140e6 / 40e9);
+}
+
+#[test]
+fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
+    let mut scenario = testing::scenario();
+    scenario.plan.recompute = Recompute::Selective;
+    let stack = Arc::make_mut(&mut scenario.stack);
+    stack.selective = Selective { core: 0.0, element_wise: 1.0, matmul: 0.5 };
+    // Half of 1024 x 12 x 2^20 weights x 2 at the peak.
+    let [attention, mlp] = rates(&scenario).layer().selective;
+    close(attention.time + mlp.time, 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
+    // Of 16 elements per token and channel: 2 norm outputs and the MLP's product (4) go, and half of queries, keys,
+    // values and MLP input (3 + 4): 16 - 6 - 3.5 = 6.5 elements of two bytes.
+    close(rates(&scenario).activations().layer, 13.0 * 1024.0 * 1024.0);
+}
+
+#[test]
+fn the_slowest_of_many_nodes_sets_the_pace() {
+    let mut scenario = testing::scenario();
+    let alone = rates(&scenario).layer().forward[0].time;
+    Arc::make_mut(&mut scenario.calibration).software.stragglers = 0.05;
+    // Two nodes: one doubling.
+    close(rates(&scenario).layer().forward[0].time, 1.05 * alone);
+    scenario.plan.size = crate::plan::Size::Nodes(16);
+    close(rates(&scenario).layer().forward[0].time, 1.2 * alone);
+}
+
+#[test]
+fn a_program_may_get_less_of_the_wire_and_less_of_a_large_one() {
+    let mut scenario = testing::scenario();
+    let group = Group { stride: 1, size: 8 };
+    let runtime = Runtime {
+        wire: 0.5,
+        wire_loss: 0.25,
+        step: Seconds::new(0.1),
+        step_per_shard: Seconds::new(1e-3),
+        ..Runtime::IDEAL
+    };
+    Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
+    // 70 MB at 40 GB/s x 0.5 / (1 + 0.25 x log2 2).
+    close(rates(&scenario).gather(payload(40e6, Format::Bf16), group).time, 70e6 / (40e9 * 0.5 / 1.25));
+    close(rates(&scenario).host_step(64), 0.164);
+    close(rates(&scenario).host_step(1), 0.1);
 }

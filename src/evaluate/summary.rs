@@ -8,7 +8,7 @@ use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{Observer, Outcome, Peak, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::{Memory, MemoryParts, Resource, Summary, TimeParts, Traffic};
+use super::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
@@ -133,6 +133,7 @@ impl<'a> Figures<'a> {
             mfu: rate(model_flop) / peak,
             hfu: rate(hardware_flop) / peak,
             time: self.time(),
+            phases: self.phases(),
             memory,
             traffic: self.traffic(),
             bottleneck: self.bottleneck(),
@@ -142,8 +143,8 @@ impl<'a> Figures<'a> {
     /// Flop per token that no schedule saves: matrix products, attention (the causal half of it, where
     /// the kernel skips the other one), and what is computed again.
     fn executed_flop(&self) -> Flop {
-        let Scenario { model, stack, plan, .. } = self.scenario;
-        let square = if model.causal && stack.attention.flash() { 0.5 } else { 1.0 };
+        let Scenario { model, plan, .. } = self.scenario;
+        let square = if model.causal && self.scenario.attention().flash() { 0.5 } else { 1.0 };
         let matrices = Flop::new(6.0 * model.matrix_parameters() as f64);
         matrices + model.attention_flop(plan.sequence) * (3.0 * square) + self.recomputed_flop(square)
     }
@@ -155,15 +156,16 @@ impl<'a> Figures<'a> {
     }
 
     /// Flop per token that backward spends on computing forward again: a third of the layers' model
-    /// flop where whole layers are, the attention core's forward where recompute is selective. `square`
-    /// is the share of the attention core that counts.
+    /// flop where whole layers are, the stack's shares of it where recompute is selective. `square` is the
+    /// share of the attention core that counts.
     fn recomputed_flop(&self, square: f64) -> Flop {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let core = model.attention_flop(plan.sequence) * square;
         let logits = u64::from(model.vocab) * u64::from(model.hidden);
         let matrices = Flop::new(2.0 * (model.matrix_parameters() - logits) as f64);
+        let again = self.scenario.stack.selective;
         match plan.recompute {
-            Recompute::Selective => core,
+            Recompute::Selective => core * again.core + matrices * again.matmul,
             other => (matrices + core) * other.layers(),
         }
     }
@@ -181,6 +183,11 @@ impl<'a> Figures<'a> {
         }
     }
 
+    fn phases(&self) -> Phases {
+        let [forward, backward, update] = self.outcome.totals.phases.map(seconds);
+        Phases { forward, backward, update }
+    }
+
     fn volume(&self) -> &Volume {
         &self.program.volumes[self.last]
     }
@@ -190,6 +197,7 @@ impl<'a> Figures<'a> {
         std::array::from_fn(|level| Traffic {
             bytes_per_device: Bytes::new(volume.bytes[level]),
             busy: Seconds::new(volume.busy[level]),
+            exposed: seconds(self.outcome.totals.exposed[level]),
         })
     }
 

@@ -9,8 +9,11 @@ use crate::bounds::fsdp::Limits;
 use crate::cost::Rates;
 use crate::hardware::MAX_LEVELS;
 use crate::model::Model;
-use crate::plan::{Accumulation, Extent, Format, Offload, Recompute, Reduction, Schedule, Secondary, Size};
-use crate::stack::Overlap;
+use crate::plan::{
+    Accumulation, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,
+    Secondary, Size,
+};
+use crate::stack::{Overlap, Runtime};
 use crate::testing;
 use crate::units::BytesPerSecond;
 
@@ -72,6 +75,8 @@ fn without_overlap_everything_adds_up() {
     let summary = evaluate(&scenario);
     close(summary.step_time.get(), 8.0 * (forward + backward + 3.0 * pass));
     close(summary.time.exposed.get(), 8.0 * 3.0 * pass);
+    close(summary.phases.forward.get(), 8.0 * (forward + pass));
+    close(summary.phases.backward.get(), 8.0 * (backward + 2.0 * pass));
     assert_eq!(summary.bottleneck, Resource::Level(1));
 }
 
@@ -137,10 +142,39 @@ fn the_second_copy_lives_between_forward_and_backward() {
     close(memory.parts.secondary_weights.get(), 2.0 * 8.0 * 12.0 * 1_048_576.0 / 4.0);
 }
 
-/// Any valid small scenario.
+fn extents() -> impl Strategy<Value = Extent> {
+    proptest::sample::select(vec![Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System])
+}
+
+/// Any operators of the first layers, placed apart.
+fn placements() -> impl Strategy<Value = Placement> {
+    let operator = proptest::sample::select(vec![Operator::Attention, Operator::Mlp, Operator::Layer, Operator::All]);
+    let one = || proptest::option::of(extents());
+    let layers = proptest::option::of((0..3_u32, 0..3_u32));
+    (operator, (one(), one(), one()), layers, proptest::sample::select(vec![1_u32, 1, 2, 4])).prop_map(
+        |(operator, (weights, gradients, optimizer), layers, split)| Placement {
+            layers: layers.map(|(first, more)| Layers { first, last: first + more }),
+            operator,
+            extents: Extents { weights, gradients, optimizer },
+            split,
+        },
+    )
+}
+
+/// Any valid small scenario, half of them with operators placed apart.
 fn scenarios() -> impl Strategy<Value = Scenario> {
-    let sharded = [Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System];
-    let pick = move || proptest::sample::select(sharded.to_vec());
+    let apart = prop_oneof![Just(Vec::new()), proptest::collection::vec(placements(), 1..4)];
+    (uniform_scenarios(), apart).prop_map(|(mut scenario, operators)| {
+        let layers = scenario.model.layers;
+        let there = |placement: &Placement| placement.layers.is_none_or(|range| range.last < layers);
+        scenario.plan.operators = operators.into_iter().filter(there).collect();
+        scenario
+    })
+}
+
+/// Any valid small scenario whose operators are all placed alike.
+fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
+    let pick = extents;
     let mesh = (1..4_u32, prop_oneof![Just(1_u32), Just(2)], prop_oneof![Just(1_u32), Just(2)]);
     let batch = (1..4_u32, 1..6_u32, 1..20_u32);
     let overlap =
@@ -159,8 +193,11 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             (model.vocab, model.tied) = (if vocab { 5000 } else { 0 }, tied);
             let stack = Arc::make_mut(&mut scenario.stack);
             (stack.overlap, stack.reduce_during_backward) = (overlap, during);
-            (stack.contention, stack.element_wise, stack.optimizer_traffic) = (0.3, 1.0, 1.0);
-            stack.host.layer = Seconds::new(1e-4);
+            let calibration = Arc::make_mut(&mut scenario.calibration);
+            calibration.software.optimizer_traffic = 1.0;
+            calibration.element_wise.insert(stack.element_wise.clone(), 1.0);
+            let runtime = Runtime { contention: 0.3, layer: Seconds::new(1e-4), ..Runtime::IDEAL };
+            calibration.runtimes.insert(stack.runtime.clone(), runtime);
             let plan = &mut scenario.plan;
             plan.sharding = testing::sharding(weights, gradients, optimizer);
             plan.sharding.reshard_after_forward = reshard;
@@ -171,6 +208,118 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             scenario
         },
     )
+}
+
+/// The toy scenario with these operators placed apart.
+fn apart(operators: impl IntoIterator<Item = (Operator, Extent, u32)>) -> Scenario {
+    let mut scenario = testing::scenario();
+    let placement = |(operator, extent, split): (Operator, Extent, u32)| Placement {
+        layers: None,
+        operator,
+        extents: Extents { weights: Some(extent.clone()), gradients: Some(extent.clone()), optimizer: Some(extent) },
+        split,
+    };
+    scenario.plan.operators = operators.into_iter().map(placement).collect();
+    scenario
+}
+
+/// Bytes out of the node in ring passes over a layer's `12 h^2` bf16 weights, 7/8 of them a device's, two
+/// of eight ring edges.
+fn passes(scenario: &Scenario) -> f64 {
+    let pass = 8.0 * 12.0 * 1_048_576.0 * 2.0 * 7.0 / 8.0 * 2.0 / 8.0;
+    evaluate(scenario).traffic[1].bytes_per_device.get() / pass
+}
+
+/// Attention is a third of a layer's weights: replicated it passes twice, sharded three times.
+#[test]
+fn each_operator_has_its_own_passes() {
+    let replicated = |operator| apart([(operator, Extent::Device, 1)]);
+    close(passes(&replicated(Operator::Attention)), (2.0 + 2.0 * 3.0) / 3.0);
+    close(passes(&replicated(Operator::Mlp)), (3.0 + 2.0 * 2.0) / 3.0);
+    close(passes(&replicated(Operator::Layer)), 2.0);
+    let mut first_half = replicated(Operator::Layer);
+    first_half.plan.operators[0].layers = Some(Layers { first: 0, last: 3 });
+    close(passes(&first_half), 2.5);
+}
+
+/// [osdp C3]: what is computed again is gathered once more, unless backward follows on the same weights, as
+/// it does for an MLP in one piece, and for a layer in one unit.
+#[test]
+fn units_inside_a_recomputed_layer_are_gathered_again() {
+    let with = |operators: Vec<(Operator, Extent, u32)>| {
+        let mut scenario = apart(operators);
+        scenario.plan.recompute = Recompute::Full;
+        passes(&scenario)
+    };
+    close(with(vec![]), 3.0);
+    // The MLP replicated: the attention's third passes four times.
+    close(with(vec![(Operator::Mlp, Extent::Device, 1)]), (4.0 + 2.0 * 2.0) / 3.0);
+    close(with(vec![(Operator::Attention, Extent::Device, 1)]), (2.0 + 2.0 * 3.0) / 3.0);
+    close(with(vec![(Operator::Layer, Extent::System, 2)]), 4.0);
+}
+
+/// [osdp C5]: slices move the same bytes and hold fewer of them.
+#[test]
+fn slices_hold_less_and_move_the_same() {
+    let with = |slices: u32| {
+        let mut scenario = apart([(Operator::Layer, Extent::System, slices)]);
+        scenario.plan.prefetch = 0;
+        scenario
+    };
+    for slices in [2, 4, 8] {
+        close(passes(&with(slices)), 3.0);
+    }
+    // One slice of the MLP, 2/3 of a layer's weights, at a time; its gradients beside the shard of all.
+    let layer = 12.0 * 1_048_576.0 * 2.0;
+    for slices in [2_u32, 4] {
+        let memory = evaluate(&with(slices)).memory.parts;
+        close(memory.gathered.get(), layer * 2.0 / 3.0 / f64::from(slices));
+    }
+}
+
+/// Every slice's collectives pay their latency: 7 hops of 1 us each.
+#[test]
+fn slices_pay_latency() {
+    let time = |slices: u32| {
+        let mut scenario = apart([(Operator::Layer, Extent::System, slices)]);
+        let calibration = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("there");
+        (calibration.latency, calibration.latency_between) = (1.0, 1.0);
+        let stack = Arc::make_mut(&mut scenario.stack);
+        stack.overlap = Overlap::None;
+        // The additions of slices are too fast to count.
+        Arc::make_mut(&mut scenario.cluster).device.memory_bandwidth = BytesPerSecond::new(1e30);
+        evaluate(&scenario).step_time.get()
+    };
+    // Each of 8 layers has 2 x 4 slices instead of 2 x 2, with three passes each.
+    let more = time(4) - time(2);
+    assert!((more / (8.0 * 4.0 * 3.0 * 7e-6) - 1.0).abs() < 1e-3, "{more}");
+}
+
+/// `K P / N` for what is sharded, `K P` for what is not [osdp C3]: attention 1/3 of the weights, 16 bytes.
+#[test]
+fn each_operator_has_its_own_state() {
+    let memory = evaluate(&apart([(Operator::Attention, Extent::Device, 1)])).memory.parts;
+    let parameters = 8.0 * 12.0 * 1_048_576.0;
+    let share = (1.0 + 2.0 / 8.0) / 3.0;
+    close(memory.weights.get(), 2.0 * parameters * share);
+    close(memory.optimizer.get(), 12.0 * parameters * share);
+}
+
+/// [osdp C7]: OPT-30B cut to 8 layers in FP32 on 8 devices of 16 GiB, here with sequences of 256 tokens, for the
+/// published length is not known, no gather ahead, and a stack that needs no memory of its own.
+#[test]
+fn splitting_lets_a_second_sample_into_opt_30b() {
+    let fits = |batch: u32, slices: u32| {
+        let mut scenario = apart([(Operator::Attention, Extent::System, 1), (Operator::Mlp, Extent::System, slices)]);
+        scenario.model = crate::presets::Library::embedded().model("opt-30b").expect("a preset");
+        Arc::make_mut(&mut scenario.model).layers = 8;
+        Arc::make_mut(&mut scenario.cluster).device.memory = "16 GiB".parse().expect("a size");
+        Arc::make_mut(&mut scenario.stack).dropout = true;
+        scenario.plan.precision = crate::plan::Precision::Fp32;
+        (scenario.plan.micro_batch, scenario.plan.sequence, scenario.plan.prefetch) = (batch, 256, 0);
+        evaluate(&scenario).fits
+    };
+    assert_eq!([fits(1, 1), fits(2, 1), fits(2, 4)], [true, false, true]);
 }
 
 proptest! {
@@ -207,6 +356,25 @@ proptest! {
         // All that was taken during the step was given back by its end.
         let kept = scenario.stack.reserve + summary.memory.parts.weights + summary.memory.parts.optimizer;
         prop_assert!(left >= kept.get() - 16.0);
+    }
+
+    #[test]
+    fn operators_placed_as_the_rest_change_nothing(scenario in uniform_scenarios()) {
+        let mut workspace = Workspace::default();
+        let uniform = super::summary(&scenario, &mut workspace);
+        let (sharding, mut apart) = (scenario.plan.sharding.clone(), scenario);
+        // The plan's own sharding is another one that every entry overrules.
+        apart.plan.sharding = crate::plan::Sharding { weights: Extent::Ranks(2), ..testing::zero3() };
+        apart.plan.sharding.reshard_after_forward = sharding.reshard_after_forward;
+        let extents = Extents {
+            weights: Some(sharding.weights),
+            gradients: Some(sharding.gradients),
+            optimizer: Some(sharding.optimizer),
+        };
+        apart.plan.operators = vec![Placement { layers: None, operator: Operator::All, extents, split: 1 }];
+        if let Ok(uniform) = uniform {
+            prop_assert_eq!(Ok(uniform), super::summary(&apart, &mut workspace));
+        }
     }
 
     #[test]
@@ -285,6 +453,27 @@ fn the_bubble_laws() {
                 }
                 let (time, _) = makespan(&valid(Schedule::BreadthFirst));
                 close(time, ((k - 1.0) * m.max(p) + m + p - 1.0) / (m * k));
+            }
+        }
+    }
+}
+
+/// A trace too long to be listed: 4 ranks, one layer each, 20,000 micro-batches, more than 160,000 tasks.
+#[test]
+fn a_folded_trace_keeps_time_and_order() {
+    let scenario = pipeline(Schedule::GPipe, 4, 1, 20_000);
+    let (summary, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    assert!(!trace.folded.is_empty() && trace.spans.len() < 20_000, "{} spans", trace.spans.len());
+    let last = (0..trace.ranks()).max_by(|a, b| {
+        let end = |rank: u32| trace.spans_on(rank, Lane::Compute).last().map_or(Seconds::ZERO, |span| span.end);
+        end(*a).get().total_cmp(&end(*b).get())
+    });
+    let bubble = trace.still(last.expect("a rank"), IdleCause::Bubble);
+    assert!((bubble - summary.time.bubble).get().abs() < 1e-6, "{bubble} is not {}", summary.time.bubble);
+    for rank in 0..trace.ranks() {
+        for lane in Lane::ALL {
+            for pair in trace.spans_on(rank, lane).windows(2) {
+                assert!(pair[0].start <= pair[0].end && pair[0].end <= pair[1].start, "{:?} {:?}", pair[0], pair[1]);
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What runs when: spans on lanes, stretches in which compute stands still, memory over the step.
 
+use std::ops::Range;
+
 use crate::cost::Factors;
-use crate::program::{Activity, COMPUTE, Class, Lane, PICOS, Picos, Place, Program, QUEUES, Task};
+use crate::program::{Activity, COMPUTE, Class, Lane, PICOS, Part, Picos, Place, Program, QUEUES, Task};
 use crate::scenario::{Problem, Scenario};
 use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
@@ -29,6 +31,16 @@ pub struct Span {
     pub level: Option<u8>,
     /// Whether compute stood still for it at some moment.
     pub exposed: bool,
+}
+
+impl Span {
+    /// Whether the next span of the lane goes on with it: the same direction of the same micro-batch, on a layer beside
+    /// it. Such a run is a rank's visit of one of its stages.
+    pub fn leads_to(&self, next: &Self) -> bool {
+        let (one, other) = (self.activity, next.activity);
+        (one.kind, one.micro_batch) == (other.kind, other.micro_batch)
+            && (one.part != Part::Layer || other.part != Part::Layer || one.layer.abs_diff(other.layer) <= 1)
+    }
 }
 
 /// Memory of one rank from a moment on.
@@ -66,42 +78,100 @@ pub enum IdleCause {
     Other,
 }
 
-/// What a rank does again and again, listed once.
+/// A step as it runs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trace {
+    /// Spans by rank, lane and start time; those of one rank's lane don't overlap.
+    pub spans: Vec<Span>,
+    /// Stretches in which compute stands still, by rank and start time.
+    pub idle: Vec<Idle>,
+    /// Memory over time, by rank and time.
+    pub memory: Vec<MemoryPoint>,
+    /// Repeats that were folded away, because the step has too many tasks to list, by rank and time.
+    pub folded: Vec<Folded>,
+}
+
+/// A stretch of time that repeats: what happens in it happens so many times more after it, and is not listed again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Folded {
     /// Pipeline rank, from 0.
     pub rank: u32,
-    /// Start of the stretch that is listed.
+    /// Start.
     pub start: Seconds,
-    /// Its end.
+    /// End; the repeats follow.
     pub end: Seconds,
-    /// How many times more it runs.
+    /// How many.
     pub times: u32,
 }
 
-/// A step as it runs.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Trace {
-    /// Spans by start time.
-    pub spans: Vec<Span>,
-    /// Stretches in which compute stands still, by start time.
-    pub idle: Vec<Idle>,
-    /// Memory over time, by time.
-    pub memory: Vec<MemoryPoint>,
-    /// Repeats that were folded away, because the step has too many tasks to list, by start time.
-    pub folded: Vec<Folded>,
+impl Folded {
+    /// When the repeats are over.
+    pub fn over(&self) -> Seconds {
+        self.end + (self.end - self.start) * f64::from(self.times)
+    }
 }
 
 impl Trace {
-    /// What one pipeline rank does, alone.
+    /// A trace of what was written down in the order of time.
     #[must_use]
-    pub fn of_rank(mut self, rank: u32) -> Self {
-        self.spans.retain(|span| span.rank == rank);
-        self.idle.retain(|idle| idle.rank == rank);
-        self.memory.retain(|point| point.rank == rank);
-        self.folded.retain(|folded| folded.rank == rank);
+    pub fn in_order(mut self) -> Self {
+        self.spans.sort_by_key(|span| (span.rank, span.lane));
+        self.idle.sort_by_key(|idle| idle.rank);
+        self.memory.sort_by_key(|point| point.rank);
+        self.folded.sort_by_key(|folded| folded.rank);
         self
     }
+
+    /// Pipeline ranks.
+    pub fn ranks(&self) -> u32 {
+        self.spans.last().map_or(0, |span| span.rank + 1)
+    }
+
+    /// Where in `spans` those of one lane of one rank are.
+    pub fn line(&self, rank: u32, lane: Lane) -> Range<usize> {
+        let from = self.spans.partition_point(|span| (span.rank, span.lane) < (rank, lane));
+        let to = self.spans.partition_point(|span| (span.rank, span.lane) <= (rank, lane));
+        from..to
+    }
+
+    /// What one lane of one rank runs.
+    pub fn spans_on(&self, rank: u32, lane: Lane) -> &[Span] {
+        &self.spans[self.line(rank, lane)]
+    }
+
+    /// Stretches in which compute of one rank stands still.
+    pub fn idle_of(&self, rank: u32) -> &[Idle] {
+        of_rank(&self.idle, rank, |idle| idle.rank)
+    }
+
+    /// How long compute of one rank stands still for a cause, repeats that are folded away counted.
+    pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
+        let within = |from: Seconds, to: Seconds| -> Seconds {
+            let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
+            stretches.map(|idle| (idle.end.min(to) - idle.start.max(from)).max(Seconds::ZERO)).sum()
+        };
+        let listed = within(Seconds::ZERO, Seconds::new(f64::INFINITY));
+        let folded =
+            self.folded_of(rank).iter().map(|folded| within(folded.start, folded.end) * f64::from(folded.times));
+        listed + folded.sum::<Seconds>()
+    }
+
+    /// What is folded away of one rank.
+    pub fn folded_of(&self, rank: u32) -> &[Folded] {
+        of_rank(&self.folded, rank, |folded| folded.rank)
+    }
+
+    /// Memory of one rank over time.
+    pub fn memory_of(&self, rank: u32) -> &[MemoryPoint] {
+        of_rank(&self.memory, rank, |point| point.rank)
+    }
+}
+
+/// The part of a list in the order of ranks that belongs to one.
+fn of_rank<T>(items: &[T], wanted: u32, rank: impl Fn(&T) -> u32) -> &[T] {
+    let (from, to) =
+        (items.partition_point(|item| rank(item) < wanted), items.partition_point(|item| rank(item) <= wanted));
+    &items[from..to]
 }
 
 /// Tasks that a trace lists; a longer step is folded, and the trace says where.
@@ -115,7 +185,7 @@ pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Sum
     let Workspace { program, simulator } = workspace;
     let mut recorder = Recorder::new(scenario, program, states);
     summary::simulate(program, simulator, tasks > MOST_TASKS, &mut recorder)?;
-    let trace = recorder.trace();
+    let trace = recorder.trace.in_order();
     Ok((summary::figures(scenario, layout, workspace), trace))
 }
 
@@ -129,10 +199,20 @@ struct Recorder<'a> {
     lost: f64,
     /// Memory of the runtime.
     reserve: Bytes,
-    /// The last span of each queue of each rank, by its place in the trace.
-    spans: Vec<[usize; QUEUES]>,
+    /// The last span of each queue of each rank.
+    last: Vec<[Last; QUEUES]>,
     /// The last stretch in which each rank's compute stood still, by its place in the trace.
     idle: Vec<Option<usize>>,
+}
+
+/// A span that may not have ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    /// Its place in the trace.
+    span: usize,
+    /// When it began, and time that has been folded away since then.
+    began: Picos,
+    skipped: Picos,
 }
 
 fn seconds(picos: Picos) -> Seconds {
@@ -148,24 +228,15 @@ impl<'a> Recorder<'a> {
             states,
             lost: 1.0 + scenario.stack.fragmentation,
             reserve: scenario.stack.reserve,
-            spans: vec![[0; QUEUES]; ranks],
+            last: vec![[Last::default(); QUEUES]; ranks],
             idle: vec![None; ranks],
         }
-    }
-
-    /// All of it in the order of time, ranks in order where they do something at the same moment.
-    fn trace(mut self) -> Trace {
-        self.trace.spans.sort_by(|a, b| a.start.get().total_cmp(&b.start.get()).then(a.rank.cmp(&b.rank)));
-        self.trace.idle.sort_by(|a, b| a.start.get().total_cmp(&b.start.get()).then(a.rank.cmp(&b.rank)));
-        self.trace.memory.sort_by(|a, b| a.at.get().total_cmp(&b.at.get()).then(a.rank.cmp(&b.rank)));
-        self.trace.folded.sort_by(|a, b| a.start.get().total_cmp(&b.start.get()).then(a.rank.cmp(&b.rank)));
-        self.trace
     }
 }
 
 impl Observer for Recorder<'_> {
     fn started(&mut self, rank: usize, task: &Task, place: Place, at: Picos) {
-        self.spans[rank][task.queue as usize] = self.trace.spans.len();
+        self.last[rank][task.queue as usize] = Last { span: self.trace.spans.len(), began: at, skipped: 0 };
         self.trace.spans.push(Span {
             rank: rank as u32,
             lane: task.label.lane,
@@ -180,12 +251,14 @@ impl Observer for Recorder<'_> {
     }
 
     fn ended(&mut self, rank: usize, task: &Task, at: Picos) {
-        self.trace.spans[self.spans[rank][task.queue as usize]].end = seconds(at);
+        // What ends now may be the last repeat of the span that began; that one ended before the repeats.
+        let Last { span, skipped, .. } = self.last[rank][task.queue as usize];
+        self.trace.spans[span].end = seconds(at - skipped);
     }
 
     fn idle(&mut self, rank: usize, cause: sim::Idle, from: Picos, to: Picos) {
         if let sim::Idle::Transfer(queue) = cause {
-            self.trace.spans[self.spans[rank][queue as usize]].exposed = true;
+            self.trace.spans[self.last[rank][queue as usize].span].exposed = true;
         }
         let cause = match cause {
             sim::Idle::Transfer(_) => IdleCause::Communication,
@@ -208,6 +281,10 @@ impl Observer for Recorder<'_> {
     }
 
     fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {
+        // What ran all along is not repeated.
+        for last in self.last[rank].iter_mut().filter(|last| last.began >= from) {
+            last.skipped += (to - from) * times;
+        }
         let times = u32::try_from(times).unwrap_or(u32::MAX);
         self.trace.folded.push(Folded { rank: rank as u32, start: seconds(from), end: seconds(to), times });
     }

@@ -10,7 +10,7 @@ use crate::hardware::Peaks;
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
             $($(#[$variant_doc])* $variant),+
         }
@@ -222,6 +222,24 @@ choice!(
         Parameters = "parameters",
         /// 6 per weight of a matrix product and token, logits included, embedding not: Megatron-LM's.
         Matrices = "matrices",
+    }
+);
+
+choice!(
+    /// Operators that a plan can place apart.
+    Operator, "an operator" {
+        /// Query, key and value, scores and projection, and the norm before them.
+        Attention = "attention",
+        /// Both matrices of the MLP, all experts and their router, and the norm before them.
+        Mlp = "mlp",
+        /// The embedding; with the logits, where they reuse it.
+        Embedding = "embedding",
+        /// Last norm and logits.
+        Head = "head",
+        /// Attention and MLP.
+        Layer = "layer",
+        /// Everything.
+        All = "all",
     }
 );
 

@@ -41,6 +41,7 @@ embedded! {
         "llm-foundry-2023",
         "mosaic-2023",
         "deepspeed-zero3-2022",
+        "deepspeed-zeropp-2023",
         "deepspeed-zero3-2021",
         "megatron-bridge-2025",
         "megatron-2024",
@@ -119,7 +120,14 @@ embedded! {
         "zero-topo",
     ]
     Scenario "scenarios" [
-        "default", "h100-7b",
+        "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
         "frontier-20b",
     ]
 }
+
+/// Name and text of each table of measured runs.
+pub(super) const MEASURED: &[(&str, &str)] = &[
+    ("deepspeed.csv", include_str!("../../presets/measured/deepspeed.csv")),
+    ("fsdp.csv", include_str!("../../presets/measured/fsdp.csv")),
+    ("megatron.csv", include_str!("../../presets/measured/megatron.csv")),
+];

@@ -27,6 +27,8 @@ impl Library {
             Some(base) => Some((Arc::clone(&base.stack), Arc::clone(&base.calibration))),
             None => found("stack", self.stack(&file.stack), &mut problems).and_then(|stack| {
                 let calibration = found("stack", self.calibration(&stack.calibration), &mut problems)?;
+                let lacking = calibration.lacks(&stack).into_iter();
+                problems.extend(lacking.map(|(field, what)| unnamed(&stack.id, &field, what)));
                 Some((stack, calibration))
             }),
         };
@@ -52,6 +54,11 @@ impl Library {
             _ => Err(problems),
         }
     }
+}
+
+/// A name in a stack's file that its calibration does not have.
+fn unnamed(stack: &str, field: &str, what: String) -> Problem {
+    Problem { field: "stack".to_owned(), what, mend: format!("change '{field}' of stack '{stack}'") }
 }
 
 /// What the library has under an id; an unknown id is noted as a problem.

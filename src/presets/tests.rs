@@ -10,7 +10,7 @@ use crate::units::BytesPerSecond;
 const CLUSTERS: &str = "a100-40gb-dgx a100-80gb-dgx a100-40gb-juwels a100-40gb-perlmutter a100-80gb-jeanzay a800-80gb \
     h800-80gb h100-80gb-dgx h100-96gb-hbm2e h200-141gb-dgx gh200-96gb-alps v100-32gb-dgx1 v100-32gb-dgx2 \
     mi250x-frontier mi250x-lumi mi250-mosaic a100-80gb-nvlink16 titan-rtx-pcie";
-const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 fms-fsdp internevo jax-xla-2024 \
+const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 deepspeed-zeropp-2023 fms-fsdp internevo jax-xla-2024 \
     jax-xla-2025 llm-foundry-2023 llm-foundry-2024 megatron-2021 megatron-2022 megatron-2024 megatron-bridge-2025 \
     megatron-deepspeed-2022 megatron-deepspeed-2023 megatron-kwai mi250x-various mosaic-2023 nanotron nemo-2024 \
     torchtitan various";
@@ -19,7 +19,7 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     llama-3.1-70b llama-3.1-405b mixtral-8x7b megatron-1.7b megatron-3.6b megatron-7.5b megatron-18b megatron-39b \
     megatron-76b megatron-145b megatron-310b megatron-530b megatron-1t fsdp-1.3b fsdp-7b fsdp-13b fsdp-30b fsdp-66b \
     fsdp-175b fsdp-310b x-32 x-108 x-160";
-const SCENARIOS: &str = "default h100-7b frontier-20b";
+const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b";
 const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
 
 fn ids(library: &Library, kind: Kind) -> BTreeSet<&str> {
@@ -67,6 +67,14 @@ fn every_file_is_embedded() {
             assert!(ids(&library, kind).contains(id.as_str()), "{} '{id}' is not in the table", kind.word());
         }
     }
+}
+
+#[test]
+fn every_table_of_measured_runs_is_embedded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets/measured");
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let embedded = Library::measured().iter().map(|(name, _)| (*name).to_owned());
+    assert_eq!(files.collect::<BTreeSet<_>>(), embedded.collect());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
 
-use super::label::Label;
+use super::label::{Label, Lane};
 use super::script::{Block, Code, Round, Routine, Script, Section, Slot};
 use super::task::{
     CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos,
@@ -16,6 +16,8 @@ use super::task::{
 pub struct Volume {
     /// Bytes that one device sends into each level.
     pub bytes: [f64; MAX_LEVELS],
+    /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
+    pub sent: [[f64; MAX_LEVELS]; Lane::ALL.len()],
     /// Seconds that each level would be busy.
     pub busy: [f64; MAX_LEVELS],
     /// Time added to compute because the host launches it too slowly.
@@ -30,6 +32,9 @@ impl Volume {
         for level in 0..MAX_LEVELS {
             self.bytes[level] += other.bytes[level] * times;
             self.busy[level] += other.busy[level] * times;
+        }
+        for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
+            *sent += other * times;
         }
         self.host += other.host * times as u64;
         self.memory_bound += other.memory_bound * times;
@@ -83,6 +88,9 @@ pub(crate) struct RoutineBuilder<'a> {
 impl RoutineBuilder<'_> {
     /// Opens a block that runs `repeat` times; everything until its end belongs to it.
     pub fn block(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
+        if repeat == 0 {
+            return;
+        }
         let start = self.code.tasks.len() as u32;
         self.block = Block {
             repeat,
@@ -144,7 +152,8 @@ impl RoutineBuilder<'_> {
 
     /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.
     pub fn transfer(&mut self, transfer: &Transfer, queue: u8, contention: f64, label: Label) -> Task {
-        let volume = Volume { bytes: transfer.bytes, busy: transfer.busy, ..Volume::default() };
+        let mut volume = Volume { bytes: transfer.bytes, busy: transfer.busy, ..Volume::default() };
+        volume.sent[label.lane as usize] = transfer.bytes;
         self.routine.volume.add(&volume, self.block.repeat.into());
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {

@@ -100,12 +100,38 @@ pub enum Part {
     /// A transformer layer.
     #[default]
     Layer,
+    /// A layer's attention, where it is a unit of its own.
+    Attention,
+    /// A layer's MLP, where it is a unit of its own.
+    Mlp,
     /// The embedding.
     Embedding,
     /// Last norm, logits and loss.
     Head,
     /// The whole model.
     Model,
+}
+
+/// The phases of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Phase {
+    /// Forward, and what it waits for.
+    #[default]
+    Forward,
+    /// Backward, recompute and reductions included.
+    Backward,
+    /// The optimizer's update and the gathers of what it wrote.
+    Update,
+}
+
+/// Number of phases.
+pub const PHASES: usize = 3;
+
+impl Phase {
+    /// Of a visit.
+    pub(super) const fn of(backward: bool) -> Self {
+        if backward { Self::Backward } else { Self::Forward }
+    }
 }
 
 /// What runs: kind, part, layer and micro-batch.
@@ -126,6 +152,8 @@ pub struct Activity {
 pub struct Label {
     /// Its line on the timeline.
     pub lane: Lane,
+    /// The phase that needs it.
+    pub phase: Phase,
     /// What it is in the first iteration, layer and micro-batch counted from its slot's.
     pub first: Activity,
     /// How the layer moves with the block's iterations: 1, -1 or 0.

@@ -12,11 +12,11 @@ use crate::scenario::Layout;
 
 use super::boundary;
 use super::build::{Builder, PIPELINE, Piece, Queues, RoutineBuilder, Run};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
 use super::stage::{Stages, Work};
 use super::state::{gradient_format, whole_gradients};
-use super::step::{Emit, bytes, held_bytes, waits};
+use super::step::{self, Emit, bytes, held_bytes, waits};
 use super::task::{COMPUTE, Class, Counter, HELD, Task, held};
 use super::visit::{Moved, Visits};
 
@@ -28,6 +28,8 @@ pub(super) struct Pipeline<'a> {
     shape: Shape,
     /// Bytes of a gradient that is not reduced yet; 0 where gradients are kept whole anyway.
     gradient: f64,
+    /// Whether checkpoints are fetched from the host.
+    copies: bool,
     /// Routines that exist already.
     routines: Vec<(Key, u32)>,
 }
@@ -35,14 +37,25 @@ pub(super) struct Pipeline<'a> {
 /// What a routine does; stages are told apart by their work only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
-    /// Forward or backward of a stage, while so many others are gathered ahead of it.
-    Pass { work: usize, backward: bool, receives: bool, sends: bool, opens: bool, ahead: usize },
-    /// The gather of a stage into the buffer of another.
-    Fill { work: usize, evicts: Option<usize> },
+    /// A fixed time of the host for a micro-batch.
+    Host,
+    /// Forward or backward of a stage, while so many others are gathered ahead of it, and the copy of the
+    /// checkpoint for what follows.
+    Pass { work: usize, backward: bool, receives: bool, sends: bool, ahead: usize, next: Option<Next> },
+    /// The gather of a stage into the buffer of another, for forward or backward.
+    Fill { work: usize, evicts: Option<usize>, phase: Phase },
     /// A gradient buffer taken.
     Mark { work: usize },
     /// The reduction of a stage's gradients.
     Reduce { work: usize, last: bool },
+}
+
+/// A backward that follows a pass: its work, and its layer and micro-batch beyond those of the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Next {
+    work: usize,
+    layer: u32,
+    micro_batch: u32,
 }
 
 /// Whether a plan runs in stages.
@@ -68,7 +81,17 @@ impl<'a> Pipeline<'a> {
         let visits = Visits::new(rates, layout, true);
         let stages = Stages::of(&visits, ranks, stages_per_rank);
         let gradient = if whole_gradients(rates, layout) { 0.0 } else { gradient_format(rates).bytes() };
-        Self { visits, queues: Queues::of(rates.scenario.stack.overlap), stages, shape, gradient, routines: Vec::new() }
+        let (queues, copies) = (Queues::of(rates.scenario.stack.overlap), plan.offload.checkpoints());
+        Self { visits, queues, stages, shape, gradient, copies, routines: Vec::new() }
+    }
+
+    /// The stages in the order of forward: parameters before sharding and their units, and what is visited
+    /// there and back.
+    pub fn stages(&self) -> impl Iterator<Item = ((f64, f64), [Vec<step::Run>; 2])> {
+        self.stages.in_order().map(|work| {
+            let runs = [false, true].map(|backward| work.runs(&self.visits, backward));
+            ((work.elements, work.units), runs)
+        })
     }
 
     /// Parameters of one rank, before sharding.
@@ -81,8 +104,8 @@ impl<'a> Pipeline<'a> {
         let Order { turns, round, repeat } = self.shape.order(rank);
         let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
         self.fills(&mut builder, &agenda, 0);
-        let host = self.visits.rates.scenario.stack.host.step.get();
-        builder.section(1, |routine| Emit::host(routine, host, None));
+        let host = self.visits.rates.host_step(self.visits.layout.optimizer);
+        builder.section(1, |routine| Emit::host(routine, host));
         (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
         let ranks = self.shape.ranks;
         builder.round(repeat, ranks, |builder| {
@@ -111,8 +134,11 @@ impl<'a> Pipeline<'a> {
     }
 
     fn emit(&self) -> Emit<'_> {
-        let contention = self.visits.rates.scenario.stack.contention;
-        Emit { visits: &self.visits, queues: self.queues, ahead: 0, contention }
+        Emit { visits: &self.visits, queues: self.queues, ahead: 0, contention: self.contention() }
+    }
+
+    fn contention(&self) -> f64 {
+        self.visits.rates.runtime.contention
     }
 
     /// The routine of a key, made where it is needed first.
@@ -142,28 +168,50 @@ impl<'a> Pipeline<'a> {
             });
             builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
         }
-        let turn = &turns[index];
-        let ahead = agenda.ahead(index);
-        let first = self.pass(builder, *rank, turn.first, ahead);
-        match turn.second.map(|pass| self.pass(builder, *rank, pass, ahead)) {
-            Some(second) => builder.turn(turn.repeat, &[first, second]),
-            None => builder.turn(turn.repeat, &[first]),
-        }
+        let (turn, ahead) = (turns[index], agenda.ahead(index));
+        let following = turns.get(index + 1).map(|turn| turn.first);
+        // The last time is listed apart: another backward may follow it, whose checkpoint is to be fetched.
+        let apart = if self.copies { turn.repeat - 1 } else { 0 };
+        self.passes(builder, *rank, Turn { repeat: apart, ..turn }, (ahead, Some(turn.later(1).first)));
+        let rest = Turn { repeat: turn.repeat - apart, ..turn.later(apart) };
+        self.passes(builder, *rank, rest, (ahead, following));
         if let Some(spell) = spell {
             self.reduce(builder, *rank, spell);
         }
         self.fills(builder, agenda, index + 1);
     }
 
+    /// The passes of a turn, `ahead` gathers ahead, and what is next after the second.
+    fn passes(&mut self, builder: &mut Builder<'_>, rank: u32, turn: Turn, (ahead, next): (usize, Option<Pass>)) {
+        let opens = turn.passes().any(|pass| !pass.backward && pass.stage == 0);
+        let host = opens.then(|| {
+            let seconds = self.visits.rates.software.micro_batch.get();
+            let routine = self.routine(builder, Key::Host, |_, routine| Emit::host(routine, seconds));
+            Run { routine, layer: 0, micro_batch: turn.first.micro_batch }
+        });
+        let first = self.pass(builder, rank, turn.first, (ahead, turn.second.or(next)));
+        let second = turn.second.map(|pass| self.pass(builder, rank, pass, (ahead, next)));
+        let mut runs = [first; 3];
+        let mut used = 0;
+        for run in [host, Some(first), second].into_iter().flatten() {
+            runs[used] = run;
+            used += 1;
+        }
+        builder.turn(turn.repeat, &runs[..used]);
+    }
+
     /// The gathers that are listed after so many turns.
     fn fills(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turns: usize) {
+        let phase = |turn: usize| Phase::of(agenda.turns[turn].first.backward);
         let from = agenda.fills.partition_point(|(place, _)| *place < turns);
         for (_, fill) in agenda.fills[from..].iter().take_while(|(place, _)| *place == turns) {
             let stage = |stage: u32| self.stages.work(agenda.rank, stage);
             let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
             let layer = self.stages.first_layer(agenda.rank, fill.stage);
-            let routine =
-                self.routine(builder, Key::Fill { work, evicts }, |this, routine| this.fill(routine, work, evicts));
+            let phase = phase(fill.turn);
+            let routine = self.routine(builder, Key::Fill { work, evicts, phase }, |this, routine| {
+                this.fill(routine, (work, evicts), phase);
+            });
             builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
         }
     }
@@ -175,13 +223,12 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Gathers a stage into a buffer, once what was in it has been used for the last time.
-    fn fill(&self, routine: &mut RoutineBuilder<'_>, work: usize, evicts: Option<usize>) {
+    fn fill(&self, routine: &mut RoutineBuilder<'_>, (work, evicts): (usize, Option<usize>), phase: Phase) {
         let Work { elements, units, .. } = self.stages.works[work];
         let Some(gather) = self.visits.stage_gather(elements, units) else { return };
         routine.block(1, |block| {
-            let label = label(Lane::Gather, gather.kind, Part::Layer);
-            let contention = self.visits.rates.scenario.stack.contention;
-            let mut task = block.transfer(&gather.transfer, self.queues.gather, contention, label);
+            let label = label(Lane::Gather, gather.kind, Part::Layer, phase);
+            let mut task = block.transfer(&gather.transfer, self.queues.gather, self.contention(), label);
             task.waits = waits([Some(block.after(Counter::Released, 0))]);
             task.signals = [Some(Counter::Gathered), None];
             task.takes = held_bytes(held::GATHERED, self.taken(work, evicts));
@@ -192,56 +239,70 @@ impl<'a> Pipeline<'a> {
         });
     }
 
-    /// Forward or backward of a stage for one micro-batch.
-    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, ahead: usize) -> Run {
+    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead, and what is next.
+    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, (ahead, next): (usize, Option<Pass>)) -> Run {
         let Pass { stage, backward, micro_batch } = pass;
         let (index, last) = (self.stages.index(rank, stage), self.stages.len() - 1);
         let alone = self.shape.ranks == 1;
+        let layer = self.stages.first_layer(rank, stage);
+        let next = next.filter(|next| self.copies && next.backward).map(|next| Next {
+            work: self.stages.work(rank, next.stage),
+            layer: self.stages.first_layer(rank, next.stage).wrapping_sub(layer),
+            micro_batch: next.micro_batch.wrapping_sub(micro_batch),
+        });
         let key = Key::Pass {
             work: self.stages.work(rank, stage),
             backward,
             receives: !alone && index != if backward { last } else { 0 },
             sends: !alone && index != if backward { 0 } else { last },
-            opens: !backward && stage == 0,
             ahead,
+            next,
         };
         let routine = self.routine(builder, key, |this, routine| this.visit_stage(routine, key));
-        Run { routine, layer: self.stages.first_layer(rank, stage), micro_batch }
+        Run { routine, layer, micro_batch }
     }
 
     fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, key: Key) {
-        let Key::Pass { work, backward, receives, sends, opens, ahead } = key else { return };
+        let Key::Pass { work, backward, receives, sends, ahead, next } = key else { return };
         let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
         if receives {
             routine.expect(arrival);
         }
-        if opens {
-            Emit::host(routine, self.visits.rates.scenario.stack.host.micro_batch.get(), receives.then_some(arrival));
-        }
         let emit = self.emit();
-        for run in self.stages.works[work].runs(&self.visits, backward) {
-            routine.block(run.count, |block| {
-                let start = [
-                    (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, ahead as i64)),
-                    receives.then(|| block.after(arrival, 0)),
-                ];
-                emit.stage_visit(block, &run, start);
-            });
+        let runs = self.stages.works[work].runs(&self.visits, backward);
+        let after = next.and_then(|next| self.first_copy(next));
+        for (index, run) in runs.iter().enumerate() {
+            let after = runs.get(index + 1).map_or(after, |next| step::Ahead::of(next, 0));
+            let apart = u32::from(after.is_some() || run.visit.checkpoint > 0.0);
+            let mut visit = |run: step::Run, copy: Option<step::Ahead>| {
+                routine.block(run.count, |block| {
+                    let start = [
+                        (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, ahead as i64)),
+                        receives.then(|| block.after(arrival, 0)),
+                    ];
+                    emit.stage_visit(block, &run, start, copy);
+                });
+            };
+            visit(step::Run { count: run.count - apart, ..*run }, step::Ahead::of(run, 1));
+            visit(step::Run { count: apart, layer: run.layer_at(run.count - 1), ..*run }, after);
         }
         if sends {
             routine.block(1, |block| self.send(block, arrival));
         }
     }
 
-    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share. A
-    /// copy to one neighbour occupies the wire; what it takes from compute is not counted.
+    /// The copy of the checkpoint with which a backward begins.
+    fn first_copy(&self, next: Next) -> Option<step::Ahead> {
+        let runs = self.stages.works[next.work].runs(&self.visits, true);
+        let copy = runs.first().and_then(|run| step::Ahead::of(run, 0));
+        copy.map(|copy| copy.from(next.layer, next.micro_batch))
+    }
+
+    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
     fn send(&self, block: &mut RoutineBuilder<'_>, arrival: Counter) {
-        let (rates, layout) = (self.visits.rates, self.visits.layout);
-        let amount =
-            rates.tokens() * f64::from(rates.scenario.model.hidden) * rates.storage() / f64::from(layout.tensor);
-        let transfer = rates.send(amount, layout.pipeline_group());
-        let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model);
-        let mut task = block.transfer(&transfer, PIPELINE, 0.0, label);
+        let phase = Phase::of(arrival == Counter::ArrivedBackward);
+        let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model, phase);
+        let mut task = block.transfer(&self.visits.send(), PIPELINE, self.contention(), label);
         task.waits = waits([Some(block.after(Counter::Released, 0))]);
         task.sends = Some(arrival);
         block.push(task);
@@ -267,9 +328,8 @@ impl<'a> Pipeline<'a> {
             return mark(routine, [0; HELD], given);
         };
         routine.block(1, |block| {
-            let contention = self.visits.rates.scenario.stack.contention;
-            let mut task =
-                block.transfer(&transfer, self.queues.reduce, contention, label(Lane::Reduce, kind, Part::Layer));
+            let label = label(Lane::Reduce, kind, Part::Layer, Phase::Backward);
+            let mut task = block.transfer(&transfer, self.queues.reduce, self.contention(), label);
             task.waits = waits([Some(block.after(Counter::Released, 0))]);
             task.signals = [Some(Counter::Reduced), None];
             task.takes = held_bytes(held::COMMUNICATION, buffer / units);
@@ -311,7 +371,7 @@ impl Agenda {
 /// A moment on the compute queue at which memory changes hands: it waits for one gradient buffer.
 fn mark(routine: &mut RoutineBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]) {
     routine.block(1, |block| {
-        let label = label(Lane::Compute, Kind::Host, Part::Model);
+        let label = label(Lane::Compute, Kind::Host, Part::Model, Phase::default());
         let mut task: Task = block.compute(Piece::default(), Class::Host, label);
         task.waits = waits([Some(block.after(Counter::Reduced, 1))]);
         task.signals = [Some(Counter::Computed), None];
@@ -320,6 +380,6 @@ fn mark(routine: &mut RoutineBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]
     });
 }
 
-fn label(lane: Lane, kind: Kind, part: Part) -> Label {
-    Label { lane, first: Activity { kind, part, ..Activity::default() }, ..Label::default() }
+fn label(lane: Lane, kind: Kind, part: Part, phase: Phase) -> Label {
+    Label { lane, phase, first: Activity { kind, part, ..Activity::default() }, ..Label::default() }
 }

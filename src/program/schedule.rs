@@ -28,6 +28,12 @@ impl Turn {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
+    /// The same, so many micro-batches later.
+    pub fn later(self, micro_batches: u32) -> Self {
+        let later = |pass: Pass| Pass { micro_batch: pass.micro_batch + micro_batches, ..pass };
+        Self { first: later(self.first), second: self.second.map(later), ..self }
+    }
+
     /// The stage whose backward runs, if one's does.
     fn backward(&self) -> Option<u32> {
         self.passes().find(|pass| pass.backward).map(|pass| pass.stage)

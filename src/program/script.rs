@@ -215,12 +215,13 @@ impl Script {
     pub fn activity(&self, task: &Task, place: &Place) -> Activity {
         let (at, first) = (&place.at, task.label.first);
         let Some(slot) = self.slots.get(at.slot as usize) else { return first };
-        let from = if first.part == Part::Layer { i64::from(slot.layer) } else { 0 };
-        let layer = from + i64::from(first.layer) + i64::from(task.label.layer_step) * i64::from(place.block_iteration);
+        let from = if first.part == Part::Layer { slot.layer } else { 0 };
+        let moved = task.label.layer_step * place.block_iteration.cast_signed();
         let rounds = self.rounds.get(at.round as usize).map_or(0, |round| at.round_iteration * round.micro_batches);
         Activity {
-            layer: u32::try_from(layer).unwrap_or(0),
-            micro_batch: first.micro_batch + slot.micro_batch + at.section_iteration + rounds,
+            // Both count from the slot's, and may be less.
+            layer: from.wrapping_add(first.layer).wrapping_add_signed(moved),
+            micro_batch: first.micro_batch.wrapping_add(slot.micro_batch) + at.section_iteration + rounds,
             ..first
         }
     }

@@ -27,14 +27,17 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// Layers dealt as evenly by time as they go.
+    /// Layers dealt as evenly as they go, by what the stack balances.
     pub fn of(visits: &Visits<'_>, ranks: u32, stages_per_rank: u32) -> Self {
         let model = &visits.rates.scenario.model;
         let count = ranks * stages_per_rank;
         let recomputed = recomputed_layers(visits);
         let ends = model.vocab > 0;
         let (embedding, head) = if ends { (time(&visits.embedding()), time(&visits.head())) } else { (0.0, 0.0) };
-        let layers = split(model.layers, count, time(&visits.layers(recomputed > 0)), embedding, head);
+        let layer = time(&visits.layers(recomputed > 0));
+        let balance = visits.rates.scenario.stack.balance;
+        let [layer, embedding, head] = balance.weights(model.layers, count, [layer, embedding, head]);
+        let layers = split(model.layers, count, layer, embedding, head);
         let mut all = Self { ranks, works: Vec::new(), stages: Vec::with_capacity(layers.len()) };
         let mut first = 0;
         for (index, layers) in (0..count).zip(layers) {
@@ -49,6 +52,11 @@ impl Stages {
             first += layers;
         }
         all
+    }
+
+    /// Their work, in the order of forward.
+    pub fn in_order(&self) -> impl Iterator<Item = &Work> {
+        self.stages.iter().map(|(work, _)| &self.works[*work])
     }
 
     /// How many there are.

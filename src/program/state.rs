@@ -36,6 +36,17 @@ pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
 }
 
 impl State {
+    /// Together with that of other parameters of the same rank.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            weights: self.weights + other.weights,
+            gradients: self.gradients + other.gradients,
+            optimizer: self.optimizer + other.optimizer,
+            whole_gradients: self.whole_gradients && other.whole_gradients,
+            parameters: self.parameters + other.parameters,
+        }
+    }
+
     /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
     /// are not reduced before the step's end count whole.
     pub(super) fn of(rates: &Rates<'_>, layout: &Layout, parameters: f64) -> Self {

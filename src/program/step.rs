@@ -4,9 +4,10 @@ use crate::cost::{Rates, Work};
 use crate::plan::Recompute;
 use crate::scenario::Layout;
 
-use super::boundary;
+use super::boundary::{self, Share};
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
-use super::label::{Activity, Kind, Label, Lane, Part};
+use super::label::{Activity, Kind, Label, Lane, Part, Phase};
+use super::order::{ALONE, Order, Place, whole_layers};
 use super::state::local;
 use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held};
 use super::visit::{Moved, Visit, Visits};
@@ -21,28 +22,35 @@ pub(super) struct Run {
     pub step: i32,
 }
 
-impl Run {
-    fn layer_at(&self, position: u32) -> u32 {
-        (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
+/// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ahead {
+    bytes: f64,
+    part: Part,
+    /// Layer, how it moves with the block's iterations, and micro-batch.
+    layer: u32,
+    step: i32,
+    micro_batch: u32,
+}
+
+impl Ahead {
+    /// For the visit at `position` of a run; `None` where nothing is fetched for it.
+    pub fn of(run: &Run, position: u32) -> Option<Self> {
+        let Run { visit: Visit { part, checkpoint, .. }, step, .. } = *run;
+        let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
+        (checkpoint > 0.0).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
+    }
+
+    /// The same with its layer and micro-batch counted from those of another slot.
+    pub fn from(self, layer: u32, micro_batch: u32) -> Self {
+        Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
     }
 }
 
-/// The most runs of a micro-batch: embedding, two kinds of layers and head, there and back.
-const RUNS: usize = 8;
-
-/// The visits of one micro-batch, in order.
-struct Order {
-    runs: [Run; RUNS],
-    used: usize,
-}
-
-/// One visit among the runs.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    run: usize,
-    position: u32,
-    /// Micro-batches later than the one that is running.
-    later: u32,
+impl Run {
+    pub fn layer_at(&self, position: u32) -> u32 {
+        (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
+    }
 }
 
 /// What emitting needs.
@@ -54,29 +62,36 @@ pub(super) struct Emit<'a> {
     pub contention: f64,
 }
 
-/// Builds the step of one rank.
-pub(super) fn build(rates: &Rates<'_>, layout: &Layout, mut builder: Builder<'_>) {
-    let plan = &rates.scenario.plan;
+/// Builds the step of one rank whose operators are all placed alike.
+pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: Builder<'_>) {
     let visits = Visits::new(rates, layout, false);
+    let (runs, used) = whole_layers(&visits);
+    let order = Order { runs: &runs[..used], patterns: &ALONE[..used] };
     let parameters = local(&rates.scenario.model, layout);
-    let order = Order::of(&visits);
-    let queues = Queues::of(rates.scenario.stack.overlap);
+    build_order(order, &[Share { visits: &visits, parameters }], builder);
+}
+
+/// Builds the step of one rank from its visits and the shares of its parameters, of which there is at least one.
+pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: Builder<'_>) {
+    let Some(Share { visits, .. }) = shares.first() else { return };
+    let (plan, stack) = (&visits.rates.scenario.plan, &visits.rates.scenario.stack);
+    let queues = Queues::of(stack.overlap);
     // A gather that stops compute gains nothing from being early.
     let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
-    let emit = Emit { visits: &visits, queues, ahead, contention: rates.scenario.stack.contention };
+    let emit = Emit { visits, queues, ahead, contention: visits.rates.runtime.contention };
     builder.section(1, |routine| {
-        Emit::host(routine, rates.scenario.stack.host.step.get(), None);
+        Emit::host(routine, visits.rates.host_step(visits.layout.optimizer));
         for distance in 0..ahead {
-            let Some(place) = order.find(0, distance, 0, false) else { continue };
-            routine.block(1, |block| emit.fetch(block, &order, place, 0));
+            let Some(place) = order.find(Place::default(), distance, false) else { continue };
+            routine.block(1, |block| emit.fetch(block, order, place, 0));
         }
     });
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.section(last, |routine| emit.micro_batch(routine, &order, None));
+        builder.section(last, |routine| emit.micro_batch(routine, order, None));
     }
-    builder.section(1, |routine| emit.micro_batch(routine, &order, Some(last)));
-    builder.section(1, |routine| routine.block(1, |block| boundary::build(&visits, emit.queues, block, parameters)));
+    builder.section(1, |routine| emit.micro_batch(routine, order, Some(last)));
+    builder.section(1, |routine| routine.block(1, |block| boundary::build_shares(shares, emit.queues, block)));
 }
 
 /// Layers that are computed again from their input: the first ones.
@@ -89,91 +104,42 @@ pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
     }
 }
 
-impl Order {
-    fn of(visits: &Visits<'_>) -> Self {
-        let model = &visits.rates.scenario.model;
-        let layers = model.layers;
-        let recomputed = recomputed_layers(visits);
-        let mut order = Self { runs: [Run::default(); RUNS], used: 0 };
-        let mut run = |visit: Visit, count: u32, layer: u32, step: i32| {
-            if count > 0 {
-                order.runs[order.used] = Run { visit, count, layer, step };
-                order.used += 1;
-            }
-        };
-        let [again, again_back] = visits.layers(true);
-        let [kept, kept_back] = visits.layers(false);
-        let ends = (model.vocab > 0).then(|| (visits.embedding(), visits.head()));
-        if let Some((embedding, _)) = &ends {
-            run(embedding[0], 1, 0, 0);
-        }
-        run(again, recomputed, 0, 1);
-        run(kept, layers - recomputed, recomputed, 1);
-        if let Some((_, head)) = &ends {
-            run(head[0], 1, 0, 0);
-            run(head[1], 1, 0, 0);
-        }
-        run(kept_back, layers - recomputed, layers - 1, -1);
-        run(again_back, recomputed, recomputed.saturating_sub(1), -1);
-        if let Some((embedding, _)) = &ends {
-            run(embedding[1], 1, 0, 0);
-        }
-        order
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs[..self.used]
-    }
-
-    /// The visit `distance` after position `position` of run `run`; with `wrap`, into the next micro-batches.
-    fn find(&self, run: usize, position: u32, distance: u32, wrap: bool) -> Option<Place> {
-        let mut place = Place { run, position: position + distance, later: 0 };
-        while place.position >= self.runs[place.run].count {
-            place.position -= self.runs[place.run].count;
-            place.run += 1;
-            if place.run == self.used {
-                if !wrap {
-                    return None;
-                }
-                place.run = 0;
-                place.later += 1;
-            }
-        }
-        Some(place)
-    }
-}
-
 impl Emit<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut RoutineBuilder<'_>, order: &Order, last: Option<u32>) {
-        let wrap = last.is_none();
-        let micro_batch = last.unwrap_or(0);
-        Self::host(builder, self.visits.rates.scenario.stack.host.micro_batch.get(), None);
-        for (index, run) in order.runs().iter().enumerate() {
-            // As long as the unit to fetch is of the same run, visits are alike.
-            let alike = run.count.saturating_sub(self.ahead);
-            let mut emit = |position: u32, repeat: u32| {
+    fn micro_batch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, last: Option<u32>) {
+        Self::host(builder, self.visits.rates.software.micro_batch.get());
+        for (index, pattern) in order.patterns.iter().enumerate() {
+            let alike = order.alike(*pattern, self.ahead);
+            let mut turn = |position: u32, repeat: u32| {
                 builder.block(repeat, |builder| {
-                    if let Some(place) = order.find(index, position, self.ahead, wrap) {
-                        self.fetch(builder, order, place, micro_batch);
+                    for run in 0..pattern.runs {
+                        self.place(builder, order, Place { pattern: index, run, position, later: 0 }, last);
                     }
-                    let upcoming = (1..=self.ahead).filter_map(|d| order.find(index, position, d, wrap));
-                    let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
-                        let visit = &order.runs[place.run].visit;
-                        [gathers + i64::from(visit.fetches()), copies + i64::from(visit.from_host > 0.0)]
-                    });
-                    self.visit(builder, run, position, ahead, micro_batch, last.is_some());
                 });
             };
             if alike > 0 {
-                emit(0, alike);
+                turn(0, alike);
             }
-            (alike..run.count).for_each(|position| emit(position, 1));
+            (alike..order.runs[pattern.first].count).for_each(|position| turn(position, 1));
         }
     }
 
-    /// A fixed time of the host, after an arrival if one is given.
-    pub fn host(builder: &mut RoutineBuilder<'_>, seconds: f64, arrival: Option<Counter>) {
+    /// One visit, and before it the fetch of the one that is `ahead` of it.
+    fn place(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, last: Option<u32>) {
+        let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
+        if let Some(place) = order.find(place, self.ahead, wrap) {
+            self.fetch(builder, order, place, micro_batch);
+        }
+        let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
+        let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
+            let visit = &order.run(place).visit;
+            [gathers + i64::from(visit.fetches()), copies + i64::from(visit.from_host > 0.0)]
+        });
+        self.visit(builder, order.run(place), place.position, ahead, micro_batch, last.is_some());
+    }
+
+    /// A fixed time of the host.
+    pub fn host(builder: &mut RoutineBuilder<'_>, seconds: f64) {
         if seconds <= 0.0 {
             return;
         }
@@ -181,7 +147,6 @@ impl Emit<'_> {
             let first = Activity { kind: Kind::Host, part: Part::Model, ..Activity::default() };
             let label = Label { first, ..Label::default() };
             let mut task = builder.compute(Piece { work: Work::arithmetic(seconds), host: 0.0 }, Class::Host, label);
-            task.waits = waits([arrival.map(|arrival| builder.after(arrival, 0))]);
             task.signals = [Some(Counter::Computed), None];
             builder.push(task);
         });
@@ -189,8 +154,8 @@ impl Emit<'_> {
 
     /// Brings a unit's weights: from the host if they live there, then from the other ranks. It may
     /// begin when compute begins the unit that is `ahead` units earlier.
-    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: &Order, place: Place, micro_batch: u32) {
-        let run = &order.runs[place.run];
+    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, micro_batch: u32) {
+        let run = order.run(place);
         let visit = &run.visit;
         let micro_batch = micro_batch + place.later;
         let released = builder.after(Counter::Released, 0);
@@ -245,21 +210,26 @@ impl Emit<'_> {
         }
     }
 
-    /// A unit's compute on weights that a whole stage has gathered; its gradients stay with the stage's.
-    pub fn stage_visit(&self, builder: &mut RoutineBuilder<'_>, run: &Run, start: [Option<Wait>; 2]) {
-        let (visit, micro_batch) = (&run.visit, 0);
-        if visit.checkpoint > 0.0 {
-            // One unit ahead of compute.
-            let label = Self::label(run, 0, Lane::HostIn, Kind::Copy, micro_batch);
-            let mut task = self.copy(builder, visit.checkpoint, HOST_IN, label);
-            task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::HostOut, 0))]);
-            task.signals = [Some(Counter::HostIn), None];
-            task.takes = held_bytes(held::ACTIVATIONS, visit.checkpoint);
-            builder.push(task);
-        }
-        let copied = (visit.checkpoint > 0.0).then(|| builder.after(Counter::HostIn, 0));
-        self.compute(builder, run, 0, [start[0], start[1], copied], micro_batch);
-        self.write_checkpoint(builder, run, 0, micro_batch);
+    /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
+    /// after it; its gradients stay with the stage's.
+    pub fn stage_visit(
+        &self,
+        builder: &mut RoutineBuilder<'_>,
+        run: &Run,
+        start: [Option<Wait>; 2],
+        ahead: Option<Ahead>,
+    ) {
+        let copied = (run.visit.checkpoint > 0.0).then(|| builder.after(Counter::HostIn, 0));
+        self.compute(builder, run, 0, [start[0], start[1], copied], 0);
+        self.write_checkpoint(builder, run, 0, 0);
+        let Some(Ahead { bytes, part, layer, step, micro_batch }) = ahead else { return };
+        let first = Activity { kind: Kind::Copy, part, layer, micro_batch };
+        let label = Label { lane: Lane::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
+        let mut task = self.copy(builder, bytes, HOST_IN, label);
+        task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::HostOut, 0))]);
+        task.signals = [Some(Counter::HostIn), None];
+        task.takes = held_bytes(held::ACTIVATIONS, bytes);
+        builder.push(task);
     }
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
@@ -372,7 +342,7 @@ impl Emit<'_> {
 
     fn label(run: &Run, position: u32, lane: Lane, kind: Kind, micro_batch: u32) -> Label {
         let first = Activity { kind, part: run.visit.part, layer: run.layer_at(position), micro_batch };
-        Label { lane, first, layer_step: run.step, ..Label::default() }
+        Label { lane, phase: Phase::of(run.visit.backward), first, layer_step: run.step, ..Label::default() }
     }
 }
 
@@ -390,6 +360,8 @@ impl Visit {
     fn takes(&self) -> [i64; super::HELD] {
         let mut takes = held_bytes(held::ACTIVATIONS, self.working);
         takes[held::GRADIENTS] = bytes(self.gradients);
+        // The second copy is made from the gathered unit: both are there at once.
+        takes[held::SECONDARY] = bytes(self.secondary.max(0.0));
         takes
     }
 
@@ -397,7 +369,7 @@ impl Visit {
         let mut gives = held_bytes(held::ACTIVATIONS, self.working);
         gives[held::ACTIVATIONS] -= bytes(self.kept);
         gives[held::GATHERED] = bytes(self.freed);
-        gives[held::SECONDARY] = -bytes(self.secondary);
+        gives[held::SECONDARY] = bytes((-self.secondary).max(0.0));
         gives
     }
 }

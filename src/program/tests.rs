@@ -136,6 +136,40 @@ fn three_levels_leave_the_node_only_at_the_boundary() {
     }
 }
 
+/// [frontier D4]: with int8 at the boundary the same elements leave the node in half the bytes; what is quantised
+/// cannot be added on the way around a ring, so it goes all to all.
+#[test]
+fn a_quantised_boundary_sends_half() {
+    let sent = |boundary: Format| {
+        let mut sharding = testing::sharding(Extent::Device, Extent::Device, Extent::System);
+        (sharding.wire.boundary, sharding.wire.block) = (boundary, u32::MAX);
+        let mut scenario = testing::scenario();
+        scenario.plan.sharding = sharding;
+        let program = built(&scenario);
+        let kinds = program.code.tasks.iter().map(|task| task.label.first.kind);
+        (
+            program.code.tasks.iter().map(|task| task.label.bytes).sum::<u64>() as f64,
+            kinds.filter(|kind| *kind == Kind::AllToAll).count(),
+        )
+    };
+    let ((whole, rings), (half, all_to_all)) = (sent(Format::Bf16), sent(Format::Int8));
+    assert!((half / whole - 0.5).abs() < 1e-6, "{half} of {whole}");
+    assert!(rings == 0 && all_to_all > 0);
+}
+
+/// The second copy is made from the gathered unit, so both are in memory while forward computes [frontier D6].
+#[test]
+fn the_second_copy_is_there_as_soon_as_the_unit_is() {
+    let mut scenario = testing::scenario();
+    scenario.plan.sharding = zeropp();
+    // 12 x 1024^2 parameters of two bytes over four ranks.
+    let share = 12 * 1024 * 1024 * 2 / 4;
+    let program = built(&scenario);
+    let of = |kind: Kind| program.code.tasks.iter().find(move |task| task.label.first.kind == kind).expect("one");
+    assert_eq!(of(Kind::Forward).takes[held::SECONDARY], share);
+    assert_eq!(of(Kind::Backward).gives[held::SECONDARY], share);
+}
+
 #[test]
 fn accumulation_repeats_what_is_sharded_and_nothing_else() {
     let moved = |sharding: Sharding, reduction: Reduction, accumulate: u32| {

@@ -2,6 +2,7 @@
 //! takes, and the transfers that reduce its gradients.
 
 use crate::cost::{Activations, LayerWork, Payload, Rates, Transfer, Work};
+use crate::hardware::Group;
 use crate::plan::{Format, Recompute, Reduction};
 use crate::scenario::Layout;
 
@@ -17,6 +18,15 @@ pub(super) struct Unit {
     pub gathered: f64,
     /// Parameters whose gradients are complete after this unit's backward.
     pub reduced: f64,
+}
+
+/// Where in a micro-batch a visit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    Forward,
+    /// Forward once more, just before backward.
+    Again,
+    Backward,
 }
 
 /// A visit's compute in order; tensor parallelism meets after each piece that says so.
@@ -70,6 +80,7 @@ pub(super) struct Moved {
 }
 
 /// Everything that visits are made from.
+#[derive(Clone, Copy)]
 pub(super) struct Visits<'a> {
     pub rates: &'a Rates<'a>,
     pub layout: &'a Layout,
@@ -77,6 +88,8 @@ pub(super) struct Visits<'a> {
     pub activations: Activations,
     pub tensor: Transfer,
     pub exchange: Transfer,
+    /// Collectives that gather or reduce one unit.
+    pub collectives: f64,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
     pub staged: bool,
 }
@@ -86,8 +99,6 @@ impl<'a> Visits<'a> {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         let plain = |elements: f64| Payload { elements, format: storage, block: f64::INFINITY, parts: 1.0 };
-        // Sequence parallelism: a reduce-scatter and an all-gather move what one all-reduce would.
-        let pass = rates.gather(plain(rates.tokens() * f64::from(model.hidden)), layout.tensor_group());
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
         let kv = 2.0 * rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
         Self {
@@ -95,14 +106,27 @@ impl<'a> Visits<'a> {
             layout,
             layer: rates.layer(),
             activations: rates.activations(),
-            tensor: pass + pass,
+            tensor: rates.tensor_collective(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
             exchange: rates.gather(plain(kv), layout.context_group()),
+            collectives: f64::from(rates.scenario.stack.collectives.per_layer),
             staged,
         }
     }
 
-    fn local(&self, parameters: u64) -> f64 {
+    pub fn local(&self, parameters: u64) -> f64 {
         parameters as f64 / f64::from(self.layout.tensor)
+    }
+
+    /// Activations of a micro-batch to the next pipeline rank; each tensor rank sends its share.
+    pub fn send(&self) -> Transfer {
+        let hidden = f64::from(self.rates.scenario.model.hidden) / f64::from(self.layout.tensor);
+        self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group())
+    }
+
+    /// Seconds of a visit, whose pieces and tensor collectives run one after the other.
+    pub fn serial(&self, visit: &Visit) -> f64 {
+        let meet = if self.layout.tensor > 1 { self.tensor.time } else { 0.0 };
+        visit.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
     }
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
@@ -130,7 +154,7 @@ impl<'a> Visits<'a> {
 
     /// Forward and backward of layers that are computed again from their input, or not.
     pub fn layers(&self, recomputed: bool) -> [Visit; 2] {
-        let host = self.rates.scenario.stack.host.layer.get();
+        let host = self.rates.host_layer();
         let forward = self.layer.forward;
         let all = forward[0] + forward[1];
         let launched = |work: Work, host: f64| self.rates.launched(work.time, host) - work.time;
@@ -144,7 +168,10 @@ impl<'a> Visits<'a> {
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
         let again = match (recomputed, selective) {
             (true, _) => Step { piece: Piece { work: all, host: late }, tensor: 2, exchange: 1 },
-            (false, true) => Step { piece: Piece { work: self.layer.core, host: 0.0 }, tensor: 0, exchange: 1 },
+            (false, true) => {
+                let work = self.layer.selective[0] + self.layer.selective[1];
+                Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: 1 }
+            }
             (false, false) => Step::default(),
         };
         let back = self.layer.backward;
@@ -156,9 +183,9 @@ impl<'a> Visits<'a> {
         let unit = self.layer_unit();
         let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
         let moved = if checkpoints { kept } else { 0.0 };
-        let back = self.visit(unit, true, behind);
+        let back = self.visit(unit, Pass::Backward, behind);
         [
-            Visit { working: activations.whole - kept, kept, to_host: moved, ..self.visit(unit, false, ahead) },
+            Visit { working: activations.whole - kept, kept, to_host: moved, ..self.visit(unit, Pass::Forward, ahead) },
             Visit {
                 working: activations.whole - kept + activations.working,
                 kept: -kept,
@@ -174,8 +201,8 @@ impl<'a> Visits<'a> {
         let (forward, backward) = self.rates.embedding();
         let kept = self.activations.embedding;
         [
-            Visit { kept, ..self.visit(self.ends(false, false), false, alone(forward)) },
-            Visit { kept: -kept, ..self.visit(self.ends(false, true), true, alone(backward)) },
+            Visit { kept, ..self.visit(self.ends(false, false), Pass::Forward, alone(forward)) },
+            Visit { kept: -kept, ..self.visit(self.ends(false, true), Pass::Backward, alone(backward)) },
         ]
     }
 
@@ -184,12 +211,15 @@ impl<'a> Visits<'a> {
         let (forward, backward) = self.rates.head();
         let kept = self.activations.logits;
         [
-            Visit { kept, ..self.visit(self.ends(true, false), false, alone(forward)) },
-            Visit { kept: -kept, ..self.visit(self.ends(true, true), true, alone(backward)) },
+            Visit { kept, ..self.visit(self.ends(true, false), Pass::Forward, alone(forward)) },
+            Visit { kept: -kept, ..self.visit(self.ends(true, true), Pass::Backward, alone(backward)) },
         ]
     }
 
-    fn visit(&self, unit: Unit, backward: bool, steps: [Step; 3]) -> Visit {
+    /// A visit of a unit: its transfers, and the memory of its weights and gradients.
+    pub fn visit(&self, unit: Unit, pass: Pass, steps: [Step; 3]) -> Visit {
+        let backward = pass != Pass::Forward;
+        let last = pass == Pass::Backward;
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
         if self.staged {
             return Visit { part: unit.part, backward, steps, ..Visit::default() };
@@ -199,13 +229,10 @@ impl<'a> Visits<'a> {
         let resident = self.layout.weights > 1 || plan.offload.state();
         let kept_gathered = backward && !self.regathers() && self.layout.weights > 1;
         let fetched = if resident && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
-        let drops = resident && (backward || self.regathers() || self.layout.weights == 1);
+        let drops = resident && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second visit: the one that gathers nothing.
-        let dropped = if unit.part == Part::Layer || !self.rates.scenario.model.tied {
-            unit.gathered
-        } else {
-            self.ends(unit.part != Part::Head, backward).gathered
-        };
+        let shared = matches!(unit.part, Part::Embedding | Part::Head) && self.rates.scenario.model.tied;
+        let dropped = if shared { self.ends(unit.part != Part::Head, backward).gathered } else { unit.gathered };
         let whole = !whole_gradients(self.rates, self.layout);
         let secondary = self.secondary(unit);
         Visit {
@@ -219,14 +246,14 @@ impl<'a> Visits<'a> {
             steps,
             working: 0.0,
             kept: 0.0,
-            secondary: if backward { -secondary } else { secondary },
-            gradients: if backward && whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
-            to_host: 0.0,
-            reduce: if backward {
-                [self.reduce(unit.reduced, false), self.reduce(unit.reduced, true)]
-            } else {
-                [None; 2]
+            secondary: match pass {
+                Pass::Forward => secondary,
+                Pass::Again => 0.0,
+                Pass::Backward => -secondary,
             },
+            gradients: if last && whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
+            to_host: 0.0,
+            reduce: if last { [self.reduce(unit.reduced, false), self.reduce(unit.reduced, true)] } else { [None; 2] },
         }
     }
 
@@ -251,7 +278,7 @@ impl<'a> Visits<'a> {
 
     /// Collectives per unit.
     pub fn parts(&self) -> f64 {
-        f64::from(self.rates.scenario.stack.collectives.per_layer)
+        self.collectives
     }
 
     /// The gather of a stage's weights, all its units together; `None` where they are not sharded.
@@ -261,7 +288,7 @@ impl<'a> Visits<'a> {
             parts: self.parts() * units,
             ..self.payload(elements, plan.precision.wire(plan.sharding.wire.weights))
         };
-        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.weights))
+        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(self.layout.weights)))
     }
 
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
@@ -275,16 +302,17 @@ impl<'a> Visits<'a> {
             _ => (self.layout.weights, sharding.wire.weights),
         };
         let format = self.rates.scenario.plan.precision.wire(format);
-        Some(self.gathered(self.payload(elements, format), ranks))
+        Some(self.gathered(self.payload(elements, format), self.layout.shard_group(ranks)))
     }
 
-    fn gathered(&self, payload: Payload, ranks: u32) -> Moved {
+    /// An all-gather of weights, with the passes that quantise and dequantise them.
+    pub fn gathered(&self, payload: Payload, group: Group) -> Moved {
         let (elements, format) = (payload.elements, payload.format);
-        let transfer = self.rates.gather(payload, self.layout.shard_group(ranks));
+        let transfer = self.rates.gather(payload, group);
         let storage = self.rates.storage();
         let passes = if format.quantised() {
             // Quantise this rank's shard, dequantise the whole.
-            elements * (storage + format.bytes()) * (1.0 + 1.0 / f64::from(ranks))
+            elements * (storage + format.bytes()) * (1.0 + 1.0 / f64::from(group.size))
         } else {
             0.0
         };
@@ -311,8 +339,7 @@ impl<'a> Visits<'a> {
         if elements == 0.0 {
             return None;
         }
-        let reduce =
-            self.reduction(elements, shard, rest, f64::from(self.rates.scenario.stack.collectives.per_layer))?;
+        let reduce = self.reduction(elements, shard, rest, self.parts())?;
         let to_host = if plan.offload.state() && (last || shard) {
             elements * gradient_format(self.rates).bytes() / f64::from(self.layout.gradients)
         } else {
@@ -332,20 +359,17 @@ impl<'a> Visits<'a> {
         };
         let format = self.gradient_wire(wire.gradients);
         if shard && layout.gradients > 1 {
-            let group = layout.shard_group(layout.gradients);
-            if format.quantised() {
-                let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
-                let transfer = self.rates.all_to_all(payload(elements, format), group, two_hop);
-                add(transfer.with_passes(self.quantised_sum(elements, format)), Kind::AllToAll);
-            } else {
-                add(self.rates.gather(payload(elements, format), group), Kind::ReduceScatter);
-            }
+            let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
+            let (transfer, kind) =
+                self.scattered(payload(elements, format), layout.shard_group(layout.gradients), two_hop);
+            add(transfer, kind);
         }
         let boundary = self.gradient_wire(wire.boundary);
         if rest && layout.optimizer > layout.gradients {
             let left = elements / f64::from(layout.gradients);
             let group = layout.replica_group(layout.gradients, layout.optimizer);
-            add(self.rates.gather(payload(left, boundary), group), Kind::ReduceScatter);
+            let (transfer, kind) = self.scattered(payload(left, boundary), group, false);
+            add(transfer, kind);
         }
         if rest && layout.group() > layout.optimizer {
             let left = elements / f64::from(layout.optimizer);
@@ -357,14 +381,18 @@ impl<'a> Visits<'a> {
         found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
     }
 
-    /// Memory passes of a quantised reduction: quantise, then dequantise and sum, once per hop; the
-    /// second hop has what the first left.
-    fn quantised_sum(&self, elements: f64, format: Format) -> f64 {
-        let one = elements * (self.rates.storage() + 2.0 * format.bytes());
+    /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
+    /// what has been dequantised can be added [frontier D4].
+    fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, Kind) {
+        if !payload.format.quantised() {
+            return (self.rates.gather(payload, group), Kind::ReduceScatter);
+        }
+        // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
+        let one = payload.elements * (self.rates.storage() + 2.0 * payload.format.bytes());
         let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
-        let inside = f64::from(inside.clamp(1, self.layout.gradients));
-        let hops = if self.rates.scenario.plan.sharding.two_hop_gradients { 1.0 + 1.0 / inside } else { 1.0 };
-        self.rates.pass(one * hops)
+        let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
+        let transfer = self.rates.all_to_all(payload, group, two_hop);
+        (transfer.with_passes(self.rates.pass(one * hops)), Kind::AllToAll)
     }
 }
 

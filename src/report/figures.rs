@@ -30,6 +30,9 @@ pub struct Figures {
     pub error_band: Band,
     /// Where the time goes.
     pub time: Time,
+    /// The same step by its phases; empty in what an older version wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
     /// Where the memory goes.
     pub memory: Memory,
     /// What each level of the cluster carries, innermost first.
@@ -64,6 +67,16 @@ pub struct Time {
     pub bubble_s: Option<f64>,
     pub optimizer_s: Option<f64>,
     pub other_s: Option<f64>,
+}
+
+/// Phases of the step, in seconds; see [`evaluate::Phases`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields are those of evaluate::Phases")]
+pub struct Phases {
+    pub forward_s: Option<f64>,
+    pub backward_s: Option<f64>,
+    pub update_s: Option<f64>,
 }
 
 /// Memory of the fullest device, in whole bytes.
@@ -160,6 +173,7 @@ impl Figures {
                 rows: band.map_or(0, |band| band.rows),
             },
             time: Time::of(&summary.time),
+            phases: Some(Phases::of(&summary.phases)),
             memory: Memory::of(&summary.memory, &evaluation.stages),
             traffic: traffic(scenario, summary),
             bottleneck: Bottleneck {
@@ -184,8 +198,18 @@ impl Time {
     }
 }
 
+impl Phases {
+    fn of(phases: &evaluate::Phases) -> Self {
+        Self {
+            forward_s: finite(phases.forward.get()),
+            backward_s: finite(phases.backward.get()),
+            update_s: finite(phases.update.get()),
+        }
+    }
+}
+
 impl Memory {
-    fn of(memory: &evaluate::Memory, stages: &[evaluate::Memory]) -> Self {
+    pub(super) fn of(memory: &evaluate::Memory, stages: &[evaluate::Memory]) -> Self {
         let rounded = |memory: &evaluate::Memory| {
             let peak_bytes = whole(memory.peak);
             (peak_bytes, Bytes::of(&memory.parts, peak_bytes))
@@ -237,7 +261,7 @@ fn named(elasticity: &Elasticity) -> (String, Option<f64>) {
     (elasticity.resource.clone(), finite(elasticity.value))
 }
 
-fn finite(value: f64) -> Option<f64> {
+pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 

@@ -68,7 +68,7 @@ impl LimitsReport<'_> {
         let limits = self.limits;
         let mut lines = Lines(String::new());
         let (devices, model) = (thousands(f64::from(limits.devices)), printable(self.model));
-        lines.line(&format!("limits of {model} on {devices} devices, ZeRO-{}", stage(limits.stage)));
+        lines.line(&format!("limits of {model} on {devices} devices, ZeRO-{}", limits.stage.number()));
         lines.line(&self.verdict());
         lines.section("given", &self.given());
         lines.section("memory", &self.memory());
@@ -151,13 +151,5 @@ impl LimitsReport<'_> {
             row("MFU", format!("{:>10}  = 3 / (4 - gamma) of HFU", percent(capped.mfu))),
             row("tokens/s", format!("{tokens:>10}  per device = HFU x peak / flop of a token ({alone} uncapped)")),
         ]
-    }
-}
-
-const fn stage(stage: Stage) -> u8 {
-    match stage {
-        Stage::One => 1,
-        Stage::Two => 2,
-        Stage::Three => 3,
     }
 }

@@ -234,7 +234,7 @@ fn or_empty<T: ToString>(value: Option<T>) -> String {
 }
 
 /// Columns wide enough for their texts, the first one to the left, the others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();

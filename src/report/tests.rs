@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Resource, Summary, TimeParts, Trace,
+    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Trace,
 };
 use crate::presets::Library;
 use crate::scenario::{Problem, Scenario};
@@ -52,6 +52,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         mfu: 0.5,
         hfu: f64::INFINITY,
         time,
+        phases: Phases { forward: Seconds::new(0.16), backward: Seconds::new(0.32), update: Seconds::new(0.02) },
         memory,
         traffic: Default::default(),
         bottleneck: Resource::Level(0),
@@ -62,7 +63,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
 }
 
 fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {
-    serde_json::from_str(&Report::of(scenario, evaluation).to_json().expect("text")).expect("JSON")
+    serde_json::from_str(&Report::of(scenario, evaluation, None).to_json().expect("text")).expect("JSON")
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -85,10 +86,12 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "hfu",
         "error_band",
         "time",
+        "phases",
         "memory",
         "traffic",
         "bottleneck",
         "training",
+        "intensities",
     ];
     assert_eq!(keys(&json), top);
     assert_eq!(keys(&json["error_band"]), ["low", "high", "rows"]);
@@ -153,7 +156,7 @@ fn a_band_has_its_rows() {
 fn toml_leaves_out_what_is_not_finite() {
     let scenario = scenario();
     let evaluation = evaluation(&scenario);
-    let text = Report::of(&scenario, &evaluation).to_toml().expect("text");
+    let text = Report::of(&scenario, &evaluation, None).to_toml().expect("text");
     let table: toml::Table = toml::from_str(&text).expect("TOML");
     assert!(!table.contains_key("hfu"));
     assert_eq!(table["step_time_s"].as_float(), Some(0.5));

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::evaluate::{Evaluation, Resource, Summary};
+use crate::evaluate::{Evaluation, Phases, Resource, Summary};
 use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
 use super::figures::{Figures, Training};
+use super::intensity;
 
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
@@ -55,6 +56,10 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation) -> String {
     lines.section("memory of the fullest device", &memory(summary));
     lines.section("time of a step", &time(summary));
     lines.section("traffic per device and step", &traffic(scenario, summary));
+    let intensities = intensity::rows(scenario);
+    if !intensities.is_empty() {
+        lines.section(intensity::TITLE, &intensities);
+    }
     lines.0
 }
 
@@ -178,6 +183,8 @@ fn time(summary: &Summary) -> Vec<(String, String)> {
     ];
     let mut rows: Vec<_> = parts.map(|(name, part)| row(name, share(part))).into();
     rows.push(row("communication in all", format!("{:>10}, hidden or not", time.communication)));
+    let Phases { forward, backward, update } = summary.phases;
+    rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));
     rows
 }
 

@@ -1,5 +1,7 @@
 //! Everything that can be wrong with a scenario, found at once.
 
+mod operators;
+
 use crate::plan::{Accumulation, Extent, Precision, Recompute, Schedule, Size};
 
 use super::layout::{devices, ranks};
@@ -28,6 +30,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     mesh(scenario, &mut checks);
     model(scenario, &mut checks);
     pipeline(scenario, &mut checks);
+    operators::named(scenario, &mut checks);
     if checks.0.is_empty() {
         extents(scenario, &mut checks);
     }
@@ -227,6 +230,12 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
     };
     not_yet(plan.offload.state(), "plan.offload", "offload of the state", "choose none, optimizer or checkpoints");
     not_yet(
+        !plan.operators.is_empty(),
+        "plan.operators",
+        "placing operators apart",
+        "leave 'operators' out, or choose 1 pipeline rank and the accumulation 'standard'",
+    );
+    not_yet(
         plan.sharding.secondary.is_some(),
         "plan.sharding.secondary",
         "a second copy of the weights",
@@ -250,29 +259,35 @@ fn extents(scenario: &Scenario, checks: &mut Checks) {
         Some(("plan.sharding.optimizer", &sharding.optimizer)),
         sharding.secondary.as_ref().map(|secondary| ("plan.sharding.secondary", &secondary.extent)),
     ];
-    for (field, extent) in named.into_iter().flatten() {
-        let Some(ranks) = ranks(scenario, extent, group) else {
-            let levels: Vec<&str> = scenario.cluster.levels.iter().map(|level| level.name.as_str()).collect();
-            checks.refuse(
-                true,
-                field,
-                || format!("{} has no level '{extent}'", scenario.cluster.name),
-                || format!("choose device, innermost, {} or a count of ranks", levels.join(", ")),
-            );
-            continue;
-        };
-        checks.refuse(
-            ranks == 0 || ranks > group || !group.is_multiple_of(ranks),
-            field,
-            || format!("groups of {ranks} do not fill the {group} data x context ranks"),
-            || format!("choose a count that divides {group}"),
-        );
-        let level = !matches!(extent, Extent::Device | Extent::Ranks(_));
-        checks.refuse(
-            level && ranks == 1 && group > 1,
-            field,
-            || format!("inside '{extent}' tensor parallelism leaves one data x context rank of {group}"),
-            || "choose a wider level, 'device', or a smaller tensor size".to_owned(),
-        );
+    for (field, one) in named.into_iter().flatten() {
+        extent(scenario, group, field, one, checks);
     }
+    operators::extents(scenario, group, checks);
+}
+
+/// What is wrong with one extent.
+fn extent(scenario: &Scenario, group: u32, field: &str, extent: &Extent, checks: &mut Checks) {
+    let Some(ranks) = ranks(scenario, extent, group) else {
+        let levels: Vec<&str> = scenario.cluster.levels.iter().map(|level| level.name.as_str()).collect();
+        checks.refuse(
+            true,
+            field,
+            || format!("{} has no level '{extent}'", scenario.cluster.name),
+            || format!("choose device, innermost, {} or a count of ranks", levels.join(", ")),
+        );
+        return;
+    };
+    checks.refuse(
+        ranks == 0 || ranks > group || !group.is_multiple_of(ranks),
+        field,
+        || format!("groups of {ranks} do not fill the {group} data x context ranks"),
+        || format!("choose a count that divides {group}"),
+    );
+    let level = !matches!(extent, Extent::Device | Extent::Ranks(_));
+    checks.refuse(
+        level && ranks == 1 && group > 1,
+        field,
+        || format!("inside '{extent}' tensor parallelism leaves one data x context rank of {group}"),
+        || "choose a wider level, 'device', or a smaller tensor size".to_owned(),
+    );
 }

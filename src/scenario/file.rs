@@ -7,19 +7,21 @@
 
 mod edit;
 mod error;
+mod published;
 mod source;
 
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{
-    Accumulation, Extent, FlopCount, Offload, Optimizer, Plan, Precision, Recompute, Reduction, Schedule, Sharding,
-    Size,
+    Accumulation, Extent, FlopCount, Format, Offload, Optimizer, Placement, Plan, Precision, Recompute, Reduction,
+    Schedule, Secondary, Sharding, Size,
 };
 
 use super::{Problem, Scenario};
 
 pub use edit::{FIELDS, Field};
 pub use error::{FileError, Mistake, printable};
+pub use published::{Published, PublishedFigure, Quantity, Value};
 pub use source::{Source, read, read_unversioned};
 
 /// The newest format of scenario files that this version reads.
@@ -48,6 +50,9 @@ pub struct ScenarioFile {
     /// The job.
     #[serde(default)]
     pub plan: PlanFile,
+    /// What was published of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
 }
 
 /// A plan as a file holds it: what is absent is as in [`Plan::new`].
@@ -111,6 +116,15 @@ pub struct PlanFile {
     /// Whether gathered weights are dropped after forward; as the strategy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reshard_after_forward: Option<bool>,
+    /// Whether gathered weights travel in int8 (`qwZ` of ZeRO++); as the strategy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qwz: Option<bool>,
+    /// Extent of a second copy of the weights for backward (`hpZ` of ZeRO++), `device` or 1 for none; as the strategy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hpz: Option<Extent>,
+    /// Whether gradients are reduced in int4 and two hops (`qgZ` of ZeRO++); as the strategy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qgz: Option<bool>,
     /// Training length in tokens; none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<f64>,
@@ -126,6 +140,9 @@ pub struct PlanFile {
     /// Placement of the state in full, instead of the strategy's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharding: Option<Sharding>,
+    /// Operators whose state lies elsewhere; none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<Placement>,
 }
 
 impl PlanFile {
@@ -154,6 +171,7 @@ impl PlanFile {
             bandwidth_factor: self.bandwidth_factor.unwrap_or(usual.bandwidth_factor),
             memory_factor: self.memory_factor.unwrap_or(usual.memory_factor),
             sharding: usual.sharding,
+            operators: self.operators.clone(),
         })
     }
 
@@ -173,7 +191,27 @@ impl PlanFile {
         if let Some(reshard) = self.reshard_after_forward {
             sharding.reshard_after_forward = reshard;
         }
+        self.switch(&mut sharding);
         Ok(sharding)
+    }
+
+    /// The three parts of ZeRO++, each on its own [frontier D6].
+    fn switch(&self, sharding: &mut Sharding) {
+        let wire = &mut sharding.wire;
+        if let Some(on) = self.qwz.filter(|on| *on != wire.weights.quantised()) {
+            wire.weights = if on { Format::Int8 } else { Format::Bf16 };
+        }
+        if let Some(on) = self.qgz {
+            sharding.two_hop_gradients = on;
+            if on != wire.gradients.quantised() {
+                wire.gradients = if on { Format::Int4 } else { Format::Bf16 };
+            }
+        }
+        if let Some(extent) = &self.hpz {
+            let format = sharding.secondary.as_ref().map_or(Format::Bf16, |secondary| secondary.format);
+            let none = matches!(extent, Extent::Device | Extent::Ranks(1));
+            sharding.secondary = (!none).then(|| Secondary { extent: extent.clone(), format });
+        }
     }
 
     /// Every field of a plan, so that nothing of it hangs on a default.
@@ -202,11 +240,15 @@ impl PlanFile {
             reduction: Some(plan.reduction),
             prefetch: Some(plan.prefetch),
             reshard_after_forward: None,
+            qwz: None,
+            hpz: None,
+            qgz: None,
             tokens: plan.tokens,
             flop_count: Some(plan.flop_count),
             bandwidth_factor: Some(plan.bandwidth_factor),
             memory_factor: Some(plan.memory_factor),
             sharding: Some(plan.sharding.clone()),
+            operators: plan.operators.clone(),
         }
     }
 }
@@ -223,6 +265,7 @@ impl ScenarioFile {
             model: scenario.model.id.clone(),
             strategy: scenario.strategy.to_string(),
             plan: PlanFile::of(&scenario.plan),
+            published: None,
         }
     }
 
@@ -241,14 +284,15 @@ impl ScenarioFile {
 
     /// What can be wrong with it before its ids are looked up.
     pub fn problems(&self) -> Vec<Problem> {
+        let mut found = self.published.as_ref().map_or_else(Vec::new, Published::problems);
         if self.plan.nodes.is_some() && self.plan.devices.is_some() {
-            return vec![Problem {
+            found.push(Problem {
                 field: "plan.devices".to_owned(),
                 what: "both 'nodes' and 'devices' are given".to_owned(),
                 mend: "keep one of them".to_owned(),
-            }];
+            });
         }
-        Vec::new()
+        found
     }
 }
 

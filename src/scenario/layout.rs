@@ -1,7 +1,7 @@
 //! How many ranks each part of a plan has, and which devices they are.
 
 use crate::hardware::Group;
-use crate::plan::{Extent, Size};
+use crate::plan::{Extent, Extents, Size};
 
 use super::Scenario;
 
@@ -55,6 +55,19 @@ impl Layout {
             optimizer: ranks(&plan.sharding.optimizer).max(gradients),
             secondary: plan.sharding.secondary.as_ref().map(|secondary| ranks(&secondary.extent)),
         }
+    }
+
+    /// The same job, for operators whose shards have these extents.
+    #[must_use]
+    pub fn placed(&self, scenario: &Scenario, extents: &Extents) -> Self {
+        let sharding = &scenario.plan.sharding;
+        let count = |own: &Option<Extent>, usual: &Extent| {
+            ranks(scenario, own.as_ref().unwrap_or(usual), self.group()).unwrap_or(1)
+        };
+        let weights = count(&extents.weights, &sharding.weights);
+        let gradients = count(&extents.gradients, &sharding.gradients).max(weights);
+        let optimizer = count(&extents.optimizer, &sharding.optimizer).max(gradients);
+        Self { weights, gradients, optimizer, ..*self }
     }
 
     /// Data x context ranks: the group inside which state is sharded.

@@ -96,7 +96,7 @@ impl Sweep {
     /// with its index as it is done.
     ///
     /// Returns whether all were done: `cancel` stops it between two cells.
-    pub fn run(&self, pool: &ThreadPool, from: usize, cancel: &Cancel, done: &(dyn Fn(usize, Cell) + Sync)) -> bool {
+    pub fn run(&self, pool: &Pool, from: usize, cancel: &Cancel, done: &(dyn Fn(usize, Cell) + Sync)) -> bool {
         let order = self.order(from);
         pool.install(|| {
             order.par_iter().with_max_len(CHUNK).for_each_init(Workspace::default, |workspace, index| {
@@ -132,8 +132,11 @@ fn first(problems: Vec<Problem>) -> Problem {
     })
 }
 
+/// Threads for searches.
+pub type Pool = ThreadPool;
+
 /// A private pool for sweeps: `threads`, else `max(1, min(4, cores - 1))`, since login nodes are shared.
-pub fn pool(threads: Option<usize>) -> Result<ThreadPool, rayon::ThreadPoolBuildError> {
+pub fn pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(|| cores.saturating_sub(1).clamp(1, 4));
     rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("sweep-{index}")).build()

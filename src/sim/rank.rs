@@ -1,7 +1,7 @@
 //! One rank: its queues, counters, shared resources and memory.
 
 use crate::program::{
-    CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES, WHOLE,
+    CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, Place, Position, QUEUES, RESOURCES, Task, WHOLE,
 };
 
 use super::arrivals::{Inbox, Train};
@@ -367,32 +367,45 @@ impl Rank {
         if queues(self.running).any(|queue| class(queue) == Class::Transfer) {
             self.totals.communication += passed;
         }
-        let computes = self.running & 1 << COMPUTE != 0;
-        let cause = match computes.then(|| class(COMPUTE as usize)) {
-            Some(Class::Compute) => {
-                self.totals.compute += passed;
-                return;
-            }
-            Some(Class::Optimizer) => {
-                self.totals.optimizer += passed;
-                return;
-            }
-            Some(Class::Host) => {
-                self.totals.host += passed;
-                return;
-            }
-            Some(Class::Transfer) => Idle::Transfer(COMPUTE),
-            None => self.cause(COMPUTE, QUEUES, role),
+        let next = self.next_compute(&role);
+        let phase = next.map_or(Phase::Update, |task| task.label.phase);
+        let running = next.filter(|_| self.running & 1 << COMPUTE != 0).map(|task| task.class);
+        let computing = match running {
+            Some(Class::Compute) => Some(&mut self.totals.compute),
+            Some(Class::Optimizer) => Some(&mut self.totals.optimizer),
+            Some(Class::Host) => Some(&mut self.totals.host),
+            Some(Class::Transfer) | None => None,
         };
+        if let Some(total) = computing {
+            *total += passed;
+            self.totals.phases[phase as usize] += passed;
+            return;
+        }
+        let cause = if running.is_some() { Idle::Transfer(COMPUTE) } else { self.cause(COMPUTE, QUEUES, role) };
+        let awaited = match cause {
+            Idle::Transfer(queue) => Some(role.task(&self.queues[queue as usize].cursor)),
+            Idle::Bubble | Idle::Other => None,
+        };
+        self.totals.phases[awaited.map_or(phase, |task| task.label.phase) as usize] += passed;
         match cause {
-            Idle::Transfer(queue) => {
-                let level = role.task(&self.queues[queue as usize].cursor).label.level;
+            Idle::Transfer(_) => {
+                let level = awaited.and_then(|task| task.label.level);
                 self.totals.exposed[level.map_or(RESOURCES - 1, usize::from)] += passed;
             }
             Idle::Bubble => self.totals.bubble += passed,
             Idle::Other => self.totals.waiting += passed,
         }
         around.observer.idle(role.rank, cause, self.clock, self.clock + passed);
+    }
+
+    /// The task that computes or is the next to compute, as far as slots are on their queues.
+    fn next_compute<'p>(&self, role: &Role<'p>) -> Option<&'p Task> {
+        let compute = COMPUTE as usize;
+        if self.active & 1 << COMPUTE != 0 {
+            return Some(role.task(&self.queues[compute].cursor));
+        }
+        let at = self.at.filter(|_| !self.issued)?;
+        Cursor::first(role, at, compute).map(|cursor| role.task(&cursor))
     }
 
     /// What a queue's next task waits for: followed through waits to a transfer that runs.

@@ -311,7 +311,8 @@ proptest! {
     #[test]
     fn the_parts_of_time_sum_to_the_end(sections in sections(), share: bool) {
         let outcome = run(&build(&sections, share), true)[0];
-        let Totals { compute, optimizer, host, exposed, bubble, waiting, communication } = outcome.totals;
+        let Totals { compute, optimizer, host, exposed, bubble, waiting, communication, phases } = outcome.totals;
+        prop_assert_eq!(phases.iter().sum::<Picos>(), outcome.end);
         let exposed: Picos = exposed.iter().sum();
         prop_assert_eq!(compute + optimizer + host + exposed + bubble + waiting, outcome.end);
         prop_assert!(exposed <= communication);

@@ -91,7 +91,11 @@ fn a_mistake_in_a_snapshot_is_said_where_it_stands() {
     let path = directory.path().join("changed.toml");
     for (from, to, message) in [
         ("compute_units = ", "compute_units = 0 # ", "cluster.device.compute_units: must be above 0"),
-        ("matmul = ", "matmul = 7.0 # ", "calibration.architectures.ampere.matmul: must be above 0 and at most 1.25"),
+        (
+            "matmul_fp8 = ",
+            "matmul_fp8 = 7.0 # ",
+            "calibration.architectures.ampere.matmul_fp8: must be above 0 and at most 1.25",
+        ),
         (
             "reserve = ",
             "reserve = 1e9 # ",

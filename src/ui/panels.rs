@@ -1,17 +1,30 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
+mod advice;
 pub(super) mod breakdown;
+mod browser;
+mod compare;
+mod explain;
 pub(super) mod footer;
+mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
+mod intensities;
 pub(super) mod layers;
-pub(super) mod map;
+mod limits;
+mod map;
 pub(super) mod memory;
+mod profile;
 pub(super) mod status;
+mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+mod traffic;
+pub(super) mod view;
 mod words;
+
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -52,6 +65,14 @@ fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: 
     let inside = block.inner(area);
     (&block).render(area, buf);
     inside
+}
+
+/// The rows of a list that are drawn: so many of `count`, the one with the keys in their middle, or as near as the
+/// ends allow.
+fn in_view(row: usize, count: usize, room: usize) -> Range<usize> {
+    let room = room.clamp(1, count.max(1)).min(count);
+    let first = row.saturating_sub(room / 2).min(count - room);
+    first..first + room
 }
 
 /// As many parts as fit, from the first on, with a mark between them.

@@ -6,8 +6,9 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 
 use super::caps::Caps;
-use super::panels::{breakdown, footer, headline, inputs, layers, map, memory, status, strips, tabs, timeline};
+use super::panels::{breakdown, footer, headline, inputs, layers, memory, status, strips, tabs, timeline, view};
 use super::theme::{Role, Theme};
+use crate::app::view::View;
 use crate::app::{App, Panel};
 
 /// Below this nothing can be read.
@@ -19,6 +20,10 @@ const WIDE: (u16, u16) = (110, 34);
 /// From this on the breakdown goes beside the map, too.
 const LARGE: (u16, u16) = (170, 44);
 
+/// Rows that the memory and the timeline keep beside a tall view.
+const LEAST_MEMORY: u16 = 6;
+const LEAST_TIMELINE: u16 = 8;
+
 /// Draws the explorer.
 ///
 /// ```text
@@ -26,7 +31,7 @@ const LARGE: (u16, u16) = (170, 44);
 /// ┌──────────────────────────────┐   ┌──────────────────────────────┐   ┌──────────────────────────────┐
 /// │ headline                     │   │ headline                     │   │ headline                     │
 /// │ tabs                         │   ├────────┬─────────────────────┤   ├────────┬────────────┬────────┤
-/// ├──────────────────────────────┤   │ inputs │ map                 │   │ inputs │ map        │ break- │
+/// ├──────────────────────────────┤   │ inputs │ map, or a view      │   │ inputs │ map or view│ break- │
 /// │ the panel that has the keys  │   │        ├────────────┬────────┤   │        ├────────────┤ down   │
 /// │                              │   │        │ memory     │ break- │   │        │ memory     │        │
 /// │                              │   │        │            │ down   │   │        │            │        │
@@ -83,16 +88,18 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel.
+/// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel or the
+/// panel is a view that takes all.
 fn compact(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let room = area.height >= strips::HEIGHT + 10 && app.focus != Panel::Memory;
+    let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != View::Map;
+    let room = area.height >= strips::HEIGHT + 10 && !takes_all;
     let strip = if room { strips::HEIGHT } else { 0 };
     let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)];
     let [names, panel, below] = area.layout(&Layout::vertical(rows));
     tabs::render(app, theme, names, buf);
     match app.focus {
         Panel::Inputs => inputs::render(app, theme, panel, buf),
-        Panel::Map => map::render(app, theme, panel, buf),
+        Panel::Map => view::render(app, theme, panel, buf),
         Panel::Memory => memory::render(app, theme, panel, buf),
         Panel::Timeline => timeline::render(app, theme, panel, buf),
         Panel::Time => breakdown::render(app, theme, panel, buf),
@@ -111,17 +118,18 @@ fn all_panels(app: &App, theme: Theme, large: bool, area: Rect, buf: &mut Buffer
     let [middle, beside] = middle.layout(&across);
     let (top, beside) = if large { (narrow_top, beside_top.union(beside)) } else { (top, beside) };
     inputs::render(app, theme, left, buf);
-    map::render(app, theme, top, buf);
+    view::render(app, theme, top, buf);
     memory::render(app, theme, middle, buf);
     breakdown::render(app, theme, beside, buf);
     timeline::render(app, theme, bottom, buf);
 }
 
-/// The map takes what it needs, the memory what is left of what it can use, the timeline the rest.
+/// The map or the view in its place takes what it needs, the memory what is left of what it can use, the timeline the
+/// rest; both keep what they say least in.
 fn heights(app: &App, width: u16, height: u16) -> [Constraint; 3] {
-    let map = map::height(app);
-    let memory = height.saturating_sub(map + timeline::height(app)).clamp(6, memory::height(app, width));
-    [Constraint::Length(map), Constraint::Length(memory), Constraint::Fill(1)]
+    let view = view::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
+    let memory = height.saturating_sub(view + timeline::height(app)).clamp(LEAST_MEMORY, memory::height(app, width));
+    [Constraint::Length(view), Constraint::Length(memory), Constraint::Fill(1)]
 }
 
 #[cfg(test)]

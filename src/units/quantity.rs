@@ -165,7 +165,8 @@ macro_rules! quantity {
 
         impl Sum for $name {
             fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-                Self(items.map(Self::get).sum())
+                // An empty sum of floats is -0, which would be printed so.
+                items.fold(Self::ZERO, Self::add)
             }
         }
 

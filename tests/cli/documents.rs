@@ -32,9 +32,7 @@ fn version() {
 fn nothing_offers_what_does_not_work_yet() {
     for arguments in ["--help", "eval --help", "sweep --help", "limits --help", "man"] {
         let text = run(arguments).stdout.replace("\\-", "-");
-        for later in ["calibrate", "validate"] {
-            assert!(!text.contains(later), "{arguments} offers {later}");
-        }
+        assert!(!text.contains("calibrate"), "{arguments} offers calibrate");
     }
 }
 
@@ -61,7 +59,7 @@ fn the_man_page_has_every_command() {
     // A hyphen of the text is written as `\-`.
     let page = run("man").stdout.replace("\\-", "-");
     assert_contains(&page, &[".TH shardscope 1", ".SH SYNOPSIS", ".SH OPTIONS", "--low-bandwidth"]);
-    for command in ["eval", "sweep", "presets", "config", "completions", "man"] {
+    for command in ["eval", "sweep", "validate", "presets", "config", "completions", "man"] {
         assert_contains(&page, &[&format!(".TH shardscope-{command} 1")]);
     }
 }

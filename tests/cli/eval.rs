@@ -41,6 +41,7 @@ fn json_has_the_keys_of_the_contract() {
         "memory",
         "traffic",
         "bottleneck",
+        "intensities",
     ];
     for key in top {
         assert!(json.get(key).is_some(), "{key} is missing");
@@ -168,7 +169,7 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
 
 #[test]
 fn what_a_later_version_builds_is_refused_in_one_line() {
-    for arguments in ["plan", "validate"] {
+    for arguments in ["plan", "calibrate"] {
         let run = run(arguments);
         assert_eq!(run.refused().len(), 1, "{arguments}: {}", run.stderr);
     }
@@ -224,7 +225,7 @@ fn an_interleaved_pipeline_names_the_nearest_count() {
 fn three_levels_beat_zeropp_and_that_beats_zero3_on_frontier() {
     let throughput = |strategy: &str| {
         let json = sums(&format!(
-            "--hardware mi250x-frontier --stack deepspeed-zero3-2022 --model gpt-neox-20b --seq 2048 \
+            "--hardware mi250x-frontier --stack deepspeed-zeropp-2023 --model gpt-neox-20b --seq 2048 \
              --micro-batch 1 --accumulate 8 --recompute full --strategy {strategy} --nodes 48"
         ));
         number(&json["model_tflops_per_device"])
@@ -242,4 +243,63 @@ fn every_a100_and_h100_preset_gives_parts_that_sum() {
     for id in ids {
         sums(&format!("--hardware {id} --model mpt-7b --nodes 2"));
     }
+}
+
+/// [layered B5], `X_160` on 16 A100 per node at 200 Gb/s: `2 d_m / 15` = 3413 on NVLink, where 520 is needed and
+/// tensor parallelism costs 1 + 520 / 3413 = 1.152; `12 d_m` = 307,200 of a modular pipeline; 6240 of 200 Gb/s
+/// over 1280 per micro-batch: 5.
+#[test]
+fn intensities_of_the_paper() {
+    let arguments = "--hardware a100-80gb-nvlink16 --stack ideal --model x-160 --strategy zero3 --nodes 2415 --tp 16 \
+                     --pp 5 --stages-per-rank 32 --accumulate 5 --accumulation layered --recompute full";
+    let json = json(arguments);
+    let found = |kind: &str| {
+        let rows = json["intensities"].as_array().expect("an array");
+        rows.iter().find(|row| row["kind"] == kind).unwrap_or_else(|| panic!("{kind} is not in {rows:?}")).clone()
+    };
+    let close = |value: &Value, expected: f64| assert!((number(value) - expected).abs() < 5e-4 * expected, "{value}");
+    let tensor = found("tensor");
+    let names =
+        "kind link flop_per_byte threshold_flop_per_byte overlapped hidden slowdown micro_batches_to_hide formula";
+    assert_eq!(keys(&tensor).join(" "), names);
+    close(&tensor["flop_per_byte"], 3413.0);
+    close(&tensor["threshold_flop_per_byte"], 520.0);
+    close(&tensor["slowdown"], 1.152);
+    assert_eq!(
+        (&tensor["link"], &tensor["overlapped"], &tensor["hidden"]),
+        (&"node".into(), &false.into(), &false.into())
+    );
+    close(&found("pipeline")["flop_per_byte"], 307_200.0);
+    let state = found("partitioned-state");
+    assert_eq!(
+        (&state["link"], &state["hidden"], &state["micro_batches_to_hide"]),
+        (&"system".into(), &true.into(), &5.into())
+    );
+    let text = run(&format!("eval {arguments}")).stdout;
+    assert_contains(
+        &text,
+        &[
+            "307,200 = ",
+            "node needs 520: x 1.152, not overlapped",
+            "system needs 6,240: hidden from 5 micro-batches on",
+        ],
+    );
+}
+
+#[test]
+fn a_preset_with_published_figures_prints_them_beside_its_own() {
+    let report = run("eval frontier-20b-384");
+    assert_eq!(report.code, Some(0));
+    // [frontier D5]: three levels over ZeRO-3, and what the rate between nodes rests on.
+    let parts =
+        ["published, and here", "speedup over zero3", "2.40,", "within 10 %", "inferred from two published ratios"];
+    assert_contains(&report.stdout, &parts);
+    let figures = json("frontier-20b-384")["published"]["figures"].clone();
+    for figure in figures.as_array().expect("an array") {
+        assert_eq!(figure["within"], true, "{figure}");
+        let error = number(&figure["here"]) / number(&figure["published"]) - 1.0;
+        assert!((number(&figure["error"]) - error).abs() < 1e-12);
+    }
+    // They are of the scenario as it was published, not of another one.
+    assert_eq!(json("frontier-20b-384 --nodes 8").get("published"), None);
 }

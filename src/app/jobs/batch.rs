@@ -4,16 +4,12 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::app::action::Report;
 use crate::search::Cell;
 
-use super::Tell;
-
 /// Holds cells back until the pause since the last report is over; the first cell is reported at once.
-pub(super) struct Batch<'a> {
-    generation: u64,
+pub(in crate::app) struct Batch<'a> {
     pause: Duration,
-    tell: &'a Tell,
+    send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync),
     held: Mutex<Held>,
 }
 
@@ -24,12 +20,12 @@ struct Held {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(generation: u64, pause: Duration, tell: &'a Tell) -> Self {
-        Self { generation, pause, tell, held: Mutex::default() }
+    pub(in crate::app) fn new(pause: Duration, send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync)) -> Self {
+        Self { pause, send, held: Mutex::default() }
     }
 
     /// Takes a cell, and reports what is held if the pause is over.
-    pub(super) fn add(&self, index: usize, cell: Cell) {
+    pub(in crate::app) fn add(&self, index: usize, cell: Cell) {
         let mut held = self.lock();
         held.cells.push((index, cell));
         if held.sent.is_none_or(|sent| sent.elapsed() >= self.pause) {
@@ -39,14 +35,14 @@ impl<'a> Batch<'a> {
     }
 
     /// Reports what is held.
-    pub(super) fn send(&self) {
+    pub(in crate::app) fn send(&self) {
         self.report(&mut self.lock());
     }
 
     fn report(&self, held: &mut Held) {
         let cells = mem::take(&mut held.cells);
         if !cells.is_empty() {
-            (self.tell)(Report::Cells { generation: self.generation, cells });
+            (self.send)(cells);
         }
     }
 

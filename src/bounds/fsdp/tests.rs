@@ -8,7 +8,7 @@ use super::*;
 const MODELS: [&str; 7] = ["1.3b", "7b", "13b", "30b", "66b", "175b", "310b"];
 
 /// [fsdp A6]: Q = 2, 40 GB, no reserve, 25 GB/s, 312 TFLOP/s, sequence 2048, gamma 0.
-fn limits(name: &str, devices: u32) -> Limits {
+pub(super) fn limits(name: &str, devices: u32) -> Limits {
     let mut scenario = testing::scenario();
     scenario.model = Library::embedded().model(&format!("fsdp-{name}")).expect("a preset");
     Limits {

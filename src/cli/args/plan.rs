@@ -4,18 +4,23 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
+use crate::bounds::layered::CriticalBatch;
 use crate::units::Bytes;
 
-use super::Input;
+use super::{Bare, Input};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
+#[command(group = bare())]
 pub struct Plan {
     /// What is best
     #[arg(long, value_enum, default_value = "throughput")]
     pub objective: Objective,
+    /// What the search takes a plan to cost; the simulator evaluates the plan that it chooses
+    #[arg(long, value_enum, default_value = "simulator")]
+    pub cost_model: CostModel,
     /// Memory that a device may use at most, like "16 GiB"; else what it has
     #[arg(long, value_name = "SIZE")]
     pub memory_limit: Option<Bytes>,
@@ -50,6 +55,15 @@ pub enum Objective {
     TrainingTime,
 }
 
+/// What a plan costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CostModel {
+    /// What the simulator says
+    Simulator,
+    /// OSDP's alpha, beta and gamma, added up: nothing overlaps
+    Paper,
+}
+
 /// Forms of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlanFormat {
@@ -61,10 +75,25 @@ pub enum PlanFormat {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Grid of the FSDP limits")]
 pub struct Grid {
-    /// Search stage, recompute share, sequence length, batch and assumed efficiency by the closed forms of
-    /// `limits`
-    #[arg(long = "grid")]
+    /// Search stage, kept share of the activations, sequence length and batch by the closed forms of `limits`
+    #[arg(long = "grid", group = "search")]
     pub wanted: bool,
+    /// Share of the peak that kernels reach where nothing waits for the network
+    #[arg(long, value_name = "SHARE", default_value = "0.75", value_parser = efficiency, requires = "wanted")]
+    pub alpha: f64,
+    #[command(flatten)]
+    pub bare: Bare,
+}
+
+/// The bare numbers go with the grid only.
+fn bare() -> ArgGroup {
+    let numbers = ["memory", "link", "peak", "n_bwd", "latency", "ring"];
+    ArgGroup::new("numbers").args(numbers).multiple(true).requires("wanted")
+}
+
+fn efficiency(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "a share of the peak is a number above 0 and at most 1".to_owned())
 }
 
 /// The shortest training time.
@@ -77,9 +106,10 @@ pub struct Training {
     /// Optimizer steps at the critical batch
     #[arg(long, value_name = "S", conflicts_with = "tokens")]
     pub steps: Option<f64>,
-    /// Batch beyond which more data parallelism stops paying: kaplan, layered, or a count of sequences
+    /// Batch beyond which more data parallelism stops paying: kaplan, layered (the default), or a count of
+    /// sequences
     #[arg(long, value_name = "LAW")]
-    pub critical_batch: Option<String>,
+    pub critical_batch: Option<CriticalBatch>,
 }
 
 /// A plan from measured operators.
@@ -87,7 +117,7 @@ pub struct Training {
 #[command(next_help_heading = "Measured profile")]
 pub struct Profile {
     /// Plan from a measured profile of one layer
-    #[arg(long = "profile", value_name = "FILE.csv", requires_all = ["layers", "hidden", "memory_limit"])]
+    #[arg(long = "profile", value_name = "FILE.csv", group = "search", requires_all = ["layers", "hidden", "memory_limit"])]
     pub file: Option<PathBuf>,
     /// Layers of the profiled model
     #[arg(long, value_name = "L", requires = "file")]
@@ -98,7 +128,7 @@ pub struct Profile {
     /// Only this batch of the profile, counted from 1
     #[arg(long, value_name = "K", requires = "file")]
     pub batch_index: Option<u32>,
-    /// Memory kept free, like "800 MiB"
-    #[arg(long, value_name = "SIZE", requires = "file")]
+    /// Memory kept free; else 800 MiB, as the search of the paper's authors keeps, and none by --grid
+    #[arg(long, value_name = "SIZE", requires = "search")]
     pub reserve: Option<Bytes>,
 }

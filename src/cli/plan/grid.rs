@@ -1,9 +1,25 @@
-//! `plan`: the search of the FSDP limits.
+//! `plan --grid`: the search of the FSDP limits.
 
-use crate::cli::args::Plan;
+use crate::bounds::fsdp::{self, grid};
+use crate::cli::args::{Plan, PlanFormat};
 use crate::cli::session::Session;
-use crate::cli::{Exit, Failure};
+use crate::cli::{Exit, Failure, limits, output};
+use crate::report::GridReport;
+use crate::units::Bytes;
 
-pub fn run(_session: &Session, _arguments: &Plan) -> Result<Exit, Failure> {
-    Err(Failure::Input(vec!["plan: the search of the FSDP limits is not built yet".to_owned()]))
+pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
+    let wanted = &arguments.grid;
+    let (model, own) = limits::given(session, &arguments.input, &wanted.bare)?;
+    let limits = fsdp::Limits {
+        memory: arguments.memory_limit.map_or(own.memory, |limit| limit.min(own.memory)),
+        reserve: arguments.profile.reserve.unwrap_or(Bytes::ZERO),
+        ..own
+    };
+    let found = grid::search(&limits, wanted.alpha);
+    let report = GridReport { model: &model, limits: &limits, alpha: wanted.alpha, found };
+    output::result(&match arguments.format {
+        PlanFormat::Text => report.text(),
+        PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
+    })?;
+    Ok(if found.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }

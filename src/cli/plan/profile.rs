@@ -1,8 +1,79 @@
 //! `plan --profile`: the paper's search on measured operators.
 
-use crate::cli::args::Plan;
-use crate::cli::{Exit, Failure};
+use std::path::Path;
 
-pub fn run(_arguments: &Plan) -> Result<Exit, Failure> {
-    Err(Failure::Input(vec!["plan: planning from a profile is not built yet".to_owned()]))
+use crate::cli::args::{Plan, PlanFormat};
+use crate::cli::{Exit, Failure, output};
+use crate::report::ProfileReport;
+use crate::search::planner::profile::{Profile, Request};
+use crate::units::Bytes;
+
+/// What the authors' search keeps free of each device's memory: 800 of its MB, which are MiB [osdp C5].
+const RESERVE: Bytes = Bytes::new(800.0 * MIB);
+const MIB: f64 = 1_048_576.0;
+
+/// The most layers that are planned: far above any model.
+const MOST_LAYERS: u32 = 4096;
+
+/// The largest profile that is read.
+const MOST_BYTES: u64 = 16 << 20;
+
+pub fn run(arguments: &Plan) -> Result<Exit, Failure> {
+    let wanted = &arguments.profile;
+    // The command line has made sure that these are there.
+    let (Some(file), Some(layers), Some(hidden), Some(limit)) =
+        (&wanted.file, wanted.layers, wanted.hidden, arguments.memory_limit)
+    else {
+        return Err(refused("--profile: needs --layers, --hidden and --memory-limit"));
+    };
+    let profile = read(file)?;
+    check(&profile, arguments)?;
+    let reserve = wanted.reserve.unwrap_or(RESERVE);
+    let mib = |bytes: Bytes| bytes.get() / MIB;
+    let room_mib = (mib(limit).floor() - mib(reserve).ceil()).max(0.0) as u64;
+    let plans = profile.plan(Request { layers, hidden, room_mib, batch_index: wanted.batch_index });
+    let report = ProfileReport { layers, hidden, limit, reserve, plans: &plans };
+    output::result(&match arguments.format {
+        PlanFormat::Text => report.text(),
+        PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
+    })?;
+    Ok(if plans.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
+}
+
+fn refused(line: &str) -> Failure {
+    Failure::Input(vec![line.to_owned()])
+}
+
+fn read(file: &Path) -> Result<Profile, Failure> {
+    let size = std::fs::metadata(file).map_err(|error| Failure::io(file, &error))?.len();
+    if size > MOST_BYTES {
+        return Err(refused("--profile: the file is larger than 16 MiB; give one with the rows that are needed"));
+    }
+    let bytes = std::fs::read(file).map_err(|error| Failure::io(file, &error))?;
+    let text = String::from_utf8(bytes).map_err(|_| refused("--profile: the file is not text in UTF-8"))?;
+    let name = file.display().to_string();
+    Profile::parse(&text).map_err(|error| refused(&error.in_file(&name).to_string()))
+}
+
+/// Refuses what the profile has no rows for.
+fn check(profile: &Profile, arguments: &Plan) -> Result<(), Failure> {
+    let wanted = &arguments.profile;
+    let list = |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if !wanted.layers.is_some_and(|layers| (1..=MOST_LAYERS).contains(&layers)) {
+        return Err(refused(&format!("--layers: choose 1 to {MOST_LAYERS}")));
+    }
+    let hidden = wanted.hidden.unwrap_or_default();
+    let widths = profile.widths();
+    if !widths.contains(&hidden) {
+        let line = format!("--hidden: the profile has no rows of width {hidden}; choose one of {}", list(&widths));
+        return Err(refused(&line));
+    }
+    let batches = profile.batches(hidden);
+    match wanted.batch_index {
+        Some(batch) if !batches.contains(&batch) => {
+            let line = format!("--batch-index: no rows of batch {batch}; choose one of {}", list(&batches));
+            Err(refused(&line))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 //! Fields of a scenario by the names of their flags: read from text and written as text.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use crate::scenario::Problem;
@@ -21,7 +21,7 @@ const fn field(flag: &'static str, path: &'static str) -> Field {
 }
 
 /// All fields that can be set, in the order of the command line's help.
-pub const FIELDS: [Field; 23] = [
+pub const FIELDS: [Field; 26] = [
     field("hardware", "cluster"),
     field("stack", "stack"),
     field("model", "model"),
@@ -32,6 +32,9 @@ pub const FIELDS: [Field; 23] = [
     field("accumulate", "plan.accumulate"),
     field("seq", "plan.sequence"),
     field("shard", "plan.shard"),
+    field("qwz", "plan.qwz"),
+    field("hpz", "plan.hpz"),
+    field("qgz", "plan.qgz"),
     field("precision", "plan.precision"),
     field("recompute", "plan.recompute"),
     field("tp", "plan.tensor"),
@@ -73,6 +76,27 @@ impl FromStr for Number {
     }
 }
 
+/// `on` or `off`.
+struct Switch(bool);
+
+impl FromStr for Switch {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "on" => Ok(Self(true)),
+            "off" => Ok(Self(false)),
+            _ => Err("write on or off".to_owned()),
+        }
+    }
+}
+
+impl Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 { "on" } else { "off" })
+    }
+}
+
 /// The text of one field on its way into a file.
 struct Text<'a> {
     path: &'a str,
@@ -111,22 +135,29 @@ impl Text<'_> {
 impl ScenarioFile {
     /// Sets the field of a flag from text; no text puts a field of the plan back to its default.
     ///
-    /// A model brings its own sequence length, a strategy its own extents; nodes and devices replace
-    /// each other. The name and the description go: they were those of another scenario.
+    /// A model brings its own sequence length, a strategy its own extents, and neither keeps operators that
+    /// were placed apart; nodes and devices replace each other. The name, the description and what was
+    /// published go: they were those of another scenario.
     pub fn set(&mut self, flag: &str, text: &str) -> Result<(), Problem> {
         let text = Text { path: path(flag)?, text: text.trim() };
         let plan = &mut self.plan;
         match flag {
             "hardware" => self.cluster = text.id()?,
             "stack" => self.stack = text.id()?,
-            "model" => (self.model, plan.sequence) = (text.id()?, None),
-            "strategy" => (self.strategy, plan.shard, plan.sharding) = (text.id()?, None, None),
+            "model" => (self.model, plan.sequence, plan.operators) = (text.id()?, None, Vec::new()),
+            "strategy" => {
+                (self.strategy, plan.operators) = (text.id()?, Vec::new());
+                (plan.shard, plan.sharding, plan.qwz, plan.hpz, plan.qgz) = (None, None, None, None, None);
+            }
             "nodes" => (plan.nodes, plan.devices) = (text.count()?, None),
             "devices" => (plan.devices, plan.nodes) = (text.count()?, None),
             "micro-batch" => plan.micro_batch = text.count()?,
             "accumulate" => plan.accumulate = text.count()?,
             "seq" => plan.sequence = text.count()?,
             "shard" => plan.shard = text.value()?,
+            "qwz" => plan.qwz = text.value()?.map(|Switch(on)| on),
+            "hpz" => plan.hpz = text.value()?,
+            "qgz" => plan.qgz = text.value()?.map(|Switch(on)| on),
             "precision" => plan.precision = text.value()?,
             "recompute" => plan.recompute = text.value()?,
             "tp" => plan.tensor = text.count()?,
@@ -141,7 +172,7 @@ impl ScenarioFile {
             "reduction" => plan.reduction = text.value()?,
             _ => plan.prefetch = text.count()?,
         }
-        (self.name, self.about) = (None, None);
+        (self.name, self.about, self.published) = (None, None, None);
         Ok(())
     }
 
@@ -165,6 +196,9 @@ impl ScenarioFile {
                 let sharding = plan.sharding.as_ref()?;
                 Some(sharding.extent(sharding.first_sharded()?))
             })),
+            "qwz" => plan.qwz.map(|on| Switch(on).to_string()),
+            "hpz" => text(plan.hpz.as_ref()),
+            "qgz" => plan.qgz.map(|on| Switch(on).to_string()),
             "precision" => text(plan.precision.as_ref()),
             "recompute" => text(plan.recompute.as_ref()),
             "tp" => text(plan.tensor.as_ref()),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::plan::{Format, Wire};
+use crate::plan::{Extents, Format, Layers, Operator, Site, Wire};
 use crate::presets::Library;
 
 use super::*;
@@ -79,6 +79,9 @@ fn each_flag_sets_what_it_gets() {
         "5",
         "4096",
         "node",
+        "on",
+        "package",
+        "off",
         "fp8",
         "selective",
         "2",
@@ -190,6 +193,47 @@ fn one_field_that_causes_several_problems_is_named_once() {
 }
 
 #[test]
+fn operators_are_placed_apart_in_words() {
+    let list = r#"
+[[plan.operators]]
+operator = "layer"
+extents = { weights = "node", gradients = "node", optimizer = "system" }
+
+[[plan.operators]]
+layers = "0-3"
+operator = "mlp"
+extents = { weights = "device" }
+split = 4
+"#;
+    let file = parse(&format!("{TEXT}{list}")).expect("valid");
+    let plan = file.plan.plan(&sharding(), 2048).expect("plan");
+    assert_eq!(plan.operators, file.plan.operators);
+    let [layer, mlp] = &plan.operators[..] else { panic!("two: {plan:?}") };
+    assert_eq!((layer.layers, layer.operator, layer.split), (None, Operator::Layer, 1));
+    assert_eq!((mlp.layers, mlp.split), (Some(Layers { first: 0, last: 3 }), 4));
+    assert_eq!((&mlp.extents.weights, &mlp.extents.gradients), (&Some(Extent::Device), &None));
+    // The last entry that names an operator decides.
+    let entries = [Site::Mlp(3), Site::Mlp(4), Site::Attention(0), Site::Embedding].map(|site| plan.placement(site));
+    assert_eq!(entries, [Some(1), Some(0), Some(0), None]);
+    let wrong = |from: &str, to: &str| message(&format!("{TEXT}{}", list.replace(from, to)));
+    let layers = wrong("0-3", "3-0");
+    assert!(layers.starts_with("text:19:10: plan.operators[1].layers: layers are written as"), "{layers}");
+    let operator = wrong("\"mlp\"", "\"norm\"");
+    assert!(operator.contains("an operator is one of attention, mlp, embedding, head, layer, all"), "{operator}");
+}
+
+#[test]
+fn a_model_or_strategy_places_operators_anew() {
+    let mut file = file();
+    let list = "[[plan.operators]]\noperator = \"mlp\"\n";
+    for (flag, id) in [("model", "mpt-30b"), ("strategy", "hsdp")] {
+        file.plan.operators = parse(&format!("{TEXT}{list}")).expect("valid").plan.operators;
+        file.set(flag, id).expect(flag);
+        assert_eq!(file.plan.operators, [], "{flag}");
+    }
+}
+
+#[test]
 fn formats_newer_than_known_are_refused() {
     let newer = message(&TEXT.replace("format = 1", "format = 2"));
     let this = env!("CARGO_PKG_VERSION");
@@ -206,13 +250,33 @@ fn of_words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Stra
     prop::option::of(prop::sample::select(all))
 }
 
+fn any_extent() -> impl Strategy<Value = Option<Extent>> {
+    prop::option::of(prop_oneof![
+        "[a-z]{1,8}".prop_map(|name| name.parse().expect("extent")),
+        (1_u32..).prop_map(Extent::Ranks)
+    ])
+}
+
+prop_compose! {
+    fn placements()(
+        layers in prop::option::of((0..100_u32, 0..100_u32)),
+        operator in prop::sample::select(Operator::ALL),
+        extents in prop::array::uniform3(any_extent()),
+        split in any::<u32>(),
+    ) -> Placement {
+        let [weights, gradients, optimizer] = extents;
+        let layers = layers.map(|(first, more)| Layers { first, last: first + more });
+        Placement { layers, operator, extents: Extents { weights, gradients, optimizer }, split }
+    }
+}
+
 prop_compose! {
     /// Files of every shape: each field of the plan there or not.
     fn files()(
         names in prop::option::of("[ -~äλ\n]{0,20}"),
         ids in prop::array::uniform4("[a-z0-9.-]{1,12}"),
-        shard in prop::option::of(prop_oneof!["[a-z]{1,8}".prop_map(|name| name.parse().expect("extent")),
-            (1_u32..).prop_map(Extent::Ranks)]),
+        shard in any_extent(),
+        operators in prop::collection::vec(placements(), 0..3),
         numbers in prop::array::uniform10(counts()),
         tokens in prop::option::of(any::<f64>().prop_filter("NaN differs from itself", |tokens| !tokens.is_nan())),
         words in (of_words(Schedule::ALL), of_words(Accumulation::ALL), of_words(Precision::ALL),
@@ -226,12 +290,12 @@ prop_compose! {
             numbers;
         let (schedule, accumulation, precision, optimizer, offload, reduction, flop_count) = words;
         let plan = PlanFile {
-            nodes, devices: None, shard, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
+            nodes, devices: None, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
             accumulation, sequence, precision, optimizer, recompute, offload, reduction, prefetch,
-            reshard_after_forward: full.then_some(false), tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
-            sharding: full.then(sharding),
+            reshard_after_forward: full.then_some(false), qwz: Some(full), hpz: shard.clone(), qgz: None, shard, tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
+            sharding: full.then(sharding), operators,
         };
-        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan }
+        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None }
     }
 }
 
@@ -269,4 +333,69 @@ proptest! {
             prop_assert_eq!(again, file);
         }
     }
+}
+
+/// [frontier D6]: ZeRO++ is ZeRO-3 with three switches on.
+#[test]
+fn the_three_parts_of_zeropp_are_switches() {
+    let library = Library::embedded();
+    let sharding = |strategy: &str, switches: &[(&str, &str)]| {
+        let mut file = file();
+        for (flag, text) in std::iter::once(&("strategy", strategy)).chain(switches) {
+            file.set(flag, text).expect("valid");
+            assert_eq!(file.get(flag).as_deref(), Some(*text));
+        }
+        library.resolve(&file).expect("valid").plan.sharding
+    };
+    let (on, off) =
+        ([("qwz", "on"), ("hpz", "node"), ("qgz", "on")], [("qwz", "off"), ("hpz", "device"), ("qgz", "off")]);
+    assert_eq!(sharding("zero3", &on), sharding("zeropp", &[]));
+    assert_eq!(sharding("zeropp", &off), sharding("zero3", &[]));
+    assert_eq!(sharding("zeropp", &on), sharding("zeropp", &[]), "what is on stays as it is");
+    let quantised = sharding("zero3", &on[..1]);
+    assert_eq!((quantised.wire.weights, quantised.secondary), (Format::Int8, None));
+    assert!(file().set("qwz", "yes").expect_err("no switch").mend.contains("on or off"));
+}
+
+/// The file with one published figure.
+fn with_published(figure: &str) -> String {
+    format!("{TEXT}\n[published]\nsource = \"a paper\"\nfigures = [\n  {{ {figure} }},\n]\n")
+}
+
+#[test]
+fn published_figures_have_units_and_partners() {
+    let amount = |figure: &str| {
+        let file = parse(&with_published(figure)).expect(figure);
+        let figure = file.published.expect("published").figures.remove(0);
+        (figure.amount().expect("an amount"), figure.to_string())
+    };
+    let step = amount("what = \"step-time\", value = \"3.5 s\", tolerance = 0.1");
+    assert_eq!(step, (3.5, "step time".to_owned()));
+    let speedup = amount("what = \"speedup\", strategy = \"zeropp\", over = \"zero3\", value = 2, tolerance = 0.1");
+    assert_eq!(speedup, (2.0, "speedup of zeropp over zero3".to_owned()));
+    for (figure, says) in [
+        ("what = \"step-time\", value = 3.5, tolerance = 0.1", "write the number with its unit, in quotes"),
+        ("what = \"step-time\", value = \"3.5 GiB\", tolerance = 0.1", "the unit is unknown"),
+        ("what = \"speedup\", value = 2.7, tolerance = 0.1", "name a strategy beside a speedup"),
+        ("what = \"mfu\", value = 0.5, from_nodes = 2, tolerance = 0.1", "name the nodes beside a scaling-efficiency"),
+        ("what = \"mfu\", value = 0.5, tolerance = 0", "choose a share up to 1"),
+    ] {
+        let message = message(&with_published(figure));
+        assert!(message.contains(says) && message.starts_with("text:17:"), "{message}");
+    }
+}
+
+#[test]
+fn an_unknown_published_quantity_is_refused_with_the_list() {
+    let message = message(&with_published("what = \"iteration\", value = \"3.5 s\", tolerance = 0.1"));
+    assert!(message.contains("`iteration`") && message.contains("`step-time`"), "{message}");
+    assert!(message.contains("`scaling-efficiency`"), "{message}");
+}
+
+#[test]
+fn what_was_published_is_of_the_scenario_as_it_was() {
+    let mut file = parse(&with_published("what = \"mfu\", value = 0.5, tolerance = 0.1")).expect("valid");
+    assert_eq!(parse(&file.to_toml().expect("text")), Ok(file.clone()));
+    file.set("nodes", "4").expect("valid");
+    assert_eq!(file.published, None);
 }

@@ -158,6 +158,11 @@ fn shape(symbol: &str) -> Option<Vec<Part>> {
         "┌" => vec![right, down],
         "┐" => vec![left, part(middle, centre, thin, 1.0 - centre)],
         "└" => vec![up, right],
+        "├" => vec![part(middle, 0.0, thin, 1.0), right],
+        "┤" => vec![part(middle, 0.0, thin, 1.0), left],
+        "┬" => vec![part(0.0, centre, 1.0, flat), down],
+        "┴" => vec![part(0.0, centre, 1.0, flat), up],
+        "┼" => vec![part(0.0, centre, 1.0, flat), part(middle, 0.0, thin, 1.0)],
         "┘" => vec![up, part(0.0, centre, middle + thin, flat)],
         "╵" => vec![up],
         _ => {

@@ -59,6 +59,7 @@ struct Facts {
     speed: Span<'static>,
     mfu: Span<'static>,
     utilisation: Span<'static>,
+    bubble: Span<'static>,
     step: Span<'static>,
     tokens: Span<'static>,
     training: Span<'static>,
@@ -76,6 +77,7 @@ impl Facts {
             speed: Span::styled(speed(evaluation, theme), theme.style(Role::Title)),
             mfu: Span::raw(format!("{:.1} % MFU", 100.0 * summary.mfu)),
             utilisation: Span::raw(format!("MFU {:.1}, HFU {:.1} %", 100.0 * summary.mfu, 100.0 * summary.hfu)),
+            bubble: Span::raw(bubble(summary)),
             step: Span::raw(format!("step {}", summary.step_time)),
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
             training: Span::raw(scenario.plan.tokens.map_or_else(String::new, |tokens| training(tokens, summary))),
@@ -87,7 +89,7 @@ impl Facts {
     /// The right of the first line, the left and the right of the second.
     fn wide(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
         (
-            vec![self.verdict, self.speed, self.utilisation],
+            vec![self.verdict, self.speed, self.utilisation, self.bubble],
             vec![self.step, self.tokens, self.training],
             vec![self.limit, self.difference],
         )
@@ -97,7 +99,7 @@ impl Facts {
     fn compact(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
         let limit = self.limit.content.split(':').next().unwrap_or_default().to_owned();
         let last = if self.difference.content.is_empty() { Span::raw(limit) } else { self.difference };
-        (vec![self.verdict], vec![self.speed, self.step, self.mfu], vec![last])
+        (vec![self.verdict], vec![self.speed, self.step, self.bubble, self.mfu], vec![last])
     }
 }
 
@@ -122,6 +124,15 @@ fn speed(evaluation: &Evaluation, theme: Theme) -> String {
     format!("{flops}{}", band.unwrap_or_default())
 }
 
+/// The share of the step in which compute waits for another pipeline rank, where there is any: `bubble 19 %`.
+fn bubble(summary: &Summary) -> String {
+    match 100.0 * (summary.time.bubble / summary.step_time) {
+        none if none < 0.05 => String::new(),
+        small if small < 9.95 => format!("bubble {small:.1} %"),
+        large => format!("bubble {large:.0} %"),
+    }
+}
+
 /// The whole training: `300B in 3.77 days, 34,790 device-hours`.
 fn training(tokens: f64, summary: &Summary) -> String {
     let Training { days, device_hours, .. } = Training::of(tokens, summary);
@@ -129,13 +140,13 @@ fn training(tokens: f64, summary: &Summary) -> String {
     format!("{} in {} days, {} device-hours", words::count(tokens), significant(days, 3), thousands(hours))
 }
 
-/// Against the pinned scenario: `▸ step −36 %, speed +56 % vs pinned`.
+/// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.
 fn difference(app: &App, summary: &Summary, theme: Theme) -> String {
-    let Some(pinned) = &app.pinned else { return String::new() };
-    if pinned.summary == *summary {
+    let Some((_, pinned)) = app.pins.reference() else { return String::new() };
+    if pinned == summary {
         return format!("{} pinned", theme.glyphs().pinned);
     }
-    let step = words::change(pinned.summary.step_time.get(), summary.step_time.get(), theme);
-    let speed = words::change(pinned.summary.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
-    format!("{} step {step}, speed {speed} vs pinned", theme.glyphs().pinned)
+    let step = words::change(pinned.step_time.get(), summary.step_time.get(), theme);
+    let speed = words::change(pinned.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
+    format!("{} step {step}, speed {speed} vs A", theme.glyphs().pinned)
 }

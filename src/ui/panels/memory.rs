@@ -1,24 +1,31 @@
-//! Where the memory of the fullest device goes, at the peak and over the step.
+//! Where the memory of the fullest device goes, or of each pipeline rank, and how full one is over the step.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::widgets::Widget;
 
-use super::{frame, staleness, words};
-use crate::app::{App, Panel};
+use super::{frame, in_view, staleness, words};
+use crate::app::timeline::Step;
+use crate::app::{Answer, App, Panel};
+use crate::evaluate::Memory;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::{MemoryLine, StackedBar};
+use crate::units::Bytes;
 
-/// Rows over time that are worth their place.
+/// Rows over time that are worth their place, and the fewest that say anything.
 pub(super) const LINE: u16 = 8;
+const SHORT_LINE: u16 = 3;
 
-/// Rows that it can use at a width: frame, bar, line over time, peak.
+/// More pipeline ranks than this scroll before they take room from the other panels.
+const MOST_BARS: usize = 8;
+
+/// Rows that it can use at a width: frame, bars, legend, line over time, peak.
 pub(in crate::ui) fn height(app: &App, width: u16) -> u16 {
-    let bar = app.answer.as_ref().map_or(2, |answer| {
-        let memory = &answer.evaluation.summary.memory;
-        StackedBar::new(Theme::default(), memory.parts, memory.capacity).height(width.saturating_sub(2))
+    let bars = app.answer.as_ref().map_or(2, |answer| {
+        let (bars, memory) = (answer.evaluation.stages.len().min(MOST_BARS), &answer.evaluation.summary.memory);
+        rows(bars) + bar(memory, Theme::default()).legend_height(width.saturating_sub(2))
     });
-    bar + LINE + 3
+    bars + LINE + 3
 }
 
 /// Draws it.
@@ -28,13 +35,56 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         frame(app, theme, Panel::Memory, &title, "", area, buf);
         return;
     };
-    let (summary, trace) = (&answer.evaluation.summary, &answer.evaluation.trace);
-    let memory = &summary.memory;
-    let note = format!("peak {} at {}", memory.peak, words::activity(memory.during));
+    let (step, memory) = (Step::of(&answer.evaluation), &answer.evaluation.summary.memory);
+    let on = if step.trace.ranks() > 1 { format!(" on rank {}", step.fullest) } else { String::new() };
+    let note = format!("peak {}{on} at {}", memory.peak, words::activity(memory.during));
     let inside = frame(app, theme, Panel::Memory, &title, &note, area, buf);
-    let bar = StackedBar::new(theme, memory.parts, memory.capacity);
-    let rows = [Constraint::Length(bar.height(inside.width)), Constraint::Fill(1)];
-    let [parts, line] = inside.layout(&Layout::vertical(rows));
-    bar.render(parts, buf);
-    MemoryLine::new(theme, &trace.memory, summary.step_time).capacity(memory.capacity).render(line, buf);
+    let rank = app.timeline.rank(step);
+    let [bars, legend, line] = layout(answer, rank, inside);
+    ranks(app, answer, theme, bars, buf);
+    bar(stage(answer, rank), theme).draw_legend(legend, buf);
+    MemoryLine::new(theme, step.trace.memory_of(rank), step.time).capacity(memory.capacity).render(line, buf);
+}
+
+/// One bar per rank, the legend of the one with the keys, and the rest for the line; no line before all bars are seen.
+fn layout(answer: &Answer, rank: u32, area: Rect) -> [Rect; 3] {
+    let legend = bar(stage(answer, rank), Theme::default()).legend_height(area.width);
+    let room = area.height.saturating_sub(legend).max(1);
+    let bars = rows(answer.evaluation.stages.len()).min(room);
+    let bars = if room - bars < SHORT_LINE && answer.evaluation.stages.len() > 1 { room } else { bars };
+    area.layout(&Layout::vertical([Constraint::Length(bars), Constraint::Length(legend), Constraint::Fill(1)]))
+}
+
+/// The bars: the fullest marked, and the one with the keys in sight.
+fn ranks(app: &App, answer: &Answer, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let (step, stages) = (Step::of(&answer.evaluation), &answer.evaluation.stages);
+    let (rank, glyphs) = (app.timeline.rank(step), theme.glyphs());
+    let scale = stages.iter().map(|stage| stage.peak).fold(Bytes::ZERO, Bytes::max);
+    let several = stages.len() > 1;
+    let digits = stages.len().saturating_sub(1).to_string().len();
+    let visible = in_view(rank as usize, stages.len(), area.height.into());
+    let (first, last) = (visible.start, visible.end.saturating_sub(1));
+    for (index, row) in visible.zip(area.rows()) {
+        let here = match index {
+            index if index == rank as usize => glyphs.pinned,
+            index if index == first && first > 0 => glyphs.more[2],
+            index if index == last && last + 1 < stages.len() => glyphs.more[3],
+            _ => " ",
+        };
+        let peak = if index == step.fullest as usize { glyphs.peak } else { " " };
+        let name = if several { format!("{here}rank {index:<digits$} {peak}") } else { String::new() };
+        bar(&stages[index], theme).name(&name).scale(scale).legend(false).render(row, buf);
+    }
+}
+
+fn bar(memory: &Memory, theme: Theme) -> StackedBar<'static> {
+    StackedBar::new(theme, memory.parts, memory.capacity)
+}
+
+fn stage(answer: &Answer, rank: u32) -> &Memory {
+    answer.evaluation.stages.get(rank as usize).unwrap_or(&answer.evaluation.summary.memory)
+}
+
+fn rows(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
 }

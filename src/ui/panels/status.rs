@@ -4,6 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::view;
+use crate::app::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::search::Metric;
 use crate::ui::theme::{Role, Theme};
@@ -15,7 +17,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         Some(notice) => Line::styled(notice.clone(), theme.style(Role::Accent)),
         None => Line::raw(match app.focus {
             Panel::Inputs => field(app),
-            Panel::Map | Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
+            Panel::Map => view::status(app, area.width.saturating_sub(2)),
+            Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
         }),
     };
     buf.set_line(area.x + 1, area.y, &said, area.width.saturating_sub(1));
@@ -29,7 +32,7 @@ fn field(app: &App) -> String {
 }
 
 /// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
-fn cell(app: &App, width: u16) -> String {
+pub(super) fn cell(app: &App, width: u16) -> String {
     let map = &app.map;
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
     let scenario = &app.scenario;
@@ -41,13 +44,20 @@ fn cell(app: &App, width: u16) -> String {
         axes::label(x, scenario)
     );
     let figure = match map.figure(map.cursor) {
-        Some(figure) => format!("{} {}", significant(figure, 3), unit(map.metric)),
+        Some(figure) => format!("{} {}{}", significant(figure, 3), unit(map.metric), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
     let hint = if app.looking { " (Enter takes it, Esc goes back)" } else { "" };
     let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
     let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
     [long, short].into_iter().find(fits).unwrap_or(figure)
+}
+
+/// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
+fn settled(map: &Map) -> String {
+    map.tuned(map.cursor).map_or_else(String::new, |choice| {
+        format!("; micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute)
+    })
 }
 
 /// Why a cell has no figure: what the headline says about it comes with how to mend it here.
@@ -58,7 +68,7 @@ fn why(app: &App) -> Option<String> {
     }
 }
 
-const fn unit(metric: Metric) -> &'static str {
+pub(super) const fn unit(metric: Metric) -> &'static str {
     match metric {
         Metric::Throughput => "TFLOP/s per device",
         Metric::Mfu => "% MFU",

@@ -5,8 +5,8 @@ use ratatui::layout::{Constraint, Layout, Margin, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::timeline;
 use crate::app::App;
+use crate::app::timeline::Step;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::{Gantt, StackedBar};
 use crate::units::Seconds;
@@ -24,7 +24,9 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let figure = Line::raw(format!(" {} of {} ", summary.time.exposed, summary.step_time));
     let width = u16::try_from(figure.width()).unwrap_or(u16::MAX);
     let [strip, text] = wire.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]));
-    let stretches = timeline::exposed(&answer.evaluation.trace);
-    Gantt::new(theme, &[], Seconds::ZERO, summary.step_time).exposed(&stretches).render(strip, buf);
+    let step = Step::of(&answer.evaluation);
+    let rank = app.timeline.rank(step);
+    let (idle, folded) = (step.trace.idle_of(rank), step.trace.folded_of(rank));
+    Gantt::new(theme, &[], Seconds::ZERO, step.time).folded(folded).exposed(idle, &[]).render(strip, buf);
     buf.set_line(text.x, text.y, &figure, text.width);
 }

@@ -10,7 +10,8 @@ use crate::ui::theme::{Role, Theme};
 /// Draws it; the panel that has the keys is in brackets.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let tab = |panel: Panel| {
-        let name = format!("{} {}", panel as usize + 1, panel.title());
+        let title = if panel == Panel::Map { app.view.name() } else { panel.title() };
+        let name = format!("{} {title}", panel as usize + 1);
         if panel == app.focus {
             Span::styled(format!("[{name}]"), theme.style(Role::Accent))
         } else {

@@ -6,16 +6,14 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::memory::LINE;
-use super::{frame, staleness, words};
-use crate::app::{Answer, App, Panel, timeline};
-use crate::evaluate::{self, IdleCause, Part, Trace};
+use super::{frame, in_view, staleness, words};
+use crate::app::timeline::{Row, Step, Timeline, Window};
+use crate::app::{Answer, App, Panel};
+use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Trace};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::gantt::Track;
+use crate::ui::widgets::gantt::{self, Form, Track};
 use crate::ui::widgets::{Gantt, MemoryLine};
 use crate::units::{Bytes, Seconds};
-
-/// The pipeline rank that is shown.
-const RANK: u32 = 0;
 
 /// The fewest rows in which memory over the window says anything.
 const HELD: u16 = 5;
@@ -23,10 +21,16 @@ const HELD: u16 = 5;
 /// Rows of the chosen span in words.
 const WORDS: u16 = 3;
 
+/// More rows than this scroll before they take room from the other panels.
+const MOST_ROWS: usize = 12;
+
+/// From this width on the title has room for the window and a rank's waits.
+const LONG: u16 = 100;
+
 /// Rows that it needs: frame, the whole step, lanes, exposed communication, axis, the chosen span.
 pub(in crate::ui) fn height(app: &App) -> u16 {
-    let lanes = app.answer.as_ref().map_or(3, |answer| timeline::lanes(&answer.evaluation.trace).len());
-    u16::try_from(lanes).unwrap_or(u16::MAX).saturating_add(5 + WORDS)
+    let rows = app.answer.as_ref().map_or(3, |answer| app.timeline.rows(Step::of(&answer.evaluation)).len());
+    u16::try_from(rows.min(MOST_ROWS)).unwrap_or(u16::MAX).saturating_add(5 + WORDS)
 }
 
 /// Draws it.
@@ -35,60 +39,117 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         frame(app, theme, Panel::Timeline, &format!("Timeline{}", staleness(app)), "", area, buf);
         return;
     };
-    let (summary, trace) = (&answer.evaluation.summary, &answer.evaluation.trace);
-    let step = summary.step_time;
-    let window = app.timeline.window(trace, step);
-    let (from, to) = (window.start * step, (window.start + window.width) * step);
-    let title = format!("Timeline, step {step}{}", staleness(app));
-    let note = format!("{from} {} {to}, exposed {}", theme.glyphs().to, summary.time.exposed);
-    let inside = frame(app, theme, Panel::Timeline, &title, &note, area, buf);
-    let tracks = Track::of_trace(trace, RANK, Seconds::ZERO, step);
-    let (chosen, exposed) = (app.timeline.span(trace), exposed(trace));
+    let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
+    let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
+    let window = timeline.window(step);
+    let (from, to) = (window.start * step.time, (window.start + window.width) * step.time);
+    let title = format!("Timeline, step {}{}", step.time, staleness(app));
+    let inside =
+        frame(app, theme, Panel::Timeline, &title, &note(app, answer, (from, to), theme, area.width), area, buf);
+    let visible = in_view(row, rows.len(), inside.height.saturating_sub(3).into());
+    // The rank with the keys is the one whose exposed communication is shown.
+    let marked = rows.len() > 1 && (app.focus == Panel::Timeline || timeline.shows_ranks(step));
+    let tracks: Vec<Track> =
+        visible.clone().map(|index| track(answer, timeline, rows[index], marked && index == row)).collect();
+    let chosen = timeline.chosen(step);
+    let selected = chosen.and_then(|spans| Some((row - visible.start, spans.first()?.start, spans.last()?.end)));
+    let lines: Vec<&[evaluate::Span]> = communication(step, rank).collect();
+    // Over the whole step it would say what the rows say.
+    let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + 3;
     let gantt = Gantt::new(theme, &tracks, from, to)
-        .exposed(&exposed)
-        .overview((inside.height > tracks.len() as u16 + 3).then_some(step))
-        .selected(chosen.and_then(|span| find(&tracks, span)));
+        .folded(step.trace.folded_of(rank))
+        .exposed(step.trace.idle_of(rank), &lines)
+        .overview(overview.then_some(step.time))
+        .selected(selected);
     let words = inside.height.saturating_sub(gantt.height()).clamp(1, WORDS);
     let rows = [Constraint::Max(gantt.height()), Constraint::Length(words), Constraint::Fill(1)];
     let [lanes, said, below] = inside.layout(&Layout::vertical(rows));
     gantt.render(lanes, buf);
-    let lines = chosen.map_or_else(|| hint(app, theme), |span| describe(span, answer, theme));
+    let lines = match chosen {
+        None => hint(app, step, theme),
+        Some([span]) if !timeline.shows_ranks(step) => describe(span, answer, theme),
+        Some(spans) => visit(spans, step, theme),
+    };
     Text::from(lines).render(said, buf);
-    held(answer, theme, (from, to), gantt.plot(below), buf);
+    held(answer, theme, rank, (from, to), gantt.plot(below), buf);
     let named = below.height >= HELD && below.width > gantt.plot(below).width;
     if named {
         buf.set_line(below.x, below.y, &Line::styled("memory", theme.style(Role::Dim)), below.width);
     }
 }
 
-/// Memory over the same window, where there is room to spare.
-fn held(answer: &Answer, theme: Theme, (from, to): (Seconds, Seconds), area: Rect, buf: &mut Buffer) {
+/// The window, and what compute of the rank waits for; where there is little room, of several ranks only that.
+fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme, width: u16) -> String {
+    let (step, time) = (Step::of(&answer.evaluation), &answer.evaluation.summary.time);
+    let window = format!("{from} {} {to}", theme.glyphs().to);
+    if step.trace.ranks() == 1 {
+        return format!("{window}, exposed {}", time.exposed);
+    }
+    let rank = app.timeline.rank(step);
+    let [bubble, exposed] = [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.still(rank, cause));
+    let waits = format!("rank {rank} of {}: bubble {bubble}, exposed {exposed}", step.trace.ranks());
+    if width < LONG { waits } else { format!("{window}, {waits}") }
+}
+
+/// A row as the widget draws it.
+fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: Row, here: bool) -> Track<'a> {
+    let step = Step::of(&answer.evaluation);
+    let ranks = timeline.shows_ranks(step);
+    let compute = row.lane == Lane::Compute;
+    Track {
+        name: if ranks { format!("rank {}", row.rank) } else { row.lane.name().to_owned() },
+        spans: step.trace.spans_on(row.rank, row.lane),
+        idle: if compute { step.trace.idle_of(row.rank) } else { &[] },
+        form: if ranks { Form::Visits } else { Form::Spans },
+        folded: step.trace.folded_of(row.rank),
+        turns: answer.scenario.plan.accumulate > 1,
+        here,
+    }
+}
+
+/// What moves bytes on a rank, lane by lane.
+fn communication(step: Step<'_>, rank: u32) -> impl Iterator<Item = &[evaluate::Span]> {
+    let lines = Lane::ALL.into_iter().map(move |lane| step.trace.spans_on(rank, lane));
+    lines.filter(|line| line.first().is_some_and(gantt::communicates))
+}
+
+/// Memory of the rank over the same window, where there is room to spare.
+fn held(answer: &Answer, theme: Theme, rank: u32, (from, to): (Seconds, Seconds), area: Rect, buf: &mut Buffer) {
     if area.height < HELD {
         return;
     }
     let (summary, trace) = (&answer.evaluation.summary, &answer.evaluation.trace);
     let area = Rect { height: area.height.min(1 + LINE), ..area };
-    MemoryLine::new(theme, &trace.memory, summary.step_time)
+    MemoryLine::new(theme, trace.memory_of(rank), summary.step_time)
         .window(from, to)
         .capacity(summary.memory.capacity)
         .render(area, buf);
 }
 
-/// The stretches in which compute waits for communication.
-pub(super) fn exposed(trace: &Trace) -> Vec<(Seconds, Seconds)> {
-    let waits = trace.idle.iter().filter(|idle| idle.rank == RANK && idle.cause == IdleCause::Communication);
-    waits.map(|idle| (idle.start, idle.end)).collect()
-}
-
-/// Where a span is among the tracks.
-fn find(tracks: &[Track], wanted: &evaluate::Span) -> Option<(usize, usize)> {
-    let place = |track: &Track| {
-        track
-            .spans
-            .iter()
-            .position(|span| (span.start, span.end, span.activity) == (wanted.start, wanted.end, wanted.activity))
+/// A visit of a stage in words: what, on which layers, when.
+fn visit(spans: &[evaluate::Span], step: Step, theme: Theme) -> Vec<Line<'static>> {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Vec::new() };
+    let layers = spans.iter().filter(|span| span.activity.part == Part::Layer).map(|span| span.activity.layer);
+    let (low, high) = (layers.clone().min(), layers.max());
+    let layers = match (low, high) {
+        (Some(low), Some(high)) if low < high => format!(", layers {low} to {high}"),
+        (Some(low), _) => format!(", layer {low}"),
+        _ => String::new(),
     };
-    tracks.iter().enumerate().find_map(|(index, track)| Some((index, place(track)?)))
+    let turn = match first.activity.kind {
+        Kind::Forward | Kind::Backward => format!(" of micro-batch {}", first.activity.micro_batch),
+        _ => String::new(),
+    };
+    let what = format!("{} rank {}: {}{turn}{layers}", theme.glyphs().pinned, first.rank, first.activity.kind.name());
+    let when = format!(": {}, at {}", last.end - first.start, first.start);
+    let before = step.trace.idle_of(first.rank).iter().rfind(|idle| idle.end <= first.start);
+    let waited = before.filter(|idle| idle.end == first.start && idle.cause == IdleCause::Bubble);
+    let mut lines = vec![Line::from(vec![
+        Span::styled(what, theme.style(Role::Title)),
+        Span::styled(when, theme.style(Role::Text)),
+    ])];
+    lines.extend(waited.map(|idle| Line::raw(format!("  it waited {} for another rank", idle.end - idle.start))));
+    lines
 }
 
 /// A span in words: what and when; bytes, level and rates, for a transfer; what waits for it.
@@ -134,19 +195,31 @@ fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Line<'st
     if !span.exposed {
         return Some(Line::styled("  hidden: compute never waits for it", theme.style(Role::Dim)));
     }
-    let shared = |(from, to): (Seconds, Seconds)| (to.min(span.end) - from.max(span.start)).max(Seconds::ZERO);
-    let waits: Seconds = exposed(trace).into_iter().map(shared).sum();
+    let exposed = trace.idle_of(span.rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
+    let waits: Seconds =
+        exposed.map(|idle| (idle.end.min(span.end) - idle.start.max(span.start)).max(Seconds::ZERO)).sum();
     Some(Line::styled(format!("  exposed: compute waits {waits} while it runs"), theme.style(Role::Bad)))
 }
 
 /// What the marks mean and what the keys do.
-fn hint(app: &App, theme: Theme) -> Vec<Line<'static>> {
+fn hint(app: &App, step: Step, theme: Theme) -> Vec<Line<'static>> {
     let glyphs = theme.glyphs();
-    let marks = format!(
-        "{} compute waits for communication   {} communication behind compute   {} bubble",
-        glyphs.exposed, glyphs.hidden, glyphs.bubble
-    );
     let here = app.focus == Panel::Timeline;
-    let keys = if here { "left and right choose a span, + and - zoom" } else { "" };
-    [marks.as_str(), keys].map(|text| Line::styled(text.to_owned(), theme.style(Role::Dim))).into()
+    let (marks, keys) = if app.timeline.shows_ranks(step) {
+        let [forward, both, backward, _] = glyphs.fills;
+        let marks = format!(
+            "{forward} forward  {backward} backward  {both} both  {} bubble  {} communication  0 1 2 micro-batches",
+            glyphs.bubble, glyphs.exposed
+        );
+        (marks, "up and down choose a rank, left and right a visit, Enter shows its lanes")
+    } else {
+        let marks = format!(
+            "{} compute waits for communication   {} communication behind compute   {} bubble",
+            glyphs.exposed, glyphs.hidden, glyphs.bubble
+        );
+        (marks, "left and right choose a span, + and - zoom")
+    };
+    [marks.as_str(), if here { keys } else { "" }]
+        .map(|text| Line::styled(text.to_owned(), theme.style(Role::Dim)))
+        .into()
 }

@@ -1,6 +1,7 @@
 //! Whole screens at the three sizes, in both character sets, in each state; and no panic at any size.
 
 mod fixture;
+mod layers;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -23,9 +24,12 @@ fn screen(app: &App, caps: Caps, (width, height): (u16, u16)) -> TestBackend {
 
 /// The screen after some keys that ask the engine nothing.
 fn after(keys: &str, size: (u16, u16)) -> TestBackend {
-    let mut app = fixture::explorer();
+    shown(fixture::explorer(), keys, UTF8, size)
+}
+
+fn shown(mut app: App, keys: &str, caps: Caps, size: (u16, u16)) -> TestBackend {
     engine::press(&mut app, keys);
-    screen(&app, UTF8, size)
+    screen(&app, caps, size)
 }
 
 #[test]
@@ -66,7 +70,7 @@ fn nothing_answered_yet() {
 #[test]
 fn a_value_that_cannot_be() {
     // 7 ranks of tensor parallelism do not divide 384 devices.
-    insta::assert_snapshot!(after("1Gkkkk<ret><c-u>7<ret>", (80, 24)));
+    insta::assert_snapshot!(after("1Gkkkkkkkkkkk<ret><c-u>7<ret>", (80, 24)));
 }
 
 #[test]
@@ -80,8 +84,98 @@ fn a_chosen_span() {
 }
 
 #[test]
+fn a_pipelines_ranks() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "4jl", UTF8, (80, 24)));
+}
+
+#[test]
+fn a_pipelines_ranks_in_ascii() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "4", ASCII, (80, 24)));
+}
+
+#[test]
+fn a_pipelines_rank_with_its_lanes() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "4jl<ret>", UTF8, (120, 40)));
+}
+
+#[test]
 fn the_memory() {
     insta::assert_snapshot!(after("3", (80, 24)));
+}
+
+#[test]
+fn the_memory_of_a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "3j", UTF8, (80, 24)));
+}
+
+#[test]
+fn a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "", UTF8, (120, 40)));
+}
+
+#[test]
+fn the_limits() {
+    insta::assert_snapshot!(after("L", (80, 24)));
+}
+
+#[test]
+fn the_limits_beside_the_other_panels() {
+    insta::assert_snapshot!(after("Ljl", (120, 40)));
+}
+
+#[test]
+fn the_limits_of_a_pipeline() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "L", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_strategies_on_a_large_screen() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (200, 50)));
+}
+
+#[test]
+fn the_traffic() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_traffic_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_traffic_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
+}
+
+#[test]
+fn the_hardware() {
+    insta::assert_snapshot!(screen(&fixture::hardware(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_hardware_in_ascii_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::hardware(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_intensities() {
+    insta::assert_snapshot!(shown(fixture::pipeline(), "Ij", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_views() {
+    insta::assert_snapshot!(after("v", (80, 24)));
 }
 
 #[test]
@@ -116,10 +210,10 @@ fn the_cursor_is_reversed_without_colours() {
 }
 
 /// Keys that lead everywhere.
-const KEYS: [&str; 34] = [
+const KEYS: [&str; 38] = [
     "h", "j", "k", "l", "g", "G", "<pgup>", "<pgdn>", "<c-u>", "<c-d>", "<tab>", "<s-tab>", "1", "2", "3", "4",
-    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "9", "é", "<bs>", "<left>", "<right>", "<up>",
-    "<down>",
+    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "H", "I", "9", "é", "<bs>", "<left>",
+    "<right>", "<up>", "<down>",
 ];
 
 proptest! {

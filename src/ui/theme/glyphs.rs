@@ -1,6 +1,6 @@
 //! The marks, each with its twin in plain ASCII. None needs a patched font.
 
-use ratatui::symbols::{bar, border};
+use ratatui::symbols::{bar, border, line};
 
 /// The marks of one character set; each is one column wide.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,8 @@ pub struct Glyphs {
     pub bars: bar::Set<'static>,
     /// Frames.
     pub border: border::Set<'static>,
+    /// Lines that part and meet.
+    pub lines: line::Set<'static>,
 }
 
 /// For terminals in a UTF-8 locale.
@@ -78,6 +80,7 @@ pub(super) static UTF8: Glyphs = Glyphs {
     arrows: ["←", "↓", "↑", "→"],
     bars: bar::NINE_LEVELS,
     border: border::PLAIN,
+    lines: line::NORMAL,
 };
 
 /// For all others, and for those who ask.
@@ -123,5 +126,18 @@ pub(super) static ASCII: Glyphs = Glyphs {
         vertical_right: "|",
         horizontal_top: "-",
         horizontal_bottom: "-",
+    },
+    lines: line::Set {
+        vertical: "|",
+        horizontal: "-",
+        top_right: "+",
+        top_left: "+",
+        bottom_right: "+",
+        bottom_left: "+",
+        vertical_left: "+",
+        vertical_right: "+",
+        horizontal_down: "+",
+        horizontal_up: "+",
+        cross: "+",
     },
 };

@@ -1,10 +1,12 @@
 //! A timeline: tracks with labelled spans over a window of time, and under them which communication is exposed.
 //!
 //! A span that is wide enough is drawn by itself, with its ends and a label as long as fits; narrower ones add up to
-//! a shade per column, which is the share of the column's time in which something runs. Not for what runs when.
+//! a shade per column, which is the share of the column's time in which something runs. A track of visits shows what
+//! a pipeline rank does in the large. What is outside the window costs nothing to draw. Not for what runs when.
 
 mod label;
 mod track;
+mod visits;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,11 +15,11 @@ use ratatui::widgets::Widget;
 
 use super::axis;
 use super::text::{columns, fit, put, width};
-use crate::evaluate::{IdleCause, Lane, Trace};
+use crate::evaluate::{Folded, Idle, IdleCause, Kind, Span};
 use crate::ui::theme::{Role, Theme};
 use crate::units::Seconds;
 
-pub use track::{Span, Track};
+pub use track::{Form, Track};
 
 /// The name of the row of exposed communication.
 const EXPOSED: &str = "exposed";
@@ -34,32 +36,41 @@ const EXPOSED: &str = "exposed";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gantt<'a> {
     theme: Theme,
-    tracks: &'a [Track],
+    tracks: &'a [Track<'a>],
     window: (Seconds, Seconds),
-    exposed: Option<&'a [(Seconds, Seconds)]>,
-    selected: Option<(usize, usize)>,
+    folded: &'a [Folded],
+    exposed: Option<(&'a [Idle], &'a [&'a [Span]])>,
+    selected: Option<(usize, Seconds, Seconds)>,
     overview: Option<Seconds>,
 }
 
 impl<'a> Gantt<'a> {
     /// Tracks over a window of time.
-    pub const fn new(theme: Theme, tracks: &'a [Track], from: Seconds, to: Seconds) -> Self {
-        Self { theme, tracks, window: (from, to), exposed: None, selected: None, overview: None }
+    pub const fn new(theme: Theme, tracks: &'a [Track<'a>], from: Seconds, to: Seconds) -> Self {
+        Self { theme, tracks, window: (from, to), folded: &[], exposed: None, selected: None, overview: None }
     }
 
-    /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time.
-    ///
-    /// Its marks add up to the exposed time, rounded up to a column; the rest of what the tracks communicate is hidden.
+    /// What of the rank whose communication is shown repeats without being listed again: it is drawn as what the stretch that repeats is on average.
     #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn exposed(mut self, stretches: &'a [(Seconds, Seconds)]) -> Self {
-        self.exposed = Some(stretches);
+    pub const fn folded(mut self, folded: &'a [Folded]) -> Self {
+        self.folded = folded;
         self
     }
 
-    /// The span under the cursor: its track and its index in it.
+    /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time, and what is
+    /// communicated, hidden or not.
+    ///
+    /// Its marks add up to the exposed time, rounded up to a column.
     #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn selected(mut self, span: Option<(usize, usize)>) -> Self {
-        self.selected = span;
+    pub const fn exposed(mut self, idle: &'a [Idle], communicated: &'a [&'a [Span]]) -> Self {
+        self.exposed = Some((idle, communicated));
+        self
+    }
+
+    /// What is under the cursor: its track, its start and its end.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn selected(mut self, stretch: Option<(usize, Seconds, Seconds)>) -> Self {
+        self.selected = stretch;
         self
     }
 
@@ -90,28 +101,52 @@ impl<'a> Gantt<'a> {
         if total < 30 || widest == 0 { 0 } else { widest.min(total / 4) + 1 }
     }
 
-    fn draw_name(&self, name: &str, area: Rect, plot: Rect, buf: &mut Buffer) {
+    fn draw_name(&self, name: &str, here: bool, area: Rect, plot: Rect, buf: &mut Buffer) {
         let room = usize::from((plot.x - area.x).saturating_sub(1));
-        buf.set_stringn(area.x, plot.y, fit(name, room, self.theme), room, self.theme.style(Role::Dim));
+        let role = if here { Role::Title } else { Role::Dim };
+        buf.set_stringn(area.x, plot.y, fit(name, room, self.theme), room, self.theme.style(role));
+        if here && plot.x > area.x {
+            put(buf, plot.x - 1, plot.y, self.theme.glyphs().pinned, self.theme.style(Role::Accent));
+        }
     }
 
-    fn draw_exposed(&self, stretches: &[(Seconds, Seconds)], scale: Scale, plot: Rect, buf: &mut Buffer) {
-        let (mut waiting, mut moving) = (vec![0.0; scale.columns], vec![0.0; scale.columns]);
-        for (from, to) in overlapping(stretches, |stretch| *stretch, scale.window) {
-            scale.cover(*from, *to, |column, share| waiting[column] += share);
-        }
-        for span in self.tracks.iter().flat_map(|track| track.within(scale.window)).filter(|span| span.communicates()) {
-            scale.cover(span.start, span.end, |column, share| moving[column] += share);
-        }
+    fn draw_exposed(&self, scale: Scale, plot: Rect, buf: &mut Buffer) {
+        let Some((idle, communicated)) = self.exposed else { return };
+        let shares = scale.shares(self.folded, &|scale| {
+            let mut shares = vec![[0.0; 2]; scale.columns];
+            let waits = overlapping(idle, |idle| (idle.start, idle.end), scale.window);
+            for idle in waits.iter().filter(|idle| idle.cause == IdleCause::Communication) {
+                scale.cover(idle.start, idle.end, |column, share| shares[column][0] += share);
+            }
+            for line in communicated {
+                for span in overlapping(line, |span| (span.start, span.end), scale.window) {
+                    scale.cover(span.start, span.end, |column, share| shares[column][1] += share);
+                }
+            }
+            shares
+        });
         let glyphs = self.theme.glyphs();
         let mut due = 0.0;
-        for (column, x) in (plot.left()..plot.right()).enumerate() {
-            due += waiting[column];
-            if waiting[column] > 0.0 && due > 1e-9 {
+        for ([waiting, moving], x) in shares.into_iter().zip(plot.left()..plot.right()) {
+            due += waiting;
+            if waiting > 0.0 && due > 1e-9 {
                 due -= 1.0;
                 put(buf, x, plot.y, glyphs.exposed, self.theme.style(Role::Bad));
-            } else if waiting[column] > 0.0 || moving[column] > 0.0 {
+            } else if waiting > 0.0 || moving > 0.0 {
                 put(buf, x, plot.y, glyphs.hidden, self.theme.style(Role::Dim));
+            }
+        }
+    }
+
+    /// Over each stretch of repeats how many there are.
+    fn draw_repeats(&self, folded: &[Folded], scale: Scale, plot: Rect, buf: &mut Buffer) {
+        for folded in folded {
+            let (from, to) = (scale.at(folded.end).ceil() as usize, scale.at(folded.over()).floor() as usize);
+            let text = format!(" the same {} times more ", folded.times);
+            let free = to.saturating_sub(from).saturating_sub(width(&text));
+            if free > 0 {
+                let x = plot.x + columns(from + free / 2);
+                buf.set_stringn(x, plot.y, &text, text.len(), Style::reset().patch(self.theme.style(Role::Dim)));
             }
         }
     }
@@ -119,7 +154,7 @@ impl<'a> Gantt<'a> {
     /// The whole step in one row, and where the window is in it.
     fn draw_overview(&self, step: Seconds, plot: Rect, buf: &mut Buffer) {
         let Some(scale) = Scale::new((Seconds::ZERO, step), plot.width.into()) else { return };
-        self.draw_exposed(self.exposed.unwrap_or_default(), scale, plot, buf);
+        self.draw_exposed(scale, plot, buf);
         let last = plot.width.saturating_sub(1);
         let (from, to) = (scale.at(self.window.0).floor(), scale.at(self.window.1).ceil());
         let (from, to) = (columns(from as usize).min(last), columns(to as usize).saturating_sub(1).min(last));
@@ -154,17 +189,22 @@ impl Widget for &Gantt<'_> {
         let Some(scale) = Scale::new(self.window, plot.width.into()) else { return };
         let mut rows = (area.top()..area.bottom()).map(|y| Rect { y, ..plot });
         if let Some((step, plot)) = self.overview.and_then(|step| Some((step, rows.next()?))) {
-            self.draw_name("step", area, plot, buf);
+            self.draw_name("step", false, area, plot, buf);
             self.draw_overview(step, plot, buf);
         }
         for (index, (track, plot)) in self.tracks.iter().zip(rows.by_ref()).enumerate() {
-            self.draw_name(&track.name, area, plot, buf);
-            let selected = self.selected.filter(|(track, _)| *track == index).map(|(_, span)| span);
-            track.draw(self.theme, scale, selected, plot, buf);
+            self.draw_name(&track.name, track.here, area, plot, buf);
+            track.draw(self.theme, scale, plot, buf);
+            if index == 0 {
+                self.draw_repeats(track.folded, scale, plot, buf);
+            }
+            if let Some((_, from, to)) = self.selected.filter(|(track, ..)| *track == index) {
+                track::highlight(self.theme, scale, (from, to), plot, buf);
+            }
         }
-        if let Some((stretches, plot)) = self.exposed.and_then(|stretches| Some((stretches, rows.next()?))) {
-            self.draw_name(EXPOSED, area, plot, buf);
-            self.draw_exposed(stretches, scale, plot, buf);
+        if let Some(plot) = self.exposed.and_then(|_| rows.next()) {
+            self.draw_name(EXPOSED, false, area, plot, buf);
+            self.draw_exposed(scale, plot, buf);
         }
         if let Some(plot) = rows.next() {
             self.draw_axis(plot, buf);
@@ -198,6 +238,21 @@ impl Scale {
         ((moment - self.window.0).get() * self.columns_per_second).max(0.0).min(self.columns as f64)
     }
 
+    /// Shares of each column's time, which `each` counts on any scale; what is folded away counts as often as it
+    /// happens, spread over its repeats.
+    fn shares<const N: usize>(self, folded: &[Folded], each: &dyn Fn(Self) -> Vec<[f64; N]>) -> Vec<[f64; N]> {
+        let mut shares = each(self);
+        for (index, repeats) in folded.iter().enumerate() {
+            let seen = repeats.end < self.window.1 && repeats.over() > self.window.0;
+            let Some(period) = Self::new((repeats.start, repeats.end), 1).filter(|_| seen) else { continue };
+            let average = period.shares(&folded[..index], each)[0];
+            self.cover(repeats.end, repeats.over(), |column, share| {
+                shares[column].iter_mut().zip(average).for_each(|(sum, part)| *sum += part * share);
+            });
+        }
+        shares
+    }
+
     /// Hands over each column that a stretch of time touches, with the share of the column that it takes.
     fn cover(self, from: Seconds, to: Seconds, each: impl FnMut(usize, f64)) {
         self.cover_columns(self.at(from), self.at(to), each);
@@ -221,33 +276,9 @@ fn overlapping<T>(items: &[T], ends: impl Fn(&T) -> (Seconds, Seconds), window: 
     items.get(first..last).unwrap_or_default()
 }
 
-impl Track {
-    /// The tracks of one pipeline rank between two moments, in the order of [`Lane::ALL`]; lanes that run nothing in
-    /// the whole step are left out.
-    pub fn of_trace(trace: &Trace, rank: u32, from: Seconds, to: Seconds) -> Vec<Self> {
-        let mut used = [false; Lane::ALL.len()];
-        let mut tracks = Lane::ALL.map(|lane| Self { name: lane.name().to_string(), ..Self::default() });
-        for span in trace.spans.iter().filter(|span| span.rank == rank) {
-            let Some(index) = Lane::ALL.iter().position(|lane| *lane == span.lane) else { continue };
-            used[index] = true;
-            if span.end > from && span.start < to {
-                tracks[index].spans.push(Span { start: span.start, end: span.end, activity: span.activity });
-            }
-        }
-        tracks[0].bubbles = trace
-            .idle
-            .iter()
-            .filter(|idle| idle.rank == rank && idle.cause == IdleCause::Bubble && idle.end > from && idle.start < to)
-            .map(|idle| (idle.start, idle.end))
-            .collect();
-        tracks.into_iter().zip(used).filter_map(|(track, used)| used.then_some(track)).collect()
-    }
-}
-
-/// The stretches in which compute of one pipeline rank waits for communication, for [`Gantt::exposed`].
-pub fn exposed(trace: &Trace, rank: u32) -> Vec<(Seconds, Seconds)> {
-    let waits = |idle: &&crate::evaluate::Idle| idle.rank == rank && idle.cause == IdleCause::Communication;
-    trace.idle.iter().filter(waits).map(|idle| (idle.start, idle.end)).collect()
+/// Whether a span moves bytes between devices or to the host.
+pub const fn communicates(span: &Span) -> bool {
+    !matches!(span.activity.kind, Kind::Forward | Kind::Backward | Kind::Optimizer | Kind::Host)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A map of numbers: each cell prints its value, the shade is a second voice. Not for what the numbers mean.
 
+mod contour;
 mod layout;
 mod numbers;
 
@@ -49,7 +50,8 @@ pub struct Heatmap<'a> {
     rows: &'a [String],
     titles: (&'a str, &'a str),
     cursor: Option<(usize, usize)>,
-    pinned: Option<(usize, usize)>,
+    marked: Option<((usize, usize), &'a str)>,
+    letters: &'a [Option<char>],
     home: Option<(usize, usize)>,
     lower_is_better: bool,
     stale: bool,
@@ -65,7 +67,8 @@ impl<'a> Heatmap<'a> {
             rows,
             titles: ("", ""),
             cursor: None,
-            pinned: None,
+            marked: None,
+            letters: &[],
             home: None,
             lower_is_better: false,
             stale: false,
@@ -86,10 +89,17 @@ impl<'a> Heatmap<'a> {
         self
     }
 
-    /// The pinned cell: column, row.
+    /// A cell that is marked (column, row), and what the legend says of it.
     #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn pinned(mut self, cell: Option<(usize, usize)>) -> Self {
-        self.pinned = cell;
+    pub const fn marked(mut self, cell: Option<((usize, usize), &'a str)>) -> Self {
+        self.marked = cell;
+        self
+    }
+
+    /// A letter for each entry, behind its number, and a contour between cells whose letters differ.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn letters(mut self, letters: &'a [Option<char>]) -> Self {
+        self.letters = letters;
         self
     }
 
@@ -195,6 +205,11 @@ impl<'a> Heatmap<'a> {
             Entry::TooBig => (glyphs.too_big.to_string(), self.theme.style(Role::Dim)),
             Entry::Pending => (glyphs.pending.to_string(), self.theme.style(Role::Dim)),
         };
+        let text = match self.letter(cell) {
+            Some(letter) => format!("{text} {letter}"),
+            None if self.letters.is_empty() => text,
+            None => format!("{text}  "),
+        };
         let under = self.cursor == Some(cell);
         if under {
             style = self.theme.style(Role::Cursor);
@@ -235,10 +250,10 @@ impl<'a> Heatmap<'a> {
         }
         items.push(vec![Span::raw(glyphs.too_big), Span::styled(" does not fit", dim)]);
         items.push(vec![Span::raw(glyphs.impossible), Span::styled(" not possible", dim)]);
-        items.extend(self.range().filter(|_| !self.stale).map(|range| self.ramp(numbers, range)));
-        if self.pinned.is_some() {
-            items.push(vec![Span::raw(glyphs.pinned), Span::styled(" pinned", dim)]);
+        if let Some((_, name)) = self.marked {
+            items.push(vec![Span::raw(glyphs.pinned), Span::styled(format!(" {name}"), dim)]);
         }
+        items.extend(self.range().filter(|_| !self.stale).map(|range| self.ramp(numbers, range)));
         let mut line = Line::default();
         for item in items {
             let gap = if line.spans.is_empty() { 0 } else { 3 };
@@ -278,20 +293,24 @@ impl Widget for &Heatmap<'_> {
         let gutter = (gutter + 1).min(area.width / 3);
         let room = usize::from(area.width - gutter) / self.columns.len().max(1);
         let numbers = Numbers::new(self.range(), room.saturating_sub(2)).lower_is_better(self.lower_is_better);
-        let text = numbers.width().max(widest(self.columns));
+        let letters = !self.letters.is_empty();
+        let text = (numbers.width() + if letters { 2 } else { 0 }).max(widest(self.columns));
         let count = (self.columns.len(), self.rows.len());
-        let Some(layout) = Layout::new(area, gutter, text, count, self.cursor.unwrap_or_default()) else { return };
+        let Some(layout) = Layout::new(area, gutter, text, count, self.cursor.unwrap_or_default(), letters) else {
+            return;
+        };
         self.draw_headers(&layout, area, buf);
         let best = self.best();
         for (row, y) in layout.rows() {
             for (column, x) in layout.columns() {
                 let cell = (column, row);
                 let glyphs = self.theme.glyphs();
-                let mark = if self.pinned == Some(cell) { Some(glyphs.pinned) } else { None };
+                let mark = self.marked.filter(|(marked, _)| *marked == cell).map(|_| glyphs.pinned);
                 let mark = mark.or(if best == Some(cell) { Some(glyphs.best) } else { None });
                 self.draw_cell(cell, mark, &numbers, Rect { x, y, width: layout.cell, height: 1 }, buf);
             }
         }
+        self.draw_contour(&layout, buf);
         self.draw_more(&layout, area, buf);
         if let Some(y) = layout.legend {
             buf.set_line(area.x, y, &self.legend(&numbers, area.width), area.width);

@@ -67,7 +67,20 @@ impl<'a> StackedBar<'a> {
 
     /// Rows that bar and legend take at a width.
     pub fn height(&self, width: u16) -> u16 {
-        1 + if self.legend { columns(self.legend_lines(width, 2).len()) } else { 0 }
+        1 + if self.legend { self.legend_height(width) } else { 0 }
+    }
+
+    /// Rows that the legend takes at a width.
+    pub fn legend_height(&self, width: u16) -> u16 {
+        columns(self.legend_lines(width, 2).len())
+    }
+
+    /// Draws the legend alone, for bars that share one.
+    pub fn draw_legend(&self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        for (row, line) in area.rows().zip(self.legend_lines(area.width, usize::from(area.height).min(2))) {
+            buf.set_line(row.x, row.y, &line, row.width);
+        }
     }
 
     /// The parts in the order of the bar: what the shards hold, activations, then what comes and goes.
@@ -203,10 +216,7 @@ impl Widget for &StackedBar<'_> {
             self.theme.style(verdict),
         );
         if self.legend {
-            let rows = usize::from(area.height - 1);
-            for (y, line) in (area.y + 1..area.bottom()).zip(self.legend_lines(area.width, rows.min(2))) {
-                buf.set_line(area.x, y, &line, area.width);
-            }
+            self.draw_legend(Rect { y: area.y + 1, height: area.height - 1, ..area }, buf);
         }
     }
 }

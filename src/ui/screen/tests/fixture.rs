@@ -3,16 +3,22 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::action::Report;
+use crate::app::action::{Action, Command, Report};
+use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
+use crate::app::view::View;
+use crate::app::work::Found;
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
-    Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::Recompute;
+use crate::plan::{Extent, Recompute};
+use crate::presets::Kind as Presets;
+use crate::report::Figures;
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
+use crate::snapshot::{Held, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 /// The numbers of the first question and the first map.
@@ -33,6 +39,218 @@ pub(super) fn explorer() -> App {
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
+}
+
+/// The map with each cell's best batch, which is the one that all cells have.
+pub(super) fn tuned() -> App {
+    let mut app = explorer();
+    let commands = app.update(Action::Tune);
+    let [Command::Sweep { generation, .. }] = commands[..] else { panic!("{commands:?}") };
+    let (width, all) = (app.map.width(), app.map.progress().1);
+    app.hear(Report::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// A comparison of so many scenarios, the pinned ones on fewer nodes, each with more exposed communication than the next.
+pub(super) fn compared(count: u32) -> App {
+    let mut app = explorer();
+    for index in 1..count {
+        let mut other = evaluation();
+        let wait = ms(2000.0 / f64::from(index));
+        let summary = &mut other.summary;
+        summary.step_time += wait;
+        summary.time.exposed += wait;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(40.0), busy: ms(2100.0), exposed: wait };
+        let slower = ms(6840.0) / summary.step_time;
+        summary.tokens_per_s_per_device *= slower;
+        summary.model_flops = summary.model_flops * slower;
+        summary.mfu *= slower;
+        summary.memory.parts.weights = gib(19.1 / f64::from(index));
+        summary.memory.peak = summary.memory.parts.total();
+        let idle = Idle { rank: 0, cause: IdleCause::Communication, start: ms(6840.0), end: summary.step_time };
+        other.trace.idle.push(idle);
+        let mut scenario = app.scenario.clone();
+        scenario.plan.sharding.weights = Extent::System;
+        let name = if index == 1 { "zeropp".to_owned() } else { format!("wider {index}") };
+        app.pins.add(name, scenario, Some(Arc::new(other)));
+    }
+    app.update(Action::View(View::Compare));
+    app.update(Action::Last);
+    app
+}
+
+/// The list of snapshots and sets.
+pub(super) fn browsing(keys: &[Action]) -> App {
+    let mut app = explorer();
+    app.update(Action::Snapshots);
+    let answer = app.answer.clone().unwrap();
+    let held = |name: &str, what: &str| Held {
+        name: name.to_owned(),
+        what: format!("GPT-NeoX-20B, Frontier, {what}, 48 nodes"),
+        version: "0.1.0".to_owned(),
+        figures: Figures::of(&answer.scenario, &answer.evaluation),
+    };
+    let file = |name: &str, holds: Result<Vec<Held>, String>| Listed {
+        path: format!("./{name}").into(),
+        name: name.to_owned(),
+        is_set: holds.as_ref().is_ok_and(|held| held.len() > 1),
+        holds,
+    };
+    let wrong =
+        "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or mend it";
+    app.hear(Report::Listed(vec![
+        file("gpt-neox-20b-mi250x-frontier-zero-topo-384.toml", Ok(vec![held("", "zero-topo")])),
+        file("topo-against-zeropp.toml", Ok(vec![held("zeropp", "zeropp"), held("zero-topo", "zero-topo")])),
+        file("broken.toml", Err(wrong.to_owned())),
+    ]));
+    for key in keys {
+        app.update(*key);
+    }
+    app
+}
+
+/// What would help, invented: every fifth change gains, the more the later it was tried.
+pub(super) fn advised() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Advice));
+    let figures = (0..=app.views.advice.tried()).map(|index| {
+        let gain = if index % 5 == 4 { 0.01 * index as f64 } else { -0.2 };
+        let summary = summary();
+        Some(Summary { tokens_per_s_per_device: summary.tokens_per_s_per_device * (1.0 + gain), ..summary })
+    });
+    let figures = std::iter::once(Some(summary())).chain(figures.skip(1)).collect();
+    app.hear(Report::Found { generation: FIRST, found: Found::Advice(figures) });
+    app.update(Action::Down);
+    app
+}
+
+/// The view of the hardware: throughput is the least of 60, 50 a memory and 40 a bandwidth.
+pub(super) fn hardware() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Hardware));
+    let factor = |power: usize| [0.125_f64, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0][power];
+    let cell = |index: usize| {
+        let (bandwidth, memory) = (factor(index % 7), factor(6 - index / 7));
+        let throughput = (50.0_f64 * memory).min(40.0 * bandwidth).min(60.0);
+        let summary = Summary {
+            model_flops: FlopPerSecond::new(throughput * 1e12),
+            tokens_per_s_per_device: throughput,
+            fits: memory > 0.2,
+            ..summary()
+        };
+        (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
+    };
+    app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
+    app
+}
+
+/// The view of the strategies: throughput falls by 3 TFLOP/s a row, one does not fit, one is not possible.
+pub(super) fn strategies() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Strategies));
+    let ids: Vec<String> = app.library.entries(Presets::Strategy).map(|entry| entry.id.clone()).collect();
+    let row = |(index, id): (usize, String)| {
+        let slower = 3.0 * index as f64;
+        let mut summary = Summary { fits: index != 0, ..summary() };
+        summary.model_flops = FlopPerSecond::new((57.1 - slower) * 1e12);
+        summary.tokens_per_s_per_device *= 1.0 - slower / 57.1;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
+        let problem = Problem {
+            field: "plan.sharding.secondary".to_owned(),
+            what: "a second copy of the weights in a pipeline is not simulated yet".to_owned(),
+            mend: "choose another".to_owned(),
+        };
+        let outcome = if id == "zeropp" { Err(problem) } else { Ok(summary) };
+        Row { id, outcome }
+    };
+    app.hear(Report::Found {
+        generation: FIRST,
+        found: Found::Strategies(ids.into_iter().enumerate().map(row).collect()),
+    });
+    app
+}
+
+/// The view of the traffic; the pinned scenario sends twelve times as much across nodes.
+pub(super) fn traffic() -> App {
+    let mut app = explorer();
+    let Some(answer) = &app.answer else { return app };
+    let mut other = Evaluation::clone(&answer.evaluation);
+    let [_, _, system, ..] = &mut other.summary.traffic;
+    *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
+    other.summary.time.exposed = ms(6500.0);
+    other.summary.step_time = ms(13_340.0);
+    app.pins.add("before".to_owned(), app.scenario.clone(), Some(Arc::new(other)));
+    app.update(Action::View(View::Traffic));
+    app
+}
+
+/// A pipeline of four ranks, everything answered but the map.
+pub(super) fn pipeline() -> App {
+    let (mut app, _) = App::new(start(PIPELINE));
+    let (mut summary, mut trace) = (summary(), Trace::default());
+    (0..RANKS).for_each(|rank| all_forward_then_all_backward(&mut trace, rank));
+    summary.step_time = ms(2700.0);
+    summary.time.bubble = ms(900.0);
+    let stage = |rank: u32| {
+        let mut memory = summary.memory;
+        memory.parts.activations = gib(9.7 + f64::from(RANKS - rank));
+        Memory { peak: memory.parts.total(), ..memory }
+    };
+    let stages: Vec<Memory> = (0..RANKS).map(stage).collect();
+    summary.memory = stages[0];
+    let evaluation = Evaluation { summary, stages, trace: trace.in_order(), elasticity: Vec::new(), error_band: None };
+    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
+    app
+}
+
+const PIPELINE: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "ideal"
+model = "gpt3-175b"
+strategy = "fsdp"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 4
+schedule = "gpipe"
+accumulate = 6
+recompute = "full"
+"#;
+
+const RANKS: u32 = 4;
+
+/// Six micro-batches, 100 ms forward and 200 ms backward on each rank, half of it for each of two layers: forward ends
+/// after 6 + 3 slots at 900 ms, backward after as many at 2700 ms.
+fn all_forward_then_all_backward(trace: &mut Trace, rank: u32) {
+    let (turns, last) = (6, RANKS - 1);
+    let at = |slots: u32, slot: f64| f64::from(slots) * slot;
+    for (kind, slot, first, delay) in [(Kind::Forward, 100.0, 0.0, rank), (Kind::Backward, 200.0, 900.0, last - rank)] {
+        for micro_batch in 0..turns {
+            let start = first + at(micro_batch + delay, slot);
+            for half in [0, 1] {
+                let layer = if kind == Kind::Forward { 2 * rank + half } else { 2 * rank + 1 - half };
+                let from = start + at(half, slot / 2.0);
+                trace.spans.push(Span {
+                    rank,
+                    lane: Lane::Compute,
+                    activity: Activity { kind, part: Part::Layer, layer, micro_batch },
+                    start: ms(from),
+                    end: ms(from + slot / 2.0),
+                    alone: ms(slot / 2.0),
+                    bytes: Bytes::ZERO,
+                    level: None,
+                    exposed: false,
+                });
+            }
+            let in_use = gib(30.0 + at(micro_batch, if kind == Kind::Forward { 1.0 } else { -1.0 }));
+            trace.memory.push(MemoryPoint { rank, at: ms(start), in_use });
+        }
+    }
+    let ends = [(0.0, at(rank, 100.0)), (at(turns + rank, 100.0), 900.0 + at(last - rank, 200.0))];
+    let end = (900.0 + at(turns + last - rank, 200.0), 2700.0);
+    let bubbles = ends.into_iter().chain([end]).filter(|(from, to)| from < to);
+    trace.idle.extend(bubbles.map(|(from, to)| Idle { rank, cause: IdleCause::Bubble, start: ms(from), end: ms(to) }));
 }
 
 /// Nothing answered yet.
@@ -71,8 +289,8 @@ fn summary() -> Summary {
         ..MemoryParts::default()
     };
     let mut traffic = [Traffic::default(); MAX_LEVELS];
-    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0) };
-    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0) };
+    traffic[0] = Traffic { bytes_per_device: gib(98.0), busy: ms(710.0), exposed: ms(150.0) };
+    traffic[1] = Traffic { bytes_per_device: gib(12.5), busy: ms(380.0), exposed: ms(260.0) };
     Summary {
         fits: true,
         devices: 384,
@@ -93,6 +311,7 @@ fn summary() -> Summary {
             optimizer: ms(120.0),
             other: ms(410.0),
         },
+        phases: Phases { forward: ms(2100.0), backward: ms(4520.0), update: ms(220.0) },
         memory: Memory {
             capacity: gib(64.0),
             peak: parts.total(),
@@ -143,5 +362,5 @@ fn trace() -> Trace {
         let in_use = gib(30.0 + 11.2 * f64::from(layer) / 39.0);
         trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use });
     }
-    trace
+    trace.in_order()
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::evaluate::{Activity, Idle, Kind, MemoryPoint, Part};
+use crate::evaluate::{Activity, Lane, Part};
 use crate::ui::caps::{Caps, Depth};
 use crate::units::Bytes;
 
@@ -15,11 +15,29 @@ fn s(seconds: f64) -> Seconds {
 }
 
 fn span(kind: Kind, layer: u32, start: f64, end: f64) -> Span {
-    Span { start: s(start), end: s(end), activity: Activity { kind, part: Part::Layer, layer, micro_batch: 0 } }
+    Span {
+        rank: 0,
+        lane: Lane::Compute,
+        activity: Activity { kind, part: Part::Layer, layer, micro_batch: 0 },
+        start: s(start),
+        end: s(end),
+        alone: s(end - start),
+        bytes: Bytes::ZERO,
+        level: None,
+        exposed: false,
+    }
 }
 
-fn track(name: &str, spans: Vec<Span>) -> Track {
-    Track { name: name.to_string(), spans, bubbles: Vec::new() }
+fn idle(cause: IdleCause, start: f64, end: f64) -> Idle {
+    Idle { rank: 0, cause, start: s(start), end: s(end) }
+}
+
+fn wait(start: f64, end: f64) -> Idle {
+    idle(IdleCause::Communication, start, end)
+}
+
+fn track<'a>(name: &str, spans: &'a [Span]) -> Track<'a> {
+    Track { name: name.to_string(), spans, ..Track::default() }
 }
 
 fn drawn(gantt: &Gantt, width: u16, height: u16) -> Buffer {
@@ -33,17 +51,19 @@ fn lines(buf: &Buffer) -> Vec<String> {
 }
 
 /// Two layers of 16 s and the gathers of the next two: one column is one second where the plot has 40 columns.
-fn tracks() -> Vec<Track> {
-    vec![
-        track("compute", vec![span(Kind::Forward, 20, 0.0, 16.0), span(Kind::Forward, 21, 18.0, 34.0)]),
-        track("gather", vec![span(Kind::AllGather, 21, 0.0, 5.0), span(Kind::AllGather, 22, 16.0, 22.0)]),
-    ]
+fn layers() -> [Span; 2] {
+    [span(Kind::Forward, 20, 0.0, 16.0), span(Kind::Forward, 21, 18.0, 34.0)]
+}
+
+fn gathers() -> [Span; 2] {
+    [span(Kind::AllGather, 21, 0.0, 5.0), span(Kind::AllGather, 22, 16.0, 22.0)]
 }
 
 #[test]
 fn spans_have_ends_and_labels_and_exposure_stands_under_them() {
-    let (tracks, exposed) = (tracks(), [(s(16.0), s(18.0))]);
-    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(40.0)).exposed(&exposed);
+    let (layers, gathers, waits) = (layers(), gathers(), [wait(16.0, 18.0)]);
+    let (tracks, moved) = ([track("compute", &layers), track("gather", &gathers)], [&gathers[..]]);
+    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(40.0)).exposed(&waits, &moved);
     assert_eq!(
         lines(&drawn(&gantt, 48, 4)),
         [
@@ -54,12 +74,7 @@ fn spans_have_ends_and_labels_and_exposure_stands_under_them() {
         ]
     );
     assert_eq!(gantt.height(), 4);
-}
-
-#[test]
-fn ascii_says_the_same() {
-    let (tracks, exposed) = (tracks(), [(s(16.0), s(18.0))]);
-    let gantt = Gantt::new(theme(Depth::None, true), &tracks, s(0.0), s(40.0)).exposed(&exposed);
+    let gantt = Gantt::new(theme(Depth::None, true), &tracks, s(0.0), s(40.0)).exposed(&waits, &moved);
     assert_eq!(
         lines(&drawn(&gantt, 48, 4)),
         [
@@ -72,21 +87,41 @@ fn ascii_says_the_same() {
 }
 
 #[test]
+fn the_row_with_the_keys_is_marked() {
+    let spans = layers();
+    let tracks = [track("rank 0", &[]), Track { here: true, ..track("rank 1", &spans) }];
+    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(40.0));
+    assert_eq!(lines(&drawn(&gantt, 47, 2)), ["rank 0", "rank 1▸▕█ forward 20 █▏  ▕█ forward 21 █▏"]);
+}
+
+#[test]
+fn where_there_are_several_a_span_names_its_micro_batch() {
+    let mut spans = [span(Kind::Backward, 7, 0.0, 30.0), span(Kind::Backward, 7, 30.0, 46.0)];
+    (spans[0].activity.micro_batch, spans[1].activity.micro_batch) = (3, 4);
+    let tracks = [Track { turns: true, ..track("", &spans) }];
+    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(46.0));
+    // 30 columns less two ends have room for 25 letters and two blanks; 16 have room for 12.
+    assert_eq!(lines(&drawn(&gantt, 46, 1)), ["▕ backward 7, micro-batch 3  ▏▕ bwd 7, mb 4  ▏"]);
+}
+
+#[test]
 fn the_overview_shows_the_whole_step_with_the_window_between_marks() {
-    let (tracks, exposed) = (tracks(), [(s(16.0), s(18.0))]);
+    let (layers, gathers, waits) = (layers(), gathers(), [wait(16.0, 18.0)]);
+    let (tracks, moved) = ([track("compute", &layers)], [&gathers[..]]);
     let gantt =
-        Gantt::new(theme(Depth::None, false), &tracks, s(8.0), s(28.0)).exposed(&exposed).overview(Some(s(40.0)));
-    let buf = drawn(&gantt, 48, 5);
+        Gantt::new(theme(Depth::None, false), &tracks, s(8.0), s(28.0)).exposed(&waits, &moved).overview(Some(s(40.0)));
+    let buf = drawn(&gantt, 48, 4);
     // One column is one second: the window takes columns 8 to 27 of the plot, the marks stand beside it.
     assert_eq!(lines(&buf)[0], "step    ·····  ▐        !!····      ▌");
     let reversed = |x: u16| buf[(8 + x, 0)].modifier.contains(Modifier::REVERSED);
     assert_eq!((0..40).filter(|x| reversed(*x)).collect::<Vec<_>>(), (8..28).collect::<Vec<_>>());
-    assert_eq!(gantt.height(), 5);
+    assert_eq!(gantt.height(), 4);
 }
 
 #[test]
 fn a_span_that_leaves_the_window_has_no_end_there() {
-    let tracks = [track("", vec![span(Kind::Backward, 3, -10.0, 50.0)])];
+    let spans = [span(Kind::Backward, 3, -10.0, 50.0)];
+    let tracks = [track("", &spans)];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(20.0));
     assert_eq!(lines(&drawn(&gantt, 20, 1)), ["████ backward 3 ████"]);
 }
@@ -94,11 +129,14 @@ fn a_span_that_leaves_the_window_has_no_end_there() {
 #[test]
 fn narrow_spans_add_up_to_the_share_of_time_in_which_something_runs() {
     // Ten spans a column; each column busier than the one before: 0, 20, 40, 60, 80, 100 %.
-    let spans = (0..60).filter(|i| i / 10 > 0).map(|i| {
-        let (start, share) = (f64::from(i) / 10.0, f64::from(i / 10) * 0.02);
-        span(Kind::AllGather, 0, start, start + share)
-    });
-    let tracks = [track("", spans.collect())];
+    let spans: Vec<Span> = (0..60)
+        .filter(|i| i / 10 > 0)
+        .map(|i| {
+            let (start, share) = (f64::from(i) / 10.0, f64::from(i / 10) * 0.02);
+            span(Kind::AllGather, 0, start, start + share)
+        })
+        .collect();
+    let tracks = [track("", &spans)];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(6.0));
     // A quarter a shade: 20 % is the first, 40 % the second, 60 % the third, 80 and 100 % the full one.
     assert_eq!(lines(&drawn(&gantt, 6, 1)), [" ░▒▓██"]);
@@ -109,35 +147,89 @@ fn a_run_of_narrow_spans_of_one_kind_is_named() {
     let row = |kind, from: u32| {
         (0..100).map(move |i| f64::from(i) * 0.1 + f64::from(from)).map(move |start| span(kind, 0, start, start + 0.1))
     };
-    let tracks = [track("", row(Kind::Forward, 0).chain(row(Kind::Backward, 10)).collect())];
+    let spans: Vec<Span> = row(Kind::Forward, 0).chain(row(Kind::Backward, 10)).collect();
+    let tracks = [track("", &spans)];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(20.0));
     assert_eq!(lines(&drawn(&gantt, 40, 1)), ["█████ forward ███████████ backward █████"]);
 }
 
 #[test]
+fn where_only_a_letter_fits_it_says_which_way_compute_goes() {
+    let short = |kind, from: u32| {
+        (0..10).map(move |i| f64::from(i) * 0.3 + f64::from(from)).map(move |start| span(kind, 0, start, start + 0.3))
+    };
+    let spans: Vec<Span> =
+        short(Kind::Forward, 0).chain(short(Kind::Backward, 3)).chain([span(Kind::Forward, 12, 6.0, 9.0)]).collect();
+    let gathers: Vec<Span> = short(Kind::AllGather, 0).collect();
+    let tracks = [track("", &spans), track("", &gathers)];
+    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(9.0));
+    assert_eq!(lines(&drawn(&gantt, 9, 2)), ["█f██b█▕f▏", "███"]);
+}
+
+#[test]
 fn marks_of_exposure_add_up_to_the_exposed_time() {
-    // 20 waits of a tenth of a column each, one per column: two columns in all.
-    let exposed: Vec<_> = (0..20).map(|i| (s(f64::from(i)), s(f64::from(i) + 0.1))).collect();
-    let gantt = Gantt::new(theme(Depth::None, false), &[], s(0.0), s(20.0)).exposed(&exposed);
+    // 20 waits of a tenth of a column each, one per column: two columns in all. A bubble is no exposure.
+    let mut waits: Vec<Idle> = (0..20).map(|i| wait(f64::from(i), f64::from(i) + 0.1)).collect();
+    waits.push(idle(IdleCause::Bubble, 19.1, 20.0));
+    let all = (s(0.0), s(20.0));
+    let gantt = Gantt::new(theme(Depth::None, false), &[], all.0, all.1).exposed(&waits, &[]);
     let row = &lines(&drawn(&gantt, 20, 1))[0];
     assert_eq!((row.matches('!').count(), row.chars().count()), (2, 20), "{row}");
     // A single short wait is never lost.
-    let gantt = Gantt::new(theme(Depth::None, false), &[], s(0.0), s(20.0)).exposed(&exposed[3..4]);
+    let gantt = Gantt::new(theme(Depth::None, false), &[], all.0, all.1).exposed(&waits[3..4], &[]);
     assert_eq!(lines(&drawn(&gantt, 20, 1)), ["   !"]);
 }
 
 #[test]
 fn bubbles_fill_where_nothing_runs() {
-    let mut tracks = [track("", vec![span(Kind::Forward, 1, 0.0, 5.0)])];
-    tracks[0].bubbles = vec![(s(5.0), s(9.0))];
+    let (spans, idle) = ([span(Kind::Forward, 1, 0.0, 5.0)], [idle(IdleCause::Bubble, 5.0, 9.0)]);
+    let tracks = [Track { idle: &idle, ..track("", &spans) }];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(10.0));
     assert_eq!(lines(&drawn(&gantt, 10, 1)), ["▕f1 ▏╌╌╌╌"]);
 }
 
+/// Forward and backward of two micro-batches, two layers each, a bubble and a wait for a gather between them.
+fn visits() -> (Vec<Span>, Vec<Idle>) {
+    let turn = |kind, micro_batch, start: f64, time: f64| {
+        [0, 1].map(|half| {
+            let start = start + f64::from(half) * time / 2.0;
+            let mut span = span(kind, 4 + half, start, start + time / 2.0);
+            span.activity.micro_batch = micro_batch;
+            span
+        })
+    };
+    let (forward, backward) = (Kind::Forward, Kind::Backward);
+    let turns = [turn(forward, 0, 0.0, 4.0), turn(forward, 1, 4.0, 4.0), turn(backward, 0, 11.0, 6.0)];
+    let last = turn(backward, 1, 19.0, 6.0);
+    let idle = vec![idle(IdleCause::Bubble, 8.0, 11.0), wait(17.0, 19.0)];
+    (turns.into_iter().flatten().chain(last).collect(), idle)
+}
+
 #[test]
-fn the_chosen_span_is_reversed_and_colours_follow_the_kind() {
-    let tracks = tracks();
-    let gantt = Gantt::new(theme(Depth::C256, false), &tracks, s(0.0), s(40.0)).selected(Some((1, 1)));
+fn a_rank_shows_its_visits_with_their_micro_batches_and_what_it_waits_for() {
+    let (spans, idle) = visits();
+    let tracks = [Track { idle: &idle, form: Form::Visits, ..track("", &spans) }];
+    let row = |ascii, columns, to| {
+        let gantt = Gantt::new(theme(Depth::None, ascii), &tracks, s(0.0), s(to));
+        lines(&drawn(&gantt, columns, 1))[0].clone()
+    };
+    assert_eq!(row(false, 25, 25.0), "0███1███╌╌╌0▒▒▒▒▒!!1▒▒▒▒▒");
+    assert_eq!(row(true, 25, 25.0), "0###1###~~~0+++++!!1+++++");
+    // A column of 1.25 s is what most of it is: column 6, to 8.75 s, has 0.5 s of forward and 0.75 of the bubble.
+    assert_eq!(row(false, 20, 25.0), "0██1██╌╌╌0▒▒▒▒!1▒▒▒▒");
+    // In columns of 9 s no visit has room for its number.
+    assert_eq!(row(false, 3, 27.0), "█▒▒");
+    // Where forward and backward share a column, neither twice the other, it is between them.
+    let both = [span(Kind::Forward, 0, 0.0, 4.0), span(Kind::Backward, 0, 4.0, 10.0)];
+    let tracks = [Track { form: Form::Visits, ..track("", &both) }];
+    assert_eq!(lines(&drawn(&Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(10.0)), 1, 1)), ["▓"]);
+}
+
+#[test]
+fn what_is_chosen_is_reversed_and_colours_follow_the_kind() {
+    let (layers, gathers) = (layers(), gathers());
+    let tracks = [track("compute", &layers), track("gather", &gathers)];
+    let gantt = Gantt::new(theme(Depth::C256, false), &tracks, s(0.0), s(40.0)).selected(Some((1, s(16.0), s(22.0))));
     let buf = drawn(&gantt, 48, 2);
     let reversed = |x: u16, y: u16| buf[(x, y)].modifier.contains(Modifier::REVERSED);
     // Its six columns are 24 to 29, the ends in the colour of text.
@@ -148,50 +240,17 @@ fn the_chosen_span_is_reversed_and_colours_follow_the_kind() {
     assert_eq!(buf[(12, 0)].bg, buf[(9, 0)].fg);
 }
 
-#[test]
-fn tracks_come_from_a_trace() {
-    let spans = [(0, Lane::Gather, 0.0), (0, Lane::Compute, 1.0), (1, Lane::Reduce, 1.0), (0, Lane::Compute, 8.0)];
-    let trace = Trace {
-        spans: spans
-            .iter()
-            .map(|(rank, lane, start)| crate::evaluate::Span {
-                rank: *rank,
-                lane: *lane,
-                activity: Activity::default(),
-                start: s(*start),
-                end: s(*start + 1.0),
-                alone: s(1.0),
-                bytes: Bytes::ZERO,
-                level: None,
-                exposed: false,
-            })
-            .collect(),
-        idle: [IdleCause::Bubble, IdleCause::Communication, IdleCause::Other]
-            .map(|cause| Idle { rank: 0, cause, start: s(2.0), end: s(3.0) })
-            .to_vec(),
-        memory: vec![MemoryPoint { rank: 0, at: s(0.0), in_use: Bytes::ZERO }],
-        folded: Vec::new(),
-    };
-    let tracks = Track::of_trace(&trace, 0, s(1.0), s(5.0));
-    let summary: Vec<_> = tracks.iter().map(|track| (track.name.as_str(), track.spans.len())).collect();
-    // The gather has ended and the last compute not begun, but their lanes are in use.
-    assert_eq!(summary, [("compute", 1), ("gather", 0)]);
-    assert_eq!(tracks[0].bubbles, [(s(2.0), s(3.0))]);
-    assert_eq!(exposed(&trace, 0), [(s(2.0), s(3.0))]);
-}
-
-fn any_seconds() -> impl Strategy<Value = Seconds> {
-    prop_oneof![proptest::num::f64::ANY, -1.0..20.0f64].prop_map(Seconds::new)
+fn any_seconds() -> impl Strategy<Value = f64> {
+    prop_oneof![proptest::num::f64::ANY, -1.0..20.0f64]
 }
 
 fn any_span() -> impl Strategy<Value = Span> {
     let kinds = [Kind::Forward, Kind::Backward, Kind::Optimizer, Kind::AllGather, Kind::AllToAll, Kind::Copy];
     let parts = [Part::Layer, Part::Embedding, Part::Head, Part::Model];
-    (any_seconds(), any_seconds(), 0..kinds.len(), 0..parts.len(), any::<u32>()).prop_map(
-        move |(start, end, kind, part, layer)| Span {
-            start,
-            end,
-            activity: Activity { kind: kinds[kind], part: parts[part], layer, micro_batch: 0 },
+    (any_seconds(), any_seconds(), 0..kinds.len(), 0..parts.len(), any::<(u32, u32)>()).prop_map(
+        move |(start, end, kind, part, (layer, micro_batch))| Span {
+            activity: Activity { kind: kinds[kind], part: parts[part], layer, micro_batch },
+            ..span(Kind::Forward, 0, start, end)
         },
     )
 }
@@ -202,14 +261,19 @@ proptest! {
         (width, height, x, y) in (0u16..300, 0u16..12, 0u16..40, 0u16..12),
         spans in proptest::collection::vec(any_span(), 0..40),
         (from, to) in (any_seconds(), any_seconds()),
-        selected in proptest::option::of((0usize..3, 0usize..50)),
+        selected in proptest::option::of((0usize..3, any_seconds(), any_seconds())),
         name in "\\PC{0,20}",
-        ascii: bool,
+        (ascii, turns, here) in any::<(bool, bool, bool)>(),
     ) {
-        let waits: Vec<_> = spans.iter().map(|span| (span.start, span.end)).collect();
-        let first = Track { name, spans: spans.clone(), bubbles: waits.clone() };
-        let tracks = [first, Track { spans, ..Track::default() }];
-        let gantt = Gantt::new(theme(Depth::True, ascii), &tracks, from, to).exposed(&waits).selected(selected);
+        let causes = [IdleCause::Bubble, IdleCause::Communication, IdleCause::Other];
+        let still = spans.iter().zip(causes.into_iter().cycle());
+        let still: Vec<Idle> =
+            still.map(|(span, cause)| Idle { rank: 0, cause, start: span.start, end: span.end }).collect();
+        let first = Track { name, spans: &spans, idle: &still, turns, here, ..Track::default() };
+        let tracks = [first, Track { spans: &spans, idle: &still, form: Form::Visits, ..Track::default() }];
+        let (selected, moved) = (selected.map(|(track, from, to)| (track, s(from), s(to))), [&spans[..]]);
+        let gantt =
+            Gantt::new(theme(Depth::True, ascii), &tracks, s(from), s(to)).exposed(&still, &moved).selected(selected);
         let mut buf = Buffer::empty(Rect::new(0, 0, 120, 10));
         gantt.render(Rect::new(x, y, width, height), &mut buf);
         let outside = Rect::new(x, y, width, height);

@@ -4,41 +4,41 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::label::{labels, names};
-use super::{Scale, overlapping};
-use crate::evaluate::{Activity, Kind};
+use super::label::{labels, names, way};
+use super::{Scale, overlapping, visits};
+use crate::evaluate::{Folded, Idle, IdleCause, Kind, Span};
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
 use crate::units::Seconds;
 
-/// One stretch of work.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Span {
-    /// Start.
-    pub start: Seconds,
-    /// End.
-    pub end: Seconds,
-    /// What runs: gives colour and label.
-    pub activity: Activity,
-}
-
-impl Span {
-    /// Whether it moves bytes between devices or to the host.
-    pub(super) const fn communicates(&self) -> bool {
-        !matches!(self.activity.kind, Kind::Forward | Kind::Backward | Kind::Optimizer | Kind::Host)
-    }
+/// What a track draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// Each span by itself, labelled with its layer.
+    #[default]
+    Spans,
+    /// A pipeline rank's visits of its stages, labelled with their micro-batches, and what it waits for.
+    Visits,
 }
 
 /// One line of the timeline.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Track {
+pub struct Track<'a> {
     /// Its name.
     pub name: String,
     /// Its spans by start time; they don't overlap.
-    pub spans: Vec<Span>,
-    /// Stretches in which it waits for another pipeline rank, by start time.
-    pub bubbles: Vec<(Seconds, Seconds)>,
+    pub spans: &'a [Span],
+    /// Stretches in which it stands still, by start time.
+    pub idle: &'a [Idle],
+    /// What repeats without being listed again.
+    pub folded: &'a [Folded],
+    /// What it draws.
+    pub form: Form,
+    /// Whether labels of spans name their micro-batches.
+    pub turns: bool,
+    /// Whether it has the keys.
+    pub here: bool,
 }
 
 /// From this many columns on a span is drawn by itself.
@@ -49,51 +49,70 @@ const ALONE: f64 = 3.0;
 struct Density {
     /// Share of the column's time in which something runs.
     busy: f64,
-    /// The kind that takes most of it at one stretch, and how much.
+    /// The kind that takes most of it.
     kind: Kind,
-    most: f64,
 }
 
-impl Track {
+/// The kinds whose shares of a column are counted, in any order.
+const KINDS: [Kind; 10] = [
+    Kind::Forward,
+    Kind::Backward,
+    Kind::Optimizer,
+    Kind::AllGather,
+    Kind::ReduceScatter,
+    Kind::AllReduce,
+    Kind::AllToAll,
+    Kind::PointToPoint,
+    Kind::Copy,
+    Kind::Host,
+];
+
+impl Density {
+    fn of(shares: &[f64; KINDS.len()]) -> Self {
+        let most = shares.iter().zip(KINDS).reduce(|most, next| if next.0 > most.0 { next } else { most });
+        Self { busy: shares.iter().sum(), kind: most.map_or_else(Kind::default, |(_, kind)| kind) }
+    }
+}
+
+impl Track<'_> {
     /// The spans that touch a window.
     pub(super) fn within(&self, window: (Seconds, Seconds)) -> &[Span] {
-        overlapping(&self.spans, |span| (span.start, span.end), window)
+        overlapping(self.spans, |span| (span.start, span.end), window)
     }
 
-    pub(super) fn draw(&self, theme: Theme, scale: Scale, selected: Option<usize>, plot: Rect, buf: &mut Buffer) {
+    /// The stretches in which it stands still that touch a window.
+    pub(super) fn still(&self, window: (Seconds, Seconds)) -> &[Idle] {
+        overlapping(self.idle, |idle| (idle.start, idle.end), window)
+    }
+
+    pub(super) fn draw(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+        match self.form {
+            Form::Spans => self.draw_spans(theme, scale, plot, buf),
+            Form::Visits => visits::draw(self, theme, scale, plot, buf),
+        }
+    }
+
+    fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
         self.draw_bubbles(theme, scale, plot, buf);
-        let mut density = vec![Density::default(); scale.columns];
-        let mut wide = Vec::new();
-        for span in self.within(scale.window) {
-            let (from, to) = (scale.at(span.start), scale.at(span.end));
-            if to - from >= ALONE {
-                wide.push(span);
-                continue;
+        let alone = |scale: Scale, span: &Span| scale.at(span.end) - scale.at(span.start) >= ALONE;
+        let shares = scale.shares(self.folded, &|scale| {
+            let mut shares = vec![[0.0; KINDS.len()]; scale.columns];
+            for span in self.within(scale.window).iter().filter(|span| !alone(scale, span)) {
+                let kind = KINDS.iter().position(|kind| *kind == span.activity.kind).unwrap_or(0);
+                scale.cover(span.start, span.end, |column, share| shares[column][kind] += share);
             }
-            scale.cover_columns(from, to, |column, share| {
-                let cell = &mut density[column];
-                cell.busy += share;
-                if share > cell.most {
-                    (cell.kind, cell.most) = (span.activity.kind, share);
-                }
-            });
-        }
+            shares
+        });
+        let density: Vec<Density> = shares.iter().map(Density::of).collect();
         draw_density(&density, theme, plot, buf);
-        for span in wide {
-            draw_alone(span, theme, scale, plot, buf);
-        }
-        let in_view = |span: &&Span| span.end > scale.window.0 && span.start < scale.window.1;
-        if let Some(span) = selected.and_then(|index| self.spans.get(index)).filter(in_view) {
-            let (from, to) = (scale.at(span.start), scale.at(span.end));
-            let from = columns(from.round().min(scale.columns as f64 - 1.0) as usize);
-            let length = columns(to.round() as usize).saturating_sub(from).max(1);
-            highlight(theme, Rect { x: plot.x + from, width: length, ..plot }, buf);
+        for span in self.within(scale.window).iter().filter(|span| alone(scale, span)) {
+            draw_alone(span, self.turns, theme, scale, plot, buf);
         }
     }
 
     fn draw_bubbles(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-        for (from, to) in overlapping(&self.bubbles, |bubble| *bubble, scale.window) {
-            let (from, to) = (scale.at(*from).round() as usize, scale.at(*to).round() as usize);
+        for idle in self.still(scale.window).iter().filter(|idle| idle.cause == IdleCause::Bubble) {
+            let (from, to) = (scale.at(idle.start).round() as usize, scale.at(idle.end).round() as usize);
             for column in from..to {
                 put(buf, plot.x + columns(column), plot.y, theme.glyphs().bubble, theme.style(Role::Dim));
             }
@@ -101,10 +120,15 @@ impl Track {
     }
 }
 
-/// The chosen span: in the colour of text with its label reversed; without colours all reversed.
-fn highlight(theme: Theme, place: Rect, buf: &mut Buffer) {
+/// What is chosen, if it is in view: in the colour of text with its label reversed; without colours all reversed.
+pub(super) fn highlight(theme: Theme, scale: Scale, (from, to): (Seconds, Seconds), plot: Rect, buf: &mut Buffer) {
+    if !(to > scale.window.0 && from < scale.window.1) {
+        return;
+    }
+    let from = columns(scale.at(from).round().min(scale.columns as f64 - 1.0) as usize);
+    let length = columns(scale.at(to).round() as usize).saturating_sub(from).max(1);
     let glyphs = theme.glyphs();
-    for position in place.intersection(buf.area).positions() {
+    for position in (Rect { x: plot.x + from, width: length, ..plot }).intersection(buf.area).positions() {
         let symbol = buf[position].symbol();
         let filled = glyphs.shades[1..].contains(&symbol) || glyphs.ends.contains(&symbol);
         let style = if filled && theme.caps().depth > Depth::None { Style::new() } else { theme.style(Role::Cursor) };
@@ -127,17 +151,20 @@ fn draw_density(density: &[Density], theme: Theme, plot: Rect, buf: &mut Buffer)
             put(buf, x, plot.y, theme.shade(cell.busy + 1e-6), fill);
         }
         let (long, short, _) = names(run[0].kind);
-        if let Some(name) = [long, short].into_iter().find(|name| name.len() + 6 <= length) {
-            // On its colour the name would look busier than a run that is mostly blank.
-            let solid = run.iter().map(|cell| cell.busy).sum::<f64>() >= 0.9 * length as f64;
-            let ink = if solid { theme.inside(fill) } else { fill };
+        // On its colour the name would look busier than a run that is mostly blank.
+        let solid = run.iter().map(|cell| cell.busy).sum::<f64>() >= 0.9 * length as f64;
+        let ink = if solid { theme.inside(fill) } else { fill };
+        let name = [long, short].into_iter().find(|name| name.len() + 6 <= length);
+        if let Some(name) = name {
             write_centred(name, ink, Rect { x: start, width: columns(length), ..plot }, buf);
+        } else if let Some(letter) = way(run[0].kind).filter(|_| length >= 3) {
+            write_centred(letter, ink, Rect { x: start + columns(length) / 2, width: 1, ..plot }, buf);
         }
     }
 }
 
 /// A wide span: its ends where they are in the window, filled, with its label in the middle.
-fn draw_alone(span: &Span, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
     let (start, end) = (scale.at(span.start).round() as usize, scale.at(span.end).round() as usize);
     let fill = theme.span(span.activity.kind);
     let [left, right] = theme.glyphs().ends;
@@ -154,9 +181,10 @@ fn draw_alone(span: &Span, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buf
     }
     let (start, end) = (start + usize::from(opens), end - usize::from(closes));
     let room = end.saturating_sub(start);
-    let labels = labels(span.activity);
+    let labels = labels(span.activity, turns);
     let roomy = labels.iter().find(|label| width(label) + 2 <= room);
-    if let Some(label) = roomy.or_else(|| labels.last().filter(|label| width(label) <= room)) {
+    let label = roomy.or_else(|| labels.last().filter(|label| width(label) <= room)).map(String::as_str);
+    if let Some(label) = label.or_else(|| way(span.activity.kind).filter(|_| room > 0)) {
         write_centred(label, theme.inside(fill), Rect { x: x(start), width: columns(room), ..plot }, buf);
     }
 }

@@ -71,12 +71,38 @@ fn the_legend_explains_marks_and_shades() {
     with_map(theme(Depth::None, false), |map| {
         let rows = lines(&drawn(&map, 100, 6));
         assert_eq!(rows[5], "★ best 63.2 at nodes 2, shard package   × does not fit   – not possible   18.0 ░▒▓█ 63.2");
-        let rows = lines(&drawn(&map.clone().pinned(Some((1, 1))).lower_is_better(true), 100, 6));
+        let rows = lines(&drawn(&map.clone().marked(Some(((1, 1), "pinned"))).lower_is_better(true), 100, 6));
         assert_eq!(
             rows[5],
-            "★ best 18.0 at nodes 2, shard node   × does not fit   – not possible   18.0 █▓▒░ 63.2   ▸ pinned"
+            "★ best 18.0 at nodes 2, shard node   × does not fit   – not possible   ▸ pinned   18.0 █▓▒░ 63.2"
         );
     });
+}
+
+#[test]
+fn a_contour_parts_cells_of_different_letters() {
+    let (columns, rows) = (names(&["1", "2", "4"]), names(&["2", "1"]));
+    let entries: Vec<Entry> = [30.0, 50.0, 50.0, 20.0, 40.0, 50.0].map(Entry::Value).into();
+    let letters = ['n', 'c', 'c', 'n', 'n', 'c'].map(Some);
+    let map = |ascii| Heatmap::new(theme(Depth::None, ascii), &columns, &rows, &entries).letters(&letters);
+    assert_eq!(
+        lines(&drawn(&map(false), 35, 5))[..4],
+        [
+            "          1         2         4",
+            "2   ▒30.0 n│  ★50.0 c   █50.0 c",
+            "           └─────────┐",
+            "1   ░20.0 n   ▓40.0 n│  █50.0 c",
+        ]
+    );
+    assert_eq!(
+        lines(&drawn(&map(true), 35, 5))[1..4],
+        ["2   :30.0 n|  *50.0 c   #50.0 c", "           +---------+", "1   _20.0 n   =40.0 n|  #50.0 c"]
+    );
+    // Without a line to spare the sides remain.
+    assert_eq!(
+        lines(&drawn(&map(false), 35, 4))[1..3],
+        ["2   ▒30.0 n│  ★50.0 c   █50.0 c", "1   ░20.0 n   ▓40.0 n│  █50.0 c"]
+    );
 }
 
 #[test]
@@ -151,6 +177,7 @@ proptest! {
         values in proptest::collection::vec(proptest::num::f64::ANY, 0..300),
         cursor in proptest::option::of((0usize..50, 0usize..50)),
         pinned in proptest::option::of((0usize..50, 0usize..50)),
+        letters in proptest::collection::vec(proptest::option::of(proptest::char::range('a', 'c')), 0..300),
         (depth, ascii, lower, stale) in (0usize..4, any::<bool>(), any::<bool>(), any::<bool>()),
     ) {
         let depth = [Depth::None, Depth::C16, Depth::C256, Depth::True][depth];
@@ -160,7 +187,8 @@ proptest! {
         let map = Heatmap::new(theme(depth, ascii), &columns, &rows, &entries)
             .titles("nodes", "shard")
             .cursor(cursor)
-            .pinned(pinned)
+            .marked(pinned.map(|cell| (cell, "pinned")))
+            .letters(&letters)
             .lower_is_better(lower)
             .stale(stale);
         let mut buf = Buffer::empty(Rect::new(0, 0, 160, 30));

@@ -1,0 +1,162 @@
+//! The view of the hardware: throughput where the device had more or less memory, and the network more or less
+//! bandwidth; each cell with its own best micro-batch, accumulation and recompute.
+
+use std::sync::Arc;
+
+use crate::scenario::Scenario;
+use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
+
+use super::action::Action;
+use super::map::Map;
+use super::work::Work;
+
+/// Multipliers of both axes.
+const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+
+/// A gain from twice as much of something that is worth naming.
+const FELT: f64 = 0.05;
+
+/// What limits a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limiting {
+    /// Twice the memory or twice the bandwidth gives less than 5 %.
+    Compute,
+    /// Twice the memory gives most.
+    Memory,
+    /// Twice the bandwidth gives most.
+    Network,
+}
+
+impl Limiting {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Compute, Self::Memory, Self::Network];
+
+    /// Its name, which begins with its letter.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+            Self::Network => "network",
+        }
+    }
+}
+
+/// What twice as much of the present hardware gives, as shares of the throughput.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gains {
+    /// Of memory; `None` where the job does not fit as it is.
+    pub memory: Option<f64>,
+    /// Of bandwidth.
+    pub bandwidth: Option<f64>,
+}
+
+/// The map over both axes, once it has been asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Hardware {
+    /// Bandwidth across, memory down, most memory first.
+    pub map: Option<Map>,
+}
+
+impl Hardware {
+    /// Follows the scenario; gives what has to be computed.
+    pub fn follow(&mut self, scenario: &Scenario) -> Option<Work> {
+        let sweep = sweep(scenario);
+        let at = |axis: &Axis, factor: f64| axis.values.iter().position(|value| *value == AxisValue::Factor(factor));
+        let (x, y) = (at(&sweep.x, scenario.plan.bandwidth_factor), at(&sweep.y, scenario.plan.memory_factor));
+        let home = x.zip(y).map(|(x, y)| y * FACTORS.len() + x);
+        let map = match &mut self.map {
+            Some(map) => {
+                map.replace(sweep, home);
+                map
+            }
+            none => none.insert(Map::new(sweep, home)),
+        };
+        (!map.is_complete()).then(|| Work::Hardware(Arc::clone(&map.sweep), map.home.unwrap_or(0)))
+    }
+
+    /// Takes cells over.
+    pub fn fill(&mut self, cells: Vec<(usize, Cell)>) {
+        if let Some(map) = &mut self.map {
+            map.fill(cells);
+        }
+    }
+
+    /// Whether each cell is of the last scenario.
+    pub fn is_complete(&self) -> bool {
+        self.map.as_ref().is_none_or(Map::is_complete)
+    }
+
+    /// Does what the user asked for.
+    pub fn update(&mut self, action: Action) {
+        let Some(map) = &mut self.map else { return };
+        if action == Action::Metric {
+            map.next_metric();
+        }
+        map.go(action);
+    }
+
+    /// What limits a cell, once it and its neighbours are known.
+    pub fn limiting(&self, index: usize) -> Option<Limiting> {
+        let map = self.map.as_ref()?;
+        if matches!(map.cell(index)?, Cell::Possible { summary, .. } if !summary.fits) {
+            return Some(Limiting::Memory);
+        }
+        let (memory, network) = (gain(map, index, Way::Memory)?, gain(map, index, Way::Bandwidth)?);
+        Some(match memory >= network {
+            _ if memory.max(network) < FELT => Limiting::Compute,
+            true => Limiting::Memory,
+            false => Limiting::Network,
+        })
+    }
+
+    /// What twice as much gives where the scenario is, once that is known.
+    pub fn gains(&self) -> Option<Gains> {
+        let map = self.map.as_ref()?;
+        let home = map.home?;
+        map.cell(home)?;
+        Some(Gains { memory: gain(map, home, Way::Memory), bandwidth: gain(map, home, Way::Bandwidth) })
+    }
+}
+
+/// What there is more of.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Memory,
+    Bandwidth,
+}
+
+/// The gain in throughput of twice as much; at the end of the axis what the last doubling gave.
+fn gain(map: &Map, index: usize, way: Way) -> Option<f64> {
+    let (x, y) = (index % map.width(), index / map.width());
+    let more = match way {
+        Way::Memory => y.checked_sub(1).map(|y| y * map.width() + x),
+        Way::Bandwidth => (x + 1 < map.width()).then(|| index + 1),
+    };
+    let less = match way {
+        Way::Memory => (y + 1 < map.height()).then(|| index + map.width()),
+        Way::Bandwidth => x.checked_sub(1).map(|_| index - 1),
+    };
+    let (before, after) = match more {
+        Some(more) => (index, more),
+        None => (less?, index),
+    };
+    let throughput = |index: usize| match map.cell(index)? {
+        Cell::Possible { summary, .. } => Some(if summary.fits { summary.tokens_per_s_per_device } else { 0.0 }),
+        Cell::Impossible(_) => None,
+    };
+    Some(throughput(after)? / throughput(before)? - 1.0).filter(|gain| !gain.is_nan())
+}
+
+/// Both axes around a scenario.
+fn sweep(scenario: &Scenario) -> Sweep {
+    let mut base = scenario.clone();
+    (base.plan.bandwidth_factor, base.plan.memory_factor) = (1.0, 1.0);
+    let values = FACTORS.map(AxisValue::Factor);
+    let (x, mut y) = (values.to_vec(), values.to_vec());
+    y.reverse();
+    let axis = |kind, values| Axis { kind, values };
+    Sweep { base, x: axis(AxisKind::Bandwidth, x), y: axis(AxisKind::Memory, y), tune: true }
+}
+
+#[cfg(test)]
+mod tests;

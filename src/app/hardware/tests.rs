@@ -1,0 +1,58 @@
+//! What limits a cell, on an invented machine.
+
+use super::*;
+use crate::app::tests::explorer;
+
+/// Throughput is the least of 60, 40 a memory and 30 a bandwidth; nothing fits into an eighth of the memory.
+fn filled() -> Hardware {
+    let app = explorer();
+    let mut hardware = Hardware::default();
+    assert!(hardware.follow(&app.scenario).is_some());
+    let summary = app.answer.as_ref().unwrap().evaluation.summary;
+    let cell = |index: usize| {
+        let (bandwidth, memory) = (FACTORS[index % 7], FACTORS[6 - index / 7]);
+        let throughput = (40.0 * memory).min(30.0 * bandwidth).min(60.0);
+        let mut summary = summary;
+        (summary.fits, summary.tokens_per_s_per_device) = (memory > 0.125, throughput);
+        (index, Cell::Possible { summary, choice: crate::search::Tuned::of(&app.scenario) })
+    };
+    hardware.fill((0..49).map(cell).collect());
+    hardware
+}
+
+/// The letters of a row of memory, from the least bandwidth to the most.
+fn letters(hardware: &Hardware, memory: usize) -> String {
+    let names = (0..7).map(|x| hardware.limiting((6 - memory) * 7 + x).unwrap().name());
+    names.map(|name| &name[..1]).collect()
+}
+
+#[test]
+fn what_limits_a_cell_is_what_twice_as_much_of_helps_most() {
+    let hardware = filled();
+    assert!(hardware.is_complete());
+    // Memory 1 allows 40: bandwidth 1 and below give 30 or less, from 2 on memory is in the way.
+    assert_eq!(letters(&hardware, 3), "nnnnmmm");
+    // Memory 1/4 allows 10, which bandwidth 1/2 gives.
+    assert_eq!(letters(&hardware, 1), "nnmmmmm");
+    // Memory 2 allows 80: from bandwidth 2 on it is the device's own 60.
+    assert_eq!(letters(&hardware, 4), "nnnnccc");
+    assert_eq!(letters(&hardware, 0), "mmmmmmm", "what does not fit");
+}
+
+#[test]
+fn gains_are_those_of_the_present_hardware() {
+    // Bandwidth 1 gives 30: twice as much 60, of which memory allows 40; twice the memory gives nothing.
+    let gains = filled().gains().unwrap();
+    assert!((gains.bandwidth.unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!(gains.memory, Some(0.0));
+}
+
+#[test]
+fn another_scenario_is_asked_about_and_the_picture_stays() {
+    let (mut hardware, mut scenario) = (filled(), explorer().scenario);
+    assert_eq!(hardware.follow(&scenario), None, "it is known");
+    scenario.plan.sequence *= 2;
+    assert!(matches!(hardware.follow(&scenario), Some(Work::Hardware(_, 24))), "from the present hardware on");
+    let map = hardware.map.as_ref().unwrap();
+    assert!(!map.is_complete() && map.cell(0).is_some());
+}

@@ -1,0 +1,89 @@
+//! What the view of the limits assumes beyond the scenario.
+
+use crate::bounds::fsdp::{self, Stage};
+use crate::scenario::Scenario;
+
+use super::action::Action;
+
+/// An assumption that keys change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assumption {
+    /// The share of activations that is kept.
+    Gamma,
+    /// Transfers of the model in backward.
+    Backward,
+    /// What of the state is sharded.
+    Stage,
+}
+
+impl Assumption {
+    /// All of them, from above.
+    pub const ALL: [Self; 3] = [Self::Gamma, Self::Backward, Self::Stage];
+}
+
+/// The assumptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The one that has the keys, by its place in [`Assumption::ALL`].
+    pub cursor: usize,
+    /// Tenths of the activations that are kept.
+    gamma: u8,
+    /// Transfers of the model in backward.
+    backward: u8,
+    /// The `ZeRO` stage.
+    stage: u8,
+}
+
+/// The defaults of the command line: all layers computed again, one transfer in backward, weights sharded too.
+impl Default for Limits {
+    fn default() -> Self {
+        Self { cursor: 0, gamma: 0, backward: 1, stage: 3 }
+    }
+}
+
+impl Limits {
+    /// Does what the user asked for.
+    pub fn update(&mut self, action: Action) {
+        match action {
+            Action::Up => self.cursor = self.cursor.saturating_sub(1),
+            Action::Down => self.cursor = (self.cursor + 1).min(Assumption::ALL.len() - 1),
+            Action::First => self.cursor = 0,
+            Action::Last => self.cursor = Assumption::ALL.len() - 1,
+            Action::Right | Action::More => self.change(1),
+            Action::Left | Action::Less => self.change(-1),
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, by: i8) {
+        let (value, least, most) = match Assumption::ALL[self.cursor] {
+            Assumption::Gamma => (&mut self.gamma, 0, 10),
+            Assumption::Backward => (&mut self.backward, 1, 2),
+            Assumption::Stage => (&mut self.stage, 1, 3),
+        };
+        *value = value.saturating_add_signed(by).clamp(least, most);
+    }
+
+    /// The limits of a scenario under the assumptions.
+    pub fn of(&self, scenario: &Scenario) -> fsdp::Limits {
+        let stage = match self.stage {
+            1 => Stage::One,
+            2 => Stage::Two,
+            _ => Stage::Three,
+        };
+        let (gamma, n_bwd) = (f64::from(self.gamma) / 10.0, f64::from(self.backward));
+        fsdp::Limits { stage, gamma, n_bwd, ..fsdp::Limits::of(scenario) }
+    }
+
+    /// Why the limits say nothing about a scenario, if they don't.
+    pub fn refusal(scenario: &Scenario) -> Option<String> {
+        let plan = &scenario.plan;
+        let other = [("tp", plan.tensor), ("cp", plan.context), ("pp", plan.pipeline)]
+            .map(|(name, ranks)| if ranks > 1 { vec![format!("{name} {ranks}")] } else { Vec::new() });
+        let other = other.concat();
+        (!other.is_empty()).then(|| format!("the plan has {}", other.join(" and ")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! The best points of a grid over stage, kept activations, sequence and batch, by the closed forms of the
+//! limits [fsdp A5]. Not for plans with other parallelism, nor for how a schedule really runs.
+//!
+//! The published search also steps through the assumed efficiency and through every batch. Neither loop is
+//! run here, and nothing is lost: see [`search`].
+
+use std::cmp::Ordering;
+
+use super::{Bound, Limits, Stage};
+use crate::units::Seconds;
+
+/// What is sharded, from least to most.
+const STAGES: [Stage; 3] = [Stage::One, Stage::Two, Stage::Three];
+
+/// Tenths of the activations that are kept (gamma).
+const GAMMAS: u32 = 10;
+
+/// Sequences have `2^9 = 512` tokens or more: powers of two, up to what fits and at most `2^40`.
+const EXPONENTS: std::ops::RangeInclusive<u32> = 9..=40;
+
+/// A point of the grid and what it reaches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// What is sharded.
+    pub stage: Stage,
+    /// Share of the activations that is kept.
+    pub gamma: f64,
+    /// Tokens per sequence.
+    pub sequence: f64,
+    /// Sequences on each device.
+    pub batch: f64,
+    /// Time of a step.
+    pub time: Seconds,
+    /// How well it uses the device.
+    pub reached: Bound,
+}
+
+impl Point {
+    fn tokens(&self) -> f64 {
+        self.sequence * self.batch
+    }
+}
+
+/// What a search finds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// The highest model flop utilisation.
+    pub mfu: Point,
+    /// The most tokens per second and device.
+    pub throughput: Point,
+    /// The longest sequence; among its points the highest utilisation.
+    pub sequence: Point,
+    /// Points of the grid that fit, every batch counted.
+    pub searched: f64,
+}
+
+/// The best points of a model and machine whose kernels reach at most the share `alpha` of the peak; among
+/// equals the one with fewest tokens on a device. `None` where not one sequence fits. The stage, gamma and
+/// sequence of `limits` do not matter.
+///
+/// The highest efficiency is the best one, since a step's time only falls with it. At given stage, gamma and
+/// sequence the time per token, `max(a, x / E) + max(b, y / E)`, falls with the tokens `E` of a device until all
+/// transfers hide, and then stays: so the best batch is the first one that hides them, or else the largest.
+pub fn search(limits: &Limits, alpha: f64) -> Option<Found> {
+    let mut found: Option<Found> = None;
+    for (stage, gamma) in STAGES.iter().flat_map(|stage| (0..=GAMMAS).map(move |gamma| (*stage, gamma))) {
+        let limits = Limits { stage, gamma: f64::from(gamma) / f64::from(GAMMAS), ..*limits };
+        let capacity = limits.token_capacity().floor();
+        let sequences = EXPONENTS.map(|exponent| libm::exp2(f64::from(exponent)));
+        for sequence in sequences.take_while(|sequence| *sequence <= capacity) {
+            let limits = Limits { sequence, ..limits };
+            let most = (capacity / sequence).floor();
+            let point = limits.point(limits.first_hiding(alpha).clamp(1.0, most), alpha);
+            found = Some(match found {
+                Some(best) => best.or(point, most),
+                None => Found { mfu: point, throughput: point, sequence: point, searched: most },
+            });
+        }
+    }
+    found
+}
+
+impl Limits {
+    /// The smallest batch whose transfers all hide; it may be more than fits.
+    fn first_hiding(&self, alpha: f64) -> f64 {
+        let [forward, backward] = self.overlap(self.sequence, alpha);
+        forward.max(backward).ceil()
+    }
+
+    /// What a batch reaches.
+    pub(super) fn point(&self, batch: f64, alpha: f64) -> Point {
+        let step = self.step(batch * self.sequence, alpha);
+        Point {
+            stage: self.stage,
+            gamma: self.gamma,
+            sequence: self.sequence,
+            batch,
+            time: step.time,
+            reached: step.reached,
+        }
+    }
+}
+
+impl Found {
+    /// The better of what is known and one more point, which stands for `batches`.
+    fn or(self, point: Point, batches: f64) -> Self {
+        let mfu = |point: &Point| point.reached.mfu;
+        Self {
+            mfu: better(self.mfu, point, mfu),
+            throughput: better(self.throughput, point, |point| point.reached.tokens_per_s),
+            sequence: match point.sequence.total_cmp(&self.sequence.sequence) {
+                Ordering::Less => self.sequence,
+                Ordering::Equal => better(self.sequence, point, mfu),
+                Ordering::Greater => point,
+            },
+            searched: self.searched + batches,
+        }
+    }
+}
+
+/// The point with the larger figure; of equal ones that with fewer tokens, or the one that is known.
+fn better(known: Point, point: Point, figure: impl Fn(&Point) -> f64) -> Point {
+    let (best, found) = (figure(&known), figure(&point));
+    let equal = (found - best).abs() <= ROUNDING * best;
+    let wins = if equal { point.tokens() < known.tokens() } else { found > best };
+    if wins { point } else { known }
+}
+
+/// Figures that differ by less are equal: they would be, were it not for rounding.
+const ROUNDING: f64 = 1e-12;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Which transfers a plan's arithmetic can hide: the arithmetic intensity of each kind against its
+//! link's threshold, after "Layered gradient accumulation and modular pipeline parallelism" (arXiv
+//! 2106.02679), section [layered B5] of the notes on it.
+//!
+//! Steady state only: what begins or ends a step has nothing to hide behind. Left out are attention's
+//! flop (a share `d_s / (6 d_m)`), embedding and logits, latency, the scales of quantised formats, and
+//! that a ring over `n` ranks of data parallelism moves `(n - 1) / n` of what is counted. Not for when
+//! a transfer runs: that is [`crate::sim`]'s.
+
+mod terms;
+
+use std::fmt;
+
+use crate::scenario::Scenario;
+use crate::units::thousands;
+
+use terms::Terms;
+
+/// A kind of transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Sums of gradients over the ranks that hold the same weights.
+    DataParallel,
+    /// Gathers of sharded weights and reductions of their gradients.
+    PartitionedState,
+    /// Activations and their gradients between stages.
+    Pipeline,
+    /// Activations inside a layer.
+    Tensor,
+    /// Layers' inputs to the host and back.
+    CheckpointOffload,
+    /// Weights, gradients or both between host and device.
+    StateOffload,
+}
+
+impl Kind {
+    /// Its word in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::DataParallel => "data-parallel",
+            Self::PartitionedState => "partitioned-state",
+            Self::Pipeline => "pipeline",
+            Self::Tensor => "tensor",
+            Self::CheckpointOffload => "checkpoint-offload",
+            Self::StateOffload => "state-offload",
+        }
+    }
+}
+
+/// What carries a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// A level of the cluster, by its index.
+    Level(usize),
+    /// The link to the host's memory.
+    Host,
+}
+
+impl Link {
+    /// Its name in reports: a level's name, or `host`.
+    pub fn name(self, scenario: &Scenario) -> &str {
+        match self {
+            Self::Level(index) => scenario.cluster.levels.get(index).map_or("network", |level| &level.name),
+            Self::Host => "host",
+        }
+    }
+}
+
+/// One kind of transfer of a plan, against the link that carries it. Bytes are those that a device
+/// sends and those that it receives, added; so are the two directions of the link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Intensity {
+    /// What travels.
+    pub kind: Kind,
+    /// On which link: of the levels that its group crosses, the slowest.
+    pub link: Link,
+    /// How the intensity comes about, of the arithmetic that the transfer runs beside; of all of the step's,
+    /// where it runs beside none.
+    pub formula: Formula,
+    /// Intensity from which the link is fast enough: `peak / (2 x bandwidth)` [layered B4]. The bandwidth is
+    /// that at which a ring passes the level: the level's own, times the ranks that the ring has in each
+    /// group below it, since it passes through the ports of all of them.
+    pub threshold: f64,
+    /// Whether it runs beside arithmetic.
+    pub overlapped: bool,
+    /// The fewest micro-batches that hide it when they are accumulated layer by layer; for the state only,
+    /// and only where it can overlap.
+    pub micro_batches: Option<f64>,
+}
+
+/// An intensity in numbers: `8 flop x 12,800 tokens / 12 B`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Formula {
+    /// Flop per parameter and token.
+    pub flop: f64,
+    /// The parameters, or the tokens.
+    pub count: f64,
+    /// `parameters`, of which each token meets all, or `tokens`, each of which meets every parameter.
+    pub of: &'static str,
+    /// Bytes in and out, per token or per parameter.
+    pub bytes: f64,
+}
+
+impl Formula {
+    /// What it comes to, in flop per byte.
+    pub fn value(&self) -> f64 {
+        self.flop * self.count / self.bytes
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |value: f64| libm::round(value * 1e3) / 1e3;
+        let (flop, bytes) = (short(self.flop), thousands(self.bytes));
+        let bytes = if self.bytes < 100.0 { short(self.bytes).to_string() } else { bytes };
+        write!(f, "{flop} flop x {} {} / {bytes} B", thousands(self.count), self.of)
+    }
+}
+
+impl Intensity {
+    /// The arithmetic intensity.
+    pub fn flop_per_byte(&self) -> f64 {
+        self.formula.value()
+    }
+
+    /// Whether it takes no time of its own.
+    pub fn hidden(&self) -> bool {
+        self.overlapped && self.flop_per_byte() >= self.threshold
+    }
+
+    /// Factor on the time of the arithmetic that it belongs to [layered B5, rule]: `threshold / intensity`
+    /// where it overlaps and is not hidden, `1 + threshold / intensity` where it does not overlap.
+    pub fn slowdown(&self) -> f64 {
+        let ratio = self.threshold / self.flop_per_byte();
+        if self.overlapped { ratio.max(1.0) } else { 1.0 + ratio }
+    }
+}
+
+/// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators are
+/// not all placed alike.
+pub fn of(scenario: &Scenario) -> Vec<Intensity> {
+    let Ok(layout) = scenario.layout() else { return Vec::new() };
+    if !scenario.plan.operators.is_empty() {
+        return Vec::new();
+    }
+    let terms = Terms::of(scenario, &layout);
+    let rows = [
+        terms.data_parallel(),
+        terms.partitioned_state(),
+        terms.pipeline(),
+        terms.tensor(),
+        terms.checkpoint_offload(),
+        terms.state_offload(),
+    ];
+    rows.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

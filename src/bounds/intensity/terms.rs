@@ -1,0 +1,236 @@
+//! The intensity of each kind of transfer, from the plan's counts [layered B5]. Not for what it means.
+
+use crate::bounds::pipeline::Pipeline;
+use crate::cost::{Factors, Rates};
+use crate::hardware::Group;
+use crate::plan::Format;
+use crate::scenario::{Layout, Scenario};
+use crate::stack::Overlap;
+use crate::units::BytesPerSecond;
+
+use super::{Formula, Intensity, Kind, Link};
+
+/// Flop per parameter and token of forward; the gradients of inputs and weights take as much each.
+pub(super) const FORWARD: f64 = 2.0;
+
+/// What the formulas are made from.
+pub(super) struct Terms<'a> {
+    scenario: &'a Scenario,
+    layout: &'a Layout,
+    rates: Rates<'a>,
+    pipeline: Pipeline,
+    /// Share of the layers that backward computes again.
+    again: f64,
+    /// Tokens of a micro-batch on one rank: `b_mu d_s`.
+    tokens: f64,
+    /// Weights of a layer's matrices that a token meets: `12 d_m^2` in the family.
+    layer: f64,
+    /// What that is of all weights of the layer: less than 1 where it has experts.
+    active: f64,
+    /// Bytes of activations of the model's width, per token and tensor rank.
+    stream: f64,
+}
+
+impl<'a> Terms<'a> {
+    pub(super) fn of(scenario: &'a Scenario, layout: &'a Layout) -> Self {
+        let (model, rates) = (&scenario.model, Rates::of(scenario, &Factors::default()));
+        let mlp = (model.up().parameters() + model.down().parameters()) as f64;
+        let attention = (model.qkv().parameters() + model.projection().parameters()) as f64;
+        let layer = attention + model.active_experts() as f64 * mlp;
+        let all = attention + model.experts.map_or(1.0, |experts| f64::from(experts.count)) * mlp;
+        Self {
+            scenario,
+            layout,
+            pipeline: Pipeline::of(&scenario.plan),
+            again: scenario.plan.recompute.layers(),
+            tokens: rates.tokens(),
+            layer,
+            active: layer / all,
+            stream: rates.storage() * f64::from(model.hidden) / f64::from(layout.tensor),
+            rates,
+        }
+    }
+
+    /// Flop per parameter and token of backward, recompute included: 6 where all is computed again.
+    fn backward(&self) -> f64 {
+        FORWARD * (2.0 + self.again)
+    }
+
+    fn step(&self) -> f64 {
+        FORWARD + self.backward()
+    }
+
+    fn accumulate(&self) -> f64 {
+        f64::from(self.scenario.plan.accumulate)
+    }
+
+    /// Micro-batches for which weights are gathered once: all, where the order is breadth first or a rank
+    /// has one stage, which stays; a group of as many as ranks, where stages are interleaved; else one.
+    fn together(&self) -> f64 {
+        match self.pipeline {
+            Pipeline { breadth_first: false, ranks: 1, .. } => 1.0,
+            Pipeline { breadth_first: false, stages: 2.., ranks, .. } => f64::from(ranks),
+            _ => self.accumulate(),
+        }
+    }
+
+    /// Bytes of a weight in this format on the wire.
+    fn weight(&self, format: Format) -> f64 {
+        self.scenario.plan.precision.wire(format).bytes()
+    }
+
+    /// Bytes of a gradient in this format on the wire, or in the one that the stack reduces in.
+    fn gradient(&self, format: Format) -> f64 {
+        self.weight(if format.quantised() { format } else { self.scenario.stack.reduce_format.unwrap_or(format) })
+    }
+
+    /// Whether weights are gathered over their own extent a second time, for backward.
+    fn regathers(&self) -> bool {
+        let sharding = &self.scenario.plan.sharding;
+        sharding.reshard_after_forward && sharding.secondary.is_none()
+    }
+
+    /// The slowest level that a ring over the group crosses, and its threshold.
+    fn ring(&self, group: Group) -> (Link, f64) {
+        let spans = self.rates.network.ring(group);
+        let crossed = spans.iter().enumerate().filter(|(_, span)| span.edges > 0);
+        let slowest = crossed.min_by(|(_, a), (_, b)| a.rate.get().total_cmp(&b.rate.get()));
+        let (level, rate) = slowest.map_or((0, spans[0].per_rank), |(level, span)| (level, span.rate));
+        (Link::Level(level), self.threshold(rate))
+    }
+
+    /// [layered B4]: `peak / (2 x bandwidth)`, input and output of the link together.
+    fn threshold(&self, bandwidth: BytesPerSecond) -> f64 {
+        self.rates.peak.get() / (2.0 * bandwidth.get())
+    }
+
+    fn host(&self) -> (Link, f64) {
+        (Link::Host, self.threshold(self.rates.host))
+    }
+
+    fn row(kind: Kind, (link, threshold): (Link, f64), formula: Formula) -> Intensity {
+        Intensity { kind, link, formula, threshold, overlapped: true, micro_batches: None }
+    }
+
+    /// Traffic of the state: `flop` per parameter and token, `bytes` per parameter, and the `micro_batches` that
+    /// it serves.
+    fn state(&self, kind: Kind, link: (Link, f64), flop: f64, bytes: f64, micro_batches: f64) -> Intensity {
+        let one = Formula { flop: flop * self.active, count: self.tokens, of: "tokens", bytes };
+        let needed = libm::ceil(link.1 / one.value()).max(1.0);
+        let all = Formula { count: self.tokens * micro_batches, ..one };
+        Intensity { micro_batches: Some(needed), ..Self::row(kind, link, all) }
+    }
+
+    /// Traffic of activations: `parameters` that a token meets on a device, and `bytes` per token.
+    fn activations(&self, kind: Kind, link: (Link, f64), parameters: f64, bytes: f64) -> Intensity {
+        Self::row(kind, link, Formula { flop: self.step(), count: parameters, of: "parameters", bytes })
+    }
+
+    /// The same transfer beside nothing: in turn with all arithmetic of the step.
+    fn alone(row: Intensity) -> Intensity {
+        Intensity { overlapped: false, micro_batches: None, ..row }
+    }
+
+    /// Gradients are summed over the ranks that hold the same shard of them, or of the weights where gradients
+    /// are sharded over all, and come back as sums or, where the optimizer is sharded over them, as weights:
+    /// `2 g + 2 g` or `2 g + 2 w` bytes of what a rank holds. They hide behind the backward of the last
+    /// micro-batch, of all of them layer by layer: `I = (3/4) n_mu b_mu d_s` with full recompute and 16 bits.
+    /// A rank with one stage of a pipeline sums when its backward is over.
+    pub(super) fn data_parallel(&self) -> Option<Intensity> {
+        let (layout, stack) = (self.layout, &self.scenario.stack);
+        let held = if layout.gradients < layout.group() { layout.gradients } else { layout.weights };
+        if layout.group() == held {
+            return None;
+        }
+        let link = self.ring(layout.replica_group(held, layout.group()));
+        let format = self.scenario.plan.sharding.wire.boundary;
+        let out = self.gradient(format);
+        let back = if layout.optimizer > held { self.weight(format) } else { out };
+        let bytes = 2.0 * (out + back) / f64::from(held);
+        let late = self.pipeline.ranks > 1 && self.pipeline.stages == 1;
+        if late || stack.overlap == Overlap::None || !stack.reduce_during_backward {
+            return Some(Self::alone(self.state(Kind::DataParallel, link, self.step(), bytes, self.accumulate())));
+        }
+        let beside = if self.pipeline.breadth_first { self.accumulate() } else { 1.0 };
+        Some(self.state(Kind::DataParallel, link, self.backward(), bytes, beside))
+    }
+
+    /// Weights are gathered for forward (`2 w` bytes) and for backward, and gradients reduced (`2 g`), each time
+    /// for all micro-batches that are visited together. The phase that asks for more counts: with full
+    /// recompute and 16 bits forward, `I = (1/2) n_mu b_mu d_s` layer by layer.
+    pub(super) fn partitioned_state(&self) -> Option<Intensity> {
+        let layout = self.layout;
+        if layout.weights == 1 {
+            return None;
+        }
+        let link = self.ring(layout.shard_group(layout.weights));
+        let wire = self.scenario.plan.sharding.wire;
+        let (weights, gradients) = (self.weight(wire.weights), self.gradient(wire.gradients));
+        let again = if self.regathers() { weights } else { 0.0 };
+        let row = |flop: f64, bytes: f64| self.state(Kind::PartitionedState, link, flop, 2.0 * bytes, self.together());
+        if matches!(self.scenario.stack.overlap, Overlap::None | Overlap::Reductions) {
+            return Some(Self::alone(row(self.step(), weights + again + gradients)));
+        }
+        let (forward, backward) = (row(FORWARD, weights), row(self.backward(), again + gradients));
+        Some(if backward.flop_per_byte() < forward.flop_per_byte() { backward } else { forward })
+    }
+
+    /// Activations forward and their gradients back, each in and out, once per stage; each tensor rank
+    /// sends its share: `I = 12 d_m` times the layers of a stage, all of `d_l / n_l` where it is contiguous.
+    pub(super) fn pipeline(&self) -> Option<Intensity> {
+        if self.layout.pipeline == 1 {
+            return None;
+        }
+        let spans = self.rates.network.ring(Group { size: 2, ..self.layout.pipeline_group() });
+        let (level, span) = spans.iter().enumerate().rfind(|(_, span)| span.edges > 0)?;
+        let link = (Link::Level(level), self.threshold(span.per_rank));
+        let stages = f64::from(self.pipeline.ranks * self.pipeline.stages);
+        let layers = f64::from(self.scenario.model.layers) / stages;
+        let parameters = self.layer * layers / f64::from(self.layout.tensor);
+        Some(self.activations(Kind::Pipeline, link, parameters, 4.0 * self.stream))
+    }
+
+    /// Two all-reduces per layer in each of forward, backward and recompute, each `2 (n_a - 1) / n_a` of the
+    /// stream in and out, and nothing beside them: `I = 2 d_m / (n_a - 1)` with full recompute and 16 bits.
+    pub(super) fn tensor(&self) -> Option<Intensity> {
+        let ranks = f64::from(self.layout.tensor);
+        if self.layout.tensor == 1 {
+            return None;
+        }
+        let reductions = 2.0 * (2.0 + self.again);
+        let bytes = reductions * 4.0 * self.stream * (ranks - 1.0);
+        Some(Self::alone(self.activations(
+            Kind::Tensor,
+            self.ring(self.layout.tensor_group()),
+            self.layer / ranks,
+            bytes,
+        )))
+    }
+
+    /// Inputs of the layers that are computed again, written in forward and read in backward:
+    /// `I = 24 d_m` with full recompute and 16 bits.
+    pub(super) fn checkpoint_offload(&self) -> Option<Intensity> {
+        if !self.scenario.plan.offload.checkpoints() || self.again <= 0.0 {
+            return None;
+        }
+        let parameters = self.layer / f64::from(self.layout.tensor);
+        Some(self.activations(Kind::CheckpointOffload, self.host(), parameters, 2.0 * self.again * self.stream))
+    }
+
+    /// A rank's shard of the weights comes for forward and for backward, and its shard of the gradients goes,
+    /// each time for all micro-batches that are visited together: `I = (8/6) n_mu b_mu d_s n_b` layer by
+    /// layer. Where only the optimizer is on the host, gradients go and weights come once, after backward.
+    pub(super) fn state_offload(&self) -> Option<Intensity> {
+        let (plan, layout) = (&self.scenario.plan, self.layout);
+        let storage = plan.precision.storage();
+        let gradient = self.scenario.stack.gradient_format.unwrap_or(storage).bytes();
+        let row = |bytes: f64, together: f64| self.state(Kind::StateOffload, self.host(), self.step(), bytes, together);
+        if plan.offload.state() {
+            let visits = if plan.sharding.reshard_after_forward || layout.weights == 1 { 2.0 } else { 1.0 };
+            let weights = visits * storage.bytes() / f64::from(layout.weights);
+            return Some(row(weights + gradient / f64::from(layout.gradients), self.together()));
+        }
+        let bytes = (storage.bytes() + gradient) / f64::from(layout.optimizer);
+        plan.offload.optimizer().then(|| Self::alone(row(bytes, self.accumulate())))
+    }
+}

@@ -1,0 +1,116 @@
+//! Layered accumulation and modular pipelines in closed form: bubble, step time, memory and the batch that
+//! still pays, after "Layered gradient accumulation and modular pipeline parallelism" (arXiv 2106.02679).
+//!
+//! The formulas are derived anew from its assumptions (sections [layered B3], [layered B6] and
+//! [layered B8] of the notes on it); none of its tables is claimed to be reproduced. Blocks only: embedding,
+//! logits, the attention core and the optimizer are left out, kernels reach the peak and links their
+//! bandwidth. Not for a particular job's order in time, which [`crate::sim`] knows.
+
+mod batch;
+
+use crate::cost::{Factors, Rates};
+use crate::scenario::Scenario;
+use crate::units::{Bytes, Seconds};
+
+use super::intensity::{self, Kind};
+use super::pipeline::Pipeline;
+use super::state_per_parameter;
+
+pub use batch::{CriticalBatch, steps};
+
+/// A step in closed form, and what it is made of [layered B8].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Arithmetic at the peak.
+    pub ideal: Seconds,
+    /// Factor of tensor parallelism, which nothing hides: `1 + threshold / intensity`.
+    pub tensor: f64,
+    /// Bubble overhead.
+    pub bubble: f64,
+    /// Factor of the worst of the transfers that overlap but are not hidden; 1 where all are.
+    pub exposed: f64,
+    /// Time of the other transfers that overlap nothing.
+    pub alone: Seconds,
+}
+
+impl Step {
+    /// Of a scenario; `None` if it cannot be laid out.
+    ///
+    /// The ideal is `(6 + 2 r) p b_mu n_mu d_s / (n_l n_a c)`, 8 where all layers are computed again.
+    pub fn of(scenario: &Scenario) -> Option<Self> {
+        let layout = scenario.layout().ok()?;
+        let (model, plan) = (&scenario.model, &scenario.plan);
+        let rates = Rates::of(scenario, &Factors::default());
+        let logits = u64::from(model.vocab) * u64::from(model.hidden);
+        let parameters = (model.matrix_parameters() - logits) as f64;
+        let tokens = rates.tokens() * f64::from(plan.accumulate);
+        let devices = f64::from(layout.pipeline * layout.tensor);
+        let flop = (6.0 + 2.0 * plan.recompute.layers()) * parameters * tokens / devices;
+        let ideal = Seconds::new(flop / rates.peak.get());
+        let mut step =
+            Self { ideal, tensor: 1.0, bubble: Pipeline::of(plan).bubble(), exposed: 1.0, alone: Seconds::ZERO };
+        for transfer in intensity::of(scenario) {
+            match (transfer.kind, transfer.overlapped) {
+                (Kind::Tensor, _) => step.tensor = transfer.slowdown(),
+                (_, true) => step.exposed = step.exposed.max(transfer.slowdown()),
+                (_, false) => step.alone += ideal * (transfer.slowdown() - 1.0),
+            }
+        }
+        Some(step)
+    }
+
+    /// Its time: `ideal x tensor x (1 + bubble) x exposed + alone`.
+    pub fn time(&self) -> Seconds {
+        self.ideal * (self.tensor * (1.0 + self.bubble) * self.exposed) + self.alone
+    }
+
+    /// Share of the time that is arithmetic at the peak.
+    pub fn efficiency(&self) -> f64 {
+        self.ideal / self.time()
+    }
+}
+
+/// Memory of one device in closed form [layered B6]; what a layer works in comes on top.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Memory {
+    /// Weights, gradients and optimizer state: `16 p / (n_l n_a)` bytes, over `n_b` where they are partitioned.
+    pub state: Bytes,
+    /// Where weights are partitioned: two layers' weights and two layers' gradients, one in use and one on its
+    /// way, `4 x 2 x 12 d_m^2 / n_a` bytes.
+    pub buffers: Bytes,
+    /// Layers' inputs of all micro-batches that are held, each tensor rank its share:
+    /// `2 n_mu b_mu d_s d_m d_l / (n_l n_a)` bytes breadth first. None are written where nothing is computed again.
+    pub checkpoints: Bytes,
+}
+
+impl Memory {
+    /// Of a scenario; `None` if it cannot be laid out. What is on the host does not count.
+    pub fn of(scenario: &Scenario) -> Option<Self> {
+        let layout = scenario.layout().ok()?;
+        let (model, plan) = (&scenario.model, &scenario.plan);
+        let (layers, tensor) = (f64::from(model.layers), f64::from(layout.tensor));
+        let layer = model.layer_parameters() as f64 / tensor;
+        let rates = Rates::of(scenario, &Factors::default());
+        let pipeline = Pipeline::of(plan);
+        let stage = layers / f64::from(pipeline.ranks * pipeline.stages);
+        let gradient = scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
+        let buffers = if layout.weights > 1 { 2.0 * (rates.storage() + gradient) * layer } else { 0.0 };
+        let input = rates.tokens() * f64::from(model.hidden) * rates.storage() / tensor;
+        let held = f64::from(pipeline.checkpoints(plan.schedule)) * plan.recompute.layers();
+        let own = layer * layers / f64::from(layout.pipeline);
+        let checkpoints = if plan.offload.checkpoints() { 0.0 } else { held * stage * input };
+        Some(Self {
+            state: state_per_parameter(scenario, &layout) * own,
+            buffers: Bytes::new(buffers),
+            checkpoints: Bytes::new(checkpoints),
+        })
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Bytes {
+        self.state + self.buffers + self.checkpoints
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The closed forms against the golden values of [layered B3], [layered B6] and [layered B8].
+
+use crate::bounds::intensity::tests::x_160;
+use crate::evaluate::{self, Workspace};
+use crate::presets::Library;
+use crate::testing;
+
+use super::*;
+
+const STANDARD: (&str, &str) = ("accumulation", "standard");
+const CONTIGUOUS: (&str, &str) = ("schedule", "1f1b");
+
+fn days(scenario: &Scenario) -> f64 {
+    (Step::of(scenario).expect("a valid scenario").time() * 1e5).days()
+}
+
+/// [layered B8]: `X_160` on 38,640 A100 for 1e5 steps: ideal 5.975 days, modular 7.06, contiguous 12.39, 15.3
+/// where the reduction of gradients is exposed. The ideal step: 8 x 1.258291e12 x 5 x 2560 / (80 x 312e12) s.
+#[test]
+fn days_of_x_160() {
+    let modular = Step::of(&x_160(&[])).expect("a valid scenario");
+    assert!(((modular.ideal * 1e5).days() - 5.975).abs() < 5e-4);
+    assert!((days(&x_160(&[])) - 7.057).abs() < 5e-4);
+    assert!((modular.efficiency() - 0.847).abs() < 5e-4);
+    let contiguous = x_160(&[STANDARD, CONTIGUOUS]);
+    assert!((days(&contiguous) - 12.393).abs() < 5e-4, "{}", days(&contiguous));
+    assert!((Step::of(&contiguous).expect("a step").efficiency() - 0.482).abs() < 5e-4);
+    // 5.975 x 6240 / 12,800 = 2.913 days more.
+    let exposed = x_160(&[STANDARD, CONTIGUOUS, ("strategy", "ddp")]);
+    assert!((days(&exposed) - 15.3).abs() < 0.05, "{}", days(&exposed));
+}
+
+/// With 4 micro-batches 5120 of 6240 flop per byte stretch the step, and 4 of 5 ranks work: `K = 32`,
+/// 31 x 5 + 4 + 4 = 163 slots for 128.
+#[test]
+fn what_is_not_hidden_stretches_the_step() {
+    let step = Step::of(&x_160(&[("accumulate", "4")])).expect("a step");
+    assert!((step.exposed - 6240.0 / 5120.0).abs() < 1e-12);
+    assert!((step.bubble - (163.0 / 128.0 - 1.0)).abs() < 1e-12);
+    let product = step.ideal.get() * (1.0 + 520.0 / (51_200.0 / 15.0)) * 163.0 / 128.0 * 6240.0 / 5120.0;
+    assert!((step.time().get() / product - 1.0).abs() < 1e-12);
+}
+
+/// [layered B6]: 521 MB of state, 251.7 GB not partitioned, 3.93 GB of buffers, 20.97 GB of checkpoints split
+/// 16 ways into 1.31 GB.
+#[test]
+fn memory_of_x_160() {
+    let memory = |flags: &[(&str, &str)]| Memory::of(&x_160(flags)).expect("a valid scenario");
+    let partitioned = memory(&[]);
+    assert!((partitioned.state.get() - 521e6).abs() < 0.5e6, "{}", partitioned.state);
+    assert!((partitioned.buffers.get() - 3.93e9).abs() < 0.005e9, "{}", partitioned.buffers);
+    assert!((16.0 * partitioned.checkpoints.get() - 20.97e9).abs() < 0.005e9, "{}", partitioned.checkpoints);
+    assert!((partitioned.checkpoints.get() - 1.31e9).abs() < 0.005e9, "{}", partitioned.checkpoints);
+    let replicated = memory(&[("strategy", "ddp")]);
+    assert!((replicated.state.get() - 251.7e9).abs() < 0.05e9, "{}", replicated.state);
+    assert_eq!(replicated.buffers, Bytes::ZERO);
+    assert_eq!(memory(&[("offload", "checkpoints")]).checkpoints, Bytes::ZERO);
+    assert_eq!(memory(&[("recompute", "none")]).checkpoints, Bytes::ZERO);
+    // Without a pipeline one micro-batch is under way: 160 layers of it instead of 5 of 32.
+    let flat = memory(&[("pp", "1"), ("stages-per-rank", "1"), STANDARD]);
+    assert!((flat.checkpoints / partitioned.checkpoints - 1.0).abs() < 1e-12);
+}
+
+/// Two ways to the same numbers: simulated, the step takes a little longer, for what begins and ends it has
+/// nothing to hide behind, and holds as much.
+#[test]
+fn the_simulator_agrees() {
+    let scenario = x_160(&[]);
+    let summary = evaluate::summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let closed = Step::of(&scenario).expect("a step").time();
+    assert!((1.0..1.1).contains(&(summary.step_time / closed)), "{} is not {closed}", summary.step_time);
+    let (parts, memory) = (summary.memory.parts, Memory::of(&scenario).expect("a valid scenario"));
+    let states = parts.weights + parts.gradients + parts.optimizer + parts.gathered;
+    assert!((states / (memory.state + memory.buffers) - 1.0).abs() < 1e-6, "{states}");
+    // What one layer works in comes on top [layered B6]: at most 34 d_m d_s b_mu / n_a = 139 MB.
+    let layer = (parts.activations - memory.checkpoints).get();
+    assert!((0.0..34.0 * 25_600.0 * 2560.0 / 16.0).contains(&layer), "{}", parts.activations);
+}
+
+/// [layered B3]: `82 x^(2/3)`: 2417 sequences, 6.19e6 tokens at `X_160`, 3.21e6 tokens at `X_108`; other models by
+/// 573 `p^(1/3)` tokens; Kaplan's converged loss at 1.26e12 parameters: 4.3e7 tokens.
+#[test]
+fn critical_batches() {
+    let library = Library::embedded();
+    let model = |id: &str| library.model(id).expect("a preset");
+    let sequences = CriticalBatch::Layered.sequences(&model("x-160"), 2560);
+    assert!((sequences - 2417.0).abs() < 0.5, "{sequences}");
+    assert!((sequences * 2560.0 - 6.19e6).abs() < 5e3);
+    let tokens = CriticalBatch::Layered.sequences(&model("x-108"), 1728) * 1728.0;
+    assert!((tokens - 3.21e6).abs() < 5e3, "{tokens}");
+    // 12 x 96 x 12288^2 = 1.73946e11 parameters of blocks: 573 x 5582.2 = 3.199e6 tokens, without biases.
+    let gpt3 = CriticalBatch::Layered.sequences(&model("gpt3-175b"), 2048) * 2048.0;
+    assert!((gpt3 / 3.199e6 - 1.0).abs() < 1e-3, "{gpt3}");
+    let kaplan = CriticalBatch::Kaplan.sequences(&model("x-160"), 2560) * 2560.0;
+    assert!((kaplan - 4.3e7).abs() < 0.05e7, "{kaplan}");
+    assert!((CriticalBatch::Sequences(1000.0).sequences(&model("x-160"), 2560) - 1000.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_critical_batch_is_a_word_or_a_count() {
+    assert_eq!("kaplan".parse(), Ok(CriticalBatch::Kaplan));
+    assert_eq!("layered".parse(), Ok(CriticalBatch::Layered));
+    assert_eq!("2415".parse(), Ok(CriticalBatch::Sequences(2415.0)));
+    for wrong in ["0", "-1", "NaN", "inf", "Kaplan", ""] {
+        assert!(wrong.parse::<CriticalBatch>().is_err(), "{wrong}");
+    }
+}
+
+/// [layered B3]: at the critical batch as many steps as asked for, half of them at an endless one, twice as
+/// many at a third of it.
+#[test]
+fn steps_of_a_batch() {
+    assert!((steps(1e5, 2415.0, 2415.0) - 1e5).abs() < 1e-9);
+    assert!((steps(1e5, 2415.0, f64::INFINITY) - 5e4).abs() < 1e-9);
+    assert!((steps(1e5, 2415.0, 805.0) - 2e5).abs() < 1e-9);
+}
+
+#[test]
+fn what_cannot_be_laid_out_has_no_closed_form() {
+    let mut scenario = testing::scenario();
+    scenario.plan.tensor = 3;
+    assert_eq!((Step::of(&scenario), Memory::of(&scenario)), (None, None));
+}

@@ -1,0 +1,52 @@
+//! `validate`: predictions beside published measurements.
+
+use std::fs;
+
+use crate::measured::{self, Row, Skipped};
+use crate::presets::Library;
+use crate::report::ValidateReport;
+use crate::search;
+
+use super::args::{Validate, ValidateFormat};
+use super::session::Session;
+use super::{Exit, Failure, output};
+
+pub(super) fn run(session: &Session, arguments: &Validate) -> Result<Exit, Failure> {
+    let (rows, mut skipped) = rows(arguments)?;
+    if rows.is_empty() {
+        let lines = skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect();
+        return Err(Failure::Input(lines));
+    }
+    let (cases, unbuilt) = measured::cases(&rows, &session.library);
+    let pool = search::pool(session.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
+    let mut validation = measured::validate(&cases, |scenarios| search::summaries(scenarios, &pool));
+    skipped.extend(unbuilt);
+    skipped.append(&mut validation.skipped);
+    validation.skipped = skipped;
+    let report = ValidateReport { validation: &validation };
+    output::result(&match arguments.format {
+        ValidateFormat::Text => report.text(),
+        ValidateFormat::Csv => report.csv().map_err(Failure::unwritten)?,
+        ValidateFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The rows of the files, or the embedded ones where none is named.
+fn rows(arguments: &Validate) -> Result<(Vec<Row>, Vec<Skipped>), Failure> {
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let mut add = |(more, without): (Vec<Row>, Vec<Skipped>)| {
+        rows.extend(more);
+        skipped.extend(without);
+    };
+    for file in &arguments.rows {
+        let bytes = fs::read(file).map_err(|error| Failure::io(file, &error))?;
+        add(measured::read(&file.display().to_string(), &String::from_utf8_lossy(&bytes)));
+    }
+    if arguments.rows.is_empty() {
+        for (name, text) in Library::measured() {
+            add(measured::read(name, text));
+        }
+    }
+    Ok((rows, skipped))
+}

@@ -1,0 +1,230 @@
+//! Where each figure comes from: its formula, what goes into it in this scenario, and who says so.
+//!
+//! A [`Formula`] prints itself and works itself out, and a test holds every one against the figure that it explains.
+//! Where no formula short enough to read gives the figure, because the order of a schedule decides it, the
+//! explanation names what the simulation counted. Pure functions of a scenario and its evaluation; not for computing
+//! figures.
+
+pub mod difference;
+mod facts;
+mod formula;
+mod memory;
+mod speed;
+mod time;
+mod traffic;
+
+use std::fmt;
+
+use crate::evaluate::{Evaluation, MemoryParts};
+use crate::hardware::MAX_LEVELS;
+use crate::scenario::Scenario;
+
+use facts::Facts;
+
+pub use formula::{Amount, Formula, Input, Unit};
+
+/// A figure that can be explained. Levels are indices into the cluster's, elasticities into the evaluation's, parts of
+/// memory into [`MemoryParts::named`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Figure {
+    /// Time of one optimizer step.
+    StepTime,
+    /// Compute of forward, recompute and backward.
+    Compute,
+    /// Time during which compute stands still for a transfer.
+    Exposed,
+    /// Time during which compute waits for another pipeline rank.
+    Bubble,
+    /// The optimizer's update.
+    Optimizer,
+    /// Launch, host and waits.
+    Other,
+    /// Time during which any communication runs.
+    Communication,
+    /// Tokens of one optimizer step, all devices together.
+    TokensPerStep,
+    /// Tokens per second and device.
+    TokensPerSecond,
+    /// Model flop of one token.
+    FlopPerToken,
+    /// Flop of one token that backward spends on computing forward again.
+    Recomputed,
+    /// Model flop per second and device.
+    ModelFlops,
+    /// Hardware flop per second and device.
+    HardwareFlops,
+    /// Model flop utilisation.
+    Mfu,
+    /// Hardware flop utilisation.
+    Hfu,
+    /// Model flop per second and device that no schedule of the plan beats.
+    Limit,
+    /// Throughput over its limit.
+    ShareOfLimit,
+    /// Days of the whole training.
+    Days,
+    /// Device-hours of the whole training.
+    DeviceHours,
+    /// Memory of the fullest device at its fullest moment.
+    Peak,
+    /// A part of it.
+    Part(usize),
+    /// Memory of a device.
+    Capacity,
+    /// Memory left.
+    Headroom,
+    /// Bytes that one device sends into a level.
+    Traffic(usize),
+    /// Time during which a level would be busy.
+    Busy(usize),
+    /// What more of a resource would give.
+    Elasticity(usize),
+}
+
+/// Who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What kind of authority that is.
+    pub kind: Authority,
+    /// Where it stands.
+    pub text: String,
+}
+
+/// What stands behind a number or a formula.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// A publication.
+    Paper,
+    /// What a vendor or a site states.
+    Sheet,
+    /// Fitted or measured.
+    Measurement,
+    /// A way of counting.
+    Convention,
+    /// What the scenario chooses.
+    Scenario,
+    /// What the simulated step comes to.
+    Simulation,
+    /// Follows from the rest.
+    Derived,
+}
+
+impl Authority {
+    /// Its name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Sheet => "data sheet",
+            Self::Measurement => "measurement",
+            Self::Convention => "convention",
+            Self::Scenario => "this scenario",
+            Self::Simulation => "simulation",
+            Self::Derived => "derived",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text.as_str() {
+            "" => f.write_str(self.kind.word()),
+            text => write!(f, "{}: {text}", self.kind.word()),
+        }
+    }
+}
+
+/// A figure with its reasons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// Which figure.
+    pub figure: Figure,
+    /// Its name.
+    pub name: String,
+    /// The figure as the evaluation has it.
+    pub amount: Amount,
+    /// How it follows from its inputs.
+    pub formula: Formula,
+    /// What it is, in a sentence or two.
+    pub about: &'static str,
+    /// Who says that it is counted like this.
+    pub source: Source,
+}
+
+/// How far a formula may be from its figure: the simulator counts whole picoseconds and whole bytes, the formula
+/// does not.
+const TOLERANCE: f64 = 1e-6;
+
+impl Explanation {
+    /// Whether the formula gives the figure.
+    pub fn holds(&self) -> bool {
+        let (stated, shown) = (self.formula.value(), self.amount.value);
+        (stated - shown).abs() <= TOLERANCE * shown.abs()
+    }
+}
+
+/// Every figure of an evaluation that can be explained, in the order in which reports print them.
+pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
+    let time = [Figure::Compute, Figure::Exposed, Figure::Bubble, Figure::Optimizer, Figure::Other];
+    let speed = [
+        Figure::TokensPerStep,
+        Figure::TokensPerSecond,
+        Figure::FlopPerToken,
+        Figure::Recomputed,
+        Figure::ModelFlops,
+        Figure::HardwareFlops,
+        Figure::Mfu,
+        Figure::Hfu,
+        Figure::Limit,
+        Figure::ShareOfLimit,
+    ];
+    let training = scenario.plan.tokens.map_or(&[][..], |_| &[Figure::Days, Figure::DeviceHours]);
+    let parts = (0..MemoryParts::default().named().len()).map(Figure::Part);
+    let levels =
+        (0..scenario.cluster.levels.len().min(MAX_LEVELS)).flat_map(|at| [Figure::Traffic(at), Figure::Busy(at)]);
+    std::iter::once(Figure::StepTime)
+        .chain(time)
+        .chain([Figure::Communication])
+        .chain(speed)
+        .chain(training.iter().copied())
+        .chain([Figure::Peak])
+        .chain(parts)
+        .chain([Figure::Capacity, Figure::Headroom])
+        .chain(levels)
+        .chain((0..evaluation.elasticity.len()).map(Figure::Elasticity))
+        .collect()
+}
+
+/// Why a figure is what it is; `None` for a figure that this evaluation does not have.
+pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> Option<Explanation> {
+    let facts = Facts::new(scenario, evaluation)?;
+    let (name, amount) = facts.shown(figure)?;
+    let why = match figure {
+        Figure::StepTime
+        | Figure::Compute
+        | Figure::Exposed
+        | Figure::Bubble
+        | Figure::Optimizer
+        | Figure::Other
+        | Figure::Communication => facts.time(figure),
+        Figure::Peak | Figure::Part(_) | Figure::Capacity | Figure::Headroom => facts.memory(figure),
+        Figure::Traffic(_) | Figure::Busy(_) | Figure::Elasticity(_) => facts.traffic(figure),
+        _ => facts.speed(figure),
+    }?;
+    let Why { formula, about, source } = why;
+    let mut explanation = Explanation { figure, name, amount, formula, about, source };
+    if !explanation.holds() {
+        explanation.formula = facts::counted(&explanation.name, amount);
+    }
+    Some(explanation)
+}
+
+/// A formula for a figure, and what to say with it.
+#[derive(Debug, Clone)]
+struct Why {
+    formula: Formula,
+    about: &'static str,
+    source: Source,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! The memory of the fullest device, part by part.
+
+use crate::evaluate::{Kind, Memory, Part};
+use crate::plan::Recompute;
+use crate::units::Bytes;
+
+use super::facts::{Facts, count, counted, input, share};
+use super::{Amount, Authority, Figure, Formula, Source, Unit, Why};
+
+/// Where the bytes of model state are from.
+const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; per extent as in arXiv 2501.04266";
+
+/// Where the bytes of activations are from.
+const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
+
+/// The parts, in the order of [`crate::evaluate::MemoryParts::named`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Weights,
+    Gradients,
+    Optimizer,
+    Secondary,
+    Activations,
+    Gathered,
+    Communication,
+    Reserved,
+}
+
+impl Held {
+    const ALL: [Self; 8] = [
+        Self::Weights,
+        Self::Gradients,
+        Self::Optimizer,
+        Self::Secondary,
+        Self::Activations,
+        Self::Gathered,
+        Self::Communication,
+        Self::Reserved,
+    ];
+}
+
+impl Facts<'_> {
+    pub(super) fn memory(&self, figure: Figure) -> Option<Why> {
+        let (formula, about, source) = match figure {
+            Figure::Peak => (
+                Formula::Sum(
+                    self.parts_in_use().into_iter().filter_map(|part| self.figure(Figure::Part(part))).collect(),
+                ),
+                "Everything that the fullest device holds at its fullest moment of the step.",
+                Source::convention("the parts at the moment of the peak, on the pipeline rank with the highest one"),
+            ),
+            Figure::Capacity => (self.capacity(), "What a device has.", self.sheet()),
+            Figure::Headroom => (
+                self.figure(Figure::Capacity)? - self.figure(Figure::Peak)?,
+                "Negative where the job does not fit.",
+                Source::convention("capacity less peak"),
+            ),
+            Figure::Part(index) => return self.part(*Held::ALL.get(index)?),
+            _ => return None,
+        };
+        Some(Why { formula, about, source })
+    }
+
+    fn capacity(&self) -> Formula {
+        let device = input("memory of the device", self.scenario.cluster.device.memory, self.sheet());
+        match self.scenario.plan.memory_factor {
+            1.0 => device,
+            factor => device * input("what-if factor", count(factor, ""), Source::chosen("a factor on the memory")),
+        }
+    }
+
+    /// Parts that hold anything.
+    fn parts_in_use(&self) -> Vec<usize> {
+        let named = self.memory_of_fullest().parts.named();
+        (0..named.len()).filter(|index| named[*index].1 > Bytes::ZERO).collect()
+    }
+
+    fn part(&self, held: Held) -> Option<Why> {
+        let zero = Source::paper(STATE);
+        let (formula, about, source) = match held {
+            Held::Weights => (self.weights()?, "This device's shard of the weights, all through the step.", zero),
+            Held::Gradients => (
+                self.gradients()?,
+                "This device's shard, or all of them where they are summed at the end of the step; and the gradients \
+                 of units that wait for their reduction.",
+                zero,
+            ),
+            Held::Optimizer => (self.optimizer()?, "Moments, and master weights beside weights of fewer bits.", zero),
+            Held::Secondary => (
+                self.secondary(),
+                "A second copy of the weights near by, from which backward gathers: held from a unit's forward to its \
+                 backward.",
+                Source::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"),
+            ),
+            Held::Activations => (
+                self.activations(),
+                "What forward keeps for backward, what the layer at the peak works in, and logits.",
+                Source::paper(ACTIVATIONS),
+            ),
+            Held::Gathered => (
+                self.gathered(),
+                "Whole weights of the units that compute now or next.",
+                Source::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"),
+            ),
+            Held::Communication => (
+                counted("buffers of collectives", self.memory_of_fullest().parts.communication.into()),
+                "Packed copies of what travels in another format than it is kept in.",
+                Source::simulated(),
+            ),
+            Held::Reserved => (
+                self.reserved(),
+                "Context, libraries and workspaces; and what the allocator loses to fragments.",
+                self.software(),
+            ),
+        };
+        Some(Why { formula, about, source })
+    }
+
+    /// Parameters of a pipeline rank, before sharding.
+    pub(super) fn rank_parameters(&self, parameters: f64, rank: usize) -> Formula {
+        let name = match (self.layout.tensor, self.layout.pipeline) {
+            (1, 1) => "parameters".to_owned(),
+            (_, 1) => "parameters of a tensor rank".to_owned(),
+            _ => format!("parameters of pipeline rank {rank}"),
+        };
+        input(name, count(parameters, ""), self.shape())
+    }
+
+    fn bytes_each(name: &str, bytes: f64) -> Formula {
+        let source = Source::convention("bytes of the format");
+        input(name, Amount { value: bytes, unit: Unit::Bytes }, source)
+    }
+
+    /// `P x bytes / ranks`: one kind of state on one device.
+    fn state(&self, each: &str, bytes: f64, ranks: u32) -> Option<Formula> {
+        let parameters = self.program.states.get(self.fullest)?.parameters;
+        let sharing = input("ranks that share it", count(ranks, ""), Source::chosen("the strategy's extent"));
+        Some(self.rank_parameters(parameters, self.fullest) * Self::bytes_each(each, bytes) / sharing)
+    }
+
+    fn weights(&self) -> Option<Formula> {
+        if self.scenario.plan.offload.state() {
+            return Some(Formula::from(0.0));
+        }
+        self.state("bytes of a weight", self.rates.storage(), self.layout.weights)
+    }
+
+    fn gradient_bytes(&self) -> f64 {
+        let format = self.scenario.stack.gradient_format;
+        format.unwrap_or_else(|| self.scenario.plan.precision.storage()).bytes()
+    }
+
+    fn gradients(&self) -> Option<Formula> {
+        let state = self.program.states.get(self.fullest)?;
+        let waiting = self.memory_of_fullest().parts.gradients - Bytes::new(state.gradients);
+        let waiting = (waiting > Bytes::ZERO)
+            .then(|| input("gradients that wait for their reduction", waiting, Source::simulated()));
+        let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
+        let kept = (!self.scenario.plan.offload.state())
+            .then(|| self.state("bytes of a gradient", self.gradient_bytes(), ranks))
+            .flatten();
+        Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
+    }
+
+    fn optimizer(&self) -> Option<Formula> {
+        let plan = &self.scenario.plan;
+        if plan.offload.optimizer() {
+            return Some(Formula::from(0.0));
+        }
+        self.state("bytes of its state", plan.optimizer.state(plan.precision.storage()), self.layout.optimizer)
+    }
+
+    /// Weights of a layer on one tensor rank.
+    fn layer(&self, bytes: f64) -> Bytes {
+        Bytes::new(self.scenario.model.layer_parameters() as f64 / f64::from(self.layout.tensor) * bytes)
+    }
+
+    /// So many times what a layer holds: what the simulation counted, in a unit that says something.
+    fn layers_worth(&self, name: &str, held: Bytes, layer: Bytes) -> Formula {
+        if held == Bytes::ZERO {
+            return Formula::from(0.0);
+        }
+        let (what, worth) = (format!("{name} of a layer"), format!("layers' worth of {name}"));
+        input(worth, count(held / layer, ""), Source::simulated()) * input(what, layer, self.shape())
+    }
+
+    fn secondary(&self) -> Formula {
+        let held = self.memory_of_fullest().parts.secondary_weights;
+        let (Some(copy), Some(ranks)) = (&self.scenario.plan.sharding.secondary, self.layout.secondary) else {
+            return Formula::from(0.0);
+        };
+        let bytes = self.scenario.plan.precision.wire(copy.format).bytes();
+        self.layers_worth("second copies", held, self.layer(bytes) / f64::from(ranks))
+    }
+
+    fn gathered(&self) -> Formula {
+        let held = self.memory_of_fullest().parts.gathered;
+        self.layers_worth("gathered weights", held, self.layer(self.rates.storage()))
+    }
+
+    fn reserved(&self) -> Formula {
+        let parts = &self.memory_of_fullest().parts;
+        let (stack, rest) = (&self.scenario.stack, parts.total() - parts.reserved);
+        input("runtime", stack.reserve, self.software())
+            + input("share lost to fragments", share(stack.fragmentation), self.software())
+                * input("everything else", rest, Source::simulated())
+    }
+
+    /// What is kept at the moment of the peak, layer by layer, where a rank visits layers in order; else in units of
+    /// what a layer keeps.
+    fn activations(&self) -> Formula {
+        let held = self.memory_of_fullest();
+        let kept = self.rates.activations();
+        let one = if self.recomputed_layers() > 0.0 { kept.checkpoint } else { kept.layer };
+        let ordered = self.in_order().then(|| self.kept_in_order(held)).flatten();
+        let close = |formula: &Formula| {
+            (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.layers)
+        };
+        ordered
+            .filter(close)
+            .unwrap_or_else(|| self.layers_worth("kept activations", held.parts.activations, Bytes::new(one)))
+    }
+
+    /// At the peak in a layer's backward, the layers up to it still keep what forward left; at the logits all do.
+    fn kept_in_order(&self, held: &Memory) -> Option<Formula> {
+        let (model, kept) = (&self.scenario.model, self.rates.activations());
+        let layer = f64::from(held.during.layer);
+        let backward = held.during.kind == Kind::Backward;
+        let paper = || Source::paper(ACTIVATIONS);
+        let size = |name: &str, bytes: f64| input(name, Bytes::new(bytes), paper());
+        let again = self.recomputed_layers();
+        let (whole, working, logits) = match held.during.part {
+            Part::Layer if backward => (layer + 1.0, kept.whole + kept.working, 0.0),
+            Part::Layer => (layer, kept.whole, 0.0),
+            Part::Head => (f64::from(model.layers), 0.0, kept.logits),
+            Part::Attention | Part::Mlp | Part::Embedding | Part::Model => return None,
+        };
+        let checkpoints = whole.min(again);
+        let own = if layer < again { kept.checkpoint } else { kept.layer };
+        let mut terms = Vec::new();
+        let mut add = |number: f64, what: &str, name: &str, bytes: f64| {
+            if number > 0.0 {
+                let number = input(what, count(number, ""), Source::new(Authority::Simulation, "at the peak"));
+                terms.push(number * size(name, bytes));
+            }
+        };
+        add(checkpoints, "checkpoints", "input of a layer", kept.checkpoint);
+        let all = if self.scenario.plan.recompute == Recompute::Selective {
+            "activations of a layer, scores apart"
+        } else {
+            "activations of a layer"
+        };
+        add(whole - checkpoints, "layers kept whole", all, kept.layer);
+        if working > 0.0 {
+            terms.push(size("what the layer at the peak works in", working - own));
+        }
+        if logits > 0.0 {
+            terms.push(size("logits and loss", logits));
+        }
+        if model.vocab > 0 {
+            terms.push(size("output of the embedding", kept.embedding));
+        }
+        Some(Formula::Sum(terms))
+    }
+}

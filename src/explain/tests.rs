@@ -1,0 +1,242 @@
+//! An explanation cannot lie: what it states, worked out, is what is shown.
+
+use crate::evaluate::Workspace;
+use crate::presets::Library;
+use crate::scenario::file;
+use crate::search;
+
+use super::*;
+
+/// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
+/// context and pipeline parallelism, orders, offload, experts.
+const SCENARIOS: [&[(&str, &str)]; 16] = [
+    &[],
+    &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
+    &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
+    &[("strategy", "zero2"), ("model", "mpt-3b"), ("precision", "fp32"), ("recompute", "0.5")],
+    &[("strategy", "hsdp"), ("nodes", "8"), ("recompute", "full"), ("tokens", "1e12")],
+    &[("strategy", "mics"), ("nodes", "4"), ("accumulate", "2")],
+    &[("strategy", "zeropp"), ("nodes", "16"), ("model", "gpt-neox-20b"), ("recompute", "full")],
+    &[("hardware", "mi250x-frontier"), ("strategy", "zero-topo"), ("model", "gpt-neox-20b"), ("nodes", "48")],
+    &[("tp", "8"), ("model", "llama-2-13b"), ("nodes", "4"), ("micro-batch", "2")],
+    &[("cp", "4"), ("seq", "32768"), ("nodes", "4"), ("recompute", "full")],
+    &[("pp", "4"), ("nodes", "4"), ("accumulate", "16"), ("strategy", "zero1"), ("recompute", "full")],
+    &[("pp", "4"), ("tp", "2"), ("nodes", "2"), ("accumulate", "8"), ("strategy", "zero1")],
+    &[("accumulation", "layered"), ("accumulate", "8"), ("nodes", "2"), ("recompute", "full")],
+    &[("offload", "all"), ("recompute", "full"), ("nodes", "2")],
+    &[("model", "mixtral-8x7b"), ("nodes", "8"), ("recompute", "full")],
+    &[("stack", "megatron-2021"), ("hardware", "a100-80gb-dgx"), ("recompute", "selective"), ("nodes", "2")],
+];
+
+fn scenario(changes: &[(&str, &str)]) -> Scenario {
+    let library = Library::embedded();
+    let mut file = file::parse(&library.scenario_text("default").unwrap().text).unwrap();
+    for (flag, value) in changes {
+        file.set(flag, value).unwrap();
+    }
+    library.resolve(&file).unwrap()
+}
+
+/// Each scenario with its evaluation.
+fn evaluated() -> impl Iterator<Item = (Scenario, Evaluation)> {
+    let mut workspace = Workspace::default();
+    SCENARIOS.into_iter().map(move |changes| {
+        let scenario = scenario(changes);
+        let evaluation = search::full(&scenario, &mut workspace).unwrap_or_else(|why| panic!("{changes:?}: {why:?}"));
+        (scenario, evaluation)
+    })
+}
+
+#[test]
+fn every_figure_has_an_explanation_whose_formula_gives_it() {
+    for (scenario, evaluation) in evaluated() {
+        for figure in figures(&scenario, &evaluation) {
+            let explanation = explain(figure, &scenario, &evaluation);
+            let explanation = explanation.unwrap_or_else(|| panic!("{figure:?} of {}", scenario.name));
+            let (stated, shown) = (explanation.formula.value(), explanation.amount.value);
+            assert!(
+                explanation.holds(),
+                "{figure:?} of {} with {:?}: {} = {} is {stated}, not {shown}",
+                scenario.strategy,
+                scenario.plan,
+                explanation.formula,
+                explanation.formula.in_numbers()
+            );
+        }
+    }
+}
+
+/// What only the simulation knows, in any scenario: the buffers of collectives, and what re-tuning gives.
+fn is_only_counted(figure: Figure, evaluation: &Evaluation) -> bool {
+    match figure {
+        Figure::Part(index) => evaluation.summary.memory.parts.named()[index].0 == "communication",
+        Figure::Elasticity(index) => evaluation.elasticity[index].resource == "memory_capacity",
+        _ => false,
+    }
+}
+
+#[test]
+fn formulas_explain_rather_than_repeat_the_figure() {
+    for (scenario, evaluation) in evaluated() {
+        for figure in figures(&scenario, &evaluation) {
+            let Some(explanation) = explain(figure, &scenario, &evaluation) else { continue };
+            let counted = explanation.formula.to_string().ends_with(", counted");
+            assert!(
+                !counted || is_only_counted(figure, &evaluation),
+                "{figure:?} of {} with {:?}",
+                scenario.strategy,
+                scenario.plan
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_printed_means_what_is_computed() {
+    for (scenario, evaluation) in evaluated() {
+        for figure in figures(&scenario, &evaluation) {
+            let Some(Explanation { formula, .. }) = explain(figure, &scenario, &evaluation) else { continue };
+            let text = formula.spelled(&|input| format!("{:e}", input.amount.value));
+            let (read, value) = (Reader(&text).sum(), formula.value());
+            let close = (read - value).abs() <= 1e-9 * value.abs();
+            assert!(close, "{formula} reads as {read}, not as {value}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_formula_that_does_not_hold_is_not_stated() {
+    let scenario = scenario(&[]);
+    let mut evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+    evaluation.summary.tokens_per_step *= 2.0;
+    let explanation = explain(Figure::TokensPerStep, &scenario, &evaluation).unwrap();
+    assert_eq!(explanation.formula.to_string(), "tokens per step, counted");
+    assert!(explanation.holds());
+}
+
+#[test]
+fn the_state_of_fsdp_is_sixteen_bytes_over_all_ranks() {
+    // bf16 weights and gradients, fp32 master weights and two moments: 2, 2 and 4 + 4 + 4 bytes, each over
+    // all 128 ranks [ZeRO, arXiv 1910.02054, section 3.1].
+    let scenario = scenario(&[("hardware", "h100-80gb-dgx"), ("nodes", "16")]);
+    let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+    let text = |part: usize| explain(Figure::Part(part), &scenario, &evaluation).unwrap();
+    let parameters = scenario.model.parameters() as f64;
+    for (part, bytes) in [(0, 2.0), (2, 12.0)] {
+        let explanation = text(part);
+        let inputs = explanation.formula.inputs();
+        let values: Vec<f64> = inputs.iter().map(|input| input.amount.value).collect();
+        assert_eq!(values, [parameters, bytes, 128.0], "{}", explanation.formula);
+    }
+    assert_eq!(text(0).formula.to_string(), "parameters x bytes of a weight / ranks that share it");
+}
+
+#[test]
+fn gathered_weights_are_whole_units_the_one_that_computes_and_at_most_one_ahead() {
+    // Blocks only: every unit is a layer.
+    let scenario = scenario(&[("model", "fsdp-7b"), ("nodes", "4")]);
+    let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+    let gathered = explain(Figure::Part(5), &scenario, &evaluation).unwrap();
+    let layers = gathered.formula.inputs()[0].amount.value;
+    assert!([1.0, 2.0].contains(&layers), "{}", gathered.formula.in_numbers());
+}
+
+#[test]
+fn inputs_that_are_figures_lead_to_their_own_explanation() {
+    let scenario = scenario(&[]);
+    let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+    let step = explain(Figure::StepTime, &scenario, &evaluation).unwrap();
+    for input in step.formula.inputs() {
+        let own = explain(input.figure.unwrap(), &scenario, &evaluation).unwrap();
+        assert_eq!((own.name.as_str(), own.amount), (input.name.as_str(), input.amount));
+    }
+}
+
+#[test]
+fn every_input_says_who_says_so() {
+    for (scenario, evaluation) in evaluated() {
+        for figure in figures(&scenario, &evaluation) {
+            let Some(explanation) = explain(figure, &scenario, &evaluation) else { continue };
+            for input in explanation.formula.inputs() {
+                assert!(!input.source.text.is_empty(), "{figure:?}: {}", input.name);
+            }
+        }
+    }
+}
+
+/// Reads a printed formula back, left to right with the usual binding, and works it out.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    fn eat(&mut self, token: &str) -> bool {
+        let rest = self.0.strip_prefix(token);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn sum(&mut self) -> f64 {
+        let mut value = self.product();
+        loop {
+            if self.eat(" + ") {
+                value += self.product();
+            } else if self.eat(" - ") {
+                value -= self.product();
+            } else {
+                return value;
+            }
+        }
+    }
+
+    fn product(&mut self) -> f64 {
+        let mut value = self.power();
+        loop {
+            if self.eat(" x ") {
+                value *= self.power();
+            } else if self.eat(" / ") {
+                value /= self.power();
+            } else {
+                return value;
+            }
+        }
+    }
+
+    fn power(&mut self) -> f64 {
+        let base = self.leaf();
+        if self.eat(" ^ ") { base.powf(self.leaf()) } else { base }
+    }
+
+    fn leaf(&mut self) -> f64 {
+        if self.eat("the largest of (") {
+            let mut largest = self.sum();
+            while self.eat(", ") {
+                largest = largest.max(self.sum());
+            }
+            assert!(self.eat(")"), "{}", self.0);
+            return largest;
+        }
+        if self.eat("(") {
+            let value = self.sum();
+            assert!(self.eat(")"), "{}", self.0);
+            return value;
+        }
+        let end = self.0.find([' ', ',', ')']).unwrap_or(self.0.len());
+        let (number, rest) = self.0.split_at(end);
+        self.0 = rest;
+        number.parse().unwrap_or_else(|_| panic!("'{number}' before '{rest}'"))
+    }
+}
+
+/// What a person reads, printed for one scenario: `cargo test explain -- --ignored --nocapture`.
+#[test]
+#[ignore = "for looking at"]
+fn everything_in_words() {
+    for (scenario, evaluation) in evaluated().take(7) {
+        for figure in figures(&scenario, &evaluation) {
+            let Some(Explanation { name, amount, formula, source, .. }) = explain(figure, &scenario, &evaluation)
+            else {
+                continue;
+            };
+            println!("{name} {amount}\n  = {formula}\n  = {}\n  {source}", formula.in_numbers());
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The step and its parts.
+
+use crate::evaluate::{IdleCause, Kind, Lane, Span};
+use crate::plan::{Accumulation, Recompute};
+use crate::program::PICOS;
+use crate::units::Seconds;
+
+use super::facts::{Facts, count, input};
+use super::{Figure, Formula, Source, Why};
+
+/// What tells the parts of a step apart.
+const PARTS: &str = "at each moment the step is charged to what compute does, or to what its next task waits for";
+
+/// Less than this is rounding: sums of spans that begin and end at whole picoseconds.
+const LEAST: Seconds = Seconds::new(1e-9);
+
+impl Facts<'_> {
+    pub(super) fn time(&self, figure: Figure) -> Option<Why> {
+        let (formula, about, source) = match figure {
+            Figure::StepTime => (
+                self.figure(Figure::Compute)?
+                    + self.figure(Figure::Exposed)?
+                    + self.figure(Figure::Bubble)?
+                    + self.figure(Figure::Optimizer)?
+                    + self.figure(Figure::Other)?,
+                "One optimizer step on the rank that ends last. The parts cover it without gap or overlap.",
+                Source::convention(PARTS),
+            ),
+            Figure::Compute => (
+                if self.in_order() { self.work() } else { self.running()? },
+                "Forward, recompute and backward: matrix products and attention at the rate that their shape reaches, \
+                 element-wise operators at the memory's.",
+                self.calibrated(),
+            ),
+            Figure::Exposed => (
+                self.exposed(),
+                "Compute stands still for a transfer that its next task needs. Communication behind compute costs \
+                 nothing here.",
+                Source::convention(PARTS),
+            ),
+            Figure::Bubble => (
+                self.stretches(IdleCause::Bubble)?,
+                "Compute waits for what another pipeline rank has not sent yet.",
+                Source::convention(PARTS),
+            ),
+            Figure::Optimizer => (
+                self.update()?,
+                "Gradients are read, state and master weights read and written, weights written: all at the memory's \
+                 rate, over this rank's shard.",
+                self.calibrated(),
+            ),
+            Figure::Other => (
+                self.other()?,
+                "The host: launching small kernels too slowly, fixed work at each micro-batch and step; and waits that \
+                 belong to nothing else.",
+                self.software(),
+            ),
+            Figure::Communication => (
+                self.figure(Figure::Exposed)? + self.hidden()?,
+                "Any transfer runs, whether compute waits for it or not; two at a time count once.",
+                Source::convention("the union of the transfers' time on the rank that ends last"),
+            ),
+            _ => return None,
+        };
+        Some(Why { formula, about, source })
+    }
+
+    /// Whether a rank visits all layers of a micro-batch in order: no pipeline, no layered accumulation.
+    pub(super) fn in_order(&self) -> bool {
+        let plan = &self.scenario.plan;
+        plan.pipeline == 1 && plan.accumulation == Accumulation::Standard
+    }
+
+    /// Compute from the cost of a layer.
+    fn work(&self) -> Formula {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let seconds = |time: f64| Seconds::new(time);
+        let layer = self.rates.layer();
+        let forward = layer.forward[0].time + layer.forward[1].time;
+        let backward = layer.backward[0].time + layer.backward[1].time;
+        let cost = |name: &str, time: f64| input(name, seconds(time), self.calibrated());
+        let layers = || input("layers", count(model.layers, ""), self.shape());
+        let mut passes = layers() * (cost("forward of a layer", forward) + cost("backward of a layer", backward));
+        match plan.recompute {
+            Recompute::None => {}
+            Recompute::Selective => {
+                let again = layer.selective[0].time + layer.selective[1].time;
+                passes = passes + layers() * cost("selective recompute of a layer", again);
+            }
+            Recompute::Full | Recompute::Share(_) => {
+                let again =
+                    input("recomputed layers", count(self.recomputed_layers(), ""), Source::chosen("recompute"));
+                passes = passes + again * cost("forward of a layer", forward);
+            }
+        }
+        if model.vocab > 0 {
+            let [embedding, head] = [self.rates.embedding(), self.rates.head()].map(|(one, two)| one.time + two.time);
+            passes = passes + cost("embedding, logits and loss", embedding + head);
+        }
+        let micro_batches =
+            input("micro-batches", count(plan.accumulate, ""), Source::chosen("micro-batches of a step"));
+        self.with_slowing(micro_batches * passes, &[Kind::Forward, Kind::Backward])
+    }
+
+    /// Layers that backward computes again from their input.
+    pub(super) fn recomputed_layers(&self) -> f64 {
+        libm::round(self.scenario.plan.recompute.layers() * f64::from(self.scenario.model.layers))
+    }
+
+    /// Compute as the trace lists it, where each rank has its own layers.
+    fn running(&self) -> Option<Formula> {
+        let (forward, backward) = (self.listed(Kind::Forward)?, self.listed(Kind::Backward)?);
+        Some(
+            input("forward visits", forward, Source::simulated())
+                + input("backward visits", backward, Source::simulated())
+                - self.slow_launches(),
+        )
+    }
+
+    /// Time that compute spans of a kind take together.
+    fn listed(&self, kind: Kind) -> Option<Seconds> {
+        let own = |span: &&Span| span.activity.kind == kind;
+        self.is_listed().then(|| self.spans(Lane::Compute).filter(own).map(|span| span.end - span.start).sum())
+    }
+
+    /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
+    fn with_slowing(&self, alone: Formula, kinds: &[Kind]) -> Formula {
+        let own = |span: &&Span| kinds.contains(&span.activity.kind);
+        let slowed: Seconds =
+            self.spans(Lane::Compute).filter(own).map(|span| span.end - span.start - span.alone).sum();
+        if slowed < LEAST {
+            return alone;
+        }
+        alone + input("slowed by transfers beside it", slowed, Source::simulated())
+    }
+
+    /// Time added to compute because the host launches it too slowly.
+    fn slow_launches(&self) -> Formula {
+        let late = Seconds::new(self.program.volumes[self.last].host as f64 / PICOS);
+        input("launches that the device waits for", late, self.software())
+    }
+
+    /// By the level that the awaited transfer keeps busiest, and what crosses none.
+    fn exposed(&self) -> Formula {
+        let levels = self.scenario.cluster.levels.iter().zip(&self.summary().traffic);
+        let felt = levels.filter(|(_, traffic)| traffic.exposed > Seconds::ZERO);
+        let named = felt.map(|(level, traffic)| {
+            input(format!("waits for the {} level", level.name), traffic.exposed, Source::simulated())
+        });
+        let on_levels: Seconds = self.summary().traffic.iter().map(|traffic| traffic.exposed).sum();
+        let host = self.summary().time.exposed - on_levels;
+        let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Source::simulated()));
+        Formula::Sum(named.chain(host).collect())
+    }
+
+    /// Stretches of waiting, as the trace lists them.
+    fn stretches(&self, cause: IdleCause) -> Option<Formula> {
+        if !self.is_listed() {
+            return None;
+        }
+        let own = |idle: &&crate::evaluate::Idle| idle.rank as usize == self.last && idle.cause == cause;
+        let found = self.evaluation.trace.idle.iter().filter(own);
+        let (number, total) =
+            found.fold((0_u32, Seconds::ZERO), |(number, total), idle| (number + 1, total + (idle.end - idle.start)));
+        if number == 0 {
+            return Some(Formula::from(0.0));
+        }
+        Some(
+            input("stretches of waiting", count(number, ""), Source::simulated())
+                * input("mean length", total / f64::from(number), Source::simulated()),
+        )
+    }
+
+    /// The optimizer's update as a stream over memory.
+    fn update(&self) -> Option<Formula> {
+        let plan = &self.scenario.plan;
+        if plan.offload.optimizer() {
+            return Some(Formula::from(0.0));
+        }
+        let storage = plan.precision.storage();
+        let parameters = self.program.states.get(self.last)?.parameters;
+        let bytes = 2.0 * plan.optimizer.state(storage) + 2.0 * storage.bytes();
+        let per = super::Amount { value: bytes, unit: super::Unit::Bytes };
+        let adam = Source::convention("state read and written, gradient read, weight written");
+        let stream = self.rank_parameters(parameters, self.last)
+            / input(
+                "ranks that share the optimizer state",
+                count(self.layout.optimizer, ""),
+                Source::chosen("strategy"),
+            )
+            * input("bytes moved per parameter", per, adam)
+            * input("optimizer traffic", count(self.rates.software.optimizer_traffic, ""), self.software())
+            / input("memory rate reached", self.rates.memory, self.calibrated());
+        Some(self.with_slowing(stream, &[Kind::Optimizer]))
+    }
+
+    /// Late launches, fixed work of the host, waits.
+    fn other(&self) -> Option<Formula> {
+        let (fixed, waits) = (self.listed(Kind::Host)?, self.stretches(IdleCause::Other)?);
+        Some(
+            self.slow_launches()
+                + input("fixed work of the host", fixed, self.software())
+                + input("other waits", Seconds::new(waits.value()), Source::simulated()),
+        )
+    }
+
+    /// The union of the transfers' time, less what compute waits for.
+    fn hidden(&self) -> Option<Formula> {
+        if !self.is_listed() {
+            return None;
+        }
+        let transfers = |span: &&Span| {
+            let compute = [Kind::Forward, Kind::Backward, Kind::Optimizer, Kind::Host];
+            span.rank as usize == self.last && !compute.contains(&span.activity.kind)
+        };
+        let mut spans: Vec<(Seconds, Seconds)> =
+            self.evaluation.trace.spans.iter().filter(transfers).map(|span| (span.start, span.end)).collect();
+        spans.sort_by(|a, b| a.0.get().total_cmp(&b.0.get()));
+        let mut until = Seconds::ZERO;
+        let mut union = Seconds::ZERO;
+        for (start, end) in spans {
+            union += (end - start.max(until)).max(Seconds::ZERO);
+            until = until.max(end);
+        }
+        Some(input("behind compute", union - self.summary().time.exposed, Source::simulated()))
+    }
+}

@@ -1,0 +1,265 @@
+//! Published measurements: rows become scenarios, predictions meet what was measured, and the errors are
+//! scored beside a null model's.
+//!
+//! Takes the text of CSV files and a way to evaluate scenarios; not for reading files, for threads, or
+//! for what a report looks like.
+
+mod case;
+mod null;
+mod rank;
+mod row;
+mod score;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::evaluate::Summary;
+use crate::hardware::Device;
+use crate::presets::Library;
+use crate::scenario::{Problem, Scenario};
+use crate::units::Bytes;
+
+pub use case::{Assumed, Case, Peak, Reading};
+pub use rank::{Pairs, Ranking};
+pub use row::{Row, Skipped, read};
+pub use score::Scores;
+
+use null::Simple;
+use rank::Layout;
+use score::Compared;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Seconds of an optimizer step.
+    StepTime,
+    /// Peak of memory in bytes.
+    Memory,
+}
+
+impl Metric {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StepTime => "step_time",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// A prediction beside what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Residual {
+    /// The row's id.
+    pub id: String,
+    /// Near-duplicates share one.
+    pub group: String,
+    /// The stack that ran it.
+    pub stack: String,
+    /// The cluster that it ran on.
+    pub hardware: String,
+    /// The class of its strategy.
+    pub class: String,
+    /// What is compared.
+    pub metric: Metric,
+    /// Who read a peak of memory.
+    pub reading: Option<Reading>,
+    /// In seconds or bytes.
+    pub predicted: f64,
+    /// In seconds or bytes.
+    pub measured: f64,
+    /// Signed error of the null model.
+    pub null: f64,
+}
+
+impl Residual {
+    /// Predicted over measured, less 1.
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+
+    /// What a key of a report is in this row.
+    pub fn key(&self, by: Key) -> &str {
+        match by {
+            Key::Stack => &self.stack,
+            Key::Hardware => &self.hardware,
+            Key::Class => &self.class,
+            Key::Group => &self.group,
+        }
+    }
+}
+
+/// What scores are split by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// The software.
+    Stack,
+    /// The cluster.
+    Hardware,
+    /// The class of the strategy.
+    Class,
+    /// Near-duplicates.
+    Group,
+}
+
+impl Key {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
+
+    /// Its name in reports: the column that it stands in.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stack => "stack",
+            Self::Hardware => "hardware",
+            Self::Class => "strategy_class",
+            Self::Group => "group",
+        }
+    }
+}
+
+/// All comparisons of some rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validation {
+    /// What could be compared: step times in the order of the rows, then peaks of memory.
+    pub residuals: Vec<Residual>,
+    /// What could not.
+    pub skipped: Vec<Skipped>,
+    /// What stood for blank cells, and in how many rows.
+    pub assumed: BTreeMap<Assumed, usize>,
+    /// How well layouts were ordered.
+    pub ranking: Ranking,
+}
+
+/// The cases of some rows, and the rows that have none.
+pub fn cases(rows: &[Row], library: &Library) -> (Vec<Case>, Vec<Skipped>) {
+    let (mut cases, mut skipped) = (Vec::new(), Vec::new());
+    for row in rows {
+        match Case::of(row, library) {
+            Ok(case) => cases.push(case),
+            Err(why) => skipped.push(Skipped { id: row.id(), why }),
+        }
+    }
+    (cases, skipped)
+}
+
+/// Evaluates cases and compares; `evaluate` answers scenarios in their order.
+pub fn validate(
+    cases: &[Case],
+    evaluate: impl FnOnce(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>>,
+) -> Validation {
+    let scenarios: Vec<Scenario> = cases.iter().flat_map(|case| case.scenarios.iter().cloned()).collect();
+    let mut summaries = evaluate(&scenarios).into_iter();
+    let (mut skipped, mut assumed) = (Vec::new(), BTreeMap::new());
+    let mut answered = Vec::new();
+    for case in cases {
+        let own: Result<Vec<Summary>, _> = summaries.by_ref().take(case.scenarios.len()).collect();
+        match own {
+            Ok(own) if !own.is_empty() => {
+                case.assumed.iter().for_each(|one| *assumed.entry(one.clone()).or_default() += 1);
+                answered.push((case, own));
+            }
+            Ok(_) => {}
+            Err(problems) => {
+                let why = problems.first().map_or_else(String::new, ToString::to_string);
+                skipped.push(Skipped { id: case.row.id(), why });
+            }
+        }
+    }
+    let step_times = answered.iter().filter_map(|(case, own)| Some(time(case, own, case.step_time?)));
+    let peaks = answered.iter().filter_map(|(case, own)| Some(memory(case, own.first()?, case.peak?)));
+    let (mut residuals, simple): (Vec<Residual>, Vec<Simple>) = step_times.chain(peaks).unzip();
+    for metric in [Metric::StepTime, Metric::Memory] {
+        let of_metric: Vec<usize> = (0..residuals.len()).filter(|index| residuals[*index].metric == metric).collect();
+        let rows: Vec<Simple> = of_metric.iter().map(|index| simple[*index].clone()).collect();
+        for (index, error) in of_metric.into_iter().zip(null::errors(&rows)) {
+            residuals[index].null = error;
+        }
+    }
+    let timed = answered.iter().filter(|(case, _)| case.step_time.is_some());
+    let layouts: Vec<Layout> = timed.zip(&residuals).map(|((case, _), residual)| layout(case, residual)).collect();
+    Validation { residuals, skipped, assumed, ranking: Ranking::of(&layouts) }
+}
+
+impl Validation {
+    /// Scores of what `wanted` picks.
+    pub fn scores(&self, wanted: impl Fn(&Residual) -> bool) -> Option<Scores> {
+        let picked = self.residuals.iter().filter(|one| wanted(one));
+        Scores::of(picked.map(|one| Compared { group: &one.group, error: one.error(), null: one.null }))
+    }
+
+    /// The values that a key has among a metric's residuals, in order.
+    pub fn values(&self, metric: Metric, by: Key) -> BTreeSet<&str> {
+        self.residuals.iter().filter(|one| one.metric == metric).map(|one| one.key(by)).collect()
+    }
+}
+
+fn residual(case: &Case, metric: Metric, predicted: f64, measured: f64) -> Residual {
+    let text = |column: &str| crate::scenario::file::printable(case.row.text(column));
+    Residual {
+        id: case.row.id(),
+        group: case.row.group(),
+        stack: text("stack"),
+        hardware: text("cluster"),
+        class: text("strategy_class"),
+        metric,
+        reading: None,
+        predicted,
+        measured,
+        null: f64::NAN,
+    }
+}
+
+/// What the null model scales: cells are of one device and stack, inside a node or across nodes.
+fn simple(case: &Case, base: f64, measured: f64) -> Simple {
+    let scenario = case.scenario();
+    let Device { name, .. } = &scenario.cluster.device;
+    let across = scenario.devices() > scenario.cluster.devices_per_node();
+    Simple { cell: (name.clone(), scenario.stack.id.clone(), across), group: case.row.group(), base, measured }
+}
+
+/// Step time: between the two scenarios where there are two. The null model scales the time that the model
+/// flop (6 N + 12 L d s per token) takes at the peak.
+fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, Simple) {
+    let mean = |of: fn(&Summary) -> f64| {
+        let (first, last) = (own.first().map_or(f64::NAN, of), own.last().map_or(f64::NAN, of));
+        first + (last - first) * case.more
+    };
+    let predicted = mean(|summary| summary.step_time.get());
+    let at_peak = mean(|summary| summary.mfu * summary.step_time.get());
+    (residual(case, Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
+}
+
+/// Peak memory: an allocator's without what the runtime takes. The null model scales the state's bytes.
+fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, Simple) {
+    let parts = &summary.memory.parts;
+    let whole = match peak.reading {
+        Reading::Device => summary.memory.peak,
+        Reading::Allocator => summary.memory.peak - parts.reserved,
+    };
+    let predicted = whole - parts.activations * peak.offloaded;
+    let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
+    let mut residual = residual(case, Metric::Memory, predicted.get(), peak.bytes.get());
+    residual.reading = Some(peak.reading);
+    (residual, simple(case, state.get(), peak.bytes.get()))
+}
+
+/// A layout among those of the same model, machine, software and batch.
+fn layout(case: &Case, residual: &Residual) -> Layout {
+    let columns = [
+        "cluster",
+        "inter_node_gbps",
+        "num_gpus",
+        "stack",
+        "compiled",
+        "precision",
+        "model",
+        "layers",
+        "hidden",
+        "heads",
+        "ffn_hidden",
+        "seq_len",
+        "global_batch",
+    ];
+    let key = columns.map(|column| case.row.text(column)).join("|");
+    Layout { key, predicted: residual.predicted, measured: residual.measured }
+}

@@ -1,0 +1,189 @@
+//! From a row to the scenario that it measured, and what was assumed on the way.
+//!
+//! A blank cell takes a default that is named in [`Assumed`]; a row that needs more than a default is
+//! refused with the reason. Not for running it.
+
+mod model;
+mod plan;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::hardware::Cluster;
+use crate::plan::Format;
+use crate::presets::Library;
+use crate::scenario::Scenario;
+use crate::stack::Stack;
+use crate::units::{Bytes, BytesPerSecond};
+
+use super::row::Row;
+use super::words;
+
+/// What stands for a cell that does not say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Assumed {
+    /// The column.
+    pub column: &'static str,
+    /// What was taken.
+    pub value: String,
+    /// Why that.
+    pub why: &'static str,
+}
+
+/// Who read a peak of memory, and so what it contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// The allocator: what the program asked for.
+    Allocator,
+    /// `nvidia-smi`: with the runtime and what the allocator holds back.
+    Device,
+}
+
+/// A measured peak of memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peak {
+    /// The peak.
+    pub bytes: Bytes,
+    /// Who read it.
+    pub reading: Reading,
+    /// Share of the activations that was in the host's memory at the time.
+    pub offloaded: f64,
+}
+
+/// A row with the scenarios that stand for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The row.
+    pub row: Row,
+    /// What it ran. Two where the micro-batches of a step are no whole number: one with fewer, one with more.
+    pub scenarios: Vec<Scenario>,
+    /// The share of the last scenario in the step time, from 0 to 1; the rest is the first one's.
+    pub more: f64,
+    /// What was assumed.
+    pub assumed: Vec<Assumed>,
+    /// Seconds of one optimizer step, if the row is scored for it.
+    pub step_time: Option<f64>,
+    /// Peak of memory, if it states one.
+    pub peak: Option<Peak>,
+}
+
+/// Reads cells and notes what stands for those that are blank.
+struct Cells<'a> {
+    row: &'a Row,
+    assumed: Vec<Assumed>,
+}
+
+impl Cells<'_> {
+    fn assume(&mut self, column: &'static str, value: &dyn ToString, why: &'static str) {
+        self.assumed.push(Assumed { column, value: value.to_string(), why });
+    }
+
+    /// A count, or what stands for it.
+    fn count_or(
+        &mut self,
+        column: &'static str,
+        default: impl FnOnce() -> u32,
+        why: &'static str,
+    ) -> Result<u32, String> {
+        if let Some(count) = self.row.count(column)? {
+            return Ok(count);
+        }
+        let value = default();
+        self.assume(column, &value, why);
+        Ok(value)
+    }
+}
+
+impl Case {
+    /// The case of a row, or why there is none.
+    pub fn of(row: &Row, library: &Library) -> Result<Self, String> {
+        let step_time = match row.text("scored") {
+            "no" => None,
+            _ => row.number("step_time_s")?.filter(|seconds| *seconds > 0.0),
+        };
+        let peak = peak(row)?;
+        if step_time.is_none() && peak.is_none() {
+            return Err("nothing to compare: it is not scored for step time and states no peak memory".to_owned());
+        }
+        let cluster = cluster(row, library)?;
+        let stack = library.stack(row.text("stack")).map_err(|unknown| unknown.to_string())?;
+        let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
+        let mut cells = Cells { row, assumed: Vec::new() };
+        let plan::Planned { plan, strategy, tensor, more } = plan::of(&mut cells, library, &cluster, &stack)?;
+        let model = model::of(&mut cells, tensor, plan.sequence)?;
+        let (stack, precision) = (Arc::new(as_run(row, &stack)), plan.precision);
+        let mut scenario = Scenario {
+            name: row.id(),
+            cluster: Arc::new(cluster),
+            stack,
+            calibration,
+            model: Arc::new(model),
+            strategy: strategy.into(),
+            plan,
+        };
+        scenario.plan.precision = precision;
+        let mut scenarios = vec![scenario];
+        if more > 0.0 {
+            let mut longer = scenarios[0].clone();
+            longer.plan.accumulate += 1;
+            scenarios.push(longer);
+        }
+        Ok(Self { row: row.clone(), scenarios, more, assumed: cells.assumed, step_time, peak })
+    }
+
+    /// The scenario, or the one with fewer micro-batches.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenarios[0]
+    }
+}
+
+/// The preset of the row's cluster, with the bandwidth between nodes that the row states.
+fn cluster(row: &Row, library: &Library) -> Result<Cluster, String> {
+    let mut cluster = (*library.cluster(row.text("cluster")).map_err(|unknown| unknown.to_string())?).clone();
+    let per_node = f64::from(cluster.devices_per_node());
+    if let (Some(gigabits), Some(outermost)) = (row.number("inter_node_gbps")?, cluster.levels.last_mut())
+        && gigabits > 0.0
+    {
+        let injection = BytesPerSecond::new(gigabits * 1e9 / 8.0);
+        outermost.bandwidth = outermost.bandwidth.max(injection / per_node);
+        outermost.injection = Some(injection);
+    }
+    Ok(cluster)
+}
+
+/// The stack as the row ran it: its kernel, whether it was compiled, what split the sequence, and the format
+/// of the reduction (`PURE` is bf16 throughout, `DEFAULT` reduces in fp32).
+fn as_run(row: &Row, stack: &Stack) -> Stack {
+    let mut stack = stack.clone();
+    if let Some(kernel) = words::attention(row.text("attn")) {
+        (stack.attention, stack.attention_on) = (kernel, BTreeMap::new());
+    }
+    if row.text("compiled") == "yes"
+        && let Some(compiled) = &stack.element_wise_compiled
+    {
+        stack.element_wise.clone_from(compiled);
+    }
+    match row.text("notes") {
+        notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,
+        notes if notes.contains("sequence parallel=yes") => stack.sequence_parallel = true,
+        _ => {}
+    }
+    match row.text("precision") {
+        mode if mode.ends_with("/PURE") => stack.reduce_format = Some(Format::Bf16),
+        mode if mode.ends_with("/DEFAULT") => stack.reduce_format = Some(Format::Fp32),
+        _ => {}
+    }
+    stack
+}
+
+/// The peak of memory that a row states.
+fn peak(row: &Row) -> Result<Option<Peak>, String> {
+    let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
+    let notes = row.text("notes");
+    // Sources count in GiB unless their note gives bytes or decimal units.
+    let decimal = notes.contains("1e9 bytes") || notes.contains("MiB");
+    let unit = if decimal { 1e9 } else { f64::from(1 << 30) };
+    let reading = if notes.contains("nvidia-smi") { Reading::Device } else { Reading::Allocator };
+    let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
+    Ok(Some(Peak { bytes: Bytes::new(amount * unit), reading, offloaded }))
+}

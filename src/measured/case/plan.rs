@@ -1,0 +1,184 @@
+//! The layout and the batch of a row.
+
+use crate::hardware::Cluster;
+use crate::plan::{Extent, FlopCount, Plan, Recompute, Schedule, Sharding, Size};
+use crate::presets::Library;
+use crate::stack::Stack;
+
+use super::Cells;
+use crate::measured::words;
+
+/// The plan of a row and what belongs to it.
+pub(super) struct Planned {
+    pub plan: Plan,
+    /// The id of the strategy.
+    pub strategy: &'static str,
+    /// Tensor ranks.
+    pub tensor: u32,
+    /// What the count of micro-batches lacks, from 0 to 1.
+    pub more: f64,
+}
+
+pub(super) fn of(
+    cells: &mut Cells<'_>,
+    library: &Library,
+    cluster: &Cluster,
+    stack: &Stack,
+) -> Result<Planned, String> {
+    let row = cells.row;
+    let ranks = |column: &str| Ok::<u32, String>(row.count(column)?.unwrap_or(1));
+    let (tensor, pipeline, context) = (ranks("tp")?, ranks("pp")?, ranks("cp")?);
+    let devices = row.needed("num_gpus")?;
+    let shared = tensor.saturating_mul(pipeline).saturating_mul(context);
+    if shared == 0 || !devices.is_multiple_of(shared) {
+        return Err(format!("{devices} devices are no multiple of tp {tensor} x pp {pipeline} x cp {context}"));
+    }
+    let data = cells.row.count("dp")?.unwrap_or(devices / shared);
+    if data.saturating_mul(shared) != devices {
+        return Err(format!(
+            "tp, pp, cp and dp multiply to {}, not to the {devices} devices",
+            u64::from(data) * u64::from(shared)
+        ));
+    }
+    let (strategy, sharding) = sharding(cells, library, stack)?;
+    let batch = batch(cells, data, shared)?;
+    let sequence = cells.row.needed("seq_len")?;
+    let mut plan = Plan::new(sharding, sequence);
+    plan.size = Size::Devices(devices);
+    (plan.tensor, plan.pipeline, plan.context) = (tensor, pipeline, context);
+    (plan.micro_batch, plan.accumulate) = (batch.micro, batch.whole);
+    plan.flop_count = FlopCount::Parameters;
+    plan.precision = precision(cells, cluster);
+    plan.recompute = recompute(cells);
+    (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
+    Ok(Planned { plan, strategy, tensor, more: batch.more })
+}
+
+/// The strategy of a class, and how it shards.
+fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(&'static str, Sharding), String> {
+    let class = cells.row.text("strategy_class");
+    let id = match class {
+        "ddp" | "3d" => "ddp",
+        "zero1" | "zero1+3d" => "zero1",
+        "zero1-hier" => "zero1-hier",
+        // PyTorch's ZeRO-2 is FSDP that keeps gathered weights until backward.
+        "zero2" if stack.id.starts_with("llm-foundry") || stack.id.starts_with("mosaic") => "fsdp",
+        "zero2" | "4d" => "zero2",
+        "full_shard" | "full_shard+3d" => "fsdp",
+        "hsdp" => "hsdp",
+        "zero++" => "zeropp",
+        other => return Err(format!("strategy_class '{other}' names no strategy")),
+    };
+    let mut sharding = library.strategy(id).map_err(|unknown| unknown.to_string())?.sharding.clone();
+    if let Some(ranks) = words::after(cells.row.text("strategy"), "sharded over ").filter(|ranks| *ranks >= 1.0) {
+        sharding.optimizer = Extent::Ranks(ranks as u32);
+    }
+    if class == "zero2" && id == "fsdp" {
+        sharding.reshard_after_forward = false;
+    }
+    Ok((id, sharding))
+}
+
+/// Sequences per micro-batch and micro-batches per step.
+struct Batch {
+    micro: u32,
+    whole: u32,
+    more: f64,
+}
+
+/// A step does the work of `global_batch`: its micro-batches may be no whole number, where the last one
+/// of each rank is smaller.
+fn batch(cells: &mut Cells<'_>, data: u32, shared: u32) -> Result<Batch, String> {
+    let usual = if shared > 1 { 1 } else { 8 };
+    let micro = cells.count_or("micro_batch", || usual, "1 where the model is split, else 8")?;
+    let per_rank = if let Some(sequences) = cells.row.number("global_batch")? {
+        sequences / f64::from(data)
+    } else {
+        let accumulate = cells.row.count("grad_accum")?.unwrap_or(1);
+        cells.assume("global_batch", &(data * micro * accumulate), "dp x micro_batch x grad_accum");
+        f64::from(micro * accumulate)
+    };
+    let (micro, count) = match per_rank / f64::from(micro) {
+        // A rank has no more sequences than that.
+        count if count < 1.0 => ((per_rank as u32).max(1), 1.0),
+        count => (micro, count),
+    };
+    if per_rank < 1.0 {
+        return Err(format!(
+            "a global batch of {} sequences leaves some of {data} ranks without one",
+            per_rank * f64::from(data)
+        ));
+    }
+    let whole = count.floor();
+    Ok(Batch { micro, whole: whole as u32, more: count - whole })
+}
+
+fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> crate::plan::Precision {
+    let usual = crate::plan::Precision::usual(&cluster.device.peak);
+    words::precision(cells.row.text("precision")).unwrap_or_else(|| {
+        cells.assume("precision", &usual, "what the device is trained in");
+        usual
+    })
+}
+
+/// Stacks that recomputed every layer unless a row says otherwise.
+const RECOMPUTING: [&str; 5] = [
+    "megatron-2021",
+    "megatron-deepspeed-2022",
+    "megatron-deepspeed-2023",
+    "deepspeed-zero3-2021",
+    "deepspeed-zero3-2022",
+];
+
+/// What is recomputed; blank: nothing, but everything on stacks of before 2024 whose runs did, and for
+/// the models beyond 100 billion parameters that the A100 ran.
+fn recompute(cells: &mut Cells<'_>) -> Recompute {
+    if let Some(stated) = words::recompute(cells.row.text("act_ckpt")) {
+        return stated;
+    }
+    let large = cells.row.number("params_b").ok().flatten().is_some_and(|billions| billions > 100.0);
+    let (value, why) = if RECOMPUTING.contains(&cells.row.text("stack")) {
+        (Recompute::Full, "what this stack's published runs did")
+    } else if large && cells.row.text("cluster").starts_with("a100") {
+        (Recompute::Full, "more than 100 billion parameters on A100s")
+    } else {
+        (Recompute::None, "what the stack's launchers default to")
+    };
+    cells.assume("act_ckpt", &value, why);
+    value
+}
+
+/// The most stages per rank that are assumed where a source leaves them out.
+const MOST_STAGES: u32 = 10;
+
+/// The order of a pipeline's work: interleaved where the note gives stages per rank or layers per stage.
+fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<(Schedule, u32), String> {
+    let plain = Ok((Schedule::OneForwardOneBackward, 1));
+    if pipeline == 1 {
+        return plain;
+    }
+    let notes = cells.row.text("notes");
+    let layers = f64::from(cells.row.needed("layers")?) / f64::from(pipeline);
+    let per_stage = ["layers per virtual stage)=", "layers per virtual stage="];
+    let stated = words::after(notes, "pipeline interleaving=")
+        .or_else(|| words::after(notes, "VP="))
+        .or_else(|| per_stage.iter().find_map(|key| words::after(notes, key)).map(|each| layers / each));
+    let stages = match stated {
+        Some(stages) => stages.round().max(1.0) as u32,
+        None if ["nemo-2024", "megatron-2024", "megatron-bridge-2025"].contains(&cells.row.text("stack")) => {
+            let whole = layers as u32;
+            let most = (1..=MOST_STAGES).rev().find(|stages| whole.is_multiple_of(*stages)).unwrap_or(1);
+            cells.assume("notes", &format!("{most} stages per rank"), "the most up to 10 that divide a rank's layers");
+            most
+        }
+        None => 1,
+    };
+    if stages == 1 {
+        return plain;
+    }
+    if !micro_batches.is_multiple_of(pipeline) {
+        cells.assume("notes", &"not interleaved", "the interleaved schedule takes micro-batches in groups of pp");
+        return plain;
+    }
+    Ok((Schedule::Interleaved, stages))
+}

@@ -1,0 +1,118 @@
+//! Rows of published measurements, as a CSV file holds them. Not for what they mean: a cell is text or
+//! a number here, and a blank one is unknown.
+
+use std::sync::Arc;
+
+use crate::scenario::file::printable;
+
+/// One row of a file. Columns that nothing asks for are kept and ignored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    file: Arc<str>,
+    line: u64,
+    columns: Arc<[String]>,
+    cells: Vec<String>,
+}
+
+/// A row or file that has no prediction, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The row's id, or its file and line.
+    pub id: String,
+    /// Why, where, and how to mend it; free of control characters.
+    pub why: String,
+}
+
+/// Columns without which a row cannot be a measurement.
+const NEEDED: [&str; 5] = ["id", "cluster", "stack", "num_gpus", "strategy_class"];
+
+/// The rows of a file's text; those that cannot be read are listed with the reason.
+pub fn read(file: &str, text: &str) -> (Vec<Row>, Vec<Skipped>) {
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let mut skip = |line: u64, why: &str| {
+        let id = if line > 1 { format!("{file}:{line}") } else { file.to_owned() };
+        skipped.push(Skipped { id: printable(&id), why: printable(why) });
+    };
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let columns: Arc<[String]> = match reader.headers() {
+        Ok(header) => header.iter().map(str::to_owned).collect(),
+        Err(error) => {
+            skip(1, &format!("is no table: {error}"));
+            return (rows, skipped);
+        }
+    };
+    if let Some(missing) = NEEDED.iter().find(|needed| !columns.iter().any(|column| column == *needed)) {
+        skip(1, &format!("holds no measured runs: its header has no column '{missing}'"));
+        return (rows, skipped);
+    }
+    let name: Arc<str> = file.into();
+    for record in reader.records() {
+        match record {
+            Ok(record) => rows.push(Row {
+                file: Arc::clone(&name),
+                line: record.position().map_or(0, csv::Position::line),
+                columns: Arc::clone(&columns),
+                cells: record.iter().map(str::to_owned).collect(),
+            }),
+            Err(error) => {
+                skip(error.position().map_or(2, csv::Position::line), &format!("line cannot be read: {error}"));
+            }
+        }
+    }
+    (rows, skipped)
+}
+
+impl Row {
+    /// The text of a cell; nothing where it is blank or the file has no such column.
+    pub fn text(&self, column: &str) -> &str {
+        let index = self.columns.iter().position(|name| name == column);
+        index.and_then(|index| self.cells.get(index)).map_or("", String::as_str)
+    }
+
+    /// The number of a cell; `None` where it is blank.
+    pub fn number(&self, column: &str) -> Result<Option<f64>, String> {
+        let text = self.text(column);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        number.map(Some).ok_or_else(|| self.wrong(column, "no number; write one like 0.85, or leave it blank"))
+    }
+
+    /// The whole number of a cell, 1 or more; `None` where it is blank.
+    pub fn count(&self, column: &str) -> Result<Option<u32>, String> {
+        let Some(number) = self.number(column)? else { return Ok(None) };
+        let whole = number >= 1.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0;
+        if whole {
+            return Ok(Some(number as u32));
+        }
+        Err(self.wrong(column, "no count; write a whole number from 1, or leave it blank"))
+    }
+
+    /// The count of a cell that must not be blank.
+    pub fn needed(&self, column: &str) -> Result<u32, String> {
+        self.count(column)?.ok_or_else(|| format!("'{column}' is blank, and nothing stands for it"))
+    }
+
+    /// Its id, or where it is if it has none.
+    pub fn id(&self) -> String {
+        match self.text("id") {
+            "" => printable(&format!("{}:{}", self.file, self.line)),
+            id => printable(id),
+        }
+    }
+
+    /// What it is averaged with before anything else: near-duplicates share a group.
+    pub fn group(&self) -> String {
+        match self.text("group") {
+            "" => self.id(),
+            group => printable(group),
+        }
+    }
+
+    /// What is wrong with a cell, and where it is.
+    pub fn wrong(&self, column: &str, what: &str) -> String {
+        let (file, line) = (&self.file, self.line);
+        printable(&format!("{file}:{line}: column '{column}': '{}' is {what}", self.text(column)))
+    }
+}

@@ -1,0 +1,96 @@
+//! How far predictions are off: averaged inside each group first, then over groups, so that a sweep of
+//! near-duplicates weighs as much as one run.
+
+use std::collections::BTreeMap;
+
+/// One comparison: its group, its signed error and the null model's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compared<'a> {
+    /// Its group.
+    pub group: &'a str,
+    /// Predicted over measured, less 1.
+    pub error: f64,
+    /// The same of the null model.
+    pub null: f64,
+}
+
+/// Errors of a set of comparisons, as fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Scores {
+    /// Comparisons.
+    pub rows: usize,
+    /// Groups.
+    pub groups: usize,
+    /// Mean over groups of the mean absolute error inside each.
+    pub mean: f64,
+    /// Median over groups.
+    pub median: f64,
+    /// 90th percentile over groups.
+    pub p90: f64,
+    /// Mean over groups of the mean signed error.
+    pub bias: f64,
+    /// `mean` of the null model.
+    pub null_mean: f64,
+}
+
+impl Scores {
+    /// Of some comparisons; `None` if there are none.
+    pub fn of<'a>(compared: impl IntoIterator<Item = Compared<'a>>) -> Option<Self> {
+        let mut groups: BTreeMap<&str, [f64; 4]> = BTreeMap::new();
+        for one in compared {
+            let sums = groups.entry(one.group).or_default();
+            let parts = [1.0, one.error.abs(), one.error, one.null.abs()];
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+        let means = |part: usize| groups.values().map(move |sums| sums[part] / sums[0]);
+        let mean = |part: usize| means(part).sum::<f64>() / groups.len() as f64;
+        let mut errors: Vec<f64> = means(1).collect();
+        errors.sort_by(f64::total_cmp);
+        (!errors.is_empty()).then(|| Self {
+            rows: groups.values().map(|sums| sums[0]).sum::<f64>() as usize,
+            groups: groups.len(),
+            mean: mean(1),
+            median: quantile(&errors, 0.5),
+            p90: quantile(&errors, 0.9),
+            bias: mean(2),
+            null_mean: mean(3),
+        })
+    }
+
+    /// How many times larger the null model's error is.
+    pub fn skill(&self) -> f64 {
+        self.null_mean / self.mean
+    }
+}
+
+/// A quantile of ascending values, linear between neighbours.
+fn quantile(ascending: &[f64], share: f64) -> f64 {
+    let place = share * ascending.len().saturating_sub(1) as f64;
+    let at = |index: f64| ascending.get(index as usize).copied().unwrap_or(f64::NAN);
+    let (below, above) = (at(place.floor()), at(place.ceil()));
+    below + (above - below) * place.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-12, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn groups_are_averaged_first() {
+        let one = |group, error| Compared { group, error, null: 0.5 };
+        // Group a: (0.1 + 0.3) / 2 = 0.2 with bias (0.1 - 0.3) / 2 = -0.1; group b: 0.4.
+        let scores = Scores::of([one("a", 0.1), one("a", -0.3), one("b", 0.4)]).expect("three comparisons");
+        assert_eq!((scores.rows, scores.groups), (3, 2));
+        close(scores.mean, 0.3);
+        close(scores.median, 0.3);
+        // 0.2 + 0.9 x (0.4 - 0.2).
+        close(scores.p90, 0.38);
+        close(scores.bias, 0.15);
+        close(scores.skill(), 0.5 / 0.3);
+        assert_eq!(Scores::of([]), None);
+    }
+}

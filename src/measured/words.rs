@@ -1,0 +1,114 @@
+//! What the words of a cell mean: spellings differ from source to source, so they are read by the
+//! words in them. Not for what stands for a blank cell.
+
+use crate::plan::{Precision, Recompute};
+use crate::stack::Attention;
+
+/// A precision: the fp8 of a mixture wins, then bf16.
+pub(super) fn precision(cell: &str) -> Option<Precision> {
+    let cell = cell.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| cell.contains(word));
+    [
+        (&["fp8", "float8", "mxfp8"][..], Precision::Fp8),
+        (&["bf16", "bfloat16"], Precision::Bf16),
+        (&["fp16", "float16", "half"], Precision::Fp16),
+        (&["fp32", "float32", "tf32", "single"], Precision::Fp32),
+    ]
+    .into_iter()
+    .find_map(|(words, precision)| has(words).then_some(precision))
+}
+
+/// What is recomputed: nothing, everything, what the stack selects, or the share of layers that a
+/// cell names (`4 of 32 layers`, `0.5`).
+pub(super) fn recompute(cell: &str) -> Option<Recompute> {
+    let cell = cell.to_lowercase();
+    let words: Vec<&str> = cell.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').collect();
+    let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
+    if has(&["selective", "select", "sel", "core"]) {
+        return Some(Recompute::Selective);
+    }
+    let numbers: Vec<f64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [part, whole] if cell.contains(" of ") && part <= whole && whole > 0.0 => {
+            return Some(Recompute::Share(part / whole));
+        }
+        [share] if (0.0..=1.0).contains(&share) => return Some(Recompute::Share(share)),
+        _ => {}
+    }
+    if has(&["full", "yes", "true", "on", "all", "every", "block", "uniform"]) {
+        return Some(Recompute::Full);
+    }
+    has(&["none", "no", "not", "off", "false", "without"]).then_some(Recompute::None)
+}
+
+/// An attention kernel; `None` where the cell says no more than `flash`, or nothing.
+pub(super) fn attention(cell: &str) -> Option<Attention> {
+    let cell = cell.to_lowercase();
+    if cell.contains("fused softmax") || cell.contains("no flash") {
+        return Some(Attention::FusedSoftmax);
+    }
+    let versions = [
+        ("flash1", Attention::Flash1),
+        ("flash-1", Attention::Flash1),
+        ("flash2", Attention::Flash2),
+        ("flash-2", Attention::Flash2),
+        ("sdpa", Attention::Flash2),
+        ("flash3", Attention::Flash3),
+        ("flash-3", Attention::Flash3),
+        ("cudnn", Attention::Flash3),
+    ];
+    let named = versions.into_iter().find(|(word, _)| cell.contains(word)).map(|(_, kernel)| kernel);
+    named.or_else(|| (cell.contains("plain") || cell.contains("torch")).then_some(Attention::Plain))
+}
+
+/// The number behind a key in a note: `after("...; VP=5; ...", "VP=")` is 5.
+pub(super) fn after(note: &str, key: &str) -> Option<f64> {
+    let rest = &note[note.find(key)? + key.len()..];
+    let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest[..digits].trim_end_matches('.').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_are_read_by_their_words() {
+        for (cell, wanted) in [
+            ("bf16+float8-linear(fp8 all-gather)", Some(Precision::Fp8)),
+            ("amp_bf16/DEFAULT", Some(Precision::Bf16)),
+            ("bf16/fp16 AMP", Some(Precision::Bf16)),
+            ("TF32", Some(Precision::Fp32)),
+            ("", None),
+        ] {
+            assert_eq!(precision(cell), wanted, "{cell}");
+        }
+        for (cell, wanted) in [
+            ("selective(ours: recompute activation func+norm, offload)", Some(Recompute::Selective)),
+            ("Full AC", Some(Recompute::Full)),
+            ("no", Some(Recompute::None)),
+            ("8 of 32 layers", Some(Recompute::Share(0.25))),
+            ("0.5", Some(Recompute::Share(0.5))),
+            ("unclear", None),
+            ("", None),
+        ] {
+            assert_eq!(recompute(cell), wanted, "{cell}");
+        }
+        for (cell, wanted) in [
+            ("other(fused softmax, no flash)", Some(Attention::FusedSoftmax)),
+            ("flash(TE/cuDNN)", Some(Attention::Flash3)),
+            ("flash2.0.4", Some(Attention::Flash2)),
+            ("flash", None),
+        ] {
+            assert_eq!(attention(cell), wanted, "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_note_gives_the_number_behind_a_key() {
+        assert_eq!(after("NeMo 24.07; VP=10; task=x", "VP="), Some(10.0));
+        assert_eq!(after("offload alpha=0.276 (activations)", "alpha="), Some(0.276));
+        assert_eq!(after("VP=; task=SFT", "VP="), None);
+        assert_eq!(after("nothing", "VP="), None);
+    }
+}

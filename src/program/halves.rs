@@ -1,0 +1,136 @@
+//! Layers whose attention and MLP are units of their own, each cut into slices if the plan says so.
+//!
+//! A layer that is computed again from its input runs both halves forward before either goes backward:
+//! weights are gathered a third time for that, as FSDP does with units inside a recomputed block. Only an
+//! MLP in one piece goes backward at once, on the weights that it has [osdp C3].
+
+use crate::cost::{LayerWork, Work};
+use crate::plan::Recompute;
+
+use super::build::Piece;
+use super::label::Part;
+use super::visit::{Pass, Step, Unit, Visit, Visits};
+
+/// One half of a layer, in visits.
+struct Half {
+    forward: Vec<Visit>,
+    /// Forward once more, before backward; empty where nothing is, or where backward does it.
+    again: Vec<Visit>,
+    backward: Vec<Visit>,
+}
+
+/// What half visits are made from.
+struct Maker<'a> {
+    visits: Visits<'a>,
+    unit: Unit,
+    /// Slices of this half.
+    slices: u32,
+    /// Time of the host to launch one unit of this size.
+    host: f64,
+}
+
+/// A slice's compute and what it meets.
+#[derive(Clone, Copy, Default)]
+struct Compute {
+    /// Of all slices together.
+    work: Work,
+    /// The host's time over that of forward.
+    launch: f64,
+    /// Collectives of the tensor ranks after the last slice, and exchanges of the context ranks beside the first.
+    tensor: u32,
+    exchange: u32,
+}
+
+/// Visits of one layer, forward and backward, whose attention and MLP are placed as `visits`.
+pub(super) fn of_layer(visits: [&Visits<'_>; 2], slices: [u32; 2], recomputed: bool) -> [Vec<Visit>; 2] {
+    let work = visits[0].rates.sliced_layer(slices);
+    let [attention, mlp] =
+        [0, 1].map(|index| Maker::of(visits[index], index, slices[index]).half(index, &work, recomputed));
+    let forward = [attention.forward, mlp.forward].concat();
+    [forward, [attention.again, mlp.again, mlp.backward, attention.backward].concat()]
+}
+
+impl<'a> Maker<'a> {
+    fn of(visits: &Visits<'a>, index: usize, slices: u32) -> Self {
+        let model = &visits.rates.scenario.model;
+        let (part, parameters) = match index {
+            0 => (Part::Attention, model.attention_parameters()),
+            _ => (Part::Mlp, model.mlp_parameters()),
+        };
+        let own = visits.local(parameters) / f64::from(slices);
+        // Half of the layer's matrices, where they travel one by one.
+        let collectives = (visits.collectives / 2.0).max(1.0);
+        Self {
+            visits: Visits { collectives, ..*visits },
+            unit: Unit { part, gathered: own, reduced: own },
+            slices,
+            host: visits.rates.host_layer() / 2.0,
+        }
+    }
+
+    fn half(&self, index: usize, work: &LayerWork, recomputed: bool) -> Half {
+        let activations = &self.visits.activations;
+        let own = activations.halves[index];
+        let exchange = u32::from(index == 0);
+        let ahead = Compute { work: work.forward[index], launch: 1.0, tensor: 1, exchange };
+        let back = Compute { work: work.backward[index], launch: 1.5, tensor: 1, exchange: 2 * exchange };
+        let (whole, whole_left) = (own.whole, self.share(own.whole));
+        if !recomputed {
+            let selective = self.visits.rates.scenario.plan.recompute == Recompute::Selective;
+            let selected = Compute { work: work.selective[index], exchange, ..Compute::default() };
+            let again = if selective { selected } else { Compute::default() };
+            let (working, kept) = (whole - own.kept, self.share(own.kept));
+            return Half {
+                forward: self.sliced(Pass::Forward, [ahead, Compute::default()], [working, kept]),
+                again: Vec::new(),
+                backward: self.sliced(Pass::Backward, [again, back], [working + own.working, -kept]),
+            };
+        }
+        let input = if index == 0 { self.share(activations.checkpoint) } else { 0.0 };
+        let left = whole_left - input;
+        let inputs = input * f64::from(self.slices);
+        let mut forward = self.sliced(Pass::Forward, [ahead, Compute::default()], [whole - inputs, input]);
+        if index == 1 && self.slices == 1 {
+            let backward = self.sliced(Pass::Backward, [ahead, back], [whole + own.working, 0.0]);
+            return Half { forward, again: Vec::new(), backward };
+        }
+        let mut again = self.sliced(Pass::Again, [ahead, Compute::default()], [0.0, left]);
+        if index == 0 && self.visits.rates.scenario.plan.offload.checkpoints() {
+            for visit in &mut forward {
+                visit.to_host = input;
+            }
+            again[0].from_host += inputs;
+            again[0].checkpoint = inputs;
+        }
+        Half {
+            forward,
+            again,
+            backward: self.sliced(Pass::Backward, [back, Compute::default()], [own.working, -whole_left]),
+        }
+    }
+
+    /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.
+    fn share(&self, bytes: f64) -> f64 {
+        libm::round(bytes / f64::from(self.slices))
+    }
+
+    /// The slices of one pass. `memory` is what each works in, and what it leaves behind.
+    fn sliced(&self, pass: Pass, compute: [Compute; 2], memory: [f64; 2]) -> Vec<Visit> {
+        let [working, kept] = memory;
+        let slice = |slice: u32| {
+            let [first, second] = compute.map(|compute| self.step(compute, slice));
+            Visit { working, kept, ..self.visits.visit(self.unit, pass, [first, second, Step::default()]) }
+        };
+        (0..self.slices).map(slice).collect()
+    }
+
+    fn step(&self, compute: Compute, slice: u32) -> Step {
+        let work = compute.work * (1.0 / f64::from(self.slices));
+        let host = self.visits.rates.launched(work.time, compute.launch * self.host) - work.time;
+        Step {
+            piece: Piece { work, host },
+            tensor: if slice + 1 == self.slices { compute.tensor } else { 0 },
+            exchange: if slice == 0 { compute.exchange } else { 0 },
+        }
+    }
+}

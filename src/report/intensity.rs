@@ -1,0 +1,79 @@
+//! Arithmetic intensities as records of JSON and as lines of text.
+
+use serde::Serialize;
+
+use crate::bounds::intensity::{self, Intensity};
+use crate::scenario::Scenario;
+use crate::scenario::file::printable;
+use crate::units::{significant, thousands};
+
+use super::figures::finite;
+use super::text::row;
+
+/// One kind of transfer against the link that carries it; what is not finite is `None`. Bytes count what a
+/// device sends and what it receives, bandwidth both directions of the link.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IntensityRecord {
+    /// `data-parallel`, `partitioned-state`, `pipeline`, `tensor`, `checkpoint-offload` or `state-offload`.
+    pub kind: &'static str,
+    /// The level's name, or `host`.
+    pub link: String,
+    /// Arithmetic intensity.
+    pub flop_per_byte: Option<f64>,
+    /// Intensity from which the link is fast enough.
+    pub threshold_flop_per_byte: Option<f64>,
+    /// Whether it runs beside arithmetic.
+    pub overlapped: bool,
+    /// Whether it takes no time of its own.
+    pub hidden: bool,
+    /// Factor on the time of the arithmetic that it belongs to.
+    pub slowdown: Option<f64>,
+    /// The fewest micro-batches that hide it when they are accumulated layer by layer.
+    pub micro_batches_to_hide: Option<u64>,
+    /// How the intensity comes about, in numbers.
+    pub formula: String,
+}
+
+/// Of a scenario.
+pub(super) fn records(scenario: &Scenario) -> Vec<IntensityRecord> {
+    let record = |it: Intensity| IntensityRecord {
+        kind: it.kind.word(),
+        link: it.link.name(scenario).to_owned(),
+        flop_per_byte: finite(it.flop_per_byte()),
+        threshold_flop_per_byte: finite(it.threshold),
+        overlapped: it.overlapped,
+        hidden: it.hidden(),
+        slowdown: finite(it.slowdown()),
+        micro_batches_to_hide: it.micro_batches.and_then(finite).map(|count| count as u64),
+        formula: it.formula.to_string(),
+    };
+    intensity::of(scenario).into_iter().map(record).collect()
+}
+
+/// The title of [`rows`].
+pub(super) const TITLE: &str =
+    "flop per byte, in and out added, and what twice a link's bandwidth needs; micro-batches: layer by layer";
+
+/// One line for each kind.
+pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
+    let line = |it: Intensity| {
+        let (found, needed) = (thousands(it.flop_per_byte()), thousands(it.threshold));
+        let (link, verdict) = (printable(it.link.name(scenario)), verdict(&it));
+        let name = it.kind.word().replace('-', " ");
+        row(&name, format!("{found:>9} = {}; {link} needs {needed}: {verdict}", it.formula))
+    };
+    intensity::of(scenario).into_iter().map(line).collect()
+}
+
+/// What an intensity means for the step, in words; a factor is on the time of the arithmetic.
+pub fn verdict(intensity: &Intensity) -> String {
+    let factor = significant(intensity.slowdown(), 4);
+    let from = |count: f64| format!("hidden from {} micro-batches on", thousands(count));
+    match (intensity.hidden(), intensity.overlapped, intensity.micro_batches) {
+        (true, _, Some(count)) if count > 1.0 => from(count),
+        (true, _, _) => "hidden".to_owned(),
+        (false, true, Some(count)) => format!("x {factor}, {}", from(count)),
+        (false, true, None) => format!("x {factor}"),
+        (false, false, _) => format!("x {factor}, not overlapped"),
+    }
+}

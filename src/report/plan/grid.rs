@@ -1,0 +1,124 @@
+//! The best points of the FSDP limits' grid.
+
+use serde::Serialize;
+
+use crate::bounds::fsdp::Limits;
+use crate::bounds::fsdp::grid::{Found, Point};
+use crate::report::FORMAT;
+use crate::report::figures::finite;
+use crate::report::text::{Lines, percent, row};
+use crate::scenario::file::printable;
+use crate::units::thousands;
+
+/// A search, and of what.
+#[derive(Debug, Clone, Copy)]
+pub struct GridReport<'a> {
+    /// The model's name.
+    pub model: &'a str,
+    /// The model, the machine and the settings.
+    pub limits: &'a Limits,
+    /// Share of the peak that kernels reach.
+    pub alpha: f64,
+    /// What was found; `None` where nothing fits.
+    pub found: Option<Found>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    objective: &'static str,
+    best: Option<Best>,
+    searched: u64,
+}
+
+#[derive(Serialize)]
+struct Best {
+    mfu: Record,
+    throughput: Record,
+    sequence: Record,
+}
+
+/// A point: whole tokens and sequences, shares, tokens per second and device, seconds.
+#[derive(Serialize)]
+struct Record {
+    stage: u8,
+    gamma: f64,
+    seq: u64,
+    batch: u64,
+    mfu: Option<f64>,
+    hfu: Option<f64>,
+    tokens_per_s: Option<f64>,
+    step_time_s: Option<f64>,
+}
+
+impl Record {
+    fn of(point: &Point) -> Self {
+        Self {
+            stage: point.stage.number(),
+            gamma: point.gamma,
+            seq: point.sequence as u64,
+            batch: point.batch as u64,
+            mfu: finite(point.reached.mfu),
+            hfu: finite(point.reached.hfu),
+            tokens_per_s: finite(point.reached.tokens_per_s),
+            step_time_s: finite(point.time.get()),
+        }
+    }
+}
+
+impl GridReport<'_> {
+    /// As JSON; `best` is `null` where nothing fits.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string_pretty(&Document {
+            format: FORMAT,
+            objective: "grid",
+            best: self.found.map(|found| Best {
+                mfu: Record::of(&found.mfu),
+                throughput: Record::of(&found.throughput),
+                sequence: Record::of(&found.sequence),
+            }),
+            searched: self.found.map_or(0, |found| found.searched as u64),
+        })
+    }
+
+    /// As text: every line ends in a line end, nothing is drawn.
+    pub fn text(&self) -> String {
+        let mut lines = Lines(String::new());
+        let Limits { devices, memory, reserve, link, peak, .. } = *self.limits;
+        let (model, devices) = (printable(self.model), thousands(f64::from(devices)));
+        lines.line(&format!("grid of the FSDP limits: {model} on {devices} devices"));
+        lines.line(&format!("given {memory} ({reserve} reserved), {link} and {} of {peak} each", percent(self.alpha)));
+        let Some(found) = self.found else {
+            lines.line("nothing fits: no stage leaves room for a sequence of 512 tokens");
+            return lines.0;
+        };
+        let points = [
+            ("highest MFU", found.mfu),
+            ("highest throughput", found.throughput),
+            ("longest sequence", found.sequence),
+        ];
+        lines.section("best on each device", &points.map(|(name, point)| row(name, words(&point))));
+        lines.line("");
+        lines.line(&format!(
+            "best of {} points that fit: stages 1 to 3, gamma (share of the activations that is kept) 0 to 1 by 0.1,",
+            thousands(found.searched)
+        ));
+        lines.line(&format!(
+            "sequences of 512, 1,024, ... tokens, every batch; efficiency {}, since a lower one is never faster",
+            percent(self.alpha)
+        ));
+        lines.0
+    }
+}
+
+fn words(point: &Point) -> String {
+    let Point { stage, gamma, sequence, batch, reached, time } = point;
+    format!(
+        "{:>7} MFU {:>9} tokens/s {time:>8} a step  stage {}, gamma {gamma}, {} x {} tokens",
+        percent(reached.mfu),
+        thousands(reached.tokens_per_s),
+        stage.number(),
+        thousands(*batch),
+        thousands(*sequence),
+    )
+}

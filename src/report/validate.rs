@@ -1,0 +1,328 @@
+//! A validation as text, as CSV and as JSON.
+
+use serde::Serialize;
+
+use crate::measured::{Key, Metric, Pairs, Ranking, Reading, Residual, Scores, Skipped, Validation};
+use crate::units::{Bytes, Seconds};
+
+use super::sweep::aligned;
+
+/// How many of the worst groups a text shows.
+const WORST: usize = 15;
+
+/// A validation and what to say of it.
+#[derive(Debug, Clone, Copy)]
+pub struct ValidateReport<'a> {
+    /// What was compared.
+    pub validation: &'a Validation,
+}
+
+/// Scores as JSON; without rows the figures are `null`.
+#[derive(Debug, Serialize)]
+struct ScoresRecord {
+    rows: usize,
+    groups: usize,
+    mean: f64,
+    median: f64,
+    p90: f64,
+    bias: f64,
+    null_mean: f64,
+    skill: f64,
+}
+
+impl From<Option<Scores>> for ScoresRecord {
+    fn from(scores: Option<Scores>) -> Self {
+        let none = || Scores {
+            mean: f64::NAN,
+            median: f64::NAN,
+            p90: f64::NAN,
+            bias: f64::NAN,
+            null_mean: f64::NAN,
+            ..Scores::default()
+        };
+        let scores = scores.unwrap_or_else(none);
+        let Scores { rows, groups, mean, median, p90, bias, null_mean } = scores;
+        Self { rows, groups, mean, median, p90, bias, null_mean, skill: scores.skill() }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct RowRecord<'a> {
+    id: &'a str,
+    group: &'a str,
+    metric: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<&'static str>,
+    predicted: f64,
+    measured: f64,
+    error: f64,
+}
+
+impl<'a> RowRecord<'a> {
+    fn of(one: &'a Residual) -> Self {
+        Self {
+            id: &one.id,
+            group: &one.group,
+            metric: one.metric.name(),
+            reading: reading(one),
+            predicted: one.predicted,
+            measured: one.measured,
+            error: one.error(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct SkippedRecord<'a> {
+    id: &'a str,
+    why: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    step_time: ScoresRecord,
+    memory: ScoresRecord,
+    memory_allocator: ScoresRecord,
+    memory_device: ScoresRecord,
+}
+
+#[derive(Debug, Serialize)]
+struct Part<'a> {
+    metric: &'static str,
+    by: &'static str,
+    value: &'a str,
+    #[serde(flatten)]
+    scores: ScoresRecord,
+}
+
+#[derive(Debug, Serialize)]
+struct PairsRecord {
+    apart: f64,
+    pairs: usize,
+    right: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct RankingRecord {
+    pairs: [PairsRecord; 2],
+    choices: usize,
+    slowdown_mean: f64,
+    slowdown_worst: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct AssumedRecord<'a> {
+    column: &'static str,
+    value: &'a str,
+    why: &'static str,
+    rows: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    format: u32,
+    rows: Vec<RowRecord<'a>>,
+    skipped: Vec<SkippedRecord<'a>>,
+    summary: Summary,
+    by: Vec<Part<'a>>,
+    ranking: RankingRecord,
+    assumed: Vec<AssumedRecord<'a>>,
+}
+
+const fn reading(residual: &Residual) -> Option<&'static str> {
+    match residual.reading {
+        Some(Reading::Allocator) => Some("allocator"),
+        Some(Reading::Device) => Some("nvidia-smi"),
+        None => None,
+    }
+}
+
+impl<'a> ValidateReport<'a> {
+    /// As JSON.
+    pub fn json(self) -> Result<String, serde_json::Error> {
+        let validation = self.validation;
+        let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = validation.ranking;
+        let pairs = pairs.map(|Pairs { apart, pairs, right }| PairsRecord { apart, pairs, right });
+        let assumed = validation.assumed.iter().map(|(one, rows)| AssumedRecord {
+            column: one.column,
+            value: &one.value,
+            why: one.why,
+            rows: *rows,
+        });
+        serde_json::to_string_pretty(&Document {
+            format: super::FORMAT,
+            rows: validation.residuals.iter().map(RowRecord::of).collect(),
+            skipped: validation.skipped.iter().map(|Skipped { id, why }| SkippedRecord { id, why }).collect(),
+            summary: Summary {
+                step_time: self.metric(Metric::StepTime).into(),
+                memory: self.metric(Metric::Memory).into(),
+                memory_allocator: self.memory(Reading::Allocator).into(),
+                memory_device: self.memory(Reading::Device).into(),
+            },
+            by: self.parts(),
+            ranking: RankingRecord { pairs, choices, slowdown_mean, slowdown_worst },
+            assumed: assumed.collect(),
+        })
+    }
+
+    /// As CSV: every comparison, then what was skipped.
+    pub fn csv(self) -> Result<String, csv::Error> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record([
+            "id",
+            "group",
+            "stack",
+            "hardware",
+            "strategy_class",
+            "metric",
+            "predicted",
+            "measured",
+            "error",
+            "skipped",
+        ])?;
+        for one in &self.validation.residuals {
+            let numbers = [one.predicted, one.measured, one.error()].map(|number| number.to_string());
+            let [predicted, measured, error] = &numbers;
+            let Residual { id, group, stack, hardware, class, metric, .. } = one;
+            writer.write_record([id, group, stack, hardware, class, metric.name(), predicted, measured, error, ""])?;
+        }
+        for Skipped { id, why } in &self.validation.skipped {
+            writer.write_record([id, "", "", "", "", "", "", "", "", why])?;
+        }
+        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// For people: each comparison, then the scores.
+    pub fn text(self) -> String {
+        let parts = [self.rows(), self.scores(Metric::StepTime), self.scores(Metric::Memory), self.ranking()];
+        let notes = [self.assumed(), self.skipped()];
+        parts.into_iter().chain(notes).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn metric(self, metric: Metric) -> Option<Scores> {
+        self.validation.scores(|one| one.metric == metric)
+    }
+
+    fn memory(self, reading: Reading) -> Option<Scores> {
+        self.validation.scores(|one| one.reading == Some(reading))
+    }
+
+    fn parts(self) -> Vec<Part<'a>> {
+        let mut parts = Vec::new();
+        for metric in [Metric::StepTime, Metric::Memory] {
+            for by in Key::ALL {
+                parts.extend(self.validation.values(metric, by).into_iter().map(|value| {
+                    let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value).into();
+                    Part { metric: metric.name(), by: by.name(), value, scores }
+                }));
+            }
+        }
+        parts
+    }
+
+    fn rows(self) -> String {
+        let mut table = vec![["id", "predicted", "measured", "error"].map(str::to_owned).to_vec()];
+        table.extend(self.validation.residuals.iter().map(|one| {
+            let amount = |value: f64| match one.metric {
+                Metric::StepTime => Seconds::new(value).to_string(),
+                Metric::Memory => Bytes::new(value).to_string(),
+            };
+            vec![one.id.clone(), amount(one.predicted), amount(one.measured), signed(one.error())]
+        }));
+        aligned(&table)
+    }
+
+    /// The scores of a metric, in all and by key; the worst groups under them.
+    fn scores(self, metric: Metric) -> String {
+        let Some(all) = self.metric(metric) else { return String::new() };
+        let title = match metric {
+            Metric::StepTime => "step time",
+            Metric::Memory => "peak memory",
+        };
+        let mut table = vec![
+            [title, "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"].map(str::to_owned).to_vec(),
+            line("in all", &all),
+        ];
+        if metric == Metric::Memory {
+            let readings = [("allocator's peak", Reading::Allocator), ("nvidia-smi", Reading::Device)];
+            table.extend(readings.iter().filter_map(|(name, reading)| Some(line(name, &self.memory(*reading)?))));
+        }
+        for by in [Key::Stack, Key::Hardware, Key::Class] {
+            table.push(std::iter::once(format!("by {}", by.name())).chain(vec![String::new(); 8]).collect());
+            for value in self.validation.values(metric, by) {
+                let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
+                table.extend(scores.map(|scores| line(&format!("  {value}"), &scores)));
+            }
+        }
+        aligned(&table) + &self.worst(metric)
+    }
+
+    /// The groups that are furthest off.
+    fn worst(self, metric: Metric) -> String {
+        let of = |group| self.validation.scores(|one| one.metric == metric && one.group == group);
+        let mut groups: Vec<(&str, Scores)> = self
+            .validation
+            .values(metric, Key::Group)
+            .into_iter()
+            .filter_map(|group| Some((group, of(group)?)))
+            .collect();
+        groups.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+        let line = |(group, scores): &(&str, Scores)| format!("  {:>6}  {group}\n", signed(scores.bias));
+        let lines: String = groups.iter().take(WORST).map(line).collect();
+        format!("furthest off, by group\n{lines}")
+    }
+
+    fn ranking(self) -> String {
+        let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = &self.validation.ranking;
+        if *choices == 0 {
+            return String::new();
+        }
+        let line = |Pairs { apart, pairs, right }: &Pairs| {
+            format!(
+                "  {} of {pairs} pairs of layouts more than {} apart are in the right order\n",
+                share(*right),
+                share(*apart)
+            )
+        };
+        let lines: String = pairs.iter().filter(|pairs| pairs.pairs > 0).map(line).collect();
+        let (mean, worst) = (share(*slowdown_mean), share(*slowdown_worst));
+        format!("ranking\n{lines}  choosing by prediction costs {mean} over {choices} choices, {worst} at worst\n")
+    }
+
+    fn assumed(self) -> String {
+        let line = |(one, rows): (&crate::measured::Assumed, &usize)| {
+            format!("  {} = {} in {rows} rows: {}\n", one.column, one.value, one.why)
+        };
+        let lines: String = self.validation.assumed.iter().map(line).collect();
+        if lines.is_empty() { lines } else { format!("assumed where a cell is blank\n{lines}") }
+    }
+
+    fn skipped(self) -> String {
+        let line = |Skipped { id, why }: &Skipped| format!("  {id}: {why}\n");
+        let lines: String = self.validation.skipped.iter().map(line).collect();
+        if lines.is_empty() { lines } else { format!("skipped\n{lines}") }
+    }
+}
+
+fn line(name: &str, scores: &Scores) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        scores.rows.to_string(),
+        scores.groups.to_string(),
+        share(scores.mean),
+        share(scores.median),
+        share(scores.p90),
+        signed(scores.bias),
+        share(scores.null_mean),
+        format!("{:.1}", scores.skill()),
+    ]
+}
+
+fn share(value: f64) -> String {
+    format!("{:.1} %", 100.0 * value)
+}
+
+fn signed(value: f64) -> String {
+    format!("{:+.1} %", 100.0 * value)
+}

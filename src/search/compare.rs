@@ -1,0 +1,91 @@
+//! Published figures beside what comes out here; some of them take a second run.
+
+use crate::evaluate::{Summary, Workspace, summary};
+use crate::presets::Library;
+use crate::scenario::file::{PublishedFigure, Quantity, ScenarioFile};
+use crate::scenario::{Problem, Scenario};
+
+/// What was published of a scenario, beside what comes out here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// Where it was published.
+    pub source: String,
+    /// What had to be assumed to compare.
+    pub note: Option<String>,
+    /// Each figure.
+    pub figures: Vec<Compared>,
+}
+
+/// A published figure and this one, both in [`Quantity::unit`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// What was published, and how far off it may be.
+    pub published: PublishedFigure,
+    /// How much.
+    pub amount: f64,
+    /// What comes out here.
+    pub here: f64,
+}
+
+impl Compared {
+    /// How far this figure is off, as a share of the published one.
+    pub fn error(&self) -> f64 {
+        self.here / self.amount - 1.0
+    }
+
+    /// Whether that is within the tolerance.
+    pub fn within(&self) -> bool {
+        self.error().abs() <= self.published.tolerance
+    }
+}
+
+/// Every published figure of a file beside that of its scenario, whose figures are in hand; `None` where
+/// nothing was published.
+pub fn compare(
+    library: &Library,
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    figures: &Summary,
+    workspace: &mut Workspace,
+) -> Result<Option<Comparison>, Vec<Problem>> {
+    let Some(published) = &file.published else { return Ok(None) };
+    let mut with = |changes: &[Option<(&str, &str)>]| {
+        let mut file = file.clone();
+        for (flag, text) in changes.iter().flatten() {
+            file.set(flag, text).map_err(|problem| vec![problem])?;
+        }
+        summary(&library.resolve_over(&file, Some(scenario))?, workspace)
+    };
+    let mut found = Vec::new();
+    for figure in &published.figures {
+        let Some(amount) = figure.amount() else { continue };
+        let strategy = figure.strategy.as_deref().map(|strategy| ("strategy", strategy));
+        let figures = if strategy.is_some() { with(&[strategy])? } else { *figures };
+        let nodes = figure.from_nodes.map(|nodes| nodes.to_string());
+        let other = match (&figure.over, &nodes) {
+            (Some(over), _) => with(&[Some(("strategy", over))])?,
+            (None, Some(nodes)) => with(&[strategy, Some(("nodes", nodes))])?,
+            (None, None) => figures,
+        };
+        found.push(Compared { published: figure.clone(), amount, here: here(figure.what, &figures, &other) });
+    }
+    Ok(Some(Comparison { source: published.source.clone(), note: published.note.clone(), figures: found }))
+}
+
+/// A quantity of a run; a ratio is over another run.
+fn here(what: Quantity, figures: &Summary, other: &Summary) -> f64 {
+    match what {
+        Quantity::StepTime => figures.step_time.get(),
+        Quantity::ForwardTime => figures.phases.forward.get(),
+        Quantity::BackwardTime => figures.phases.backward.get(),
+        Quantity::UpdateTime => figures.phases.update.get(),
+        Quantity::Tokens => figures.tokens_per_s_per_device,
+        Quantity::ModelFlop => figures.model_flops.get(),
+        Quantity::HardwareFlop => figures.hardware_flops.get(),
+        Quantity::Mfu => figures.mfu,
+        Quantity::AllocatedMemory => (figures.memory.peak - figures.memory.parts.reserved).get(),
+        Quantity::Speedup | Quantity::ScalingEfficiency => {
+            figures.tokens_per_s_per_device / other.tokens_per_s_per_device
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What no assignment beats: memory and time of the classes that are still open.
+
+use super::{Class, Useful};
+
+/// A price of memory in time, as a fraction of whole numbers: exact, so that a bound never cuts off the
+/// optimum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Price {
+    time: u64,
+    memory: u64,
+}
+
+/// What a class has left to choose from, and bounds on what follows it.
+#[derive(Debug)]
+pub(super) struct Open {
+    /// The class's index.
+    pub class: usize,
+    pub copies: u64,
+    pub choices: Vec<Useful>,
+    /// The least of the classes after this one: memory, time, and both together at the price.
+    pub memory_after: u64,
+    pub time_after: u64,
+    pub priced_after: u128,
+}
+
+impl Price {
+    /// Time and memory of one operator together.
+    pub fn of(self, choice: &Useful) -> u128 {
+        self.time(choice.cost.time) + self.spent(choice.cost.memory)
+    }
+
+    pub fn time(self, time: u64) -> u128 {
+        u128::from(time) * u128::from(self.memory)
+    }
+
+    pub fn spent(self, memory: u64) -> u128 {
+        u128::from(memory) * u128::from(self.time)
+    }
+
+    /// What the last bytes that fit are worth: the slope at which the limit cuts the best way to spend
+    /// memory, fractions of an operator allowed. With it the bound is that of the linear relaxation; with
+    /// any other it would hold too, but cut off less.
+    pub fn at(classes: &[Class], limit: u64) -> Self {
+        let mut left = limit;
+        let mut steps: Vec<Step> = Vec::new();
+        for class in classes {
+            let choices = class.useful();
+            let least = choices.last().map_or(0, |choice| choice.cost.memory);
+            left = left.saturating_sub(least.saturating_mul(u64::from(class.copies)));
+            steps.extend(hull(&choices).map(|step| Step { copies: u64::from(class.copies), ..step }));
+        }
+        steps.sort_by(|a, b| b.worth_against(a).cmp(&a.worth_against(b)));
+        for Step { time, memory, copies } in steps {
+            let spent = memory.saturating_mul(copies);
+            if spent > left {
+                return Self { time, memory };
+            }
+            left -= spent;
+        }
+        Self { time: 0, memory: 1 }
+    }
+}
+
+/// A time that no assignment within `limit` beats: that of the best way to spend memory if operators could
+/// be treated in fractions. Quick; says nothing of whether anything fits.
+pub fn relaxed(classes: &[Class], limit: u64) -> u64 {
+    let price = Price::at(classes, limit);
+    let least = |class: &Class| class.useful().iter().map(|choice| price.of(choice)).min().unwrap_or(0);
+    let priced: u128 = classes.iter().map(|class| u128::from(class.copies) * least(class)).sum();
+    let time = priced.saturating_sub(price.spent(limit)).div_ceil(u128::from(price.memory.max(1)));
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
+/// A step from a choice to a faster, larger one: what it saves and what it costs, so many times.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    time: u64,
+    memory: u64,
+    copies: u64,
+}
+
+impl Step {
+    fn between(from: &Useful, to: &Useful) -> Self {
+        Self { time: from.cost.time - to.cost.time, memory: to.cost.memory - from.cost.memory, copies: 1 }
+    }
+
+    /// Time saved per memory, multiplied by both steps' memory: comparable with the other's.
+    fn worth_against(&self, other: &Self) -> u128 {
+        u128::from(self.time) * u128::from(other.memory)
+    }
+}
+
+/// Steps along the lower hull of a class's choices from the smallest to the fastest, the best ones first.
+fn hull(choices: &[Useful]) -> impl Iterator<Item = Step> {
+    let mut corners: Vec<&Useful> = Vec::new();
+    for choice in choices.iter().rev() {
+        while let [.., before, last] = corners[..] {
+            let (to, from) = (Step::between(before, last), Step::between(last, choice));
+            if to.worth_against(&from) > from.worth_against(&to) {
+                break;
+            }
+            // The step after `last` is worth as much as the one to it: go past it.
+            corners.pop();
+        }
+        corners.push(choice);
+    }
+    let steps: Vec<Step> = corners.windows(2).map(|pair| Step::between(pair[0], pair[1])).collect();
+    steps.into_iter()
+}
+
+/// The classes in the order of the search, largest operators first [osdp C4], with the bounds on what
+/// follows each.
+pub(super) fn open(classes: &[Class], price: Price) -> Vec<Open> {
+    let of = |(class, of): (usize, &Class)| Open {
+        class,
+        copies: u64::from(of.copies),
+        choices: of.useful(),
+        memory_after: 0,
+        time_after: 0,
+        priced_after: 0,
+    };
+    let mut open: Vec<Open> = classes.iter().enumerate().map(of).collect();
+    let largest = |open: &Open| open.choices.first().map_or(0, |choice| choice.cost.memory);
+    open.sort_by_key(|open| std::cmp::Reverse(largest(open)));
+    let (mut memory, mut time, mut priced) = (0, 0, 0);
+    for class in open.iter_mut().rev() {
+        (class.memory_after, class.time_after, class.priced_after) = (memory, time, priced);
+        memory += class.copies * class.choices.last().map_or(0, |choice| choice.cost.memory);
+        time += class.copies * class.choices.first().map_or(0, |choice| choice.cost.time);
+        let least = class.choices.iter().map(|choice| price.of(choice)).min().unwrap_or(0);
+        priced += u128::from(class.copies) * least;
+    }
+    open
+}

@@ -1,0 +1,52 @@
+//! The dynamic programme: operator by operator, the least time within each limit up to the one asked for.
+//!
+//! Its time and memory grow with the limit: count memory in units that are worth telling apart.
+
+use super::{Assignment, Class, Useful};
+
+/// No assignment.
+const NEVER: u64 = u64::MAX;
+
+/// The least time within `limit`, then the least memory; `None` if nothing fits.
+pub fn dynamic(classes: &[Class], limit: u64) -> Option<Assignment> {
+    let useful: Vec<Vec<Useful>> = classes.iter().map(Class::useful).collect();
+    let order: Vec<usize> =
+        classes.iter().enumerate().flat_map(|(class, of)| (0..of.copies).map(move |_| class)).collect();
+    let size = usize::try_from(limit).ok()?.checked_add(1)?;
+    // By memory spent, exactly.
+    let mut times = vec![NEVER; size];
+    times[0] = 0;
+    let mut taken = Vec::with_capacity(order.len());
+    for class in &order {
+        let (next, choices) = extended(&times, &useful[*class]);
+        times = next;
+        taken.push(choices);
+    }
+    let (mut memory, _) = times.iter().enumerate().filter(|(_, time)| **time < NEVER).min_by_key(|(_, time)| **time)?;
+    let mut counts: Vec<Vec<u32>> = classes.iter().map(|class| vec![0; class.choices.len()]).collect();
+    for (class, choices) in order.into_iter().zip(taken).rev() {
+        let choice = useful[class].get(usize::from(choices[memory]))?;
+        counts[class][choice.index] += 1;
+        memory -= choice.cost.memory as usize;
+    }
+    Some(Assignment::of(classes, counts))
+}
+
+/// The least times with one more operator, and the choice for it, by memory spent.
+fn extended(times: &[u64], choices: &[Useful]) -> (Vec<u64>, Vec<u8>) {
+    let mut next = vec![NEVER; times.len()];
+    let mut taken = vec![0; times.len()];
+    for (index, choice) in (0_u8..=u8::MAX).zip(choices) {
+        let Some(reached) = usize::try_from(choice.cost.memory).ok().and_then(|memory| next.get_mut(memory..)) else {
+            continue;
+        };
+        let from = taken.len() - reached.len();
+        for ((best, taken), time) in reached.iter_mut().zip(&mut taken[from..]).zip(times) {
+            let time = time.saturating_add(choice.cost.time);
+            if time < *best {
+                (*best, *taken) = (time, index);
+            }
+        }
+    }
+    (next, taken)
+}

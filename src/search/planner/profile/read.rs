@@ -1,0 +1,119 @@
+//! Reading a profile from the text of a CSV; what is wrong with it is told with its line and column.
+//! Lines that begin with `#` are comments.
+
+use csv::{ReaderBuilder, StringRecord};
+
+use crate::scenario::file::{FileError, Mistake, printable};
+
+use super::{Measured, Profile};
+
+/// The columns, in any order; others are left alone.
+const COLUMNS: [&str; 5] = ["hidden", "batch_index", "strategy", "time_s", "mem_mib"];
+
+/// The most ways of sharding a layer, and the largest time and memory that are believed: an hour, a PiB.
+const MOST_STRATEGIES: u32 = 64;
+const MOST_SECONDS: f64 = 3600.0;
+const MOST_MIB: f64 = (1 << 30) as f64;
+
+/// The most mistakes that are told at once.
+const MOST_MISTAKES: usize = 20;
+
+/// Rows under way.
+struct Rows {
+    /// Where each of the columns stands.
+    places: [usize; COLUMNS.len()],
+    mistakes: Vec<Mistake>,
+}
+
+impl Profile {
+    /// Reads the text of a profile, or tells everything that is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        let spoken = |line: &(usize, &str)| !line.1.trim().is_empty() && !line.1.starts_with('#');
+        let mut lines = (1..).zip(text.lines()).filter(spoken).map(|(number, line)| (number, record(line)));
+        let Some((number, header)) = lines.next() else {
+            return refused(vec![mistake(1, 1, &format!("the header is missing; write {}", COLUMNS.join(",")))]);
+        };
+        let mut rows = Rows { places: places(number, &header)?, mistakes: Vec::new() };
+        let mut profile = Self::default();
+        for (line, record) in lines {
+            if rows.mistakes.len() < MOST_MISTAKES {
+                rows.add(line, &record, header.len(), &mut profile);
+            }
+        }
+        if profile.layers.is_empty() && rows.mistakes.is_empty() {
+            rows.mistakes.push(mistake(number, 1, "there are no rows below the header; add some"));
+        }
+        if rows.mistakes.is_empty() { Ok(profile) } else { refused(rows.mistakes) }
+    }
+}
+
+/// The fields of a line; no field goes over its end.
+fn record(line: &str) -> StringRecord {
+    let mut reader = ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
+    reader.records().next().and_then(Result::ok).unwrap_or_default()
+}
+
+fn refused<T>(mistakes: Vec<Mistake>) -> Result<T, FileError> {
+    Err(FileError { file: String::new(), mistakes })
+}
+
+fn places(line: usize, header: &StringRecord) -> Result<[usize; COLUMNS.len()], FileError> {
+    let place = |name: &str| header.iter().position(|column| column.trim() == name);
+    let missing: Vec<&str> = COLUMNS.into_iter().filter(|name| place(name).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(COLUMNS.map(|name| place(name).unwrap_or_default()));
+    }
+    refused(vec![mistake(line, 1, &format!("the header has no {}; add the column", missing.join(", ")))])
+}
+
+impl Rows {
+    fn add(&mut self, line: usize, record: &StringRecord, columns: usize, profile: &mut Profile) {
+        if record.len() != columns {
+            let what = format!("{} fields where the header has {columns}; write one for each column", record.len());
+            self.mistakes.push(mistake(line, 1, &what));
+            return;
+        }
+        let whole = "a whole number";
+        let hidden = self.field::<u32>(line, record, 0, whole, |hidden| *hidden > 0);
+        let batch = self.field::<u32>(line, record, 1, whole, |_| true);
+        let strategy =
+            self.field::<u32>(line, record, 2, "a number from 0 to 63", |strategy| *strategy < MOST_STRATEGIES);
+        let time = self.field(line, record, 3, "seconds from 0 to 3600", |time| (0.0..=MOST_SECONDS).contains(time));
+        let memory = self.field(line, record, 4, "MiB from 0", |memory| (0.0..=MOST_MIB).contains(memory));
+        let (Some(hidden), Some(batch), Some(strategy), Some(time_s), Some(mem_mib)) =
+            (hidden, batch, strategy, time, memory)
+        else {
+            return;
+        };
+        let layer = profile.layers.entry((hidden, batch)).or_default();
+        if layer.insert(strategy, Measured { time_s, mem_mib }).is_some() {
+            let what = format!("strategy {strategy} of hidden {hidden} at batch {batch} is there twice; keep one row");
+            self.mistakes.push(mistake(line, 1, &what));
+        }
+    }
+
+    /// A field as a number of the kind that `wanted` names.
+    fn field<T: std::str::FromStr>(
+        &mut self,
+        line: usize,
+        record: &StringRecord,
+        column: usize,
+        wanted: &str,
+        right: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let place = self.places[column];
+        let text = record.get(place).unwrap_or_default();
+        let value = text.trim().parse().ok().filter(right);
+        if value.is_none() {
+            // The record holds its fields one after the other, without what stood between them.
+            let start = record.range(place).map_or(0, |range| record.as_slice()[..range.start].chars().count());
+            let what = format!("{}: '{}' is not {wanted}; mend it", COLUMNS[column], printable(text));
+            self.mistakes.push(mistake(line, start + place + 1, &what));
+        }
+        value
+    }
+}
+
+fn mistake(line: usize, column: usize, message: &str) -> Mistake {
+    Mistake { line, column, message: message.to_owned() }
+}

@@ -1,0 +1,252 @@
+//! What software reaches of each device and each network, and what it costs beside them: fitted,
+//! measured or published figures. Stacks choose among them by name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Seconds;
+
+use super::Stack;
+
+/// Figures of devices, and of the programs that run on them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// Version of the file format.
+    pub format: u32,
+    /// Its id.
+    #[serde(default)]
+    pub id: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// What all programs have in common.
+    pub software: Software,
+    /// Traffic of element-wise operators and norms by the name that a stack gives: in multiples of
+    /// reading or writing each intermediate of the layer once.
+    pub element_wise: BTreeMap<String, f64>,
+    /// What the program around the kernels costs, by the name that a stack gives.
+    pub runtimes: BTreeMap<String, Runtime>,
+    /// Efficiency by architecture; `default` serves an architecture without an entry.
+    pub architectures: BTreeMap<String, Efficiency>,
+}
+
+/// Figures that no device and no stack changes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Software {
+    /// Exponent of the soft maximum of host and device time: large is a hard maximum.
+    pub host_exponent: f64,
+    /// Fixed time per micro-batch.
+    pub micro_batch: Seconds,
+    /// Bytes moved per logit by the loss, forward and backward, beside the matrix products.
+    pub loss_traffic: f64,
+    /// Optimizer traffic, in multiples of reading and writing each byte of its state once.
+    pub optimizer_traffic: f64,
+    /// Relative growth of compute time per doubling of the nodes: the slowest of more devices sets the pace.
+    pub stragglers: f64,
+}
+
+/// What the program that drives the kernels adds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Runtime {
+    /// Time of the host to launch one layer's forward; backward takes half as much again.
+    pub layer: Seconds,
+    /// Share of the shorter of two overlapping phases that is not hidden: both slow each other down.
+    #[serde(default)]
+    pub contention: f64,
+    /// Time that each collective of tensor parallelism takes beside the wire's: ranks out of step.
+    #[serde(default)]
+    pub tensor_collective: Seconds,
+    /// Fixed time per step.
+    #[serde(default)]
+    pub step: Seconds,
+    /// Time per step for each rank that shares the optimizer's state: one broadcast each.
+    #[serde(default)]
+    pub step_per_shard: Seconds,
+    /// Share of what the library's collectives reach between nodes that this program gets.
+    #[serde(default = "whole")]
+    pub wire: f64,
+    /// How much that share's inverse grows per doubling of the nodes.
+    #[serde(default)]
+    pub wire_loss: f64,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+/// What kernels and collectives reach on one architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Efficiency {
+    /// Share of the peak that a large matrix product reaches.
+    pub matmul: f64,
+    /// The same for fp8 factors, casts included.
+    pub matmul_fp8: f64,
+    /// Depth at which a matrix product's fixed cost per tile equals its work: `k / (k + depth)`.
+    pub matmul_depth: f64,
+    /// Share of the tile and wave quantisation that shows, 0 to 1.
+    pub wave: f64,
+    /// Relative growth of a matrix product's time per power of two that its width or depth lacks to 64.
+    pub misalignment: f64,
+    /// Share of the memory bandwidth that streaming kernels reach.
+    pub memory: f64,
+    /// Share of the peak that the score and value products of plain attention reach.
+    pub attention_plain: f64,
+    /// Factor on the time of those products where the head's size is no multiple of 8.
+    pub attention_misaligned: f64,
+    /// Bytes moved per score by plain attention, forward, and again backward.
+    pub attention_score_bytes: f64,
+    /// Share of the peak that flash attention reaches in forward at a long sequence, by version.
+    pub attention_flash: [f64; 3],
+    /// The same in backward, relative to forward.
+    pub attention_backward: f64,
+    /// Sequence length at which flash attention reaches half of that.
+    pub attention_half_sequence: f64,
+    /// Share of the wire that all-gathers and reduce-scatters reach inside a node.
+    pub wire_in_node: f64,
+    /// The same of all-reduces, which switches may add up.
+    pub wire_all_reduce: f64,
+    /// The same of all collectives between nodes.
+    pub wire_between: f64,
+    /// How much that share's inverse grows per doubling of the nodes.
+    pub wire_loss: f64,
+    /// Time to start one collective.
+    pub collective_launch: Seconds,
+    /// Factor on the latency of the hardware's hops inside a node: 1, or 0 for `ideal`.
+    pub latency: f64,
+    /// The same between nodes.
+    pub latency_between: f64,
+}
+
+impl Software {
+    /// Nothing costs anything.
+    pub const IDEAL: Self = Self {
+        host_exponent: 64.0,
+        micro_batch: Seconds::ZERO,
+        loss_traffic: 0.0,
+        optimizer_traffic: 0.0,
+        stragglers: 0.0,
+    };
+}
+
+impl Runtime {
+    /// Nothing costs anything.
+    pub const IDEAL: Self = Self {
+        layer: Seconds::ZERO,
+        contention: 0.0,
+        tensor_collective: Seconds::ZERO,
+        step: Seconds::ZERO,
+        step_per_shard: Seconds::ZERO,
+        wire: 1.0,
+        wire_loss: 0.0,
+    };
+}
+
+impl Efficiency {
+    /// Every peak reached, at no latency.
+    pub const IDEAL: Self = Self {
+        matmul: 1.0,
+        matmul_fp8: 1.0,
+        matmul_depth: 0.0,
+        wave: 0.0,
+        misalignment: 0.0,
+        memory: 1.0,
+        attention_plain: 1.0,
+        attention_misaligned: 1.0,
+        attention_score_bytes: 0.0,
+        attention_flash: [1.0; 3],
+        attention_backward: 1.0,
+        attention_half_sequence: 0.0,
+        wire_in_node: 1.0,
+        wire_all_reduce: 1.0,
+        wire_between: 1.0,
+        wire_loss: 0.0,
+        collective_launch: Seconds::ZERO,
+        latency: 0.0,
+        latency_between: 0.0,
+    };
+
+    /// Everything that is a share of a peak.
+    fn shares(&self) -> [(&'static str, f64); 11] {
+        let [flash1, flash2, flash3] = self.attention_flash;
+        [
+            ("matmul", self.matmul),
+            ("matmul_fp8", self.matmul_fp8),
+            ("memory", self.memory),
+            ("attention_plain", self.attention_plain),
+            ("attention_flash", flash1),
+            ("attention_flash", flash2),
+            ("attention_flash", flash3),
+            ("attention_backward", self.attention_backward),
+            ("wire_in_node", self.wire_in_node),
+            ("wire_all_reduce", self.wire_all_reduce),
+            ("wire_between", self.wire_between),
+        ]
+    }
+}
+
+impl Calibration {
+    /// The efficiency of an architecture, or of `default`.
+    pub fn efficiency(&self, architecture: &str) -> Option<&Efficiency> {
+        self.architectures.get(architecture).or_else(|| self.architectures.get("default"))
+    }
+
+    /// What is wrong with it, each with the field's path and how to mend it.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        if !self.architectures.contains_key("default") {
+            found.push((
+                "architectures.default".to_owned(),
+                "is missing: it serves devices without an entry".to_owned(),
+            ));
+        }
+        let shares = self.architectures.iter().flat_map(|(name, efficiency)| {
+            efficiency.shares().map(|(field, share)| (format!("architectures.{name}.{field}"), share, 1.25))
+        });
+        let wires = self.runtimes.iter().map(|(name, runtime)| (format!("runtimes.{name}.wire"), runtime.wire, 4.0));
+        for (path, share, most) in shares.chain(wires) {
+            if !(share > 0.0 && share <= most) {
+                found.push((path, format!("must be above 0 and at most {most}")));
+            }
+        }
+        let mut check = |path: String, value: f64, least: f64, most: f64| {
+            if !(least..=most).contains(&value) {
+                found.push((path, format!("must be between {least} and {most}")));
+            }
+        };
+        for (name, traffic) in &self.element_wise {
+            check(format!("element_wise.{name}"), *traffic, 0.0, 100.0);
+        }
+        for (name, runtime) in &self.runtimes {
+            check(format!("runtimes.{name}.contention"), runtime.contention, 0.0, 1.0);
+            check(format!("runtimes.{name}.wire_loss"), runtime.wire_loss, 0.0, 100.0);
+        }
+        check("software.host_exponent".to_owned(), self.software.host_exponent, 1.0, 64.0);
+        check("software.loss_traffic".to_owned(), self.software.loss_traffic, 0.0, 1000.0);
+        check("software.optimizer_traffic".to_owned(), self.software.optimizer_traffic, 0.0, 100.0);
+        check("software.stragglers".to_owned(), self.software.stragglers, 0.0, 1.0);
+        found
+    }
+
+    /// Names in a stack that it does not have, each with the field's path and how to mend it.
+    pub fn lacks(&self, stack: &Stack) -> Vec<(String, String)> {
+        let known = |names: &mut dyn Iterator<Item = &String>| names.map(String::as_str).collect::<Vec<_>>().join(", ");
+        let mut found = Vec::new();
+        let mut miss = |field: &str, name: &str, has: bool, names: String| {
+            if !has {
+                found.push((field.to_owned(), format!("'{name}' is not in calibration '{}': {names}", self.id)));
+            }
+        };
+        let own = Some(&stack.element_wise).into_iter().chain(&stack.element_wise_compiled);
+        for name in own {
+            let has = self.element_wise.contains_key(name);
+            miss("element_wise", name, has, known(&mut self.element_wise.keys()));
+        }
+        let has = self.runtimes.contains_key(&stack.runtime);
+        miss("runtime", &stack.runtime, has, known(&mut self.runtimes.keys()));
+        found
+    }
+}

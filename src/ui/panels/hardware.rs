@@ -1,0 +1,103 @@
+//! Throughput over memory and bandwidth, and where what limits it changes.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Text;
+use ratatui::widgets::Widget;
+
+use super::map::entry;
+use super::status::unit;
+use super::{frame, words};
+use crate::app::hardware::{Gains, Limiting};
+use crate::app::map::Map;
+use crate::app::{App, Panel};
+use crate::search::{AxisValue, Cell};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::Heatmap;
+use crate::ui::widgets::heatmap::Entry;
+use crate::units::significant;
+
+/// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
+pub(super) const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
+
+/// Draws it.
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let hardware = &app.views.hardware;
+    let Some(map) = &hardware.map else {
+        frame(app, theme, Panel::Map, "Hardware", "", area, buf);
+        return;
+    };
+    let (done, all) = map.progress();
+    let stale = if map.is_complete() { "" } else { "computing " };
+    let note = format!("best batch each, {stale}{done} of {all}");
+    let title = format!("Hardware: {}", map.metric.title());
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
+    let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(2)]));
+    let columns: Vec<String> = map.sweep.x.values.iter().map(label).collect();
+    let rows: Vec<String> = map.sweep.y.values.iter().map(|value| format!("memory x {}", label(value))).collect();
+    let entries: Vec<Entry> = (0..all).map(|index| entry(map, index)).collect();
+    let letters: Vec<Option<char>> = (0..all).map(|index| letter(hardware.limiting(index))).collect();
+    let at = |index: usize| (index % map.width(), index / map.width());
+    let across = format!("{} x", app.scenario.cluster.levels.last().map_or("network", |level| &level.name));
+    Heatmap::new(theme, &columns, &rows, &entries)
+        .titles(&across, "")
+        .cursor(Some(at(map.cursor)))
+        .marked(map.home.map(|home| (at(home), "present hardware")))
+        .home(map.home.map(at))
+        .letters(&letters)
+        .lower_is_better(!map.metric.more_is_better())
+        .render(grid, buf);
+    let letters = "limited by  c compute: twice either gives less than 5 %  m memory  n network";
+    let lines = [gains(hardware.gains(), theme), letters.to_owned()];
+    Text::from(lines.join("\n")).render(said, buf);
+}
+
+/// `▸ from the present hardware on, memory x2 gives +3.1 %, bandwidth x2 gives +12 %`.
+fn gains(gains: Option<Gains>, theme: Theme) -> String {
+    let Some(Gains { memory, bandwidth }) = gains else { return String::new() };
+    let words = |name: &str, gain: Option<f64>| match gain {
+        Some(gain) if gain.is_finite() => format!("{name} x2 gives {}", words::change(1.0, 1.0 + gain, theme)),
+        _ => format!("{name} x2: it does not fit as it is"),
+    };
+    format!(
+        "{} from the present hardware on, {}, {}",
+        theme.glyphs().pinned,
+        words("memory", memory),
+        words("bandwidth", bandwidth)
+    )
+}
+
+fn letter(limiting: Option<Limiting>) -> Option<char> {
+    limiting.and_then(|limiting| limiting.name().chars().next())
+}
+
+/// A multiplier: `1/8`, `1`, `2`.
+fn label(value: &AxisValue) -> String {
+    match value {
+        AxisValue::Factor(factor) if *factor < 1.0 => format!("1/{}", 1.0 / factor),
+        other => other.to_string(),
+    }
+}
+
+/// The cell under the cursor, with what it settled on.
+pub(super) fn status(app: &App) -> String {
+    let Some(map) = &app.views.hardware.map else { return String::new() };
+    let Some((x, y)) = map.values(map.cursor) else { return String::new() };
+    let place = format!("memory x{}, bandwidth x{}", label(y), label(x));
+    match map.cell(map.cursor) {
+        None => format!("{place}: computing"),
+        Some(Cell::Impossible(problem)) => format!("{place}: {problem}"),
+        Some(Cell::Possible { summary, choice }) => {
+            let figure = figure(map);
+            let tuned =
+                format!("micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute);
+            let fits = if summary.fits { figure } else { "does not fit".to_owned() };
+            format!("{place}: {fits}; {tuned}")
+        }
+    }
+}
+
+fn figure(map: &Map) -> String {
+    let figure = map.figure(map.cursor).map(|figure| format!("{} {}", significant(figure, 3), unit(map.metric)));
+    figure.unwrap_or_default()
+}

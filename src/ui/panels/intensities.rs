@@ -1,0 +1,118 @@
+//! The arithmetic intensity of each kind of transfer against its link's threshold.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{frame, staleness};
+use crate::app::{App, Panel};
+use crate::bounds::intensity::{self, Intensity, Kind, Link};
+use crate::report::verdict;
+use crate::scenario::Scenario;
+use crate::ui::theme::{Role, Theme};
+use crate::units::{significant, thousands};
+
+/// Rows that it takes: frame, header, a row a kind, a blank, the chosen one in words.
+pub(super) const HEIGHT: u16 = 2 + 1 + 6 + 1 + 6;
+
+/// Columns of the scale on one side of the threshold: two decades.
+const SIDE: usize = 10;
+
+/// Draws it.
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let stale = if app.shown.is_err() { staleness(app) } else { "" };
+    let inside = frame(app, theme, Panel::Map, &format!("Arithmetic intensities{stale}"), "flop per byte", area, buf);
+    let transfers = intensity::of(scenario);
+    let cursor = app.views.intensities.cursor(transfers.len());
+    let Some(chosen) = transfers.get(cursor) else {
+        let why = if scenario.plan.operators.is_empty() {
+            "nothing is transferred between devices"
+        } else {
+            "operators are placed apart: no one intensity holds for them"
+        };
+        buf.set_line(inside.x, inside.y, &Line::raw(why), inside.width);
+        return;
+    };
+    let [kind, link, found, needed] = ["transfer", "link", "intensity", "needed"];
+    let header =
+        format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  {:^width$}", "1/100 to 100 x", width = 2 * SIDE + 1);
+    let mut rows = inside.rows();
+    let Some(first) = rows.next() else { return };
+    buf.set_line(first.x, first.y, &Line::styled(header, theme.style(Role::Dim)), first.width);
+    for ((index, transfer), row) in transfers.iter().enumerate().zip(rows) {
+        let here = index == cursor;
+        let has_keys = here && app.focus == Panel::Map && app.layer.is_none();
+        buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
+        buf.set_line(row.x, row.y, &line(transfer, here, scenario, theme), row.width);
+    }
+    let below = u16::try_from(transfers.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let said = Rect { y: inside.y.saturating_add(below), height: inside.height.saturating_sub(below), ..inside };
+    let said = said.intersection(inside);
+    Paragraph::new(words(chosen, scenario, theme)).wrap(Wrap { trim: false }).render(said, buf);
+}
+
+/// A kind: its numbers, how far it is from the threshold, and what that means.
+fn line(transfer: &Intensity, here: bool, scenario: &Scenario, theme: Theme) -> Line<'static> {
+    let (kind, link) = (transfer.kind.word(), transfer.link.name(scenario));
+    let (found, needed) = (thousands(transfer.flop_per_byte()), thousands(transfer.threshold));
+    let role = if transfer.hidden() { Role::Text } else { Role::Bad };
+    let short =
+        if transfer.hidden() { "hidden".to_owned() } else { format!("x {}", significant(transfer.slowdown(), 3)) };
+    Line::from(vec![
+        Span::raw(if here { theme.glyphs().pinned } else { " " }),
+        Span::raw(format!("{kind:<19}{link:<9}{found:>9}{needed:>9}  ")),
+        Span::styled(scale(transfer.flop_per_byte() / transfer.threshold, theme), theme.style(role)),
+        Span::styled(format!("  {short}"), theme.style(role)),
+    ])
+}
+
+/// How much more than needed on the right of a line, how much less on the left, in powers of ten.
+fn scale(ratio: f64, theme: Theme) -> String {
+    let glyphs = theme.glyphs();
+    let length = (libm::log10(ratio) / 2.0 * SIDE as f64).clamp(-(SIDE as f64), SIDE as f64);
+    // However close, it is on one side.
+    let (less, more) = ((-length).max(0.0).ceil() as usize, length.max(0.0).ceil() as usize);
+    let (lacks, has) = (glyphs.exposed.repeat(less), glyphs.fills[0].repeat(more));
+    format!("{lacks:>SIDE$}{}{has:<SIDE$}", glyphs.limit)
+}
+
+/// The chosen transfer: what it is, how its intensity comes about, what it is held against, what follows.
+fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'static>> {
+    let link = transfer.link.name(scenario).to_owned();
+    let threshold = match transfer.link {
+        Link::Level(_) => "peak / (2 x bandwidth of a ring through it)",
+        Link::Host => "peak / (2 x bandwidth of the host's link)",
+    };
+    let found = format!("{} = {} flop/B", transfer.formula, thousands(transfer.flop_per_byte()));
+    let needed = format!("{link} needs {threshold} = {} flop/B", thousands(transfer.threshold));
+    let verdict = verdict(transfer);
+    let verdict = if transfer.hidden() { verdict } else { format!("its arithmetic takes {verdict}") };
+    vec![
+        Line::styled(format!("{}: {}", transfer.kind.word(), about(transfer.kind)), theme.style(Role::Title)),
+        Line::raw(format!("  {found}")),
+        Line::raw(format!("  {needed}")),
+        Line::raw(format!("  {verdict}")),
+        Line::styled(
+            "Bytes in and out are added, and so are a link's two directions; a factor is on",
+            theme.style(Role::Dim),
+        ),
+        Line::styled(
+            "the time of the arithmetic that the transfer belongs to, in steady state.",
+            theme.style(Role::Dim),
+        ),
+    ]
+}
+
+const fn about(kind: Kind) -> &'static str {
+    match kind {
+        Kind::DataParallel => "sums of gradients over replicas",
+        Kind::PartitionedState => "gathers of weights, reductions of gradients",
+        Kind::Pipeline => "activations and their gradients between stages",
+        Kind::Tensor => "activations inside a layer",
+        Kind::CheckpointOffload => "layers' inputs to the host and back",
+        Kind::StateOffload => "weights and gradients between host and device",
+    }
+}

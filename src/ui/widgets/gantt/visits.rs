@@ -1,0 +1,104 @@
+//! A pipeline rank's line: its visits of its stages in the large, and what it waits for between them.
+//!
+//! ```text
+//! 0██1██2██3██╌╌╌╌╌╌╌╌╌╌0▒▒▒▒▒4██1▒▒▒▒▒5██
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{Scale, Track};
+use crate::evaluate::{IdleCause, Kind, Span};
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::{columns, put};
+
+/// What a column's time goes into, by its place in the shares.
+const FORWARD: usize = 0;
+const BACKWARD: usize = 1;
+const OPTIMIZER: usize = 2;
+const BUBBLE: usize = 3;
+const EXPOSED: usize = 4;
+
+/// Draws each column as what most of its time goes into, and over each visit that has room its micro-batch.
+pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+    let visits = |scale: Scale| track.within(scale.window).chunk_by(Span::leads_to).filter_map(Visit::of);
+    let shares = scale.shares(track.folded, &|scale| {
+        let mut shares = vec![[0.0; 5]; scale.columns];
+        for idle in track.still(scale.window) {
+            let part = match idle.cause {
+                IdleCause::Bubble => BUBBLE,
+                IdleCause::Communication => EXPOSED,
+                IdleCause::Other => continue,
+            };
+            scale.cover(idle.start, idle.end, |column, share| shares[column][part] += share);
+        }
+        for Visit { first, last } in visits(scale) {
+            let part = match first.activity.kind {
+                Kind::Forward => FORWARD,
+                Kind::Backward => BACKWARD,
+                _ => OPTIMIZER,
+            };
+            scale.cover(first.start, last.end, |column, share| shares[column][part] += share);
+        }
+        shares
+    });
+    for (share, x) in shares.into_iter().zip(plot.left()..plot.right()) {
+        let (glyph, style) = look(share, theme);
+        put(buf, x, plot.y, glyph, style);
+    }
+    for visit in visits(scale).filter(|visit| visit.first.activity.kind != Kind::Optimizer) {
+        visit.number(theme, scale, plot, buf);
+    }
+}
+
+/// The spans of one visit, by its ends.
+struct Visit<'a> {
+    first: &'a Span,
+    last: &'a Span,
+}
+
+impl<'a> Visit<'a> {
+    /// A fixed cost of the host is none.
+    fn of(spans: &'a [Span]) -> Option<Self> {
+        let (first, last) = (spans.first()?, spans.last()?);
+        (first.activity.kind != Kind::Host).then_some(Self { first, last })
+    }
+
+    /// Writes its micro-batch at its start, if that leaves a column of its fill.
+    fn number(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+        let (from, to) = (scale.at(self.first.start).round() as usize, scale.at(self.last.end).round() as usize);
+        let number = self.first.activity.micro_batch.to_string();
+        if number.len() < to.saturating_sub(from) && self.first.start >= scale.window.0 {
+            let ink = theme.inside(theme.span(self.first.activity.kind));
+            for (offset, digit) in number.split("").filter(|digit| !digit.is_empty()).enumerate() {
+                if let Some(cell) = buf.cell_mut((plot.x + columns(from + offset), plot.y)) {
+                    cell.reset();
+                    cell.set_symbol(digit).set_style(ink);
+                }
+            }
+        }
+    }
+}
+
+/// Forward is full and backward light, so that they differ without colours; a column of both is between.
+fn look([forward, backward, optimizer, bubble, exposed]: [f64; 5], theme: Theme) -> (&'static str, Style) {
+    let (glyphs, busy) = (theme.glyphs(), forward + backward + optimizer);
+    // An exposed transfer inside a visit is the visit's.
+    let waiting = (1.0 - busy - bubble).min(exposed).max(0.0);
+    let blank = 1.0 - busy - bubble - waiting;
+    if busy > bubble.max(waiting).max(blank) {
+        let [full, dense, light, _] = glyphs.fills;
+        let (more, less) = (forward.max(backward), forward.min(backward));
+        return match forward >= backward {
+            _ if optimizer > more => ("o", theme.span(Kind::Optimizer)),
+            _ if less > more / 2.0 => (dense, theme.span(Kind::Backward)),
+            true => (full, theme.span(Kind::Forward)),
+            false => (light, theme.span(Kind::Backward)),
+        };
+    }
+    if bubble > waiting.max(blank) {
+        return (glyphs.bubble, theme.style(Role::Dim));
+    }
+    if waiting > blank { (glyphs.exposed, theme.style(Role::Bad)) } else { (" ", Style::new()) }
+}

@@ -1,0 +1,163 @@
+//! `validate`: keys, scores, what is skipped and what is refused.
+
+use serde_json::Value;
+
+use super::run::{Home, Run, assert_contains, run};
+
+/// One A100, one layer of width 1024 with 8 heads and 1024 tokens, logits over 1024 words, all at the peak.
+const HEADER: &str = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,heads,vocab,seq_len,micro_batch,\
+                      global_batch,act_ckpt,precision,group,scored,colour,step_time_s,metric_peak_mem_gb,notes";
+const RUN: &str = "a100-80gb-dgx,ideal,1,ddp,GPT,1,1024,8,1024,1024,1";
+
+/// Matrices: 6 x (12 + 1) x 2^20 weights x 2^10 tokens; attention's causal half: 7 x 2^30; at 312 TFLOP/s. The
+/// embedding moves 5 x 2^20 elements of two bytes at 2.039 TB/s.
+const SECONDS: f64 = 85.0 * 1_073_741_824.0 / 312e12 + 10.0 * 1_048_576.0 / 2.039e12;
+
+fn table(rows: &[&str]) -> String {
+    format!("{HEADER}\n{}\n", rows.join("\n"))
+}
+
+fn validated(rows: &[&str]) -> Run {
+    let home = Home::new();
+    home.write("rows.csv", &table(rows));
+    home.run("validate rows.csv --format json")
+}
+
+fn json(run: &Run) -> Value {
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+fn close(value: &Value, expected: f64) {
+    let value = value.as_f64().expect("a number");
+    assert!((value - expected).abs() < 1e-6 * expected.abs().max(1e-3), "{value} is not {expected}");
+}
+
+#[test]
+fn errors_and_scores_of_two_runs() {
+    // Measured: the prediction itself, and a run of two micro-batches that took four times as long.
+    let rows = [
+        format!("met,{RUN},1,none,bf16,a,yes,blue,{SECONDS},,"),
+        format!("slow,{RUN},2,none,bf16,b,yes,,{},,", 4.0 * SECONDS),
+        format!("unscored,{RUN},2,none,bf16,b,no,,1,,"),
+    ];
+    let report = json(&validated(&rows.each_ref().map(String::as_str)));
+    let [met, slow] = &report["rows"].as_array().expect("rows")[..] else { panic!("two rows in {report}") };
+    assert_eq!(
+        (met["id"].as_str(), met["group"].as_str(), met["metric"].as_str()),
+        (Some("met"), Some("a"), Some("step_time"))
+    );
+    close(&met["predicted"], SECONDS);
+    close(&met["error"], 0.0);
+    close(&slow["error"], -0.5);
+    let scores = &report["summary"]["step_time"];
+    assert_eq!((scores["rows"].as_u64(), scores["groups"].as_u64()), (Some(2), Some(2)));
+    close(&scores["mean"], 0.25);
+    close(&scores["median"], 0.25);
+    close(&scores["p90"], 0.45);
+    close(&scores["bias"], -0.25);
+    // The null model's constant is the median of measured over ideal, 1 and 2, weighted by 1 and 1/2: 1.
+    close(&scores["null_mean"], 0.25);
+    close(&scores["skill"], 1.0);
+    assert_eq!(report["skipped"][0]["id"], "unscored");
+    assert_eq!(report["format"], 1);
+    assert_eq!(report["summary"]["memory"]["rows"], 0);
+    assert!(report["summary"]["memory"]["mean"].is_null());
+}
+
+/// 3 sequences in micro-batches of 2: halfway between one micro-batch and two.
+#[test]
+fn a_step_does_the_work_of_its_global_batch() {
+    let run = RUN.replace(",1024,1024,1", ",1024,1024,2");
+    let time = |batch: u32| {
+        let report = json(&validated(&[&format!("x,{run},{batch},none,bf16,,yes,,1,,")]));
+        report["rows"][0]["predicted"].as_f64().expect("a number")
+    };
+    assert!((time(3) - f64::midpoint(time(2), time(4))).abs() < 1e-9);
+}
+
+#[test]
+fn peaks_of_memory_are_scored_whatever_scored_says() {
+    let report = json(&validated(&[
+        &format!("one,{RUN},1,none,bf16,,no,,,1,memory from nvidia-smi"),
+        &format!("two,{RUN},1,none,bf16,,no,,,1,"),
+    ]));
+    let rows = report["rows"].as_array().expect("rows");
+    assert_eq!((rows[0]["metric"].as_str(), rows[0]["reading"].as_str()), (Some("memory"), Some("nvidia-smi")));
+    assert_eq!(rows[1]["reading"], "allocator");
+    // 1 GiB; 14,702,592 parameters with 16 bytes and activations of some 20 MiB.
+    close(&rows[0]["measured"], 1_073_741_824.0);
+    assert!((2.2e8..3.5e8).contains(&rows[0]["predicted"].as_f64().expect("bytes")));
+    for (key, rows) in [("memory", 2), ("memory_allocator", 1), ("memory_device", 1)] {
+        assert_eq!(report["summary"][key]["rows"], rows);
+    }
+}
+
+#[test]
+fn a_bad_cell_names_file_line_and_column() {
+    let report = json(&validated(&[
+        &format!("good,{RUN},1,none,bf16,,yes,,1,,"),
+        &format!("bad,{},1,none,bf16,,yes,,1,,", RUN.replace("GPT,1,", "GPT,several,")),
+        "short,a100-80gb-dgx",
+        &format!("unknown,{},1,none,bf16,,yes,,1,,", RUN.replace("a100-80gb-dgx", "a100-80gb-dgz")),
+        &format!("class,{},1,none,bf16,,yes,,1,,", RUN.replace("ddp", "magic")),
+        &format!("layout,{},12,none,bf16,,yes,,1,,", RUN.replace("ideal,1,", "ideal,12,")),
+    ]));
+    assert_eq!(report["summary"]["step_time"]["rows"], 1);
+    let why = |id: &str| {
+        let skipped = report["skipped"].as_array().expect("a list");
+        let found = skipped.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("{id} in {skipped:?}"));
+        found["why"].as_str().expect("a reason").to_owned()
+    };
+    assert_contains(&why("bad"), &["rows.csv:3", "'layers'", "several"]);
+    assert_contains(&why("rows.csv:4"), &["line"]);
+    assert_contains(&why("unknown"), &["a100-80gb-dgz", "a100-80gb-dgx"]);
+    assert_contains(&why("class"), &["magic"]);
+    assert_contains(&why("layout"), &["12 devices do not fill nodes of 8"]);
+}
+
+#[test]
+fn what_stands_for_a_blank_cell_is_named() {
+    let blank = RUN.replace("GPT,1,1024,8,1024,1024,1", "GPT,1,1024,,,1024,");
+    let report = json(&validated(&[&format!("x,{blank},8,,,,yes,,1,,")]));
+    let assumed = report["assumed"].as_array().expect("a list");
+    let value = |column: &str| assumed.iter().find(|one| one["column"] == column).map(|one| one["value"].as_str());
+    assert_eq!(value("heads"), Some(Some("8")));
+    assert_eq!(value("vocab"), Some(Some("51200")));
+    assert_eq!(value("micro_batch"), Some(Some("8")));
+    assert_eq!(value("precision"), Some(Some("bf16")));
+    assert_eq!(value("act_ckpt"), Some(Some("none")));
+}
+
+#[test]
+fn files_that_hold_no_runs_are_named() {
+    let home = Home::new();
+    home.write("rows.csv", &table(&[&format!("good,{RUN},1,none,bf16,,yes,,1,,")]));
+    home.write("other.csv", "hidden,time_s\n1,2\n");
+    let both = home.run("validate rows.csv other.csv --format csv");
+    assert_eq!((both.code, both.stderr.as_str()), (Some(0), ""));
+    assert_contains(
+        &both.stdout,
+        &["id,group,stack,hardware,strategy_class,metric,predicted", "good,good,ideal", "other.csv"],
+    );
+    assert_contains(&home.run("validate other.csv").refused().join("\n"), &["other.csv", "'id'"]);
+    let missing = home.run("validate absent.csv");
+    assert_eq!((missing.code, missing.stdout.as_str()), (Some(1), ""));
+    assert_contains(&missing.stderr, &["absent.csv"]);
+    home.write("empty.csv", "");
+    home.run("validate empty.csv").refused();
+}
+
+#[test]
+fn without_a_file_the_embedded_rows_are_scored() {
+    let text = run("validate");
+    assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""));
+    let parts =
+        ["sc21-t1-1T", "step time", "peak memory", "nvidia-smi", "by stack", "llm-foundry-2024", "skill", "ranking"];
+    assert_contains(&text.stdout, &parts);
+    let report = json(&run("validate --format json"));
+    assert!(report["rows"].as_array().is_some_and(|rows| rows.len() >= 80));
+    let keys: Vec<&str> =
+        report["summary"]["step_time"].as_object().expect("scores").keys().map(String::as_str).collect();
+    assert_eq!(keys.join(" "), "rows groups mean median p90 bias null_mean skill");
+}

@@ -1,0 +1,63 @@
+//! The preset scenarios print what was published beside their own figures, within what they promise.
+
+use shardscope::evaluate::Workspace;
+use shardscope::scenario::file;
+use shardscope::search::{Comparison, compare, full};
+
+use super::run::LIBRARY;
+
+fn comparison(id: &str) -> Comparison {
+    let entry = LIBRARY.scenario_text(id).expect("a preset");
+    let file = file::parse(&entry.text).expect("valid");
+    let scenario = LIBRARY.resolve(&file).expect("valid");
+    let mut workspace = Workspace::default();
+    let evaluation = full(&scenario, &mut workspace).expect("valid");
+    let found = compare(&LIBRARY, &file, &scenario, &evaluation.summary, &mut workspace);
+    found.expect("valid").expect("figures to compare with")
+}
+
+/// The published amounts, by name.
+fn amounts(comparison: &Comparison) -> Vec<(String, f64)> {
+    comparison.figures.iter().map(|one| (one.published.to_string(), one.amount)).collect()
+}
+
+#[test]
+fn every_figure_is_within_what_the_preset_promises() {
+    for id in ["zeropp-18b-v100", "frontier-20b-384"] {
+        for one in comparison(id).figures {
+            assert!(one.within(), "{id}: {} is {} and {} here", one.published, one.amount, one.here);
+        }
+    }
+}
+
+/// [frontier D5]: 1 : 1.405 : 2.398, 1.707 over ZeRO++, efficiency 0.94; [frontier A9], 10 % and 0.03.
+#[test]
+fn frontier_is_held_to_the_papers_ratios() {
+    let comparison = comparison("frontier-20b-384");
+    let expected = [
+        ("speedup of zeropp over zero3", 1.405),
+        ("speedup over zero3", 2.398),
+        ("speedup over zeropp", 1.707),
+        ("scaling efficiency from 2 nodes", 0.94),
+    ];
+    assert_eq!(amounts(&comparison), expected.map(|(name, amount)| (name.to_owned(), amount)));
+    let most = comparison.figures.iter().map(|one| one.published.tolerance * one.amount);
+    for (most, allowed) in most.zip([0.1405, 0.2398, 0.1707, 0.0301]) {
+        assert!(most <= allowed + 1e-9, "{most}");
+    }
+    let note = comparison.note.expect("what is assumed");
+    assert!(note.contains("inferred from two published ratios"), "{note}");
+}
+
+/// [frontier D6, LOG]: 9955.9 / 3680.6 = 2.705; tolerances of [frontier A2] and of ZeRO++'s own times.
+#[test]
+fn the_log_is_held_to_its_times() {
+    let comparison = comparison("zeropp-18b-v100");
+    let of = |name: &str| comparison.figures.iter().find(|one| one.published.to_string() == name).expect(name);
+    let (zeropp, zero3, speedup) = (of("step time"), of("step time of zero3"), of("speedup over zero3"));
+    assert!((zero3.amount / zeropp.amount - speedup.amount).abs() < 5e-4);
+    for one in &comparison.figures {
+        let promised = if one.published.strategy.is_some() { 0.1 } else { 0.2 };
+        assert!(one.published.tolerance <= promised, "{}", one.published);
+    }
+}
