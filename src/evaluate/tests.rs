@@ -584,7 +584,7 @@ proptest! {
 fn long_pipelines() -> impl Strategy<Value = Scenario> {
     let shape = (prop_oneof![Just(2_u32), Just(4), Just(8)], 1..5_u32, 1..40_u32, 0..30_u32);
     let schedule = proptest::sample::select(Schedule::ALL.to_vec());
-    (scenarios(), shape, schedule, -2.0..2.0_f64).prop_map(
+    (uniform_scenarios(), shape, schedule, -2.0..2.0_f64).prop_map(
         |(mut scenario, (ranks, stages, groups, layers), schedule, speed)| {
             Arc::make_mut(&mut scenario.model).layers = ranks * stages + layers;
             let plan = &mut scenario.plan;

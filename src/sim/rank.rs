@@ -166,15 +166,15 @@ impl Rank {
         if queues(self.running).any(|queue| self.pending[queue] > 1) {
             return None;
         }
+        let needs = || {
+            let least = |wait: &crate::program::Wait| self.base[wait.counter as usize] + wait.offset;
+            waits.iter().flatten().map(move |wait| Need { counter: wait.counter, least: least(wait) })
+        };
+        if needs().any(|need| !need.counter.remote() && self.counters[need.counter as usize] < need.least) {
+            return None;
+        }
         let mut entry = Entry::Ready;
-        for wait in waits.iter().flatten() {
-            let need = Need { counter: wait.counter, least: self.base[wait.counter as usize] + wait.offset };
-            if !need.counter.remote() {
-                if self.counters[need.counter as usize] < need.least {
-                    return None;
-                }
-                continue;
-            }
+        for need in needs().filter(|need| need.counter.remote()) {
             match inbox.of(need.counter).nth(need.least) {
                 Some(arrival) if arrival <= self.clock => {}
                 Some(arrival) => entry = Entry::Wait(Wait::Until(arrival)),
