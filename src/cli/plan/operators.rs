@@ -3,11 +3,13 @@
 use std::time::Instant;
 
 use crate::cli::args::{self, Plan, PlanFormat};
+use crate::cli::export::write_new;
 use crate::cli::session::Session;
 use crate::cli::{Exit, Failure, output};
 use crate::evaluate::Workspace;
 use crate::report::PlanReport;
 use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
 use crate::search;
 use crate::search::planner::{self, CostModel, Objective, Request};
 
@@ -20,6 +22,10 @@ pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     let mut workspace = Workspace::default();
     let evaluations = planned.plans.iter().map(|plan| search::full(&plan.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
+    if let (Some(file), Some(best)) = (&arguments.out, planned.plans.first()) {
+        let text = ScenarioFile::of(&best.scenario).to_toml().map_err(Failure::unwritten)?;
+        write_new(file, &text)?;
+    }
     let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
     output::result(&match arguments.format {
         PlanFormat::Text => report.text(),
