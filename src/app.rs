@@ -19,6 +19,7 @@ pub mod map;
 pub mod palette;
 mod start;
 pub mod timeline;
+pub mod training;
 mod update;
 pub mod view;
 pub mod work;

@@ -6,6 +6,7 @@ use super::action::{Action, Command};
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
+use super::training::Training;
 use super::work::Found;
 use super::{App, Panel};
 
@@ -21,11 +22,13 @@ pub enum View {
     Hardware,
     /// Which transfers hide behind arithmetic.
     Intensities,
+    /// Days against devices for each method.
+    Training,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 4] = [Self::Map, Self::Limits, Self::Hardware, Self::Intensities];
+    pub const ALL: [Self; 5] = [Self::Map, Self::Limits, Self::Hardware, Self::Intensities, Self::Training];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -34,6 +37,7 @@ impl View {
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
             Self::Intensities => "Intensities",
+            Self::Training => "Training time",
         }
     }
 
@@ -44,6 +48,7 @@ impl View {
             Self::Limits => "what memory, network and peak allow at best",
             Self::Hardware => "throughput over memory and bandwidth",
             Self::Intensities => "which transfers hide behind arithmetic",
+            Self::Training => "the shortest training: days against devices",
         }
     }
 }
@@ -57,6 +62,8 @@ pub struct Views {
     pub hardware: Hardware,
     /// Of the intensities.
     pub intensities: Intensities,
+    /// Of the training time.
+    pub training: Training,
 }
 
 impl App {
@@ -72,6 +79,7 @@ impl App {
         let work = match self.view {
             View::Map | View::Limits | View::Intensities => None,
             View::Hardware => self.views.hardware.follow(scenario),
+            View::Training => self.views.training.follow(scenario, &self.library),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -82,6 +90,7 @@ impl App {
         match self.view {
             View::Map | View::Limits | View::Intensities => false,
             View::Hardware => !self.views.hardware.is_complete(),
+            View::Training => !self.views.training.is_complete(),
         }
     }
 
@@ -89,6 +98,7 @@ impl App {
     pub(super) fn hear_view(&mut self, found: Found) {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
+            Found::Training(index, answer) => self.views.training.fill(index, *answer),
         }
     }
 
@@ -96,6 +106,7 @@ impl App {
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
         match self.view {
             View::Map => return self.on_map(action),
+            View::Training => return self.on_training(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::search::training::{Answer, Training};
 use crate::search::{Cancel, Cell, Pool, Sweep};
 
 use super::jobs::Batch;
@@ -12,6 +13,8 @@ use super::jobs::Batch;
 pub enum Work {
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
+    /// The shortest training of each method.
+    Training(Arc<Training>),
 }
 
 /// What was found, perhaps a part of it.
@@ -19,6 +22,8 @@ pub enum Work {
 pub enum Found {
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
+    /// The answer to a question, by its index.
+    Training(usize, Box<Answer>),
 }
 
 /// What work is done with.
@@ -43,6 +48,10 @@ impl Work {
                 let batch = Batch::new(desk.pause, &found);
                 sweep.run(desk.pool, *from, desk.cancel, &|index, cell| batch.add(index, cell));
                 batch.send();
+            }
+            Self::Training(training) => {
+                let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
+                training.run(desk.pool, desk.cancel, &found);
             }
         }
     }

@@ -15,6 +15,7 @@ pub(super) mod status;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+mod training;
 pub(super) mod view;
 mod words;
 

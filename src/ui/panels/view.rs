@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{hardware, intensities, limits, map, status};
+use super::{hardware, intensities, limits, map, status, training};
 use crate::app::App;
 use crate::app::view::View;
 use crate::ui::theme::Theme;
@@ -15,6 +15,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
         View::Limits => limits::HEIGHT,
         View::Hardware => hardware::HEIGHT,
         View::Intensities => intensities::HEIGHT,
+        View::Training => training::HEIGHT,
     }
 }
 
@@ -25,6 +26,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         View::Limits => limits::render(app, theme, area, buf),
         View::Hardware => hardware::render(app, theme, area, buf),
         View::Intensities => intensities::render(app, theme, area, buf),
+        View::Training => training::render(app, theme, area, buf),
     }
 }
 
@@ -34,5 +36,6 @@ pub(super) fn status(app: &App, width: u16) -> String {
         View::Map => status::cell(app, width),
         View::Limits | View::Intensities => String::new(),
         View::Hardware => hardware::status(app),
+        View::Training => training::status(app),
     }
 }

@@ -12,9 +12,10 @@ use crate::evaluate::{
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::Recompute;
+use crate::plan::{Offload, Recompute};
 use crate::scenario::Problem;
-use crate::search::{Cell, Tuned};
+use crate::search::training::{Best, Choice, Dealing, METHODS};
+use crate::search::{self, Cell, Tuned};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 /// The numbers of the first question and the first map.
@@ -30,7 +31,10 @@ fn ms(count: f64) -> Seconds {
 
 /// Everything answered.
 pub(super) fn explorer() -> App {
-    let mut app = waiting();
+    answered(waiting())
+}
+
+fn answered(mut app: App) -> App {
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
@@ -54,6 +58,34 @@ pub(super) fn hardware() -> App {
         (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
     };
     app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
+    app
+}
+
+/// The view of the training time: from 64 devices on each method takes 20,000 device-days and some days for itself.
+pub(super) fn training() -> App {
+    let mut app = answered(App::new(start(PIPELINE)).0);
+    app.update(Action::View(View::Training));
+    let search = app.views.training.picture.as_ref().unwrap().search.clone();
+    for index in 0..search.len() {
+        let (method, devices) = (index / search.budgets.len(), search.budgets[index % search.budgets.len()]);
+        let pipeline = if METHODS[method].dealings.contains(&Dealing::None) { 1 } else { 8 };
+        let data = devices / 8 / pipeline;
+        let choice = Choice {
+            devices,
+            tensor: 8,
+            pipeline,
+            data,
+            micro_batch: 1,
+            accumulate: 12,
+            offload: Offload::None,
+            dealing: 0,
+            strategy: 0,
+        };
+        let days = 20_000.0 / f64::from(devices) + [24.0, 15.0, 12.0, 9.0, 3.0][method];
+        let best = (data > 0).then(|| Best { days, choice, summary: summary() });
+        let answer = Box::new(search::training::Answer { best, plans: 100, simulated: 5 });
+        app.hear(Report::Found { generation: FIRST, found: Found::Training(index, answer) });
+    }
     app
 }
 
