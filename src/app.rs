@@ -25,6 +25,7 @@ pub mod pins;
 mod start;
 pub mod strategies;
 pub mod timeline;
+pub mod training;
 mod update;
 pub mod view;
 pub mod work;
@@ -273,6 +274,7 @@ impl App {
     fn show(&mut self, answer: Answer) {
         self.answer = Some(answer);
         self.stale = false;
+        self.map.settled = self.map.cursor;
         self.timeline.renew();
     }
 

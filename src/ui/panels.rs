@@ -21,6 +21,7 @@ pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
 mod traffic;
+mod training;
 pub(super) mod view;
 mod words;
 

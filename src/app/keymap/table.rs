@@ -63,6 +63,7 @@ const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
+const TRAINING: Place = Place::View(View::Training);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -188,6 +189,39 @@ pub const BINDINGS: &[Binding] = &[
     key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
+    key(TRAINING, LEFT, Action::Left, LEFT_RIGHT, "devices", "fewer and more devices (also h and l)"),
+    key(TRAINING, RIGHT, Action::Right, same(""), "", ""),
+    key(TRAINING, UP, Action::Up, UP_DOWN, "method", "previous and next method (also k and j)"),
+    key(TRAINING, DOWN, Action::Down, same(""), "", ""),
+    key(TRAINING, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('['), NONE)],
+        Action::Slower,
+        same("["),
+        "slower network",
+        "half the bandwidth of the outermost level",
+    ),
+    key(
+        TRAINING,
+        &[(KeyCode::Char(']'), NONE)],
+        Action::Faster,
+        same("]"),
+        "",
+        "twice the bandwidth of the outermost level",
+    ),
+    key(TRAINING, MORE, Action::More, same("+ -"), "most", "twice and half as many devices at most"),
+    key(TRAINING, LESS, Action::Less, same(""), "", ""),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "law",
+        "next law of the critical batch: layered, kaplan",
+    ),
+    key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
+    key(TRAINING, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -210,6 +244,12 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
     view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
+    view(
+        View::Training,
+        &[(KeyCode::Char('D'), NONE)],
+        "D",
+        "days: the shortest training, the fewest of each method against devices",
+    ),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
