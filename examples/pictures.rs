@@ -95,7 +95,7 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
         file.set(field, value).map_err(|problem| eyre!("{problem}"))?;
     }
     let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
-    let start = Start { library: Arc::clone(library), file, scenario, options: Options::default() };
+    let start = Start { library: Arc::clone(library), file, scenario, pins: Vec::new(), options: Options::default() };
     let (mut app, commands) = App::new(start);
     obey(&mut app, commands);
     for action in picture.actions {
@@ -113,5 +113,5 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
 
 /// Does what the explorer's threads do, at once.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
 }

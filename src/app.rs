@@ -6,9 +6,11 @@ pub mod action;
 pub mod advice;
 mod answers;
 pub mod axes;
+pub mod browser;
 pub mod compare;
 mod edit;
 pub mod explaining;
+pub mod files;
 pub mod hardware;
 pub mod history;
 pub mod inputs;
@@ -23,6 +25,7 @@ pub mod pins;
 mod start;
 pub mod strategies;
 pub mod timeline;
+pub mod training;
 mod update;
 pub mod view;
 pub mod work;
@@ -154,7 +157,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, .. } = start;
+        let Start { library, file, scenario, pins, .. } = start;
         let base = edit::base(&library, &file, &scenario);
         let mut app = Self {
             library,
@@ -181,8 +184,10 @@ impl App {
             question: 0,
             work: 0,
         };
+        app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
+        commands.extend(app.ask_pins());
         (app, commands)
     }
 
@@ -191,6 +196,8 @@ impl App {
         match &self.layer {
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
+            Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(_)) => Place::Snapshots,
             Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
@@ -212,14 +219,16 @@ impl App {
         self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
     }
 
-    /// Takes in what a job says; an answer to an older question is dropped.
-    pub fn hear(&mut self, report: Report) {
+    /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
+    pub fn hear(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
-            Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
-            Report::Exported(said) => self.tell(said),
+            Report::Cells { generation, cells } if generation == self.map.generation => return self.take_cells(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
+            Report::Listed(files) => self.take_list(files),
+            Report::Opened(opened, path) => return self.opened(*opened, &path),
+            Report::Said(said) => self.tell(said),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>
             {
@@ -227,6 +236,7 @@ impl App {
             }
             _ => {}
         }
+        Vec::new()
     }
 
     /// What just happened, for the status line.
@@ -246,6 +256,14 @@ impl App {
         }
     }
 
+    /// Cells of the map are there; what the cursor is on may have settled on another batch.
+    fn take_cells(&mut self, cells: Vec<(usize, Cell)>) -> Vec<Command> {
+        self.map.fill(cells);
+        let settled = self.looking && self.map.tuned(self.map.cursor).is_some();
+        let other = settled && self.map.scenario(self.map.cursor).ok().as_ref() != self.shown.as_ref().ok();
+        if other { self.look() } else { Vec::new() }
+    }
+
     fn take_mend(&mut self, mend: Mend) {
         if let Ok(scenario) = &self.shown {
             self.answers.mend(scenario, &mend);
@@ -256,6 +274,7 @@ impl App {
     fn show(&mut self, answer: Answer) {
         self.answer = Some(answer);
         self.stale = false;
+        self.map.settled = self.map.cursor;
         self.timeline.renew();
     }
 
@@ -279,7 +298,7 @@ impl App {
     /// Asks about the map's cell under the cursor.
     fn look(&mut self) -> Vec<Command> {
         self.looking = self.map.home != Some(self.map.cursor);
-        let scenario = if self.looking { self.map.sweep.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
+        let scenario = if self.looking { self.map.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
         self.ask(scenario.map_err(|problem| vec![problem]))
     }
 

@@ -1,5 +1,6 @@
 //! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tui_input::InputRequest;
@@ -7,6 +8,7 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
+use crate::snapshot::{Listed, Opened};
 
 use super::view::View;
 use super::work::{Found, Work};
@@ -51,8 +53,20 @@ pub enum Action {
     Views,
     /// The map shows the next metric.
     Metric,
+    /// Each cell of the map takes its best batch and recompute, or the scenario's again.
+    Tune,
+    /// Draws the memory's contour into the map, or takes it away.
+    Contour,
+    /// Copies the map as CSV.
+    Copy,
+    /// Writes the map as CSV.
+    SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
+    /// The scenario's network is slower.
+    Slower,
+    /// The scenario's network is faster.
+    Faster,
     /// The timeline shows the whole step, or its first window again.
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
@@ -71,6 +85,10 @@ pub enum Action {
     Undo,
     /// Makes the change again that was taken back last.
     Redo,
+    /// Opens the list of snapshots and sets.
+    Snapshots,
+    /// Saves the pinned scenarios as a set.
+    SaveSet,
     /// Exports a snapshot of the scenario on the screen.
     Export,
     /// Opens the command palette.
@@ -115,6 +133,18 @@ pub enum Command {
     },
     /// Write a snapshot of an answer.
     Export(Box<Answer>),
+    /// Write the pinned scenarios as a set of this name.
+    SaveSet(String),
+    /// Hand a text to the terminal's clipboard.
+    Copy(String),
+    /// Write the map, as CSV, to a file.
+    SaveMap(String),
+    /// Look for snapshots and sets.
+    List,
+    /// Open a snapshot or a set.
+    Open(PathBuf),
+    /// Delete a snapshot or a set.
+    Delete(PathBuf),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -152,8 +182,12 @@ pub enum Report {
         /// What was found.
         found: Found,
     },
-    /// What became of an export.
-    Exported(String),
+    /// The snapshots and sets that there are.
+    Listed(Vec<Listed>),
+    /// A snapshot or a set, and the path that it was opened under.
+    Opened(Box<Opened>, String),
+    /// What became of something that was asked of the files.
+    Said(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

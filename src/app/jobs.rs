@@ -10,17 +10,14 @@ mod slot;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Pool, Sweep};
-use crate::snapshot::{self, Snapshot};
 
-use super::Answer;
 use super::action::{Command, Report};
 use super::work::{Desk, Work};
 use slot::Slot;
@@ -76,15 +73,13 @@ impl Working {
     }
 }
 
-/// The threads that work. They end when this is dropped; what is being written is written first.
+/// The threads that work. They end when this is dropped.
 pub struct Jobs {
     questions: Arc<Slot<Question>>,
     fillings: Arc<Slot<Filling>>,
     works: Arc<Slot<Working>>,
     filling: Cancel,
     working: Cancel,
-    tell: Tell,
-    exports: Vec<JoinHandle<()>>,
 }
 
 impl Jobs {
@@ -97,8 +92,6 @@ impl Jobs {
             works: Arc::default(),
             filling: Cancel::default(),
             working: Cancel::default(),
-            tell: Arc::clone(tell),
-            exports: Vec::new(),
         };
         spawn("evaluation", &jobs.questions, tell, |job, tell| job.answer(&mut Workspace::default(), tell))?;
         let shared = Arc::clone(&pool);
@@ -120,27 +113,6 @@ impl Jobs {
     /// Does a view's work, instead of the one that is being done.
     pub fn work(&mut self, generation: u64, work: Work) {
         self.works.put(Working { generation, work, cancel: renewed(&mut self.working) });
-    }
-
-    /// Writes a snapshot into the working directory; none is dropped for a later one.
-    pub fn export(&mut self, answer: Box<Answer>) {
-        self.exports.retain(|thread| !thread.is_finished());
-        let tell = Arc::clone(&self.tell);
-        let write = move || tell(Report::Exported(export(&answer)));
-        match thread::Builder::new().name("export".to_owned()).spawn(write) {
-            Ok(thread) => self.exports.push(thread),
-            Err(error) => (self.tell)(Report::Exported(format!("the snapshot was not written: {error}"))),
-        }
-    }
-}
-
-/// Writes a snapshot of an answer; gives what became of it.
-fn export(answer: &Answer) -> String {
-    let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
-    match text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)) {
-        Ok(Ok(path)) => format!("exported to {}", path.display()),
-        Ok(Err(error)) => error.to_string(),
-        Err(error) => format!("the snapshot was not written: {error}"),
     }
 }
 
@@ -165,7 +137,15 @@ pub fn in_line(command: Command) -> Vec<Report> {
             Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
         }
         Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
-        Command::Export(_) | Command::Suspend | Command::Quit => {}
+        Command::Export(_)
+        | Command::List
+        | Command::SaveSet(_)
+        | Command::SaveMap(_)
+        | Command::Copy(_)
+        | Command::Open(_)
+        | Command::Delete(_)
+        | Command::Suspend
+        | Command::Quit => {}
     }
     drop(tell);
     queue.into_iter().collect()
@@ -178,7 +158,6 @@ impl Drop for Jobs {
         self.questions.close();
         self.fillings.close();
         self.works.close();
-        self.exports.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
@@ -225,7 +204,7 @@ fn spawn<J: Job>(
 }
 
 /// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }

@@ -22,6 +22,10 @@ pub enum Place {
     Panel(Panel),
     /// Another view in the map's place.
     View(View),
+    /// The list of snapshots and sets.
+    Snapshots,
+    /// Whether a file is to be deleted.
+    Question,
     /// The command palette.
     Palette,
     /// An explanation.
@@ -43,6 +47,8 @@ impl Place {
             Self::Panels => "Everywhere",
             Self::Panel(panel) => panel.title(),
             Self::View(view) => view.name(),
+            Self::Snapshots => "Snapshots and sets",
+            Self::Question => "Deleting a file",
             Self::Palette => "Command palette",
             Self::Explain => "Explanations",
             Self::Help => "This help",
@@ -122,7 +128,16 @@ pub fn key_of(view: View, ascii: bool) -> &'static str {
 /// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
 pub fn help(here: Place) -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
     let panels = std::iter::once(Place::Panels).chain(Panel::ALL.map(Place::Panel)).chain(View::ALL.map(Place::View));
-    let layers = [Place::Explain, Place::Palette, Place::List, Place::Search, Place::Entry, Place::Help];
+    let layers = [
+        Place::Explain,
+        Place::Palette,
+        Place::Snapshots,
+        Place::Question,
+        Place::List,
+        Place::Search,
+        Place::Entry,
+        Place::Help,
+    ];
     let others = panels.chain(layers).filter(move |place| *place != here);
     let lines = |place| (place, at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
     std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())

@@ -2,6 +2,7 @@
 
 use tui_input::{Input, InputRequest};
 
+use super::browser::Browser;
 use super::explaining::Explaining;
 use super::palette::Palette;
 use super::view::View;
@@ -11,6 +12,8 @@ use super::view::View;
 pub enum Layer {
     /// Why a figure is what it is.
     Explain(Box<Explaining>),
+    /// Snapshots and sets on disk.
+    Browser(Browser),
     /// Commands by their names.
     Palette(Palette),
     /// The list of keys, scrolled by so many lines.
@@ -30,6 +33,8 @@ pub enum Subject {
     Views,
     /// What a pinned scenario is called; the pin by its place.
     Pin(usize),
+    /// What a set is called.
+    Set,
 }
 
 /// A list to choose from.
@@ -90,7 +95,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A text to be replaced or changed.
+    /// A text, to be replaced or changed.
     pub fn new(subject: Subject, value: String) -> Self {
         Self { subject, input: Input::new(value), untouched: true }
     }

@@ -69,12 +69,16 @@ pub(crate) fn start(text: &str) -> Start {
     let library = Arc::new(Library::embedded());
     let file = file::parse(text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    Start { library, file, scenario, options: Options::default() }
+    Start { library, file, scenario, pins: Vec::new(), options: Options::default() }
 }
 
 /// Does what the jobs' threads would do.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
+    let mut waiting = commands;
+    while !waiting.is_empty() {
+        let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
+        waiting = reports.into_iter().flat_map(|report| app.hear(report)).collect();
+    }
 }
 
 /// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...

@@ -22,7 +22,8 @@ impl Tuned {
         Self { micro_batch: plan.micro_batch, recompute: plan.recompute, accumulate: plan.accumulate }
     }
 
-    pub(super) fn apply(self, scenario: &mut Scenario) {
+    /// Puts it into a scenario's plan.
+    pub fn apply(self, scenario: &mut Scenario) {
         scenario.plan.micro_batch = self.micro_batch;
         scenario.plan.recompute = self.recompute;
         scenario.plan.accumulate = self.accumulate;

@@ -16,7 +16,7 @@ use super::{KIND, Set, Snapshot, set};
 const MOST_BYTES: u64 = 4 << 20;
 
 /// A scenario that was opened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
     /// The scenario itself.
     pub scenario: Scenario,

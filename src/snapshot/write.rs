@@ -45,15 +45,39 @@ pub fn write(directory: &Path, scenario: &Scenario, text: &str) -> Result<PathBu
     write_to_first(std::iter::once(directory.to_owned()).chain(data), scenario, text)
 }
 
+/// Writes the text of a set into `directory`, or into the data directory, under a name that the user chose.
+pub fn write_set(directory: &Path, name: &str, text: &str) -> Result<PathBuf, WriteError> {
+    let name = match plain(name.trim_end_matches(".toml")) {
+        name if name.is_empty() => "set".to_owned(),
+        name => name,
+    };
+    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
+    to_first(std::iter::once(directory.to_owned()).chain(data), (&name, "toml"), text)
+}
+
+/// Writes a map, as CSV, into `directory`, or into the data directory.
+pub fn write_map(directory: &Path, text: &str) -> Result<PathBuf, WriteError> {
+    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
+    to_first(std::iter::once(directory.to_owned()).chain(data), ("map", "csv"), text)
+}
+
 /// Writes into the first of the directories that takes the file.
 pub(super) fn write_to_first(
     directories: impl IntoIterator<Item = PathBuf>,
     scenario: &Scenario,
     text: &str,
 ) -> Result<PathBuf, WriteError> {
+    to_first(directories, (&stem(scenario), "toml"), text)
+}
+
+fn to_first(
+    directories: impl IntoIterator<Item = PathBuf>,
+    name: (&str, &str),
+    text: &str,
+) -> Result<PathBuf, WriteError> {
     let mut attempts = Vec::new();
     for directory in directories {
-        match write_in(&directory, &stem(scenario), text) {
+        match write_in(&directory, name, text) {
             Ok(path) => return Ok(path),
             Err(attempt) => attempts.push(attempt),
         }
@@ -64,7 +88,7 @@ pub(super) fn write_to_first(
 /// The most files of one name in one directory.
 const MOST_NAMES: u32 = 10_000;
 
-fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt> {
+fn write_in(directory: &Path, (stem, extension): (&str, &str), text: &str) -> Result<PathBuf, Attempt> {
     let failed = |operation, path: &Path, error| Attempt { operation, path: path.to_owned(), error };
     fs::create_dir_all(directory).map_err(|error| failed("create the directory", directory, error))?;
     let temporary = temporary(directory).map_err(|error| failed("create a file in", directory, error))?;
@@ -73,7 +97,7 @@ fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt
     written.map_err(|error| failed("write", temporary.path(), error))?;
     let mut temporary = temporary;
     for count in 1..=MOST_NAMES {
-        let name = if count == 1 { format!("{stem}.toml") } else { format!("{stem}-{count}.toml") };
+        let name = if count == 1 { format!("{stem}.{extension}") } else { format!("{stem}-{count}.{extension}") };
         let path = directory.join(name);
         match temporary.persist_noclobber(&path) {
             Ok(_) => return Ok(path),
@@ -82,7 +106,7 @@ fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt
         }
     }
     let taken = io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken");
-    Err(failed("create", &directory.join(format!("{stem}.toml")), taken))
+    Err(failed("create", &directory.join(format!("{stem}.{extension}")), taken))
 }
 
 /// A file beside the target, gone if it is not renamed; readable by whom the user's mask allows.
@@ -101,7 +125,12 @@ fn temporary(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
 fn stem(scenario: &Scenario) -> String {
     let Scenario { model, cluster, strategy, .. } = scenario;
     let text = format!("{}-{}-{strategy}-{}", model.id, cluster.id, scenario.devices());
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
-    let name: String = text.chars().map(plain).take(120).collect();
+    plain(&text)
+}
+
+/// A text in letters, digits, dots and dashes, so that it leads out of no directory.
+fn plain(text: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
+    let name: String = text.chars().map(letter).take(120).collect();
     name.trim_start_matches(['.', '-']).to_owned()
 }

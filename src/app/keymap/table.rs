@@ -55,12 +55,15 @@ const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
+const SNAPSHOTS: Place = Place::Snapshots;
+const QUESTION: Place = Place::Question;
 const COMPARE: Place = Place::View(View::Compare);
 const ADVICE: Place = Place::View(View::Advice);
 const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
+const TRAINING: Place = Place::View(View::Training);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -93,6 +96,24 @@ pub const BINDINGS: &[Binding] = &[
     key(MAP, LAST, Action::Last, same(""), "", ""),
     key(MAP, PAGE_UP, Action::PageUp, PAGES, "", "first and last row (also ^U and ^D)"),
     key(MAP, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(
+        MAP,
+        &[(KeyCode::Char('t'), NONE)],
+        Action::Tune,
+        same("t"),
+        "tune",
+        "each cell with its best batch and recompute, or the scenario's",
+    ),
+    key(
+        MAP,
+        &[(KeyCode::Char('o'), NONE)],
+        Action::Contour,
+        same("o"),
+        "",
+        "draw the memory's contour, or take it away",
+    ),
+    key(MAP, &[(KeyCode::Char('y'), NONE)], Action::Copy, same("y"), "", "copy the map as CSV, through the terminal"),
+    key(MAP, &[(KeyCode::Char('Y'), NONE)], Action::SaveMap, same("Y"), "", "write the map as CSV to a file"),
     key(MEMORY, UP, Action::Up, UP_DOWN, "rank", "previous and next pipeline rank (also k and j)"),
     key(MEMORY, DOWN, Action::Down, same(""), "", ""),
     key(MEMORY, FIRST, Action::First, same("g G"), "", "first and last pipeline rank"),
@@ -168,6 +189,39 @@ pub const BINDINGS: &[Binding] = &[
     key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
+    key(TRAINING, LEFT, Action::Left, LEFT_RIGHT, "devices", "fewer and more devices (also h and l)"),
+    key(TRAINING, RIGHT, Action::Right, same(""), "", ""),
+    key(TRAINING, UP, Action::Up, UP_DOWN, "method", "previous and next method (also k and j)"),
+    key(TRAINING, DOWN, Action::Down, same(""), "", ""),
+    key(TRAINING, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('['), NONE)],
+        Action::Slower,
+        same("["),
+        "slower network",
+        "half the bandwidth of the outermost level",
+    ),
+    key(
+        TRAINING,
+        &[(KeyCode::Char(']'), NONE)],
+        Action::Faster,
+        same("]"),
+        "",
+        "twice the bandwidth of the outermost level",
+    ),
+    key(TRAINING, MORE, Action::More, same("+ -"), "most", "twice and half as many devices at most"),
+    key(TRAINING, LESS, Action::Less, same(""), "", ""),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "law",
+        "next law of the critical batch: layered, kaplan",
+    ),
+    key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
+    key(TRAINING, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -190,6 +244,12 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
     view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
+    view(
+        View::Training,
+        &[(KeyCode::Char('D'), NONE)],
+        "D",
+        "days: the shortest training, the fewest of each method against devices",
+    ),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
@@ -218,6 +278,14 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(PANELS, &[(KeyCode::Char('u'), NONE)], Action::Undo, same("u"), "", "undo the last change"),
     key(PANELS, &[(KeyCode::Char('U'), NONE)], Action::Redo, same("U"), "", "redo what was undone last"),
+    key(
+        PANELS,
+        &[(KeyCode::Char('s'), NONE)],
+        Action::Snapshots,
+        same("s"),
+        "",
+        "snapshots and sets: open, save, delete",
+    ),
     key(PANELS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "export", "export a snapshot that replays"),
     key(PANELS, &[(KeyCode::Char(':'), NONE)], Action::Palette, same(":"), "command", "find a command by its name"),
     key(PANELS, &[(KeyCode::Char('?'), NONE)], Action::Help, same("?"), "help", "this list of keys"),
@@ -285,6 +353,30 @@ pub const BINDINGS: &[Binding] = &[
     key(Place::Search, CLOSE, Action::Close, same("Esc"), "list", "back to the list"),
     key(Place::Search, SUSPEND, Action::Suspend, same(""), "", ""),
     key(Place::Search, INTERRUPT, Action::Quit, same("^C"), "quit", "quit"),
+    key(SNAPSHOTS, UP, Action::Up, UP_DOWN, "move", "previous and next file (also k and j)"),
+    key(SNAPSHOTS, DOWN, Action::Down, same(""), "", ""),
+    key(SNAPSHOTS, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(SNAPSHOTS, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(SNAPSHOTS, FIRST, Action::First, same("g G"), "", "first and last file"),
+    key(SNAPSHOTS, LAST, Action::Last, same(""), "", ""),
+    key(SNAPSHOTS, TAKE, Action::Take, same("Enter"), "open", "open it; a set's scenarios are pinned"),
+    key(SNAPSHOTS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "save", "save the scenario shown"),
+    key(SNAPSHOTS, &[(KeyCode::Char('s'), NONE)], Action::SaveSet, same("s"), "save set", "save all pinned as a set"),
+    key(SNAPSHOTS, REMOVE, Action::Remove, same("x"), "delete", "delete it, after a question (also Delete)"),
+    key(SNAPSHOTS, CLOSE, Action::Close, same("Esc"), "close", "close"),
+    key(SNAPSHOTS, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(SNAPSHOTS, QUIT, Action::Quit, same("q"), "quit", "quit"),
+    key(QUESTION, TAKE, Action::Take, same("Enter"), "delete", "delete it for good"),
+    key(
+        QUESTION,
+        &[(KeyCode::Esc, NONE), (KeyCode::Char('n'), NONE)],
+        Action::Close,
+        same("Esc"),
+        "leave it",
+        "leave it (also n)",
+    ),
+    key(QUESTION, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(QUESTION, QUIT, Action::Quit, same("q"), "quit", "quit"),
     key(PALETTE, &[(KeyCode::Up, NONE)], Action::Up, ("↑↓", "Up Down"), "move", "previous and next command"),
     key(PALETTE, &[(KeyCode::Down, NONE)], Action::Down, same(""), "", ""),
     key(PALETTE, &[(KeyCode::PageUp, NONE)], Action::PageUp, PAGES, "", "a page up and down"),

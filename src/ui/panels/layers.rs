@@ -18,6 +18,10 @@ use crate::ui::widgets::{KeyTable, Picker};
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
     match app.layer.as_ref()? {
+        Layer::Browser(browser) => {
+            super::browser::render(theme, browser, area, buf);
+            None
+        }
         Layer::Explain(explaining) => {
             super::explain::render(theme, explaining, area, buf);
             None
@@ -65,7 +69,7 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     let note = |item: &str| match list.subject {
         Subject::Field(field) => FIELDS[field].note(item, &app.library),
         Subject::Views => about(item, theme),
-        Subject::Pin(_) => String::new(),
+        Subject::Pin(_) | Subject::Set => String::new(),
     };
     let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
     let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(4).max(12);
@@ -85,6 +89,7 @@ fn title(subject: Subject) -> &'static str {
         Subject::Field(field) => FIELDS[field].label,
         Subject::Views => "Views",
         Subject::Pin(_) => "Name",
+        Subject::Set => "Name of the set",
     }
 }
 

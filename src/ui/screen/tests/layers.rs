@@ -1,6 +1,7 @@
 //! What lies over the panels, at the three sizes and in ASCII.
 
 use super::*;
+use crate::app::action::Action;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
 
@@ -63,4 +64,25 @@ fn a_comparison_of_nothing_says_what_to_do() {
 #[test]
 fn advice() {
     everywhere("advice", &fixture::advised, "");
+}
+
+#[test]
+fn snapshots_and_sets() {
+    everywhere("snapshots", &|| fixture::browsing(&[Action::Down]), "");
+}
+
+#[test]
+fn a_file_that_is_to_be_deleted() {
+    insta::assert_snapshot!(screen(&fixture::browsing(&[Action::Remove]), UTF8, (80, 24)));
+}
+
+#[test]
+fn a_file_that_cannot_be_opened() {
+    insta::assert_snapshot!(screen(&fixture::browsing(&[Action::Last]), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_map_with_contour_and_tuned_cells() {
+    everywhere("map_contour", &fixture::explorer, "o");
+    insta::assert_snapshot!(screen(&fixture::tuned(), UTF8, (80, 24)));
 }
