@@ -14,6 +14,7 @@ pub(super) mod layers;
 mod limits;
 mod map;
 pub(super) mod memory;
+mod plan;
 mod profile;
 pub(super) mod status;
 mod strategies;
