@@ -179,10 +179,7 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
 
 #[test]
 fn what_a_later_version_builds_is_refused_in_one_line() {
-    for arguments in ["calibrate"] {
-        let run = run(arguments);
-        assert_eq!(run.refused().len(), 1, "{arguments}: {}", run.stderr);
-    }
+    assert_eq!(run("calibrate").refused().len(), 1);
 }
 
 #[test]
