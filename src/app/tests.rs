@@ -536,6 +536,19 @@ fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
     assert_eq!(app.view, View::Map, "the best cell is one of the map");
 }
 
+/// Each reproduction of a publication is a scenario that the explorer opens on.
+#[test]
+fn it_opens_on_each_reproduction() {
+    for (id, devices) in [("frontier-20b-384", 384), ("zeropp-18b-v100", 64), ("osdp-48x1536", 8)] {
+        let text = Library::embedded().scenario_text(id).unwrap().text.clone();
+        let (mut app, commands) = App::new(start(&text));
+        obey(&mut app, commands.into_iter().filter(|one| matches!(one, Command::Evaluate { .. })).collect());
+        assert!(!app.stale && figures(&app).fits && figures(&app).devices == devices, "{id}");
+        assert_eq!(app.inputs.wrong, [], "{id}");
+        assert!(app.file.published.as_ref().is_some_and(|published| !published.figures.is_empty()), "{id}");
+    }
+}
+
 #[test]
 fn every_view_has_a_key_and_a_line_in_the_list() {
     for view in View::ALL {
