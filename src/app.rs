@@ -22,9 +22,11 @@ pub mod limits;
 pub mod map;
 pub mod palette;
 pub mod pins;
+pub mod planning;
 mod start;
 pub mod strategies;
 pub mod timeline;
+pub mod training;
 mod update;
 pub mod view;
 pub mod work;
@@ -273,6 +275,7 @@ impl App {
     fn show(&mut self, answer: Answer) {
         self.answer = Some(answer);
         self.stale = false;
+        self.map.settled = self.map.cursor;
         self.timeline.renew();
     }
 

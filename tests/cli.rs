@@ -7,6 +7,7 @@ mod cli {
 
     mod documents;
     mod eval;
+    mod export;
     mod files;
     mod grid;
     mod limits;

@@ -63,6 +63,10 @@ pub enum Action {
     SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
+    /// The scenario's network is slower.
+    Slower,
+    /// The scenario's network is faster.
+    Faster,
     /// The timeline shows the whole step, or its first window again.
     Whole,
     /// Pins the scenario on the screen, or lets go of it.

@@ -18,6 +18,8 @@ pub struct Map {
     pub metric: Metric,
     /// Where the cursor is.
     pub cursor: usize,
+    /// The cell that the panels around it are about: they follow the cursor once there is an answer.
+    pub settled: usize,
     /// Where the scenario itself is, if it is on the map.
     pub home: Option<usize>,
     /// Whether the memory's contour is drawn.
@@ -43,6 +45,7 @@ impl Map {
         Self {
             metric: Metric::Throughput,
             cursor: home.unwrap_or(0),
+            settled: home.unwrap_or(0),
             home,
             contour: false,
             generation: 0,
@@ -75,6 +78,7 @@ impl Map {
         self.sweep = Arc::new(sweep);
         self.home = home;
         self.cursor = home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
+        self.settled = self.cursor;
     }
 
     /// The last picture of a cell of another map with the same coordinates.

@@ -8,7 +8,9 @@ use super::compare::Compare;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
+use super::planning::Planning;
 use super::strategies::Strategies;
+use super::training::Training;
 use super::work::{Found, Work};
 use super::{App, Panel};
 
@@ -32,11 +34,15 @@ pub enum View {
     Strategies,
     /// What each level carries.
     Traffic,
+    /// Days against devices for each method.
+    Training,
+    /// Which operators to shard.
+    Plan,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Map,
         Self::Compare,
         Self::Advice,
@@ -45,6 +51,8 @@ impl View {
         Self::Intensities,
         Self::Strategies,
         Self::Traffic,
+        Self::Training,
+        Self::Plan,
     ];
 
     /// Its name.
@@ -58,6 +66,8 @@ impl View {
             Self::Intensities => "Intensities",
             Self::Strategies => "Strategies",
             Self::Traffic => "Traffic",
+            Self::Training => "Training time",
+            Self::Plan => "Plan",
         }
     }
 
@@ -72,6 +82,8 @@ impl View {
             Self::Intensities => "which transfers hide behind arithmetic",
             Self::Strategies => "all strategies on this scenario, the best first",
             Self::Traffic => "bytes and busy time of each level of the cluster",
+            Self::Training => "the shortest training: days against devices",
+            Self::Plan => "which operators to shard, within a memory limit",
         }
     }
 }
@@ -91,6 +103,10 @@ pub struct Views {
     pub intensities: Intensities,
     /// Of the strategies.
     pub strategies: Strategies,
+    /// Of the training time.
+    pub training: Training,
+    /// Of the plan.
+    pub planning: Planning,
 }
 
 impl App {
@@ -113,6 +129,8 @@ impl App {
             View::Advice => self.ask_advice(),
             View::Hardware => self.views.hardware.follow(&scenario),
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
+            View::Training => self.views.training.follow(&scenario, &self.library),
+            View::Plan => self.views.planning.follow(&scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -131,6 +149,8 @@ impl App {
             View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
+            View::Training => !self.views.training.is_complete(),
+            View::Plan => !self.views.planning.is_complete(),
         }
     }
 
@@ -141,6 +161,8 @@ impl App {
             Found::Strategies(rows) => self.views.strategies.fill(rows),
             Found::Advice(figures) => self.views.advice.fill(figures),
             Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
+            Found::Training(index, answer) => self.views.training.fill(index, *answer),
+            Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
         }
     }
 
@@ -152,6 +174,8 @@ impl App {
             View::Advice => return self.on_advice(action),
             View::Strategies => return self.on_strategies(action),
             View::Traffic => {}
+            View::Training => return self.on_training(action),
+            View::Plan => return self.on_plan(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

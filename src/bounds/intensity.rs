@@ -12,7 +12,7 @@ mod terms;
 use std::fmt;
 
 use crate::scenario::Scenario;
-use crate::units::thousands;
+use crate::units::{BytesPerSecond, thousands};
 
 use terms::Terms;
 
@@ -63,6 +63,14 @@ impl Link {
             Self::Level(index) => scenario.cluster.levels.get(index).map_or("network", |level| &level.name),
             Self::Host => "host",
         }
+    }
+
+    /// What a device has of it, one way.
+    pub fn bandwidth(self, scenario: &Scenario) -> BytesPerSecond {
+        let (cluster, plan) = (&scenario.cluster, &scenario.plan);
+        let Self::Level(index) = self else { return cluster.device.host_bandwidth };
+        let factor = if index + 1 == cluster.levels.len() { plan.bandwidth_factor } else { 1.0 };
+        cluster.levels.get(index).map_or(BytesPerSecond::ZERO, |level| level.bandwidth * factor)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
 
+mod export;
 mod plan;
 
 use std::path::PathBuf;
@@ -18,14 +19,15 @@ use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
+pub use export::{Export, Target};
 pub use plan::{CostModel, Objective, Plan, PlanFormat};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
 #[command(name = "shardscope", version, max_term_width = 100, override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Cli {
-    /// Scenario or snapshot to explore: a file (it has a `/` or ends in `.toml`) or a preset's id
-    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub input: Input,
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
@@ -33,12 +35,13 @@ pub struct Cli {
 }
 
 const USAGE: &str = "\
-shardscope [OPTIONS] [SCENARIO]
+shardscope [OPTIONS] [SCENARIO] [scenario flags]
        shardscope <COMMAND>";
 
 const EXAMPLES: &str = "\
 Examples:
   shardscope
+  shardscope --hardware mi250x-frontier --model gpt-neox-20b --nodes 48
   shardscope eval --hardware a100-80gb-nvlink16 --model mpt-7b --nodes 2
   shardscope sweep --x nodes=1..64 --y shard=node,system --metric mfu
   shardscope presets clusters";
@@ -54,6 +57,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Bound what FSDP reaches by memory, bandwidth and peak
     Limits(Limits),
+    /// Write a plan as another tool takes it
+    Export(Export),
     /// Compare predictions with published measurements
     Validate(Validate),
     /// List or show the presets, the user's own included
@@ -93,7 +98,7 @@ pub struct Sweep {
     /// What varies across, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
-    /// What varies down, like shard=node,system; AXIS: nodes, shard, micro-batch, seq, accumulate, tp,
+    /// What varies down, like shard=node,system; AXIS: nodes, shard, micro-batch, seq, accumulate, tp, pp,
     /// bandwidth (factor on the outermost level's) or memory (factor on the device's)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub y: Axis,
@@ -225,6 +230,14 @@ pub struct Input {
     pub scenario: Option<String>,
     #[command(flatten)]
     pub flags: ScenarioFlags,
+}
+
+impl Input {
+    /// The first argument that was given, as it may be named in a message.
+    pub fn first(&self) -> Option<String> {
+        let flag = || self.flags.given().next().map(|(flag, _)| format!("--{flag}"));
+        self.scenario.clone().or_else(flag)
+    }
 }
 
 /// Flags over the scenario, as they were written.

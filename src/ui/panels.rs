@@ -14,6 +14,7 @@ pub(super) mod layers;
 mod limits;
 mod map;
 pub(super) mod memory;
+mod plan;
 mod profile;
 pub(super) mod status;
 mod strategies;
@@ -21,6 +22,7 @@ pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
 mod traffic;
+mod training;
 pub(super) mod view;
 mod words;
 

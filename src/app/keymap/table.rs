@@ -25,6 +25,8 @@ const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
 const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
 const LESS: Keys = &[(KeyCode::Char('-'), NONE)];
 const REMOVE: Keys = &[(KeyCode::Char('x'), NONE), (KeyCode::Delete, NONE)];
+const LESS_LIMIT: Keys = &[(KeyCode::Char('['), NONE), (KeyCode::Left, NONE), (KeyCode::Char('h'), NONE)];
+const MORE_LIMIT: Keys = &[(KeyCode::Char(']'), NONE), (KeyCode::Right, NONE), (KeyCode::Char('l'), NONE)];
 const NEXT: Keys = &[(KeyCode::Tab, NONE)];
 const PREVIOUS: Keys = &[(KeyCode::BackTab, NONE)];
 const QUIT: Keys = &[(KeyCode::Char('q'), NONE), (KeyCode::Char('c'), CTRL)];
@@ -63,6 +65,8 @@ const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
+const TRAINING: Place = Place::View(View::Training);
+const PLAN: Place = Place::View(View::Plan);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -188,6 +192,54 @@ pub const BINDINGS: &[Binding] = &[
     key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
+    key(TRAINING, LEFT, Action::Left, LEFT_RIGHT, "devices", "fewer and more devices (also h and l)"),
+    key(TRAINING, RIGHT, Action::Right, same(""), "", ""),
+    key(TRAINING, UP, Action::Up, UP_DOWN, "method", "previous and next method (also k and j)"),
+    key(TRAINING, DOWN, Action::Down, same(""), "", ""),
+    key(TRAINING, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('['), NONE)],
+        Action::Slower,
+        same("["),
+        "slower network",
+        "half the bandwidth of the outermost level",
+    ),
+    key(
+        TRAINING,
+        &[(KeyCode::Char(']'), NONE)],
+        Action::Faster,
+        same("]"),
+        "",
+        "twice the bandwidth of the outermost level",
+    ),
+    key(TRAINING, MORE, Action::More, same("+ -"), "most", "twice and half as many devices at most"),
+    key(TRAINING, LESS, Action::Less, same(""), "", ""),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "law",
+        "next law of the critical batch: layered, kaplan",
+    ),
+    key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
+    key(TRAINING, LAST, Action::Last, same(""), "", ""),
+    key(PLAN, LESS_LIMIT, Action::Left, ("[ ]", "[ ]"), "limit", "less and more memory (also Left and Right, h and l)"),
+    key(PLAN, MORE_LIMIT, Action::Right, same(""), "", ""),
+    key(PLAN, UP, Action::Up, UP_DOWN, "operator", "previous and next operators (also k and j)"),
+    key(PLAN, DOWN, Action::Down, same(""), "", ""),
+    key(PLAN, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        PLAN,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "objective",
+        "best in throughput at any batch, or in the time of a step",
+    ),
+    key(PLAN, FIRST, Action::First, same("g G"), "", "first and last operators"),
+    key(PLAN, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -210,6 +262,13 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
     view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
+    view(
+        View::Training,
+        &[(KeyCode::Char('D'), NONE)],
+        "D",
+        "days: the shortest training, the fewest of each method against devices",
+    ),
+    view(View::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(

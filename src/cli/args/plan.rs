@@ -30,6 +30,9 @@ pub struct Plan {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: PlanFormat,
+    /// Write the best plan as a scenario too, for eval, export or the explorer; the file must be new
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
+    pub out: Option<PathBuf>,
     #[command(flatten)]
     pub grid: Grid,
     #[command(flatten)]

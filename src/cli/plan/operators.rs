@@ -3,23 +3,29 @@
 use std::time::Instant;
 
 use crate::cli::args::{self, Plan, PlanFormat};
+use crate::cli::export::write_new;
 use crate::cli::session::Session;
 use crate::cli::{Exit, Failure, output};
 use crate::evaluate::Workspace;
 use crate::report::PlanReport;
 use crate::scenario::Scenario;
-use crate::search;
+use crate::scenario::file::ScenarioFile;
 use crate::search::planner::{self, CostModel, Objective, Request};
+use crate::search::{self, Cancel};
 
 pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     let opened = session.open_possible(arguments.input.scenario.as_deref(), &arguments.input.flags)?;
     let request = request(opened.scenario, arguments)?;
     let start = Instant::now();
-    let planned = planner::plan(&request)?;
+    let planned = planner::plan(&request, &Cancel::default())?;
     let seconds = start.elapsed().as_secs_f64();
     let mut workspace = Workspace::default();
     let evaluations = planned.plans.iter().map(|plan| search::full(&plan.scenario, &mut workspace));
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
+    if let (Some(file), Some(best)) = (&arguments.out, planned.plans.first()) {
+        let text = ScenarioFile::of(&best.scenario).to_toml().map_err(Failure::unwritten)?;
+        write_new(file, &text)?;
+    }
     let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
     output::result(&match arguments.format {
         PlanFormat::Text => report.text(),

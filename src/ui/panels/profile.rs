@@ -20,8 +20,8 @@ const NAMES: usize = 22;
 /// Draws both.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.map;
-    let (x, y) = (map.cursor % map.width(), map.cursor / map.width());
-    let Some((across, along)) = map.values(map.cursor) else { return };
+    let (x, y) = (map.settled % map.width(), map.settled / map.width());
+    let Some((across, along)) = map.values(map.settled) else { return };
     let label = |value| axes::label(value, &app.scenario);
     let row: Vec<usize> = (0..map.width()).map(|x| y * map.width() + x).collect();
     let column: Vec<usize> = (0..map.height()).map(|y| y * map.width() + x).collect();
