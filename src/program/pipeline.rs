@@ -37,11 +37,8 @@ pub(super) struct Pipeline<'a> {
 /// What a routine does; stages are told apart by their work only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
-    /// A fixed time of the host for a micro-batch.
-    Host,
-    /// Forward or backward of a stage, while so many others are gathered ahead of it, and the copy of the
-    /// checkpoint for what follows.
-    Pass { work: usize, backward: bool, receives: bool, sends: bool, ahead: usize, next: Option<Next> },
+    /// Forward or backward of a stage, while so many others are gathered ahead of it.
+    Pass { work: usize, backward: bool, receives: bool, sends: bool, ahead: usize, next: Next },
     /// The gather of a stage into the buffer of another, for forward or backward.
     Fill { work: usize, evicts: Option<usize>, phase: Phase },
     /// A gradient buffer taken.
@@ -50,9 +47,19 @@ enum Key {
     Reduce { work: usize, last: bool },
 }
 
-/// A backward that follows a pass: its work, and its layer and micro-batch beyond those of the pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a pass does for the one after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Next {
+    /// The host's fixed time, where a micro-batch begins.
+    opens: bool,
+    /// The copy of a checkpoint.
+    copy: Option<NextCopy>,
+}
+
+/// A backward that begins with a checkpoint from the host: its work, and its layer and micro-batch beyond those
+/// of the pass before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct NextCopy {
     work: usize,
     layer: u32,
     micro_batch: u32,
@@ -104,8 +111,11 @@ impl<'a> Pipeline<'a> {
         let Order { turns, round, repeat } = self.shape.order(rank);
         let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
         self.fills(&mut builder, &agenda, 0);
-        let host = self.visits.rates.host_step(self.visits.layout.optimizer);
-        builder.section(1, |routine| Emit::host(routine, host));
+        let rates = self.visits.rates;
+        builder.section(1, |routine| {
+            Emit::host(routine, rates.host_step(self.visits.layout.optimizer));
+            Emit::host(routine, rates.software.micro_batch.get());
+        });
         (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
         let ranks = self.shape.ranks;
         builder.round(repeat, ranks, |builder| {
@@ -169,35 +179,50 @@ impl<'a> Pipeline<'a> {
             builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
         }
         let (turn, ahead) = (turns[index], agenda.ahead(index));
-        let following = turns.get(index + 1).map(|turn| turn.first);
-        // The last time is listed apart: another backward may follow it, whose checkpoint is to be fetched.
-        let apart = if self.copies { turn.repeat - 1 } else { 0 };
-        self.passes(builder, *rank, Turn { repeat: apart, ..turn }, (ahead, Some(turn.later(1).first)));
-        let rest = Turn { repeat: turn.repeat - apart, ..turn.later(apart) };
-        self.passes(builder, *rank, rest, (ahead, following));
+        // The last time is listed apart where something else follows it.
+        let again = self.next(*rank, turn.last(), Some(turn.later(1).first));
+        let rest = turn.later(turn.repeat - 1);
+        let following = self.next(*rank, rest.last(), turns.get(index + 1).map(|turn| turn.first));
+        if again == following {
+            self.passes(builder, *rank, turn, ahead, again);
+        } else {
+            self.passes(builder, *rank, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
+            self.passes(builder, *rank, Turn { repeat: 1, ..rest }, ahead, following);
+        }
         if let Some(spell) = spell {
             self.reduce(builder, *rank, spell);
         }
         self.fills(builder, agenda, index + 1);
     }
 
-    /// The passes of a turn, `ahead` gathers ahead, and what is next after the second.
-    fn passes(&mut self, builder: &mut Builder<'_>, rank: u32, turn: Turn, (ahead, next): (usize, Option<Pass>)) {
-        let opens = turn.passes().any(|pass| !pass.backward && pass.stage == 0);
-        let host = opens.then(|| {
-            let seconds = self.visits.rates.software.micro_batch.get();
-            let routine = self.routine(builder, Key::Host, |_, routine| Emit::host(routine, seconds));
-            Run { routine, layer: 0, micro_batch: turn.first.micro_batch }
-        });
-        let first = self.pass(builder, rank, turn.first, (ahead, turn.second.or(next)));
-        let second = turn.second.map(|pass| self.pass(builder, rank, pass, (ahead, next)));
-        let mut runs = [first; 3];
-        let mut used = 0;
-        for run in [host, Some(first), second].into_iter().flatten() {
-            runs[used] = run;
-            used += 1;
+    /// The passes of a turn, `ahead` gathers ahead, and what the last one does for what is `next`.
+    fn passes(&mut self, builder: &mut Builder<'_>, rank: u32, turn: Turn, ahead: usize, next: Next) {
+        match turn.second {
+            Some(second) => {
+                let between = self.next(rank, turn.first, turn.second);
+                let runs = [(turn.first, between), (second, next)]
+                    .map(|(pass, next)| self.pass(builder, rank, pass, ahead, next));
+                builder.turn(turn.repeat, &runs);
+            }
+            None => {
+                let run = self.pass(builder, rank, turn.first, ahead, next);
+                builder.turn(turn.repeat, &[run]);
+            }
         }
-        builder.turn(turn.repeat, &runs[..used]);
+    }
+
+    /// What a pass does for the one after it.
+    fn next(&self, rank: u32, pass: Pass, next: Option<Pass>) -> Next {
+        let Some(next) = next else { return Next::default() };
+        let first_layer = |pass: Pass| self.stages.first_layer(rank, pass.stage);
+        Next {
+            opens: !next.backward && next.stage == 0,
+            copy: (self.copies && next.backward).then(|| NextCopy {
+                work: self.stages.work(rank, next.stage),
+                layer: first_layer(next).wrapping_sub(first_layer(pass)),
+                micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
+            }),
+        }
     }
 
     /// The gathers that are listed after so many turns.
@@ -239,17 +264,12 @@ impl<'a> Pipeline<'a> {
         });
     }
 
-    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead, and what is next.
-    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, (ahead, next): (usize, Option<Pass>)) -> Run {
+    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
+    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, ahead: usize, next: Next) -> Run {
         let Pass { stage, backward, micro_batch } = pass;
         let (index, last) = (self.stages.index(rank, stage), self.stages.len() - 1);
         let alone = self.shape.ranks == 1;
         let layer = self.stages.first_layer(rank, stage);
-        let next = next.filter(|next| self.copies && next.backward).map(|next| Next {
-            work: self.stages.work(rank, next.stage),
-            layer: self.stages.first_layer(rank, next.stage).wrapping_sub(layer),
-            micro_batch: next.micro_batch.wrapping_sub(micro_batch),
-        });
         let key = Key::Pass {
             work: self.stages.work(rank, stage),
             backward,
@@ -270,7 +290,7 @@ impl<'a> Pipeline<'a> {
         }
         let emit = self.emit();
         let runs = self.stages.works[work].runs(&self.visits, backward);
-        let after = next.and_then(|next| self.first_copy(next));
+        let after = next.copy.and_then(|copy| self.first_copy(copy));
         for (index, run) in runs.iter().enumerate() {
             let after = runs.get(index + 1).map_or(after, |next| step::Ahead::of(next, 0));
             let apart = u32::from(after.is_some() || run.visit.checkpoint > 0.0);
@@ -289,10 +309,13 @@ impl<'a> Pipeline<'a> {
         if sends {
             routine.block(1, |block| self.send(block, arrival));
         }
+        if next.opens {
+            Emit::host(routine, self.visits.rates.software.micro_batch.get());
+        }
     }
 
     /// The copy of the checkpoint with which a backward begins.
-    fn first_copy(&self, next: Next) -> Option<step::Ahead> {
+    fn first_copy(&self, next: NextCopy) -> Option<step::Ahead> {
         let runs = self.stages.works[next.work].runs(&self.visits, true);
         let copy = runs.first().and_then(|run| step::Ahead::of(run, 0));
         copy.map(|copy| copy.from(next.layer, next.micro_batch))

@@ -28,6 +28,11 @@ impl Turn {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
+    /// The pass with which it ends.
+    pub fn last(&self) -> Pass {
+        self.second.unwrap_or(self.first)
+    }
+
     /// The same, so many micro-batches later.
     pub fn later(self, micro_batches: u32) -> Self {
         let later = |pass: Pass| Pass { micro_batch: pass.micro_batch + micro_batches, ..pass };

@@ -14,6 +14,9 @@ use super::{Peak, Totals};
 /// The most tasks that run beside a slot that is remembered.
 const FLIGHTS: usize = 4;
 
+/// The most runs of a routine that are looked through.
+const MOST: usize = 24;
+
 /// A task that runs when a slot begins.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flight {
@@ -145,7 +148,9 @@ impl Memo {
             && let Some(record) = watched.record(rank, around)
         {
             let routine = around.role.script.slot(&watched.at).routine as usize;
-            self.routines[routine].push(self.records.len() as u32);
+            let known = &mut self.routines[routine];
+            known.truncate(MOST - 1);
+            known.push(self.records.len() as u32);
             self.records.push(record);
         }
         if rank.fullest <= watched.before.fullest {
