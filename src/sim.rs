@@ -252,6 +252,10 @@ impl Simulator {
                     rank.leave(&mut around);
                     continue;
                 }
+                if remember && rank.begun && memo.resume(rank, &mut around) {
+                    rank.leave(&mut around);
+                    continue;
+                }
                 if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
                     continue;
                 }

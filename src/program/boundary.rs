@@ -69,7 +69,10 @@ fn reduce(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
 
 /// Everything that gradients wait for.
 fn done(builder: &RoutineBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
-    waits([Counter::Released, Counter::Reduced, Counter::HostOut].map(|counter| Some(builder.after(counter, 0))))
+    waits(
+        [Counter::Released, Counter::Reduced, Counter::HostOut, Counter::Computed]
+            .map(|counter| Some(builder.after(counter, 0))),
+    )
 }
 
 fn copy(visits: &Visits<'_>, builder: &mut RoutineBuilder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {

@@ -128,7 +128,10 @@ impl RoutineBuilder<'_> {
         let (index, queue) = (self.code.tasks.len() as u32, task.queue as usize);
         for counter in task.signals.iter().flatten() {
             self.block.advance[*counter as usize] += 1;
-            self.code.producer[*counter as usize] = task.queue;
+            // What two pipeline ranks sum is reduced too, but is not what gradients wait for in a step.
+            if task.queue != PIPELINE {
+                self.code.producer[*counter as usize] = task.queue;
+            }
         }
         match self.last[queue] {
             NONE => self.block.first[queue] = index,

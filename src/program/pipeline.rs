@@ -92,13 +92,17 @@ impl<'a> Pipeline<'a> {
         Self { visits, queues, stages, shape, gradient, copies, routines: Vec::new() }
     }
 
-    /// The stages in the order of forward: parameters before sharding and their units, and what is visited
-    /// there and back.
-    pub fn stages(&self) -> impl Iterator<Item = ((f64, f64), [Vec<step::Run>; 2])> {
-        self.stages.in_order().map(|work| {
+    /// Stages that differ: parameters before sharding and their units, and what is visited there and back.
+    pub fn works(&self) -> impl Iterator<Item = ((f64, f64), [Vec<step::Run>; 2])> {
+        self.stages.works.iter().map(|work| {
             let runs = [false, true].map(|backward| work.runs(&self.visits, backward));
             ((work.elements, work.units), runs)
         })
+    }
+
+    /// Which of them the stages are, in the order of forward.
+    pub fn order(&self) -> impl Iterator<Item = usize> {
+        self.stages.in_order()
     }
 
     /// Parameters of one rank, before sharding.
@@ -124,6 +128,7 @@ impl<'a> Pipeline<'a> {
         (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &agenda, index));
         let parameters = self.parameters(rank);
         builder.section(1, |routine| {
+            self.tie(routine, rank);
             routine.block(1, |block| boundary::build(&self.visits, self.queues, block, parameters));
         });
         self.empty(&mut builder, &agenda);
@@ -362,6 +367,29 @@ impl<'a> Pipeline<'a> {
         });
     }
 
+    /// Sums the gradients of an embedding and of logits that are tied to it, where the first and the last rank have
+    /// a copy each, once they are reduced (`finalize_model_grads` of Megatron-LM). The two ranks are neighbours
+    /// where the pipeline closes: each has the sum when both have done their part.
+    fn tie(&self, routine: &mut RoutineBuilder<'_>, rank: u32) {
+        let (sends, arrival) = match rank {
+            0 => (Counter::ArrivedBackward, Counter::ArrivedForward),
+            last if last + 1 == self.shape.ranks => (Counter::ArrivedForward, Counter::ArrivedBackward),
+            _ => return,
+        };
+        let Some(transfer) = self.visits.tied() else { return };
+        routine.expect(arrival);
+        routine.block(1, |block| {
+            let label = label(Lane::Pipeline, Kind::AllReduce, Part::Embedding, Phase::Backward);
+            let mut task = block.transfer(&transfer, PIPELINE, self.contention(), label);
+            task.waits = waits([Counter::Released, Counter::Reduced].map(|counter| Some(block.after(counter, 0))));
+            (task.signals, task.sends) = ([Some(Counter::Reduced), None], Some(sends));
+            block.push(task);
+            let mut task = pause(block);
+            task.waits = waits([Some(block.after(Counter::Reduced, 0)), Some(block.after(arrival, 0))]);
+            block.push(task);
+        });
+    }
+
     /// Gives back the gathered stages that are still in their buffers at the end.
     fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
         let stage = |stage: u32| self.stages.work(agenda.rank, stage);
@@ -394,13 +422,17 @@ impl Agenda {
 /// A moment on the compute queue at which memory changes hands: it waits for one gradient buffer.
 fn mark(routine: &mut RoutineBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]) {
     routine.block(1, |block| {
-        let label = label(Lane::Compute, Kind::Host, Part::Model, Phase::default());
-        let mut task: Task = block.compute(Piece::default(), Class::Host, label);
+        let mut task = pause(block);
         task.waits = waits([Some(block.after(Counter::Reduced, 1))]);
-        task.signals = [Some(Counter::Computed), None];
         (task.takes, task.gives) = (takes, gives);
         block.push(task);
     });
+}
+
+/// A moment on the compute queue.
+fn pause(block: &mut RoutineBuilder<'_>) -> Task {
+    let label = label(Lane::Compute, Kind::Host, Part::Model, Phase::default());
+    Task { signals: [Some(Counter::Computed), None], ..block.compute(Piece::default(), Class::Host, label) }
 }
 
 fn label(lane: Lane, kind: Kind, part: Part, phase: Phase) -> Label {

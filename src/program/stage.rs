@@ -54,9 +54,9 @@ impl Stages {
         all
     }
 
-    /// Their work, in the order of forward.
-    pub fn in_order(&self) -> impl Iterator<Item = &Work> {
-        self.stages.iter().map(|(work, _)| &self.works[*work])
+    /// Their work, by index, in the order of forward.
+    pub fn in_order(&self) -> impl Iterator<Item = usize> {
+        self.stages.iter().map(|(work, _)| *work)
     }
 
     /// How many there are.
@@ -86,8 +86,7 @@ impl Stages {
 }
 
 impl Work {
-    /// Tied logits have a copy of the embedding's weights; what sums the gradients of the two copies is
-    /// not counted.
+    /// Tied logits have a copy of the embedding's weights.
     fn of(visits: &Visits<'_>, (layers, again): (u32, u32), embedding: bool, head: bool) -> Self {
         let model = &visits.rates.scenario.model;
         let copied = if model.tied && !embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };

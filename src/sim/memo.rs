@@ -4,8 +4,12 @@
 //! but the slot's routine and what is still running from before. A run of the slot that finds the same
 //! running, with the same work left, ends the same way; so does one that finds more of it left, where it
 //! ran all along. What was running and what the slot has left running are all that is remembered of the queues.
+//! Once nothing runs but the slot's first piece of compute, the rest of the slot is the same for any work left of
+//! that piece, later by as much.
 
-use crate::program::{CHAIN, COUNTERS, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES};
+use crate::program::{
+    CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, Place, Position, QUEUES, RESOURCES,
+};
 
 use super::queue::{Cursor, Queue};
 use super::rank::{Around, Rank, queues};
@@ -70,9 +74,11 @@ impl<T: Copy> Few<T> {
     }
 }
 
-/// One run of a slot, relative to its beginning.
+/// One run of a slot, or of its rest, relative to its beginning.
 #[derive(Debug, Clone, Copy)]
 struct Record {
+    /// Of the rest of a slot: what is left then of the first piece of compute, and its phase.
+    lead: Option<(Picos, Phase)>,
     /// Queues that run something when it begins, as bits, and what.
     before: u8,
     flights: Few<Flight>,
@@ -96,6 +102,7 @@ struct Watched {
     before: Rank,
     /// What had been sent by then.
     sent: usize,
+    lead: Option<(Picos, Phase)>,
 }
 
 /// The runs that are remembered, by routine.
@@ -103,6 +110,8 @@ struct Watched {
 pub(super) struct Memo {
     records: Vec<Record>,
     routines: Vec<Vec<u32>>,
+    /// The rest of each routine after all that ran before it.
+    rests: Vec<Option<u32>>,
     watched: Option<Watched>,
 }
 
@@ -111,6 +120,8 @@ impl Memo {
         self.records.clear();
         self.routines.iter_mut().for_each(Vec::clear);
         self.routines.resize_with(routines, Vec::new);
+        self.rests.clear();
+        self.rests.resize(routines, None);
         self.watched = None;
     }
 
@@ -127,16 +138,54 @@ impl Memo {
         };
         // What was last is likely to be next.
         known.swap(0, found);
-        self.records[known[0] as usize].apply(rank, at, around);
+        self.records[known[0] as usize].apply(rank, at, 0, around);
         true
+    }
+
+    /// Runs the rest of a slot whose first piece of compute runs alone; or watches it, if it is not remembered.
+    pub fn resume<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
+        let Some(at) = rank.at.filter(|_| rank.running == 1 << COMPUTE) else { return false };
+        let (role, head) = (around.role, rank.queues[COMPUTE as usize]);
+        let first =
+            rank.pending == role.routine(&at).tasks && Cursor::first(&role, at, COMPUTE as usize) == Some(head.cursor);
+        let task = role.task(&head.cursor);
+        if !first || task.class != Class::Compute {
+            return false;
+        }
+        if self.watched.as_ref().is_some_and(|watched| watched.before.running == 0) {
+            // Nothing ran before: the whole slot is worth remembering.
+            return false;
+        }
+        let routine = role.script.slot(&at).routine as usize;
+        if let Some(rest) = self.rests[routine] {
+            self.abandon(rank);
+            self.records[rest as usize].apply(rank, at, head.remaining, around);
+            return true;
+        }
+        if self.watched.as_ref().is_none_or(|watched| watched.lead.is_none()) {
+            self.abandon(rank);
+            self.begin(rank, at, Some((head.remaining, task.label.phase)), around);
+        }
+        false
+    }
+
+    fn begin<O>(&mut self, rank: &mut Rank, at: Position, lead: Option<(Picos, Phase)>, around: &Around<'_, O>) {
+        self.watched = Some(Watched { at, before: *rank, sent: around.sent.len(), lead });
+        // The fullest moment is looked for apart; what is held now is seen when time passes.
+        (rank.fullest, rank.changed) = (i64::MIN, true);
+    }
+
+    /// Ends watching with nothing to remember.
+    fn abandon(&mut self, rank: &mut Rank) {
+        if let Some(watched) = self.watched.take() {
+            watched.settle(rank);
+        }
     }
 
     /// Watches the slot that compute begins with, if it can be remembered.
     pub fn watch<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
         if let Some(at) = rank.at.filter(|at| tidy(rank, &around.role.routine(at).tasks)) {
-            self.watched = Some(Watched { at, before: *rank, sent: around.sent.len() });
-            // The fullest moment of the slot is looked for apart.
-            rank.fullest = i64::MIN;
+            self.begin(rank, at, None, around);
         }
     }
 
@@ -148,14 +197,17 @@ impl Memo {
             && let Some(record) = watched.record(rank, around)
         {
             let routine = around.role.script.slot(&watched.at).routine as usize;
-            let known = &mut self.routines[routine];
-            known.truncate(MOST - 1);
-            known.push(self.records.len() as u32);
+            let index = self.records.len() as u32;
+            if record.lead.is_some() {
+                self.rests[routine] = Some(index);
+            } else {
+                let known = &mut self.routines[routine];
+                known.truncate(MOST - 1);
+                known.push(index);
+            }
             self.records.push(record);
         }
-        if rank.fullest <= watched.before.fullest {
-            (rank.fullest, rank.peak) = (watched.before.fullest, watched.before.peak);
-        }
+        watched.settle(rank);
     }
 }
 
@@ -166,10 +218,18 @@ fn tidy(rank: &Rank, tasks: &[u32; QUEUES]) -> bool {
 }
 
 impl Watched {
+    /// Gives a rank back its fullest moment, where it was before.
+    fn settle(&self, rank: &mut Rank) {
+        if rank.fullest <= self.before.fullest {
+            (rank.fullest, rank.peak) = (self.before.fullest, self.before.peak);
+        }
+    }
+
     /// What has happened since the slot began; `None` if there is too much to remember.
     fn record<O>(&self, rank: &Rank, around: &Around<'_, O>) -> Option<Record> {
         let before = &self.before;
         let mut record = Record {
+            lead: self.lead,
             before: before.running,
             flights: Few::default(),
             duration: rank.clock - before.clock,
@@ -229,8 +289,10 @@ impl Record {
         self.before == rank.running && self.flights.as_slice().iter().all(fits)
     }
 
-    /// Takes a rank to the end of the slot.
-    fn apply<O>(&self, rank: &mut Rank, at: Position, around: &mut Around<'_, O>) {
+    /// Takes a rank to the end of the slot; `left` is what is left of the first piece of compute, if that runs.
+    fn apply<O>(&self, rank: &mut Rank, at: Position, left: Picos, around: &mut Around<'_, O>) {
+        let lead = self.lead.map_or(0, |(lead, _)| lead);
+        let moved = |after: Picos| after + left - lead;
         if let Some(Fullest { more, peak, beside }) = &self.fullest {
             let fullest = rank.held.iter().sum::<i64>() + more;
             if fullest > rank.fullest {
@@ -238,7 +300,9 @@ impl Record {
                 let at = beside.map_or(at, |queue| rank.queues[queue].cursor.at);
                 let place = Place { at, ..peak.place };
                 rank.fullest = fullest;
-                rank.peak = Peak { held, at: rank.clock + peak.at, task: peak.task, place };
+                // What is held at the beginning is fullest at once.
+                let after = if peak.at == 0 { 0 } else { moved(peak.at) };
+                rank.peak = Peak { held, at: rank.clock + after, task: peak.task, place };
             }
         }
         for flight in self.flights.as_slice().iter().filter(|flight| !flight.ends) {
@@ -250,12 +314,12 @@ impl Record {
         }
         for (after, backward) in self.sent.as_slice() {
             let counter = if *backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
-            rank.send(rank.clock + after, counter, around);
+            rank.send(rank.clock + moved(*after), counter, around);
         }
         (rank.active, rank.running) = (self.after, self.after);
         rank.pending = std::array::from_fn(|queue| u32::from(self.after >> queue & 1));
         rank.load = self.load;
-        rank.clock += self.duration;
+        rank.clock += moved(self.duration);
         for (counter, more) in rank.counters.iter_mut().zip(self.counters) {
             *counter += more;
         }
@@ -263,6 +327,10 @@ impl Record {
             *held += more;
         }
         rank.totals.add(&self.totals);
+        if let Some((_, phase)) = self.lead {
+            let phase = &mut rank.totals.phases[phase as usize];
+            (rank.totals.compute, *phase) = (moved(rank.totals.compute), moved(*phase));
+        }
         (rank.issued, rank.begun, rank.changed) = (true, true, true);
     }
 }
