@@ -253,6 +253,7 @@ impl Simulator {
                     continue;
                 }
                 if remember && rank.begun && memo.resume(rank, &mut around) {
+                    memo.finish(rank, &around);
                     rank.leave(&mut around);
                     continue;
                 }

@@ -4,8 +4,8 @@
 //! but the slot's routine and what is still running from before. A run of the slot that finds the same
 //! running, with the same work left, ends the same way; so does one that finds more of it left, where it
 //! ran all along. What was running and what the slot has left running are all that is remembered of the queues.
-//! Once nothing runs but the slot's first piece of compute, the rest of the slot is the same for any work left of
-//! that piece, later by as much.
+//! Once nothing runs but a piece of the slot's compute, the rest of the slot is the same for any work left of that
+//! piece, later by as much.
 
 use crate::program::{
     CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, Place, Position, QUEUES, RESOURCES,
@@ -77,8 +77,8 @@ impl<T: Copy> Few<T> {
 /// One run of a slot, or of its rest, relative to its beginning.
 #[derive(Debug, Clone, Copy)]
 struct Record {
-    /// Of the rest of a slot: what is left then of the first piece of compute, and its phase.
-    lead: Option<(Picos, Phase)>,
+    /// With which piece of compute it begins, if it is the rest of a slot.
+    lead: Option<Lead>,
     /// Queues that run something when it begins, as bits, and what.
     before: u8,
     flights: Few<Flight>,
@@ -102,7 +102,28 @@ struct Watched {
     before: Rank,
     /// What had been sent by then.
     sent: usize,
-    lead: Option<(Picos, Phase)>,
+    lead: Option<Lead>,
+}
+
+/// A piece of compute that runs alone.
+#[derive(Debug, Clone, Copy)]
+struct Lead {
+    block: u32,
+    block_iteration: u32,
+    task: u32,
+    /// What is on each queue.
+    pending: [u32; QUEUES],
+    /// What is left of the piece, and its phase.
+    left: Picos,
+    phase: Phase,
+}
+
+impl Lead {
+    /// Whether it is the same piece of the same slot, however much is left of it.
+    fn like(&self, other: &Self) -> bool {
+        let piece = |lead: &Self| (lead.task, lead.block_iteration, lead.block);
+        piece(self) == piece(other) && self.pending == other.pending
+    }
 }
 
 /// The runs that are remembered, by routine.
@@ -110,8 +131,9 @@ struct Watched {
 pub(super) struct Memo {
     records: Vec<Record>,
     routines: Vec<Vec<u32>>,
-    /// The rest of each routine after all that ran before it.
-    rests: Vec<Option<u32>>,
+    /// The same for rests of slots.
+    rests: Vec<Vec<u32>>,
+    watched_rest: Option<Watched>,
     watched: Option<Watched>,
 }
 
@@ -120,9 +142,9 @@ impl Memo {
         self.records.clear();
         self.routines.iter_mut().for_each(Vec::clear);
         self.routines.resize_with(routines, Vec::new);
-        self.rests.clear();
-        self.rests.resize(routines, None);
-        self.watched = None;
+        self.rests.iter_mut().for_each(Vec::clear);
+        self.rests.resize_with(routines, Vec::new);
+        (self.watched, self.watched_rest) = (None, None);
     }
 
     /// Runs the slot that compute can begin with, if such a run is remembered.
@@ -142,72 +164,64 @@ impl Memo {
         true
     }
 
-    /// Runs the rest of a slot whose first piece of compute runs alone; or watches it, if it is not remembered.
+    /// Runs the rest of a slot of which a piece of compute runs alone; or watches it, if it is not remembered.
     pub fn resume<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
         let Some(at) = rank.at.filter(|_| rank.running == 1 << COMPUTE) else { return false };
+        // Where nothing ran before, the whole slot is worth remembering.
+        let whole = self.watched.is_some_and(|watched| watched.before.running == 0);
         let (role, head) = (around.role, rank.queues[COMPUTE as usize]);
-        let first =
-            rank.pending == role.routine(&at).tasks && Cursor::first(&role, at, COMPUTE as usize) == Some(head.cursor);
         let task = role.task(&head.cursor);
-        if !first || task.class != Class::Compute {
+        let own = queues(rank.active).all(|queue| rank.queues[queue].cursor.at == at);
+        if self.watched_rest.is_some() || whole || !own || task.class != Class::Compute {
             return false;
         }
-        if self.watched.as_ref().is_some_and(|watched| watched.before.running == 0) {
-            // Nothing ran before: the whole slot is worth remembering.
+        let lead = Lead {
+            block: head.cursor.block,
+            block_iteration: head.cursor.block_iteration,
+            task: head.cursor.task,
+            pending: rank.pending,
+            left: head.remaining,
+            phase: task.label.phase,
+        };
+        let rests = &self.rests[role.script.slot(&at).routine as usize];
+        let found = rests.iter().find(|rest| self.records[**rest as usize].lead.is_some_and(|other| other.like(&lead)));
+        let Some(rest) = found else {
+            self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
             return false;
-        }
-        let routine = role.script.slot(&at).routine as usize;
-        if let Some(rest) = self.rests[routine] {
-            self.abandon(rank);
-            self.records[rest as usize].apply(rank, at, head.remaining, around);
-            return true;
-        }
-        if self.watched.as_ref().is_none_or(|watched| watched.lead.is_none()) {
-            self.abandon(rank);
-            self.begin(rank, at, Some((head.remaining, task.label.phase)), around);
-        }
-        false
-    }
-
-    fn begin<O>(&mut self, rank: &mut Rank, at: Position, lead: Option<(Picos, Phase)>, around: &Around<'_, O>) {
-        self.watched = Some(Watched { at, before: *rank, sent: around.sent.len(), lead });
-        // The fullest moment is looked for apart; what is held now is seen when time passes.
-        (rank.fullest, rank.changed) = (i64::MIN, true);
-    }
-
-    /// Ends watching with nothing to remember.
-    fn abandon(&mut self, rank: &mut Rank) {
-        if let Some(watched) = self.watched.take() {
-            watched.settle(rank);
-        }
+        };
+        self.records[*rest as usize].apply(rank, at, head.remaining, around);
+        true
     }
 
     /// Watches the slot that compute begins with, if it can be remembered.
     pub fn watch<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
         if let Some(at) = rank.at.filter(|at| tidy(rank, &around.role.routine(at).tasks)) {
-            self.begin(rank, at, None, around);
+            self.watched = Some(Watched::begin(rank, at, None, around));
         }
     }
 
     /// Ends watching: remembers the slot if it is over and has left nothing but what runs.
     pub fn finish<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
-        let Some(watched) = self.watched.take() else { return };
-        if rank.slot_is_over()
-            && tidy(rank, &[0; QUEUES])
-            && let Some(record) = watched.record(rank, around)
-        {
-            let routine = around.role.script.slot(&watched.at).routine as usize;
-            let index = self.records.len() as u32;
-            if record.lead.is_some() {
-                self.rests[routine] = Some(index);
-            } else {
-                let known = &mut self.routines[routine];
-                known.truncate(MOST - 1);
-                known.push(index);
+        for watched in [self.watched_rest.take(), self.watched.take()].into_iter().flatten() {
+            if rank.slot_is_over()
+                && tidy(rank, &[0; QUEUES])
+                && let Some(record) = watched.record(rank, around)
+            {
+                self.remember(around.role.script.slot(&watched.at).routine as usize, record);
             }
-            self.records.push(record);
+            watched.settle(rank);
         }
-        watched.settle(rank);
+    }
+
+    fn remember(&mut self, routine: usize, record: Record) {
+        let known = if record.lead.is_some() { &mut self.rests[routine] } else { &mut self.routines[routine] };
+        match known.last() {
+            Some(last) if known.len() == MOST => self.records[*last as usize] = record,
+            _ => {
+                known.push(self.records.len() as u32);
+                self.records.push(record);
+            }
+        }
     }
 }
 
@@ -218,6 +232,13 @@ fn tidy(rank: &Rank, tasks: &[u32; QUEUES]) -> bool {
 }
 
 impl Watched {
+    fn begin<O>(rank: &mut Rank, at: Position, lead: Option<Lead>, around: &Around<'_, O>) -> Self {
+        let watched = Self { at, before: *rank, sent: around.sent.len(), lead };
+        // The fullest moment is looked for apart; what is held now is seen when time passes.
+        (rank.fullest, rank.changed) = (i64::MIN, true);
+        watched
+    }
+
     /// Gives a rank back its fullest moment, where it was before.
     fn settle(&self, rank: &mut Rank) {
         if rank.fullest <= self.before.fullest {
@@ -291,7 +312,7 @@ impl Record {
 
     /// Takes a rank to the end of the slot; `left` is what is left of the first piece of compute, if that runs.
     fn apply<O>(&self, rank: &mut Rank, at: Position, left: Picos, around: &mut Around<'_, O>) {
-        let lead = self.lead.map_or(0, |(lead, _)| lead);
+        let lead = self.lead.map_or(0, |lead| lead.left);
         let moved = |after: Picos| after + left - lead;
         if let Some(Fullest { more, peak, beside }) = &self.fullest {
             let fullest = rank.held.iter().sum::<i64>() + more;
@@ -327,7 +348,7 @@ impl Record {
             *held += more;
         }
         rank.totals.add(&self.totals);
-        if let Some((_, phase)) = self.lead {
+        if let Some(Lead { phase, .. }) = self.lead {
             let phase = &mut rank.totals.phases[phase as usize];
             (rank.totals.compute, *phase) = (moved(rank.totals.compute), moved(*phase));
         }
