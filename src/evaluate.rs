@@ -1,6 +1,7 @@
 //! The verdict: scenario in, evaluation out. One run; what takes many, sweeps and elasticities,
 //! is [`crate::search`]'s.
 
+mod expense;
 mod summary;
 mod trace;
 
@@ -10,6 +11,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub use crate::program::{Activity, Kind, Lane, Part};
+pub use expense::Expense;
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
 

@@ -30,7 +30,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (done, all) = map.progress();
     let stale = if map.is_complete() { "" } else { "computing " };
     let note = format!("best batch each, {stale}{done} of {all}");
-    let title = format!("Hardware: {}", map.metric.title());
+    let title = format!("Hardware: {}", map.metric.title(&map.sweep.base));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(2)]));
     let columns: Vec<String> = map.sweep.x.values.iter().map(label).collect();

@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
-use crate::evaluate::{Evaluation, Summary};
-use crate::report::{self, Training, Verdict};
+use crate::evaluate::{Evaluation, Expense, Summary};
+use crate::report::{self, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{Seconds, significant, thousands};
@@ -80,7 +80,7 @@ impl Facts {
             bubble: Span::raw(bubble(summary)),
             step: Span::raw(format!("step {}", summary.step_time)),
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
-            training: Span::raw(scenario.plan.tokens.map_or_else(String::new, |tokens| training(tokens, summary))),
+            training: Span::raw(scenario.plan.tokens.map_or_else(String::new, |tokens| training(tokens, answer))),
             limit: Span::raw(report::limit(scenario, evaluation)),
             difference: Span::styled(difference(app, summary, theme), theme.style(Role::Accent)),
         }
@@ -133,11 +133,14 @@ fn bubble(summary: &Summary) -> String {
     }
 }
 
-/// The whole training: `300B in 3.77 days, 34,790 device-hours`.
-fn training(tokens: f64, summary: &Summary) -> String {
-    let Training { days, device_hours, .. } = Training::of(tokens, summary);
-    let (days, hours) = (days.unwrap_or(f64::NAN), device_hours.unwrap_or(f64::NAN));
-    format!("{} in {} days, {} device-hours", words::count(tokens), significant(days, 3), thousands(hours))
+/// The whole training: `300B in 3.77 days, 34,790 device-hours, 86,975 EUR, 24.4 MWh`.
+fn training(tokens: f64, Answer { scenario, evaluation }: &Answer) -> String {
+    let Expense { time, device_time, cost, energy } =
+        Expense::of(tokens, &evaluation.summary, &scenario.cluster);
+    let (days, hours) = (significant(time.days(), 3), thousands(device_time.hours()));
+    let cost = cost.map_or_else(String::new, |cost| format!(", {cost}"));
+    let energy = energy.map_or_else(String::new, |energy| format!(", {energy}"));
+    format!("{} in {days} days, {hours} device-hours{cost}{energy}", words::count(tokens))
 }
 
 /// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.

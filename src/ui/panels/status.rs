@@ -77,6 +77,8 @@ pub(super) const fn unit(metric: Metric) -> &'static str {
         Metric::Headroom => "GiB left",
         Metric::Exposed => "% of the step exposed",
         Metric::DeviceHours => "device-hours",
+        Metric::Cost => "in the cluster's currency",
+        Metric::Energy => "kWh",
         Metric::Limit => "TFLOP/s per device at most",
         Metric::ShareOfLimit => "% of the limit",
     }
