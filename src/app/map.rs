@@ -219,7 +219,8 @@ impl Map {
     pub fn next_metric(&mut self) {
         let at = Metric::ALL.iter().position(|metric| *metric == self.metric).unwrap_or(0);
         let following = Metric::ALL.into_iter().cycle().skip(at + 1).take(Metric::ALL.len());
-        self.metric = following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none()).unwrap_or(self.metric);
+        self.metric =
+            following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none()).unwrap_or(self.metric);
     }
 }
 

@@ -47,6 +47,8 @@ impl App {
             Action::Redo => return self.travel(false),
             Action::Snapshots => return self.open_browser(),
             Action::Export => return self.export(),
+            Action::Adapt => self.open_form(),
+            Action::Reload => return vec![Command::Reload],
             Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
             Action::Close if self.view != View::Map => self.view = View::Map,
@@ -225,6 +227,7 @@ impl App {
                 self.layer = Some(Layer::Explain(explaining));
             }
             Layer::Browser(browser) => return self.on_browser(browser, action),
+            Layer::Form(form) => return self.on_form(form, action),
             Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),

@@ -143,9 +143,7 @@ impl<'a> Facts<'a> {
             Figure::Limit => ("limit of the model flop rate".to_owned(), summary.limit.into()),
             Figure::ShareOfLimit => ("share of the limit".to_owned(), share(summary.model_flops / summary.limit)),
             Figure::Days => ("training time".to_owned(), count(expense()?.time.days(), "days")),
-            Figure::DeviceHours => {
-                ("device-hours".to_owned(), count(expense()?.device_time.hours(), "device-hours"))
-            }
+            Figure::DeviceHours => ("device-hours".to_owned(), count(expense()?.device_time.hours(), "device-hours")),
             Figure::Cost => ("cost of the training".to_owned(), expense()?.cost?.into()),
             Figure::Energy => ("energy of the training".to_owned(), expense()?.energy?.into()),
             Figure::Peak => ("peak of the memory".to_owned(), memory.peak.into()),

@@ -257,7 +257,9 @@ fn a_price_and_a_power_are_typed_and_never_negative() {
     let dear = library.cluster("dear").unwrap();
     assert_eq!(dear.price_per_device_hour.unwrap().to_string(), "2.50 EUR");
     assert_eq!(dear.watts_per_device, Some(Watts::new(1200.0)));
-    library.add(Kind::Cluster, "bare", &with("price_per_device_hour = 2\nwatts_per_device = 700"), Origin::Embedded).unwrap();
+    library
+        .add(Kind::Cluster, "bare", &with("price_per_device_hour = 2\nwatts_per_device = 700"), Origin::Embedded)
+        .unwrap();
     assert_eq!(library.cluster("bare").unwrap().watts_per_device, Some(Watts::new(700.0)));
     for (line, field) in [
         ("price_per_device_hour = '-1 EUR'", "price_per_device_hour"),

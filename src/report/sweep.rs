@@ -151,7 +151,8 @@ impl SweepReport<'_> {
         } else {
             String::new()
         };
-        let (title, table, best) = (self.metric.title(&self.sweep.base), aligned(&rows), self.best().unwrap_or_default());
+        let (title, table, best) =
+            (self.metric.title(&self.sweep.base), aligned(&rows), self.best().unwrap_or_default());
         format!("{title}\n\n{table}\nx does not fit, - not possible{partial}\n{best}")
     }
 

@@ -260,7 +260,9 @@ impl Metric {
             Self::Headroom => "Memory left, GiB".to_owned(),
             Self::Exposed => "Exposed communication, % of the step".to_owned(),
             Self::DeviceHours => format!("Device-hours of {of}"),
-            Self::Cost => format!("Cost of {of}{}", currency(scenario).map_or_else(String::new, |it| format!(", {it}"))),
+            Self::Cost => {
+                format!("Cost of {of}{}", currency(scenario).map_or_else(String::new, |it| format!(", {it}")))
+            }
             Self::Energy => format!("Energy of {of}, kWh"),
             Self::Limit => "Throughput limit, TFLOP/s per device".to_owned(),
             Self::ShareOfLimit => "Throughput, % of its limit".to_owned(),

@@ -6,6 +6,7 @@ mod browser;
 mod compare;
 mod explain;
 pub(super) mod footer;
+mod form;
 mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;

@@ -135,8 +135,7 @@ fn bubble(summary: &Summary) -> String {
 
 /// The whole training: `300B in 3.77 days, 34,790 device-hours, 86,975 EUR, 24.4 MWh`.
 fn training(tokens: f64, Answer { scenario, evaluation }: &Answer) -> String {
-    let Expense { time, device_time, cost, energy } =
-        Expense::of(tokens, &evaluation.summary, &scenario.cluster);
+    let Expense { time, device_time, cost, energy } = Expense::of(tokens, &evaluation.summary, &scenario.cluster);
     let (days, hours) = (significant(time.days(), 3), thousands(device_time.hours()));
     let cost = cost.map_or_else(String::new, |cost| format!(", {cost}"));
     let energy = energy.map_or_else(String::new, |energy| format!(", {energy}"));
