@@ -4,6 +4,7 @@
 mod expense;
 mod summary;
 mod trace;
+mod window;
 
 use crate::cost::Factors;
 use crate::hardware::MAX_LEVELS;
@@ -14,6 +15,7 @@ pub use crate::program::{Activity, Kind, Lane, Part};
 pub use expense::Expense;
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
+pub use window::Totals;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -70,6 +70,14 @@ pub enum Action {
     Faster,
     /// The timeline shows the whole step, or its first window again.
     Whole,
+    /// The timeline shows one layer.
+    Zoom,
+    /// The timeline goes from a gather to its use, or back.
+    Follow,
+    /// The timeline goes to the next stretch of exposed communication.
+    NextExposed,
+    /// The timeline goes to the stretch of exposed communication before.
+    PreviousExposed,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
     /// Moves the item to the front by one place.

@@ -15,7 +15,6 @@ use crate::search::{AxisValue, Cell};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::Entry;
-use crate::units::significant;
 
 /// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
 pub(super) const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
@@ -98,6 +97,6 @@ pub(super) fn status(app: &App) -> String {
 }
 
 fn figure(map: &Map) -> String {
-    let figure = map.figure(map.cursor).map(|figure| format!("{} {}", significant(figure, 3), unit(map.metric)));
+    let figure = map.figure(map.cursor).map(|figure| format!("{} {}", words::figure(figure), unit(map)));
     figure.unwrap_or_default()
 }
