@@ -144,18 +144,6 @@ impl Trace {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
 
-    /// How long compute of one rank stands still for a cause, repeats that are folded away counted.
-    pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
-        let within = |from: Seconds, to: Seconds| -> Seconds {
-            let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
-            stretches.map(|idle| (idle.end.min(to) - idle.start.max(from)).max(Seconds::ZERO)).sum()
-        };
-        let listed = within(Seconds::ZERO, Seconds::new(f64::INFINITY));
-        let folded =
-            self.folded_of(rank).iter().map(|folded| within(folded.start, folded.end) * f64::from(folded.times));
-        listed + folded.sum::<Seconds>()
-    }
-
     /// What is folded away of one rank.
     pub fn folded_of(&self, rank: u32) -> &[Folded] {
         of_rank(&self.folded, rank, |folded| folded.rank)
