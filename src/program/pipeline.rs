@@ -202,17 +202,14 @@ impl<'a> Pipeline<'a> {
 
     /// The passes of a turn, `ahead` gathers ahead, and what the last one does for what is `next`.
     fn passes(&mut self, builder: &mut Builder<'_>, rank: u32, turn: Turn, ahead: usize, next: Next) {
-        match turn.second {
-            Some(second) => {
-                let between = self.next(rank, turn.first, turn.second);
-                let runs = [(turn.first, between), (second, next)]
-                    .map(|(pass, next)| self.pass(builder, rank, pass, ahead, next));
-                builder.turn(turn.repeat, &runs);
-            }
-            None => {
-                let run = self.pass(builder, rank, turn.first, ahead, next);
-                builder.turn(turn.repeat, &[run]);
-            }
+        if let Some(second) = turn.second {
+            let between = self.next(rank, turn.first, turn.second);
+            let runs =
+                [(turn.first, between), (second, next)].map(|(pass, next)| self.pass(builder, rank, pass, ahead, next));
+            builder.turn(turn.repeat, &runs);
+        } else {
+            let run = self.pass(builder, rank, turn.first, ahead, next);
+            builder.turn(turn.repeat, &[run]);
         }
     }
 
@@ -302,7 +299,8 @@ impl<'a> Pipeline<'a> {
             let mut visit = |run: step::Run, copy: Option<step::Ahead>| {
                 routine.block(run.count, |block| {
                     let start = [
-                        (self.visits.layout.weights > 1).then(|| block.after(Counter::Gathered, ahead as i64)),
+                        (self.visits.layout.weights > 1)
+                            .then(|| block.after(Counter::Gathered, ahead.cast_signed() as i64)),
                         receives.then(|| block.after(arrival, 0)),
                     ];
                     emit.stage_visit(block, &run, start, copy);

@@ -23,7 +23,7 @@ pub(super) struct Stages {
     ranks: u32,
     pub works: Vec<Work>,
     /// Which of them each stage does, and its first layer.
-    stages: Vec<(usize, u32)>,
+    places: Vec<(usize, u32)>,
 }
 
 impl Stages {
@@ -38,7 +38,7 @@ impl Stages {
         let balance = visits.rates.scenario.stack.balance;
         let [layer, embedding, head] = balance.weights(model.layers, count, [layer, embedding, head]);
         let layers = split(model.layers, count, layer, embedding, head);
-        let mut all = Self { ranks, works: Vec::new(), stages: Vec::with_capacity(layers.len()) };
+        let mut all = Self { ranks, works: Vec::new(), places: Vec::with_capacity(layers.len()) };
         let mut first = 0;
         for (index, layers) in (0..count).zip(layers) {
             let again = recomputed.saturating_sub(first).min(layers);
@@ -48,7 +48,7 @@ impl Stages {
             if known.is_none() {
                 all.works.push(work);
             }
-            all.stages.push((place, first));
+            all.places.push((place, first));
             first += layers;
         }
         all
@@ -56,12 +56,12 @@ impl Stages {
 
     /// Their work, by index, in the order of forward.
     pub fn in_order(&self) -> impl Iterator<Item = usize> {
-        self.stages.iter().map(|(work, _)| *work)
+        self.places.iter().map(|(work, _)| *work)
     }
 
     /// How many there are.
     pub fn len(&self) -> u32 {
-        self.stages.len() as u32
+        self.places.len() as u32
     }
 
     /// The place in the model of one of a rank's stages.
@@ -71,12 +71,12 @@ impl Stages {
 
     /// What one of a rank's stages works on, by index.
     pub fn work(&self, rank: u32, stage: u32) -> usize {
-        self.stages[self.index(rank, stage) as usize].0
+        self.places[self.index(rank, stage) as usize].0
     }
 
     /// The first layer of one of a rank's stages.
     pub fn first_layer(&self, rank: u32, stage: u32) -> u32 {
-        self.stages[self.index(rank, stage) as usize].1
+        self.places[self.index(rank, stage) as usize].1
     }
 
     /// What one of a rank's stages works on.

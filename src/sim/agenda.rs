@@ -35,7 +35,8 @@ impl Agenda {
     /// Sets a rank's moment.
     pub fn set(&mut self, rank: usize, moment: Picos) {
         self.moments[rank] = moment;
-        let mut pairing = (rank + self.moments.len()) / 2;
+        let leaf = rank + self.moments.len();
+        let mut pairing = leaf / 2;
         while pairing > 0 {
             self.play(pairing);
             pairing /= 2;

@@ -168,7 +168,7 @@ impl Memo {
     pub fn resume<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
         let Some(at) = rank.at.filter(|_| rank.running == 1 << COMPUTE) else { return false };
         // Where nothing ran before, the whole slot is worth remembering.
-        let whole = self.watched.is_some_and(|watched| watched.before.running == 0);
+        let whole = self.watched.as_ref().is_some_and(|watched| watched.before.running == 0);
         let (role, head) = (around.role, rank.queues[COMPUTE as usize]);
         let task = role.task(&head.cursor);
         let own = queues(rank.active).all(|queue| rank.queues[queue].cursor.at == at);
@@ -184,7 +184,9 @@ impl Memo {
             phase: task.label.phase,
         };
         let rests = &self.rests[role.script.slot(&at).routine as usize];
-        let found = rests.iter().find(|rest| self.records[**rest as usize].lead.is_some_and(|other| other.like(&lead)));
+        let found = rests
+            .iter()
+            .find(|rest| self.records[**rest as usize].lead.as_ref().is_some_and(|other| other.like(&lead)));
         let Some(rest) = found else {
             self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
             return false;
@@ -207,19 +209,19 @@ impl Memo {
                 && tidy(rank, &[0; QUEUES])
                 && let Some(record) = watched.record(rank, around)
             {
-                self.remember(around.role.script.slot(&watched.at).routine as usize, record);
+                self.remember(around.role.script.slot(&watched.at).routine as usize, &record);
             }
             watched.settle(rank);
         }
     }
 
-    fn remember(&mut self, routine: usize, record: Record) {
+    fn remember(&mut self, routine: usize, record: &Record) {
         let known = if record.lead.is_some() { &mut self.rests[routine] } else { &mut self.routines[routine] };
         match known.last() {
-            Some(last) if known.len() == MOST => self.records[*last as usize] = record,
+            Some(last) if known.len() == MOST => self.records[*last as usize] = *record,
             _ => {
                 known.push(self.records.len() as u32);
-                self.records.push(record);
+                self.records.push(*record);
             }
         }
     }

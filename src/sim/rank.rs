@@ -9,6 +9,7 @@ use super::queue::{Cursor, Need, Queue, Role};
 use super::{Observer, Outcome, Peak, Totals};
 
 /// A rank at one moment.
+#[expect(clippy::struct_excessive_bools, reason = "a slot's stages overlap: each is asked for by itself")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rank {
     /// The slot that compute is at; none is left otherwise.
@@ -205,9 +206,9 @@ impl Rank {
     /// Moves the counters on by what whole iterations announce; and what was announced before the slot, if
     /// they are iterations of slots.
     pub fn announce(&mut self, announced: &[i64; COUNTERS], slots: bool) {
-        for counter in 0..COUNTERS {
-            self.counters[counter] += announced[counter];
-            self.base[counter] += if slots { announced[counter] } else { 0 };
+        for ((count, base), announced) in self.counters.iter_mut().zip(&mut self.base).zip(announced) {
+            *count += announced;
+            *base += if slots { *announced } else { 0 };
         }
     }
 
