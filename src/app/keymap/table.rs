@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use super::{Binding, Place};
 use crate::app::Panel;
 use crate::app::action::Action;
+use crate::app::evidence::Facet;
 use crate::app::view::View;
 
 const NONE: KeyModifiers = KeyModifiers::NONE;
@@ -67,6 +68,7 @@ const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
 const TRAINING: Place = Place::View(View::Training);
 const PLAN: Place = Place::View(View::Plan);
+const EVIDENCE: Place = Place::View(View::Evidence);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -240,6 +242,47 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(PLAN, FIRST, Action::First, same("g G"), "", "first and last operators"),
     key(PLAN, LAST, Action::Last, same(""), "", ""),
+    key(EVIDENCE, LEFT, Action::Left, LEFT_RIGHT, "run", "previous and next run by what was measured (also h and l)"),
+    key(EVIDENCE, RIGHT, Action::Right, same(""), "", ""),
+    key(EVIDENCE, UP, Action::Up, UP_DOWN, "error", "previous and next run by the error (also k and j)"),
+    key(EVIDENCE, DOWN, Action::Down, same(""), "", ""),
+    key(EVIDENCE, TAKE, Action::Take, same("Enter"), "open", "make the run the scenario in hand"),
+    key(
+        EVIDENCE,
+        &[(KeyCode::Char('d'), NONE)],
+        Action::Filter(Facet::Hardware),
+        same("d"),
+        "hardware",
+        "only the next hardware, in the end all",
+    ),
+    key(
+        EVIDENCE,
+        &[(KeyCode::Char('t'), NONE)],
+        Action::Filter(Facet::Strategy),
+        same("t"),
+        "strategy",
+        "only the next class of strategy, in the end all",
+    ),
+    key(
+        EVIDENCE,
+        &[(KeyCode::Char('n'), NONE)],
+        Action::Filter(Facet::Devices),
+        same("n"),
+        "devices",
+        "only runs on so many devices, in the end all",
+    ),
+    key(EVIDENCE, &[(KeyCode::Char('0'), NONE)], Action::Whole, same("0"), "", "all runs again"),
+    key(EVIDENCE, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "memory", "peak of memory, or step time"),
+    key(
+        EVIDENCE,
+        &[(KeyCode::Char('r'), NONE)],
+        Action::Ratio,
+        same("r"),
+        "ratio",
+        "predicted over measured, or predicted",
+    ),
+    key(EVIDENCE, FIRST, Action::First, same("g G"), "", "the least and the greatest that was measured"),
+    key(EVIDENCE, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -269,6 +312,7 @@ pub const BINDINGS: &[Binding] = &[
         "days: the shortest training, the fewest of each method against devices",
     ),
     view(View::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
+    view(View::Evidence, &[(KeyCode::Char('E'), NONE)], "E", "evidence: predictions beside published measurements"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
