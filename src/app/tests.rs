@@ -73,7 +73,7 @@ pub(crate) fn start(text: &str) -> Start {
 }
 
 /// Does what the jobs' threads would do.
-fn obey(app: &mut App, commands: Vec<Command>) {
+pub(crate) fn obey(app: &mut App, commands: Vec<Command>) {
     let mut waiting = commands;
     while !waiting.is_empty() {
         let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
@@ -581,7 +581,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
 }
 
 /// Puts the cursor of the inputs on a field.
-fn to_field(app: &mut App, label: &str) {
+pub(crate) fn to_field(app: &mut App, label: &str) {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
     press(app, &format!("1g{}", "j".repeat(index)));
     assert_eq!(app.inputs.field().label, label);

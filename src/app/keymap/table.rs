@@ -59,6 +59,7 @@ const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
 const SNAPSHOTS: Place = Place::Snapshots;
+const FORM: Place = Place::Form;
 const QUESTION: Place = Place::Question;
 const COMPARE: Place = Place::View(View::Compare);
 const ADVICE: Place = Place::View(View::Advice);
@@ -88,6 +89,14 @@ pub const BINDINGS: &[Binding] = &[
     key(INPUTS, LESS, Action::Less, same(""), "", ""),
     key(INPUTS, MORE, Action::More, same(""), "", ""),
     key(INPUTS, TAKE, Action::Take, same("Enter"), "choose", "choose from a list, or type a value"),
+    key(
+        INPUTS,
+        &[(KeyCode::Char('a'), NONE)],
+        Action::Adapt,
+        same("a"),
+        "adapt",
+        "edit a copy of the cluster, or on its field of the model",
+    ),
     key(INPUTS, FIRST, Action::First, same("g G"), "", "first and last field"),
     key(INPUTS, LAST, Action::Last, same(""), "", ""),
     key(INPUTS, PAGE_UP, Action::PageUp, same(""), "", ""),
@@ -127,11 +136,37 @@ pub const BINDINGS: &[Binding] = &[
     key(MEMORY, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TIMELINE, LEFT, Action::Left, LEFT_RIGHT, "span", "previous and next span or visit (also h and l)"),
     key(TIMELINE, RIGHT, Action::Right, same(""), "", ""),
+    key(MEMORY, TAKE, Action::Take, same("Enter"), "peak", "show the moment of the peak on the timeline"),
     key(TIMELINE, UP, Action::Up, UP_DOWN, "row", "lane or pipeline rank above and below (also k and j)"),
     key(TIMELINE, DOWN, Action::Down, same(""), "", ""),
     key(TIMELINE, TAKE, Action::Take, same("Enter"), "lanes", "all lanes of the pipeline rank, and all ranks again"),
     key(TIMELINE, MORE, Action::More, same("+ -"), "zoom", "closer and further out"),
     key(TIMELINE, LESS, Action::Less, same(""), "", ""),
+    key(TIMELINE, &[(KeyCode::Char('z'), NONE)], Action::Zoom, same("z"), "layer", "zoom to the layer"),
+    key(
+        TIMELINE,
+        &[(KeyCode::Char('f'), NONE)],
+        Action::Follow,
+        same("f"),
+        "follow",
+        "from a gather to its use, from compute to its gather, from a reduction to its backward",
+    ),
+    key(
+        TIMELINE,
+        &[(KeyCode::Char('n'), NONE)],
+        Action::NextExposed,
+        same("n"),
+        "exposed",
+        "next stretch of exposed communication",
+    ),
+    key(
+        TIMELINE,
+        &[(KeyCode::Char('N'), NONE)],
+        Action::PreviousExposed,
+        same("N"),
+        "",
+        "stretch of exposed communication before",
+    ),
     key(TIMELINE, PAGE_UP, Action::PageUp, PAGES, "", "a window back and on (also ^U and ^D)"),
     key(TIMELINE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TIMELINE, FIRST, Action::First, same("g G"), "", "first and last span of the row"),
@@ -360,6 +395,14 @@ pub const BINDINGS: &[Binding] = &[
         "",
         "close the top layer, or go back to the map, or to the scenario's cell",
     ),
+    key(
+        PANELS,
+        &[(KeyCode::Char('r'), NONE)],
+        Action::Reload,
+        same("r"),
+        "",
+        "read the presets again, where their files have changed",
+    ),
     key(PANELS, SUSPEND, Action::Suspend, same("^Z"), "", "suspend"),
     key(PANELS, QUIT, Action::Quit, same("q"), "quit", "quit (also ^C)"),
     key(EXPLAIN, UP, Action::Up, UP_DOWN, "input", "previous and next input (also k and j)"),
@@ -429,6 +472,17 @@ pub const BINDINGS: &[Binding] = &[
     key(SNAPSHOTS, CLOSE, Action::Close, same("Esc"), "close", "close"),
     key(SNAPSHOTS, SUSPEND, Action::Suspend, same(""), "", ""),
     key(SNAPSHOTS, QUIT, Action::Quit, same("q"), "quit", "quit"),
+    key(FORM, UP, Action::Up, UP_DOWN, "field", "previous and next field (also k and j)"),
+    key(FORM, DOWN, Action::Down, same(""), "", ""),
+    key(FORM, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(FORM, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(FORM, FIRST, Action::First, same("g G"), "", "first and last field"),
+    key(FORM, LAST, Action::Last, same(""), "", ""),
+    key(FORM, TAKE, Action::Take, same("Enter"), "type", "type a value; none leaves an optional field out"),
+    key(FORM, &[(KeyCode::Char('s'), NONE)], Action::Save, same("s"), "save", "save it; the scenario switches to it"),
+    key(FORM, CLOSE, Action::Close, same("Esc"), "close", "close; what was changed is lost, after a warning"),
+    key(FORM, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(FORM, QUIT, Action::Quit, same("q"), "quit", "quit"),
     key(QUESTION, TAKE, Action::Take, same("Enter"), "delete", "delete it for good"),
     key(
         QUESTION,

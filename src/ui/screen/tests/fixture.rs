@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::app::App;
 use crate::app::action::{Action, Command, Report};
 use crate::app::evidence::{Picture, Run};
 use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
 use crate::app::work::Found;
+use crate::app::{App, Panel};
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
@@ -485,4 +485,22 @@ fn trace() -> Trace {
         trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use });
     }
     trace.in_order()
+}
+
+/// The form of the cluster with a value changed, one that cannot be, and one being typed.
+pub(super) fn edited() -> App {
+    let mut app = explorer();
+    let type_in = |app: &mut App, text: &str| {
+        app.update(Action::Take);
+        text.chars().for_each(|letter| drop(app.update(Action::Type(tui_input::InputRequest::InsertChar(letter)))));
+    };
+    app.update(Action::Panel(Panel::Inputs));
+    app.update(Action::Adapt);
+    (0..3).for_each(|_| drop(app.update(Action::Down)));
+    type_in(&mut app, "2.50 EUR");
+    app.update(Action::Take);
+    app.update(Action::Down);
+    type_in(&mut app, "-700");
+    app.update(Action::Take);
+    app
 }
