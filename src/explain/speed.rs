@@ -69,8 +69,16 @@ impl Facts<'_> {
                 "What a better schedule could still win is the rest.",
                 Source::convention("throughput over its limit"),
             ),
+            _ => return self.training(figure),
+        };
+        Some(Why { formula, about, source })
+    }
+
+    /// What the whole training takes at this speed.
+    fn training(&self, figure: Figure) -> Option<Why> {
+        let (formula, about, source) = match figure {
             Figure::Days => (
-                self.tokens()? / (self.figure(Figure::TokensPerSecond)? * devices) / Seconds::DAY.get(),
+                self.tokens()? / (self.figure(Figure::TokensPerSecond)? * self.devices()) / Seconds::DAY.get(),
                 "At the speed of this step from beginning to end: no restarts, no evaluation.",
                 Source::convention("86,400 seconds a day"),
             ),
