@@ -159,7 +159,7 @@ impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
         let Start { library, file, scenario, pins, .. } = start;
-        let base = edit::base(&library, &file, &scenario);
+        let base = edit::base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
             library,
             file,

@@ -113,6 +113,8 @@ pub const BINDINGS: &[Binding] = &[
         "tune",
         "each cell with its best batch and recompute, or the scenario's",
     ),
+    key(MAP, &[(KeyCode::Char('x'), NONE)], Action::Across, same("x"), "axes", "choose what runs across"),
+    key(MAP, &[(KeyCode::Char('X'), NONE)], Action::Along, same("X"), "", "choose what runs down"),
     key(
         MAP,
         &[(KeyCode::Char('o'), NONE)],
