@@ -198,6 +198,7 @@ impl App {
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
             Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(browser)) if browser.searching => Place::Search,
             Some(Layer::Browser(_)) => Place::Snapshots,
             Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
             Some(Layer::Form(_)) => Place::Form,

@@ -19,10 +19,7 @@ use crate::ui::widgets::{KeyTable, Picker};
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
     match app.layer.as_ref()? {
-        Layer::Browser(browser) => {
-            super::browser::render(theme, browser, area, buf);
-            None
-        }
+        Layer::Browser(browser) => super::browser::render(theme, browser, area, buf),
         Layer::Form(form) => super::form::render(theme, form, area, buf),
         Layer::Explain(explaining) => {
             super::explain::render(theme, explaining, area, buf);
