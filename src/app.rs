@@ -23,6 +23,7 @@ pub mod limits;
 pub mod map;
 pub mod palette;
 pub mod pins;
+pub mod planning;
 mod start;
 pub mod strategies;
 pub mod timeline;

@@ -25,6 +25,8 @@ const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
 const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
 const LESS: Keys = &[(KeyCode::Char('-'), NONE)];
 const REMOVE: Keys = &[(KeyCode::Char('x'), NONE), (KeyCode::Delete, NONE)];
+const LESS_LIMIT: Keys = &[(KeyCode::Char('['), NONE), (KeyCode::Left, NONE), (KeyCode::Char('h'), NONE)];
+const MORE_LIMIT: Keys = &[(KeyCode::Char(']'), NONE), (KeyCode::Right, NONE), (KeyCode::Char('l'), NONE)];
 const NEXT: Keys = &[(KeyCode::Tab, NONE)];
 const PREVIOUS: Keys = &[(KeyCode::BackTab, NONE)];
 const QUIT: Keys = &[(KeyCode::Char('q'), NONE), (KeyCode::Char('c'), CTRL)];
@@ -65,6 +67,7 @@ const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
 const TRAINING: Place = Place::View(View::Training);
+const PLAN: Place = Place::View(View::Plan);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -259,6 +262,21 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
     key(TRAINING, LAST, Action::Last, same(""), "", ""),
+    key(PLAN, LESS_LIMIT, Action::Left, ("[ ]", "[ ]"), "limit", "less and more memory (also Left and Right, h and l)"),
+    key(PLAN, MORE_LIMIT, Action::Right, same(""), "", ""),
+    key(PLAN, UP, Action::Up, UP_DOWN, "operator", "previous and next operators (also k and j)"),
+    key(PLAN, DOWN, Action::Down, same(""), "", ""),
+    key(PLAN, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        PLAN,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "objective",
+        "best in throughput at any batch, or in the time of a step",
+    ),
+    key(PLAN, FIRST, Action::First, same("g G"), "", "first and last operators"),
+    key(PLAN, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -287,6 +305,7 @@ pub const BINDINGS: &[Binding] = &[
         "D",
         "days: the shortest training, the fewest of each method against devices",
     ),
+    view(View::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(

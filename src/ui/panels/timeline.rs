@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::memory::LINE;
-use super::{frame, in_view, staleness, words};
+use super::{frame, has_room, in_view, staleness, words};
 use crate::app::timeline::{Row, Step, Timeline, Window, counterpart};
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Totals, Trace};
@@ -43,9 +43,13 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
     let window = timeline.window(step);
     let (from, to) = (window.start * step.time, (window.start + window.width) * step.time);
-    let title = format!("Timeline, step {}{}", step.time, staleness(app));
-    let inside =
-        frame(app, theme, Panel::Timeline, &title, &note(app, answer, (from, to), theme, area.width), area, buf);
+    let note = note(app, answer, (from, to), theme, area.width);
+    let mut title = format!("Timeline, step {}", step.time);
+    // While the next answer is computed the note stays, for a line that is slow: the other panels say so, too.
+    if app.shown.is_err() || has_room(&format!("4 {title}{}", staleness(app)), &note, area) {
+        title.push_str(staleness(app));
+    }
+    let inside = frame(app, theme, Panel::Timeline, &title, &note, area, buf);
     let visible = in_view(row, rows.len(), inside.height.saturating_sub(3).into());
     // The rank with the keys is the one whose exposed communication is shown.
     let marked = rows.len() > 1 && (app.focus == Panel::Timeline || timeline.shows_ranks(step));
