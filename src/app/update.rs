@@ -164,12 +164,12 @@ impl App {
         let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
         for kind in self.map.kinds(&self.scenario) {
             let field = FIELDS.iter().find(|field| field.flag == kind.word());
-            let set = match (kind, field) {
-                (AxisKind::Bandwidth, _) => Ok(file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor)),
-                (AxisKind::Memory, _) => Ok(file.plan.memory_factor = factor(cell.plan.memory_factor)),
-                (_, Some(field)) => file.set(field.flag, &field.read(&cell)),
-                (_, None) => Ok(()),
-            };
+            match kind {
+                AxisKind::Bandwidth => file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor),
+                AxisKind::Memory => file.plan.memory_factor = factor(cell.plan.memory_factor),
+                _ => {}
+            }
+            let set = field.map_or(Ok(()), |field| file.set(field.flag, &field.read(&cell)));
             if let Err(problem) = set {
                 self.tell(problem.to_string());
                 return Vec::new();
