@@ -13,6 +13,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cost::{Factors, Rates};
 use crate::evaluate::Summary;
 use crate::hardware::Device;
 use crate::presets::Library;
@@ -234,9 +235,13 @@ fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, Simple) {
     let parts = &summary.memory.parts;
     let whole = match peak.reading {
         Reading::Device => summary.memory.peak,
+        Reading::Reserved => summary.memory.peak - case.scenario().stack.reserve,
         Reading::Allocator => summary.memory.peak - parts.reserved,
     };
-    let predicted = whole - parts.activations * peak.offloaded;
+    // What a layer works in stays on the device, whatever is kept elsewhere.
+    let own = Rates::of(case.scenario(), &Factors::default()).activations();
+    let kept = (parts.activations - Bytes::new(own.whole + own.working)).max(Bytes::ZERO);
+    let predicted = whole - kept * peak.offloaded;
     let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
     let mut residual = residual(case, Metric::Memory, predicted.get(), peak.bytes.get());
     residual.reading = Some(peak.reading);

@@ -5,8 +5,8 @@ use crate::plan::Reduction;
 use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
-use super::step::waits;
-use super::task::{Class, Counter, Task};
+use super::step::{held_bytes, waits};
+use super::task::{Class, Counter, Task, held};
 use super::visit::Visits;
 use crate::cost::{Payload, Transfer};
 
@@ -33,7 +33,7 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
             reduce(share, queues, builder);
         }
     }
-    let owned = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
+    let owned: f64 = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         let gradients = if plan.offload.state() { 0.0 } else { owned * gradient_format(rates).bytes() };
@@ -45,6 +45,7 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
         let mut task = builder.compute(piece, Class::Optimizer, label(Lane::Compute, Kind::Optimizer));
         task.waits = done(builder);
         task.signals = [Some(Counter::Computed), None];
+        (task.takes, task.gives) = [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * stack.update_copies)).into();
         builder.push(task);
     }
     for share in shares {
@@ -103,7 +104,10 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
             block: f64::from(wire.block),
             parts: buckets(visits, elements * format.bytes()),
         };
-        let gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        let mut gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        if rates.scenario.stack.gather_during_forward {
+            gather.transfer.time -= gather.transfer.time.min(visits.forward()) * (1.0 - rates.runtime.contention);
+        }
         let label = label(Lane::Gather, gather.kind);
         let mut task = builder.transfer(&gather.transfer, queues.gather, rates.runtime.contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];

@@ -132,6 +132,7 @@ struct Document<'a> {
 const fn reading(residual: &Residual) -> Option<&'static str> {
     match residual.reading {
         Some(Reading::Allocator) => Some("allocator"),
+        Some(Reading::Reserved) => Some("allocator, reserved"),
         Some(Reading::Device) => Some("nvidia-smi"),
         None => None,
     }
@@ -156,8 +157,8 @@ impl<'a> ValidateReport<'a> {
             summary: Summary {
                 step_time: self.metric(Metric::StepTime).into(),
                 memory: self.metric(Metric::Memory).into(),
-                memory_allocator: self.memory(Reading::Allocator).into(),
-                memory_device: self.memory(Reading::Device).into(),
+                memory_allocator: self.memory(false).into(),
+                memory_device: self.memory(true).into(),
             },
             by: self.parts(),
             ranking: RankingRecord { pairs, choices, slowdown_mean, slowdown_worst },
@@ -204,8 +205,9 @@ impl<'a> ValidateReport<'a> {
         self.validation.scores(|one| one.metric == metric)
     }
 
-    fn memory(self, reading: Reading) -> Option<Scores> {
-        self.validation.scores(|one| one.reading == Some(reading))
+    /// Of peaks that the device or that the allocator reports.
+    fn memory(self, device: bool) -> Option<Scores> {
+        self.validation.scores(|one| one.reading.is_some_and(|reading| (reading == Reading::Device) == device))
     }
 
     fn parts(self) -> Vec<Part<'a>> {
@@ -245,8 +247,8 @@ impl<'a> ValidateReport<'a> {
             line("in all", &all),
         ];
         if metric == Metric::Memory {
-            let readings = [("allocator's peak", Reading::Allocator), ("nvidia-smi", Reading::Device)];
-            table.extend(readings.iter().filter_map(|(name, reading)| Some(line(name, &self.memory(*reading)?))));
+            let readings = [("allocator's peak", false), ("nvidia-smi", true)];
+            table.extend(readings.iter().filter_map(|(name, device)| Some(line(name, &self.memory(*device)?))));
         }
         for by in [Key::Stack, Key::Hardware, Key::Class] {
             table.push(std::iter::once(format!("by {}", by.name())).chain(vec![String::new(); 8]).collect());
