@@ -72,8 +72,9 @@ fn explorer() -> App {
     let library = Arc::new(Library::embedded());
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    let (mut app, commands) = App::new(Start { library, file, scenario, options: Options::default() });
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
+    let (mut app, commands) =
+        App::new(Start { library, file, scenario, pins: Vec::new(), options: Options::default() });
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
     app
 }
 

@@ -11,38 +11,75 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use shardscope::app::action::{Action, Command};
 use shardscope::app::jobs;
+use shardscope::app::view::View;
 use shardscope::app::{App, Options, Panel, Start};
 use shardscope::presets::Library;
 use shardscope::scenario::file;
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::{self, export};
 
-/// One picture: its name, the preset scenario, what is pressed, the screen.
+/// One picture: its name, the preset scenario and what is changed in it, what is pressed, the screen.
 struct Picture {
     name: &'static str,
     scenario: &'static str,
+    changes: &'static [(&'static str, &'static str)],
     actions: &'static [Action],
     size: (u16, u16),
     light: bool,
 }
 
-const PICTURES: [Picture; 4] = [
-    Picture { name: "explorer", scenario: "default", actions: &[], size: (120, 40), light: false },
+/// The fastest strategy that fits beside ZeRO-3, the sixth of the table, pinned: what each level carries.
+const LEVELS: &[Action] = &[
+    Action::View(View::Strategies),
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Take,
+    Action::Pin,
+    Action::First,
+    Action::Take,
+    Action::View(View::Traffic),
+];
+
+/// The default scenario, dark, on a terminal of 120 x 40.
+const PLAIN: Picture =
+    Picture { name: "explorer", scenario: "default", changes: &[], actions: &[], size: (120, 40), light: false };
+
+const PICTURES: [Picture; 9] = [
+    PLAIN,
     Picture {
         name: "frontier",
         scenario: "frontier-20b",
         actions: &[Action::Panel(Panel::Timeline), Action::Right, Action::Right, Action::Right],
-        size: (120, 40),
-        light: false,
+        ..PLAIN
     },
+    Picture { name: "large", actions: &[Action::Pin, Action::Best], size: (200, 50), ..PLAIN },
+    Picture { name: "compact", scenario: "frontier-20b", size: (80, 24), light: true, ..PLAIN },
     Picture {
-        name: "large",
-        scenario: "default",
-        actions: &[Action::Pin, Action::Best],
-        size: (200, 50),
-        light: false,
+        name: "pipeline",
+        changes: &[
+            ("hardware", "a100-80gb-dgx"),
+            ("model", "gpt3-175b"),
+            ("nodes", "32"),
+            ("tp", "8"),
+            ("pp", "4"),
+            ("accumulate", "8"),
+            ("recompute", "full"),
+        ],
+        actions: &[Action::Panel(Panel::Timeline), Action::Down, Action::Right],
+        ..PLAIN
     },
-    Picture { name: "compact", scenario: "frontier-20b", actions: &[], size: (80, 24), light: true },
+    Picture { name: "limits", actions: &[Action::View(View::Limits), Action::Down, Action::Right], ..PLAIN },
+    Picture {
+        name: "hardware",
+        changes: &[("hardware", "a100-40gb-dgx"), ("model", "mpt-13b"), ("nodes", "16")],
+        actions: &[Action::View(View::Hardware)],
+        ..PLAIN
+    },
+    Picture { name: "zeropp", scenario: "zeropp-18b-v100", actions: &[Action::View(View::Strategies)], ..PLAIN },
+    Picture { name: "levels", scenario: "frontier-20b-384", actions: LEVELS, ..PLAIN },
 ];
 
 fn main() -> Result<()> {
@@ -53,9 +90,12 @@ fn main() -> Result<()> {
 
 fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> {
     let entry = library.scenario_text(picture.scenario).map_err(|unknown| eyre!("{unknown}"))?;
-    let file = file::parse(&entry.text).map_err(|error| eyre!("{error}"))?;
+    let mut file = file::parse(&entry.text).map_err(|error| eyre!("{error}"))?;
+    for (field, value) in picture.changes {
+        file.set(field, value).map_err(|problem| eyre!("{problem}"))?;
+    }
     let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
-    let start = Start { library: Arc::clone(library), file, scenario, options: Options::default() };
+    let start = Start { library: Arc::clone(library), file, scenario, pins: Vec::new(), options: Options::default() };
     let (mut app, commands) = App::new(start);
     obey(&mut app, commands);
     for action in picture.actions {
@@ -73,5 +113,5 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
 
 /// Does what the explorer's threads do, at once.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
+    commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
 }

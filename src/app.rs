@@ -3,9 +3,16 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
+pub mod advice;
+mod answers;
 pub mod axes;
+pub mod browser;
+pub mod compare;
 mod edit;
+pub mod explaining;
+pub mod files;
 pub mod hardware;
+pub mod history;
 pub mod inputs;
 pub mod intensities;
 pub mod jobs;
@@ -13,7 +20,10 @@ pub mod keymap;
 pub mod layer;
 pub mod limits;
 pub mod map;
+pub mod palette;
+pub mod pins;
 mod start;
+pub mod strategies;
 pub mod timeline;
 mod update;
 pub mod view;
@@ -29,10 +39,13 @@ use crate::search::{Cell, Mend};
 use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
+use answers::Answers;
+use history::History;
 use inputs::Inputs;
 use keymap::Place;
 use layer::Layer;
 use map::Map;
+use pins::Pins;
 use timeline::Timeline;
 use view::{View, Views};
 
@@ -75,21 +88,12 @@ impl Panel {
 }
 
 /// An answered question.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The scenario.
     pub scenario: Scenario,
     /// The answer.
     pub evaluation: Arc<Evaluation>,
-}
-
-/// A scenario to compare with.
-#[derive(Debug, Clone)]
-pub struct Pinned {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// Its figures.
-    pub summary: Summary,
 }
 
 /// Bytes of a GiB.
@@ -125,10 +129,16 @@ pub struct App {
     pub stale: bool,
     /// What would let the scenario shown fit, if it does not.
     pub mend: Option<Mend>,
-    /// The scenario to compare with.
-    pub pinned: Option<Pinned>,
+    /// The scenarios to compare with.
+    pub pins: Pins,
     /// What the timeline shows.
     pub timeline: Timeline,
+    /// The row of the panel of the time that has the keys.
+    pub time: usize,
+    /// What can be undone and redone.
+    pub history: History,
+    /// The last answers.
+    answers: Answers,
     /// The panel that has the keys.
     pub focus: Panel,
     /// What lies over the panels.
@@ -146,7 +156,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, .. } = start;
+        let Start { library, file, scenario, pins, .. } = start;
         let base = edit::base(&library, &file, &scenario);
         let mut app = Self {
             library,
@@ -161,8 +171,11 @@ impl App {
             answer: None,
             stale: true,
             mend: None,
-            pinned: None,
+            pins: Pins::default(),
             timeline: Timeline::default(),
+            time: 0,
+            history: History::default(),
+            answers: Answers::default(),
             focus: Panel::Map,
             layer: None,
             notice: None,
@@ -170,20 +183,33 @@ impl App {
             question: 0,
             work: 0,
         };
+        app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
+        commands.extend(app.ask_pins());
         (app, commands)
     }
 
     /// What has the keys.
     pub fn place(&self) -> Place {
         match &self.layer {
-            None if self.focus == Panel::Map && self.view != View::Map => Place::View(self.view),
-            None => Place::Panel(self.focus),
+            None => self.panel_place(),
+            Some(Layer::Palette(_)) => Place::Palette,
+            Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(_)) => Place::Snapshots,
+            Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
             Some(Layer::List(_)) => Place::List,
             Some(Layer::Entry(_)) => Place::Entry,
+        }
+    }
+
+    /// What would have the keys without a layer.
+    pub fn panel_place(&self) -> Place {
+        match self.focus {
+            Panel::Map if self.view != View::Map => Place::View(self.view),
+            panel => Place::Panel(panel),
         }
     }
 
@@ -192,13 +218,16 @@ impl App {
         self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
     }
 
-    /// Takes in what a job says; an answer to an older question is dropped.
-    pub fn hear(&mut self, report: Report) {
+    /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
+    pub fn hear(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
-            Report::Mended { generation, mend } if generation == self.question => self.mend = Some(mend),
+            Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
+            Report::Listed(files) => self.take_list(files),
+            Report::Opened(opened, path) => return self.opened(*opened, &path),
+            Report::Said(said) => self.tell(said),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>
             {
@@ -206,6 +235,7 @@ impl App {
             }
             _ => {}
         }
+        Vec::new()
     }
 
     /// What just happened, for the status line.
@@ -216,16 +246,29 @@ impl App {
     fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) {
         match (result, &self.shown) {
             (Ok(evaluation), Ok(scenario)) => {
-                self.answer = Some(Answer { scenario: scenario.clone(), evaluation });
-                self.stale = false;
-                self.timeline.renew();
+                let answer = Answer { scenario: scenario.clone(), evaluation };
+                self.answers.keep(answer.clone());
+                self.show(answer);
             }
             (Err(problems), _) => self.shown = Err(problems),
             (Ok(_), Err(_)) => {}
         }
     }
 
-    /// Asks about a scenario for the screen, if it can be one.
+    fn take_mend(&mut self, mend: Mend) {
+        if let Ok(scenario) = &self.shown {
+            self.answers.mend(scenario, &mend);
+        }
+        self.mend = Some(mend);
+    }
+
+    fn show(&mut self, answer: Answer) {
+        self.answer = Some(answer);
+        self.stale = false;
+        self.timeline.renew();
+    }
+
+    /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
     fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
         self.question += 1;
         self.stale = true;
@@ -233,7 +276,13 @@ impl App {
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
         let Ok(scenario) = &self.shown else { return Vec::new() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
-        std::iter::once(evaluate).chain(self.ask_view()).collect()
+        let mut done = false;
+        if let Some((answer, mend)) = self.answers.of(scenario) {
+            done = answer.evaluation.summary.fits || mend.is_some();
+            self.mend = mend;
+            self.show(answer);
+        }
+        (!done).then_some(evaluate).into_iter().chain(self.ask_view()).collect()
     }
 
     /// Asks about the map's cell under the cursor.

@@ -5,6 +5,7 @@
 //! explanation names what the simulation counted. Pure functions of a scenario and its evaluation; not for computing
 //! figures.
 
+pub mod difference;
 mod facts;
 mod formula;
 mod memory;

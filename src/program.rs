@@ -16,6 +16,7 @@ mod schedule;
 mod state;
 mod step;
 mod task;
+mod terms;
 mod visit;
 
 use crate::cost::{Factors, Rates};
@@ -31,6 +32,7 @@ pub use task::{
     Block, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, PICOS, Picos, QUEUES, REMOTE, RESOURCES, RankProgram,
     Section, Task, WAITS, WHOLE, Wait, held, picos,
 };
+pub use terms::{Cost, Terms};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]

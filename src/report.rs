@@ -9,6 +9,7 @@ mod plan;
 mod published;
 mod sweep;
 mod text;
+mod training;
 mod validate;
 
 use serde::Serialize;
@@ -25,6 +26,7 @@ pub use plan::{GridReport, ProfileReport};
 pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};
+pub use training::TrainingReport;
 pub use validate::ValidateReport;
 
 /// The format of every JSON and TOML that is printed.

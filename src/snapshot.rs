@@ -2,9 +2,11 @@
 //!
 //! Cluster, stack, calibration, model and the placement of the state are in the file and win over
 //! their ids. The evaluation in it is for show and never an input. Also reads scenario files, told
-//! apart by `kind`. Not for the layout of presets on disk.
+//! apart by `kind`; several snapshots together are a set. Not for the layout of presets on disk.
 
+mod list;
 mod open;
+mod set;
 mod write;
 
 use std::sync::Arc;
@@ -19,8 +21,10 @@ use crate::scenario::file::{self, FileError, ScenarioFile};
 use crate::scenario::{Problem, Scenario};
 use crate::stack::{Calibration, Stack};
 
+pub use list::{Held, Listed, delete, list, places};
 pub use open::{OpenError, Opened, Stored, open};
-pub use write::{Attempt, WriteError, write};
+pub use set::{Member, Set};
+pub use write::{Attempt, WriteError, write, write_set};
 
 /// The newest format of snapshots that this version reads.
 pub const FORMAT: u32 = 1;

@@ -10,7 +10,6 @@ mod signals;
 
 use std::io::{self, ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -19,10 +18,10 @@ use std::{env, mem, panic, thread};
 use crossterm::event::KeyEvent;
 
 use crate::app::action::{Command, Report};
+use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell};
 use crate::app::{App, Options, Start, keymap};
 use crate::config::{Palette, Theme};
-use crate::snapshot::{self, Snapshot};
 use crate::ui;
 use crate::ui::caps::{Caps, Depth, Overrides};
 
@@ -65,7 +64,8 @@ pub fn run(start: Start) -> io::Result<()> {
     let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let (app, commands) = App::new(start);
-    let mut explorer = Explorer { app, jobs, screen, caps, dirty: true };
+    let files = Files::start(&tell)?;
+    let mut explorer = Explorer { app, screen, jobs, files, caps, dirty: true };
     explorer.resize()?;
     for command in commands {
         let _ = explorer.obey(command);
@@ -100,10 +100,12 @@ fn overrides(options: &Options) -> Overrides {
     }
 }
 
+/// When it ends, the terminal is given back before what is still being written is waited for: fields drop in order.
 struct Explorer {
     app: App,
-    jobs: Jobs,
     screen: Screen,
+    jobs: Jobs,
+    files: Files,
     caps: Caps,
     /// Whether the screen no longer shows the state.
     dirty: bool,
@@ -146,16 +148,14 @@ impl Explorer {
             Event::Key(key) => {
                 let Some(action) = keymap::action(self.app.place(), key) else { return Ok(ControlFlow::Continue(())) };
                 self.dirty = true;
-                for command in self.app.update(action) {
-                    if self.obey(command)?.is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
+                let commands = self.app.update(action);
+                return self.obey_all(commands);
             }
             Event::Resize => self.resize()?,
             Event::Report(report) => {
-                self.app.hear(report);
                 self.dirty = true;
+                let commands = self.app.hear(report);
+                return self.obey_all(commands);
             }
             Event::Suspend => screen::suspend()?,
             Event::Continue => {
@@ -173,27 +173,29 @@ impl Explorer {
         Ok(())
     }
 
+    fn obey_all(&mut self, commands: Vec<Command>) -> io::Result<ControlFlow<()>> {
+        for command in commands {
+            if self.obey(command)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     fn obey(&mut self, command: Command) -> io::Result<ControlFlow<()>> {
         match command {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
             Command::Work { generation, work } => self.jobs.work(generation, work),
-            Command::Export => self.export(),
+            Command::Export(answer) => self.files.run(Errand::Export(answer)),
+            Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),
+            Command::List => self.files.run(Errand::List),
+            Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
+            Command::Delete(path) => self.files.run(Errand::Delete(path)),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    fn export(&mut self) {
-        let Some(answer) = &self.app.answer else { return };
-        let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
-        let said = match text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)) {
-            Ok(Ok(path)) => format!("exported to {}", path.display()),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => format!("the snapshot was not written: {error}"),
-        };
-        self.app.tell(said);
     }
 }
 

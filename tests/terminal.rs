@@ -86,6 +86,107 @@ fn a_person_moves_edits_exports_and_opens_the_snapshot_again() {
     again.wait("showing the same headline", |again| again.text().lines().take(2).eq(headline.iter()));
 }
 
+/// The explorer on a scenario of its own.
+fn open_scenario(text: &str) -> (Session, TempDir) {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("scenario.toml"), text).unwrap();
+    let arguments = ["./scenario.toml"];
+    let mut session = Session::start(folder.path(), &Options { arguments: &arguments, ..Options::default() });
+    session.wait_for("FITS");
+    (session, folder)
+}
+
+/// The number before or after a word on the screen.
+fn number(text: &str, before: &str, after: &str) -> Option<f64> {
+    let from = text.split(before).nth(1)?;
+    from.split(after).next()?.trim().parse().ok()
+}
+
+#[test]
+fn a_pipeline_goes_from_1f1b_to_breadth_first_and_its_bubble_shrinks() {
+    let (mut session, _folder) = open_scenario(
+        r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "zero1"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 8
+accumulate = 16
+recompute = "full"
+"#,
+    );
+    let bubble = |session: &Session| number(&session.text(), "bubble ", "%").unwrap_or(f64::INFINITY);
+    let memory = |session: &Session| number(&session.text(), "FITS ", "/").unwrap_or(0.0);
+    session.wait("showing the ranks and the bubble", |session| {
+        let text = session.text();
+        text.contains("rank 7") && text.contains("╌╌╌╌") && bubble(session) > 25.0
+    });
+    let before = (bubble(&session), memory(&session));
+    // The fifteenth field is the schedule; under it are the stages of a rank.
+    session.press("1gjjjjjjjjjjjjjj\r/breadth\r");
+    session.wait("changing the schedule", |session| field(session, "schedule") == "breadth-first");
+    session.press("j\x1b[C\x1b[C");
+    session.wait("less of a bubble and more memory", |session| {
+        field(session, "stages") == "4" && bubble(session) < 0.6 * before.0 && memory(session) > before.1
+    });
+    session.press("q");
+    assert!(session.end().success());
+}
+
+#[test]
+fn accumulation_becomes_layered_and_its_gathers_merge_on_the_timeline() {
+    let (mut session, _folder) = open_scenario(
+        r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "mpt-7b"
+strategy = "fsdp"
+[plan]
+nodes = 4
+accumulate = 8
+recompute = "full"
+"#,
+    );
+    // Over the whole step the row of gathers has a mark in each column in which one runs for long enough.
+    let gathers = |session: &Session| {
+        let text = session.text();
+        let row = text.lines().find_map(|line| line.split("│gather").nth(1)).unwrap_or_default().to_owned();
+        row.chars().filter(|mark| "░▒▓█".contains(*mark)).count()
+    };
+    session.press("40");
+    session.wait("showing the whole step", |session| gathers(session) > 40);
+    let before = gathers(&session);
+    session.press("1gjjjjjjjjjjjjjjjj\x1b[C");
+    session.wait("merging the gathers", |session| {
+        field(session, "order") == "layered" && (1..before * 3 / 4).contains(&gathers(session))
+    });
+    session.press("q");
+    assert!(session.end().success());
+}
+
+#[test]
+fn a_view_is_chosen_by_name_and_left_again() {
+    let (mut session, _folder) = open(&Options::default());
+    session.wait_for("FITS");
+    session.press("v/limit\r");
+    session.wait_for("net floor");
+    session.press("j\x1b[C");
+    session.wait("changing an assumption", |session| {
+        session.text().lines().any(|line| line.contains("▸n_bwd") && line.contains(" 2 "))
+    });
+    session.press("\x1b");
+    session.wait("showing the map again", |session| session.text().contains("weights over"));
+    session.press("H");
+    session.wait_for("from the present hardware on");
+    session.press("q");
+    assert!(session.end().success());
+}
+
 #[test]
 fn a_tiny_window_and_back_is_survived() {
     let (mut session, _folder) = open(&Options::default());

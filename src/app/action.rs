@@ -1,5 +1,6 @@
 //! What the user can ask for, what the explorer asks of the rest of the program, and what it hears back.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tui_input::InputRequest;
@@ -7,10 +8,11 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
+use crate::snapshot::{Listed, Opened};
 
-use super::Panel;
 use super::view::View;
 use super::work::{Found, Work};
+use super::{Answer, Panel};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +59,28 @@ pub enum Action {
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
+    /// Moves the item to the front by one place.
+    Earlier,
+    /// Moves the item back by one place.
+    Later,
+    /// Removes the item.
+    Remove,
+    /// Gives the item another name.
+    Rename,
+    /// Explains the figure at the cursor.
+    Explain,
+    /// Takes the last change back.
+    Undo,
+    /// Makes the change again that was taken back last.
+    Redo,
+    /// Opens the list of snapshots and sets.
+    Snapshots,
+    /// Saves the pinned scenarios as a set.
+    SaveSet,
     /// Exports a snapshot of the scenario on the screen.
     Export,
+    /// Opens the command palette.
+    Palette,
     /// Opens the list of keys.
     Help,
     /// Types into a list's search.
@@ -97,8 +119,16 @@ pub enum Command {
         /// What.
         work: Work,
     },
-    /// Write a snapshot of the scenario on the screen.
-    Export,
+    /// Write a snapshot of an answer.
+    Export(Box<Answer>),
+    /// Write the pinned scenarios as a set of this name.
+    SaveSet(String),
+    /// Look for snapshots and sets.
+    List,
+    /// Open a snapshot or a set.
+    Open(PathBuf),
+    /// Delete a snapshot or a set.
+    Delete(PathBuf),
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -136,6 +166,12 @@ pub enum Report {
         /// What was found.
         found: Found,
     },
+    /// The snapshots and sets that there are.
+    Listed(Vec<Listed>),
+    /// A snapshot or a set, and the path that it was opened under.
+    Opened(Box<Opened>, String),
+    /// What became of something that was asked of the files.
+    Said(String),
     /// A job broke down; the next one starts afresh.
     Failed {
         /// Of the question.

@@ -7,11 +7,12 @@ use crate::scenario::{Problem, Scenario};
 
 use super::App;
 use super::action::Command;
+use super::history::Edited;
 use super::inputs::{FIELDS, Wrong};
 
 /// The scenario that a file means, if it can be laid out; what it shares with the last one stays as it was there,
 /// which may come from a snapshot.
-fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -> Result<Scenario, Vec<Problem>> {
+pub(super) fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -> Result<Scenario, Vec<Problem>> {
     let scenario = library.resolve_over(file, Some(last))?;
     scenario.layout()?;
     Ok(scenario)
@@ -32,6 +33,65 @@ pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario) 
 impl App {
     /// Gives fields new texts and follows.
     pub(super) fn change(&mut self, changes: &[(usize, String)]) -> Vec<Command> {
+        self.noted(None, |app| app.apply(changes))
+    }
+
+    /// Makes a change that can be undone, if it changes anything.
+    pub(super) fn noted(
+        &mut self,
+        stepped: Option<usize>,
+        change: impl FnOnce(&mut Self) -> Vec<Command>,
+    ) -> Vec<Command> {
+        let before = self.edited();
+        let commands = change(self);
+        if self.file != before.file {
+            self.history.note(before, stepped);
+        }
+        commands
+    }
+
+    /// Another scenario becomes the one in hand.
+    pub(super) fn adopt(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
+        self.noted(None, |app| {
+            app.inputs.wrong.clear();
+            app.inputs.changed.clear();
+            app.file = file;
+            app.follow(scenario)
+        })
+    }
+
+    fn edited(&self) -> Edited {
+        Edited { file: self.file.clone(), scenario: self.scenario.clone(), wrong: self.inputs.wrong.clone() }
+    }
+
+    /// Takes the last change back, or makes it again.
+    pub(super) fn travel(&mut self, back: bool) -> Vec<Command> {
+        let now = self.edited();
+        let found = if back { self.history.undo(now) } else { self.history.redo(now) };
+        let Some(Edited { file, scenario, wrong }) = found else {
+            self.tell(format!("nothing to {}", if back { "undo" } else { "redo" }));
+            return Vec::new();
+        };
+        let text = |app: &Self, field: usize| app.inputs.text(field, &app.scenario);
+        let before: Vec<String> = (0..FIELDS.len()).map(|field| text(self, field)).collect();
+        let possible = resolve(&self.library, &file, &scenario).map(|_| ());
+        (self.file, self.inputs.wrong) = (file, wrong);
+        let commands = match possible {
+            Ok(()) => self.follow(scenario),
+            Err(problems) => {
+                self.scenario = scenario;
+                self.ask(Err(problems))
+            }
+        };
+        self.inputs.changed = (0..FIELDS.len()).filter(|field| text(self, *field) != before[*field]).collect();
+        let changed =
+            self.inputs.changed.iter().map(|field| format!("{} {}", FIELDS[*field].label, text(self, *field)));
+        let word = if back { "undone" } else { "done again" };
+        self.tell(format!("{word}: {}", changed.collect::<Vec<_>>().join(", ")));
+        commands
+    }
+
+    fn apply(&mut self, changes: &[(usize, String)]) -> Vec<Command> {
         self.inputs.changed = changes.iter().map(|(field, _)| *field).collect();
         for (field, text) in changes {
             self.inputs.wrong.retain(|wrong| wrong.field != *field);
@@ -61,7 +121,7 @@ impl App {
         };
         let next = field.toward(&value, forward, &self.scenario, &self.library).into_iter().find(valid);
         if let Some(text) = next {
-            return self.change(&[(index, text)]);
+            return self.noted(Some(index), |app| app.apply(&[(index, text)]));
         }
         self.notice = Some(format!("{}: no valid value {}", field.label, if forward { "after" } else { "before" }));
         Vec::new()
@@ -87,3 +147,6 @@ impl App {
         self.inputs.wrong.push(Wrong { field, text: text.to_owned(), why, in_file });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,12 +14,12 @@ use super::work::Work;
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
 /// A gain from twice as much of something that is worth naming.
-const FELT: f64 = 0.01;
+const FELT: f64 = 0.05;
 
 /// What limits a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limiting {
-    /// Twice the memory or twice the bandwidth gives less than 1 %.
+    /// Twice the memory or twice the bandwidth gives less than 5 %.
     Compute,
     /// Twice the memory gives most.
     Memory,

@@ -122,7 +122,8 @@ fn renewed(running: &mut Cancel) -> Cancel {
     running.clone()
 }
 
-/// Does at once what the threads would do, and gives what they would report: for pictures, measurements and tests.
+/// Does at once what the threads would do, and gives what they would report, files apart: for pictures, measurements
+/// and tests.
 pub fn in_line(command: Command) -> Vec<Report> {
     let (reports, queue) = mpsc::channel();
     let tell: Tell = Arc::new(move |report| drop(reports.send(report)));
@@ -136,7 +137,13 @@ pub fn in_line(command: Command) -> Vec<Report> {
             Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
         }
         Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
-        Command::Export | Command::Suspend | Command::Quit => {}
+        Command::Export(_)
+        | Command::List
+        | Command::SaveSet(_)
+        | Command::Open(_)
+        | Command::Delete(_)
+        | Command::Suspend
+        | Command::Quit => {}
     }
     drop(tell);
     queue.into_iter().collect()
@@ -195,7 +202,7 @@ fn spawn<J: Job>(
 }
 
 /// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
 }

@@ -2,12 +2,16 @@
 //!
 //! The one place above the terminal that knows key codes.
 
+mod table;
+
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::to_input_request;
 
 use super::Panel;
 use super::action::Action;
 use super::view::View;
+
+pub use table::BINDINGS;
 
 /// What has the keys: a panel, or the layer above them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +22,14 @@ pub enum Place {
     Panel(Panel),
     /// Another view in the map's place.
     View(View),
+    /// The list of snapshots and sets.
+    Snapshots,
+    /// Whether a file is to be deleted.
+    Question,
+    /// The command palette.
+    Palette,
+    /// An explanation.
+    Explain,
     /// The list of keys.
     Help,
     /// A list to choose from.
@@ -35,6 +47,10 @@ impl Place {
             Self::Panels => "Everywhere",
             Self::Panel(panel) => panel.title(),
             Self::View(view) => view.name(),
+            Self::Snapshots => "Snapshots and sets",
+            Self::Question => "Deleting a file",
+            Self::Palette => "Command palette",
+            Self::Explain => "Explanations",
             Self::Help => "This help",
             Self::List => "Lists",
             Self::Search => "Search in a list",
@@ -44,7 +60,12 @@ impl Place {
 
     /// Whether characters are text here.
     const fn takes_text(self) -> bool {
-        matches!(self, Self::Search | Self::Entry)
+        matches!(self, Self::Search | Self::Entry | Self::Palette)
+    }
+
+    /// Whether it is a panel, a view or all of them, and no layer above.
+    pub(super) const fn is_under_layers(self) -> bool {
+        matches!(self, Self::Panels | Self::Panel(_) | Self::View(_))
     }
 }
 
@@ -70,198 +91,17 @@ impl Binding {
     pub const fn name(&self, ascii: bool) -> &'static str {
         if ascii { self.shown.1 } else { self.shown.0 }
     }
+
+    /// The same, also for a line that another one speaks for.
+    pub fn key(&self, ascii: bool) -> String {
+        match (self.name(ascii), self.keys.first()) {
+            ("", Some((KeyCode::Char(letter), _))) | (_, Some((KeyCode::Char(letter @ '1'..='9'), _))) => {
+                letter.to_string()
+            }
+            (name, _) => name.to_owned(),
+        }
+    }
 }
-
-const NONE: KeyModifiers = KeyModifiers::NONE;
-const CTRL: KeyModifiers = KeyModifiers::CONTROL;
-const SHIFT: KeyModifiers = KeyModifiers::SHIFT;
-
-type Keys = &'static [(KeyCode, KeyModifiers)];
-
-const LEFT: Keys = &[(KeyCode::Left, NONE), (KeyCode::Char('h'), NONE)];
-const RIGHT: Keys = &[(KeyCode::Right, NONE), (KeyCode::Char('l'), NONE)];
-const UP: Keys = &[(KeyCode::Up, NONE), (KeyCode::Char('k'), NONE)];
-const DOWN: Keys = &[(KeyCode::Down, NONE), (KeyCode::Char('j'), NONE)];
-const FIRST: Keys = &[(KeyCode::Char('g'), NONE), (KeyCode::Home, NONE)];
-const LAST: Keys = &[(KeyCode::Char('G'), NONE), (KeyCode::End, NONE)];
-const PAGE_UP: Keys = &[(KeyCode::PageUp, NONE), (KeyCode::Char('u'), CTRL)];
-const PAGE_DOWN: Keys = &[(KeyCode::PageDown, NONE), (KeyCode::Char('d'), CTRL)];
-const TAKE: Keys = &[(KeyCode::Enter, NONE)];
-const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
-const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
-const LESS: Keys = &[(KeyCode::Char('-'), NONE)];
-const NEXT: Keys = &[(KeyCode::Tab, NONE)];
-const PREVIOUS: Keys = &[(KeyCode::BackTab, NONE)];
-const QUIT: Keys = &[(KeyCode::Char('q'), NONE), (KeyCode::Char('c'), CTRL)];
-const INTERRUPT: Keys = &[(KeyCode::Char('c'), CTRL)];
-const SUSPEND: Keys = &[(KeyCode::Char('z'), CTRL)];
-
-const fn key(
-    place: Place,
-    keys: Keys,
-    action: Action,
-    shown: (&'static str, &'static str),
-    hint: &'static str,
-    help: &'static str,
-) -> Binding {
-    Binding { place, keys, action, shown, hint, help }
-}
-
-/// The key that shows a view.
-const fn view(view: View, keys: Keys, shown: &'static str, help: &'static str) -> Binding {
-    key(PANELS, keys, Action::View(view), same(shown), "", help)
-}
-
-const PANELS: Place = Place::Panels;
-const INPUTS: Place = Place::Panel(Panel::Inputs);
-const MAP: Place = Place::Panel(Panel::Map);
-const MEMORY: Place = Place::Panel(Panel::Memory);
-const TIMELINE: Place = Place::Panel(Panel::Timeline);
-const LIMITS: Place = Place::View(View::Limits);
-const HARDWARE: Place = Place::View(View::Hardware);
-const INTENSITIES: Place = Place::View(View::Intensities);
-
-const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
-const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
-const UP_DOWN: (&str, &str) = ("↑↓", "Up Down");
-const PAGES: (&str, &str) = ("PgUp PgDn", "PgUp PgDn");
-
-const fn same(text: &'static str) -> (&'static str, &'static str) {
-    (text, text)
-}
-
-/// The table. A line with no words belongs to the one above it.
-pub const BINDINGS: &[Binding] = &[
-    key(INPUTS, UP, Action::Up, UP_DOWN, "field", "previous and next field (also k and j)"),
-    key(INPUTS, DOWN, Action::Down, same(""), "", ""),
-    key(INPUTS, LEFT, Action::Left, LEFT_RIGHT, "change", "previous and next value (also h and l, - and +)"),
-    key(INPUTS, RIGHT, Action::Right, same(""), "", ""),
-    key(INPUTS, LESS, Action::Less, same(""), "", ""),
-    key(INPUTS, MORE, Action::More, same(""), "", ""),
-    key(INPUTS, TAKE, Action::Take, same("Enter"), "choose", "choose from a list, or type a value"),
-    key(INPUTS, FIRST, Action::First, same("g G"), "", "first and last field"),
-    key(INPUTS, LAST, Action::Last, same(""), "", ""),
-    key(INPUTS, PAGE_UP, Action::PageUp, same(""), "", ""),
-    key(INPUTS, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(MAP, LEFT, Action::Left, ARROWS, "move", "move (also h, j, k, l); the other panels show the cell"),
-    key(MAP, DOWN, Action::Down, same(""), "", ""),
-    key(MAP, UP, Action::Up, same(""), "", ""),
-    key(MAP, RIGHT, Action::Right, same(""), "", ""),
-    key(MAP, TAKE, Action::Take, same("Enter"), "take", "make the cell the scenario"),
-    key(MAP, FIRST, Action::First, same("g G"), "", "first and last column"),
-    key(MAP, LAST, Action::Last, same(""), "", ""),
-    key(MAP, PAGE_UP, Action::PageUp, PAGES, "", "first and last row (also ^U and ^D)"),
-    key(MAP, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(MEMORY, UP, Action::Up, UP_DOWN, "rank", "previous and next pipeline rank (also k and j)"),
-    key(MEMORY, DOWN, Action::Down, same(""), "", ""),
-    key(MEMORY, FIRST, Action::First, same("g G"), "", "first and last pipeline rank"),
-    key(MEMORY, LAST, Action::Last, same(""), "", ""),
-    key(MEMORY, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
-    key(MEMORY, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(TIMELINE, LEFT, Action::Left, LEFT_RIGHT, "span", "previous and next span or visit (also h and l)"),
-    key(TIMELINE, RIGHT, Action::Right, same(""), "", ""),
-    key(TIMELINE, UP, Action::Up, UP_DOWN, "row", "lane or pipeline rank above and below (also k and j)"),
-    key(TIMELINE, DOWN, Action::Down, same(""), "", ""),
-    key(TIMELINE, TAKE, Action::Take, same("Enter"), "lanes", "all lanes of the pipeline rank, and all ranks again"),
-    key(TIMELINE, MORE, Action::More, same("+ -"), "zoom", "closer and further out"),
-    key(TIMELINE, LESS, Action::Less, same(""), "", ""),
-    key(TIMELINE, PAGE_UP, Action::PageUp, PAGES, "", "a window back and on (also ^U and ^D)"),
-    key(TIMELINE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(TIMELINE, FIRST, Action::First, same("g G"), "", "first and last span of the row"),
-    key(TIMELINE, LAST, Action::Last, same(""), "", ""),
-    key(TIMELINE, &[(KeyCode::Char('0'), NONE)], Action::Whole, same("0"), "whole", "the whole step, and back"),
-    key(LIMITS, UP, Action::Up, UP_DOWN, "field", "previous and next assumption (also k and j)"),
-    key(LIMITS, DOWN, Action::Down, same(""), "", ""),
-    key(LIMITS, LEFT, Action::Left, LEFT_RIGHT, "change", "previous and next value (also h and l, - and +)"),
-    key(LIMITS, RIGHT, Action::Right, same(""), "", ""),
-    key(LIMITS, LESS, Action::Less, same(""), "", ""),
-    key(LIMITS, MORE, Action::More, same(""), "", ""),
-    key(LIMITS, FIRST, Action::First, same("g G"), "", "first and last assumption"),
-    key(LIMITS, LAST, Action::Last, same(""), "", ""),
-    key(HARDWARE, LEFT, Action::Left, ARROWS, "move", "move (also h, j, k, l)"),
-    key(HARDWARE, DOWN, Action::Down, same(""), "", ""),
-    key(HARDWARE, UP, Action::Up, same(""), "", ""),
-    key(HARDWARE, RIGHT, Action::Right, same(""), "", ""),
-    key(HARDWARE, FIRST, Action::First, same("g G"), "", "least and most bandwidth"),
-    key(HARDWARE, LAST, Action::Last, same(""), "", ""),
-    key(HARDWARE, PAGE_UP, Action::PageUp, PAGES, "", "most and least memory (also ^U and ^D)"),
-    key(HARDWARE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(INTENSITIES, UP, Action::Up, UP_DOWN, "transfer", "previous and next transfer (also k and j)"),
-    key(INTENSITIES, DOWN, Action::Down, same(""), "", ""),
-    key(INTENSITIES, FIRST, Action::First, same("g G"), "", "first and last transfer"),
-    key(INTENSITIES, LAST, Action::Last, same(""), "", ""),
-    key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
-    key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
-    key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
-    key(PANELS, &[(KeyCode::Char('2'), NONE)], Action::Panel(Panel::Map), same(""), "", ""),
-    key(PANELS, &[(KeyCode::Char('3'), NONE)], Action::Panel(Panel::Memory), same(""), "", ""),
-    key(PANELS, &[(KeyCode::Char('4'), NONE)], Action::Panel(Panel::Timeline), same(""), "", ""),
-    key(PANELS, &[(KeyCode::Char('5'), NONE)], Action::Panel(Panel::Time), same(""), "", ""),
-    key(
-        PANELS,
-        &[(KeyCode::Char('v'), NONE)],
-        Action::Views,
-        same("v"),
-        "views",
-        "choose what stands in the map's place",
-    ),
-    view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
-    view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
-    view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
-    view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
-    key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
-    key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
-    key(
-        PANELS,
-        &[(KeyCode::Char('p'), NONE)],
-        Action::Pin,
-        same("p"),
-        "pin",
-        "pin the scenario shown, or let go of it",
-    ),
-    key(PANELS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "export", "export a snapshot that replays"),
-    key(PANELS, &[(KeyCode::Char('?'), NONE)], Action::Help, same("?"), "help", "this list of keys"),
-    key(
-        PANELS,
-        CLOSE,
-        Action::Close,
-        same("Esc"),
-        "",
-        "close the top layer, or go back to the map, or to the scenario's cell",
-    ),
-    key(PANELS, SUSPEND, Action::Suspend, same("^Z"), "", "suspend"),
-    key(PANELS, QUIT, Action::Quit, same("q"), "quit", "quit (also ^C)"),
-    key(Place::Help, UP, Action::Up, UP_DOWN, "scroll", "scroll (also k and j)"),
-    key(Place::Help, DOWN, Action::Down, same(""), "", ""),
-    key(Place::Help, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
-    key(Place::Help, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(Place::Help, FIRST, Action::First, same("g G"), "", "top and bottom"),
-    key(Place::Help, LAST, Action::Last, same(""), "", ""),
-    key(Place::Help, &[(KeyCode::Esc, NONE), (KeyCode::Char('?'), NONE)], Action::Close, same("Esc"), "close", "close"),
-    key(Place::Help, SUSPEND, Action::Suspend, same(""), "", ""),
-    key(Place::Help, QUIT, Action::Quit, same("q"), "quit", "quit"),
-    key(Place::List, UP, Action::Up, UP_DOWN, "move", "previous and next item (also k and j)"),
-    key(Place::List, DOWN, Action::Down, same(""), "", ""),
-    key(Place::List, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
-    key(Place::List, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(Place::List, FIRST, Action::First, same("g G"), "", "first and last item"),
-    key(Place::List, LAST, Action::Last, same(""), "", ""),
-    key(Place::List, &[(KeyCode::Char('/'), NONE)], Action::Search, same("/"), "search", "search"),
-    key(Place::List, TAKE, Action::Take, same("Enter"), "take", "take the item"),
-    key(Place::List, CLOSE, Action::Close, same("Esc"), "close", "close"),
-    key(Place::List, SUSPEND, Action::Suspend, same(""), "", ""),
-    key(Place::List, QUIT, Action::Quit, same("q"), "quit", "quit"),
-    key(Place::Search, &[(KeyCode::Up, NONE)], Action::Up, ("↑↓", "Up Down"), "move", "previous and next item"),
-    key(Place::Search, &[(KeyCode::Down, NONE)], Action::Down, same(""), "", ""),
-    key(Place::Search, TAKE, Action::Take, same("Enter"), "take", "take the item"),
-    key(Place::Search, CLOSE, Action::Close, same("Esc"), "list", "back to the list"),
-    key(Place::Search, SUSPEND, Action::Suspend, same(""), "", ""),
-    key(Place::Search, INTERRUPT, Action::Quit, same("^C"), "quit", "quit"),
-    key(Place::Entry, TAKE, Action::Take, same("Enter"), "take", "take the value"),
-    key(Place::Entry, CLOSE, Action::Close, same("Esc"), "cancel", "leave the value as it was"),
-    key(Place::Entry, SUSPEND, Action::Suspend, same(""), "", ""),
-    key(Place::Entry, INTERRUPT, Action::Quit, same("^C"), "quit", "quit"),
-];
 
 /// What a key asks for where the keys go now.
 pub fn action(place: Place, key: KeyEvent) -> Option<Action> {
@@ -273,9 +113,10 @@ pub fn action(place: Place, key: KeyEvent) -> Option<Action> {
     }
 }
 
-/// What the footer names where the keys go now, the place's own keys first.
+/// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
 pub fn hints(place: Place) -> impl Iterator<Item = &'static Binding> {
-    at(place).chain(under(place)).filter(|binding| !binding.hint.is_empty())
+    let hidden = move |binding: &&Binding| at(place).any(|own| own.keys == binding.keys);
+    at(place).chain(under(place).filter(move |binding| !hidden(binding))).filter(|binding| !binding.hint.is_empty())
 }
 
 /// The key that shows a view, in words.
@@ -284,12 +125,22 @@ pub fn key_of(view: View, ascii: bool) -> &'static str {
     binding.map_or("", |binding| binding.name(ascii))
 }
 
-/// The places of the help with their lines, in order.
-pub fn help() -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
-    let panels = [PANELS, INPUTS, MAP, MEMORY, TIMELINE].into_iter().chain(View::ALL.map(Place::View));
-    let places = panels.chain([Place::List, Place::Search, Place::Entry, Place::Help]);
+/// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
+pub fn help(here: Place) -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
+    let panels = std::iter::once(Place::Panels).chain(Panel::ALL.map(Place::Panel)).chain(View::ALL.map(Place::View));
+    let layers = [
+        Place::Explain,
+        Place::Palette,
+        Place::Snapshots,
+        Place::Question,
+        Place::List,
+        Place::Search,
+        Place::Entry,
+        Place::Help,
+    ];
+    let others = panels.chain(layers).filter(move |place| *place != here);
     let lines = |place| (place, at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
-    places.map(lines).filter(|(_, lines)| !lines.is_empty())
+    std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
 }
 
 fn at(place: Place) -> impl Iterator<Item = &'static Binding> {
@@ -298,13 +149,13 @@ fn at(place: Place) -> impl Iterator<Item = &'static Binding> {
 
 /// The keys that work on every panel, for a panel or a view.
 fn under(place: Place) -> impl Iterator<Item = &'static Binding> {
-    at(PANELS).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
+    at(Place::Panels).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
 }
 
 /// A character says its shift itself (`G`, `?`), and terminals differ in whether they also report the modifier.
 fn is_bound(binding: &Binding, key: KeyEvent) -> bool {
     let modifiers = match key.code {
-        KeyCode::Char(_) | KeyCode::BackTab => key.modifiers.difference(SHIFT),
+        KeyCode::Char(_) | KeyCode::BackTab => key.modifiers.difference(KeyModifiers::SHIFT),
         _ => key.modifiers,
     };
     binding.keys.contains(&(key.code, modifiers))

@@ -1,12 +1,21 @@
-//! What lies over the panels: the help, a list to choose from, a value being typed.
+//! What lies over the panels: an explanation, commands, the help, a list to choose from, a value being typed.
 
 use tui_input::{Input, InputRequest};
 
+use super::browser::Browser;
+use super::explaining::Explaining;
+use super::palette::Palette;
 use super::view::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
 pub enum Layer {
+    /// Why a figure is what it is.
+    Explain(Box<Explaining>),
+    /// Snapshots and sets on disk.
+    Browser(Browser),
+    /// Commands by their names.
+    Palette(Palette),
     /// The list of keys, scrolled by so many lines.
     Help(usize),
     /// A list.
@@ -22,6 +31,10 @@ pub enum Subject {
     Field(usize),
     /// What stands in the map's place.
     Views,
+    /// What a pinned scenario is called; the pin by its place.
+    Pin(usize),
+    /// What a set is called.
+    Set,
 }
 
 /// A list to choose from.
@@ -70,11 +83,28 @@ impl List {
     }
 }
 
-/// A field's value being typed.
+/// A text being typed.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The field, by its place in [`super::inputs::FIELDS`].
-    pub field: usize,
+    /// What it is the text of.
+    pub subject: Subject,
     /// The text.
     pub input: Input,
+    /// Whether it is still the old value, which the first character replaces.
+    pub untouched: bool,
+}
+
+impl Entry {
+    /// A text, to be replaced or changed.
+    pub fn new(subject: Subject, value: String) -> Self {
+        Self { subject, input: Input::new(value), untouched: true }
+    }
+
+    /// Changes the text: what is typed first replaces it, any other key changes it from then on.
+    pub fn change(&mut self, request: InputRequest) {
+        if std::mem::take(&mut self.untouched) && matches!(request, InputRequest::InsertChar(_)) {
+            self.input.reset();
+        }
+        self.input.handle(request);
+    }
 }

@@ -16,6 +16,8 @@ pub struct Start {
     pub file: ScenarioFile,
     /// The same, resolved.
     pub scenario: Scenario,
+    /// The scenarios of a set, to compare with.
+    pub pins: Vec<(String, Scenario)>,
     /// How to show it.
     pub options: Options,
 }

@@ -69,12 +69,16 @@ pub(crate) fn start(text: &str) -> Start {
     let library = Arc::new(Library::embedded());
     let file = file::parse(text).unwrap();
     let scenario = library.resolve(&file).unwrap();
-    Start { library, file, scenario, options: Options::default() }
+    Start { library, file, scenario, pins: Vec::new(), options: Options::default() }
 }
 
 /// Does what the jobs' threads would do.
 fn obey(app: &mut App, commands: Vec<Command>) {
-    commands.into_iter().flat_map(jobs::in_line).for_each(|report| app.hear(report));
+    let mut waiting = commands;
+    while !waiting.is_empty() {
+        let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
+        waiting = reports.into_iter().flat_map(|report| app.hear(report)).collect();
+    }
 }
 
 /// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...
@@ -118,6 +122,7 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         "bs" => KeyCode::Backspace,
         "pgup" => KeyCode::PageUp,
         "pgdn" => KeyCode::PageDown,
+        "lt" => KeyCode::Char('<'),
         control => {
             let letter = control.strip_prefix("c-").unwrap().chars().next().unwrap();
             return (KeyCode::Char(letter), KeyModifiers::CONTROL);
@@ -127,12 +132,12 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
 }
 
 /// The value of a field on the screen.
-fn value(app: &App, label: &str) -> String {
+pub(crate) fn value(app: &App, label: &str) -> String {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
     app.inputs.text(index, &app.scenario)
 }
 
-fn figures(app: &App) -> Summary {
+pub(crate) fn figures(app: &App) -> Summary {
     app.answer.as_ref().unwrap().evaluation.summary
 }
 
@@ -265,6 +270,19 @@ fn a_step_passes_over_values_that_cannot_be() {
 }
 
 #[test]
+fn the_first_character_replaces_the_value_and_other_keys_edit_it() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj<ret>8<ret>");
+    assert_eq!(value(&app, "nodes"), "8", "16 is gone");
+    press(&mut app, "<ret><right>0<ret>");
+    assert_eq!(value(&app, "nodes"), "80", "an arrow says that the value stays");
+    press(&mut app, "<ret><bs><bs>12<ret>");
+    assert_eq!(value(&app, "nodes"), "12");
+    press(&mut app, "<ret>6<esc>");
+    assert_eq!(value(&app, "nodes"), "12");
+}
+
+#[test]
 fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
     let mut app = explorer();
     press(&mut app, "1gjjjj<ret><c-u>8<ret>");
@@ -345,7 +363,7 @@ fn help_opens_scrolls_and_closes() {
 #[test]
 fn the_help_scrolls_no_further_than_its_end() {
     let mut app = explorer();
-    let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+    let lines: usize = keymap::help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
     app.set_page(20);
     press(&mut app, "?G");
     assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 == lines), "{:?}", app.layer);
@@ -384,21 +402,9 @@ fn q_quits_from_the_panels_and_is_text_where_one_types() {
 }
 
 #[test]
-fn pinning_keeps_the_figures_and_pinning_again_lets_go() {
-    let mut app = explorer();
-    let before = figures(&app);
-    press(&mut app, "pl<ret>");
-    assert_eq!(app.pinned.as_ref().unwrap().summary, before);
-    press(&mut app, "p");
-    assert_ne!(app.pinned.as_ref().unwrap().summary, before);
-    press(&mut app, "p");
-    assert!(app.pinned.is_none());
-}
-
-#[test]
 fn export_waits_for_the_figures() {
     let mut app = explorer();
-    assert_eq!(press(&mut app, "e"), [Command::Export]);
+    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]));
     app.stale = true;
     assert_eq!(press(&mut app, "e"), []);
     assert!(app.notice.as_ref().unwrap().contains("still computing"));
@@ -553,4 +559,46 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     let old = Report::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
     app.hear(old);
     assert!(asks(&app.update(action::Action::View(View::Hardware))));
+}
+
+/// Puts the cursor of the inputs on a field.
+fn to_field(app: &mut App, label: &str) {
+    let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
+    press(app, &format!("1g{}", "j".repeat(index)));
+    assert_eq!(app.inputs.field().label, label);
+}
+
+/// [layered C3]: the overhead falls from (P - 1) / M = 7/16 to (P - 1) / (M K) = 7/64 with 4 stages per rank. [layered
+/// C4]: rank 0 keeps the checkpoints of all 16 micro-batches instead of those of 8. Weights and gradients are whole, so
+/// that no stage's buffer changes what the memory is made of.
+#[test]
+fn from_1f1b_to_breadth_first_the_bubble_shrinks_and_checkpoints_grow() {
+    let mut app = explorer_on(&PIPELINE.replace("fsdp", "zero1"));
+    let look = |app: &App| {
+        let first = app.answer.as_ref().unwrap().evaluation.stages[0];
+        (figures(app).time.bubble / figures(app).step_time, first.parts.activations, first.peak)
+    };
+    let before = look(&app);
+    to_field(&mut app, "schedule");
+    press(&mut app, "<ret>/breadth<ret>jll");
+    assert_eq!((value(&app, "schedule").as_str(), value(&app, "stages").as_str()), ("breadth-first", "4"));
+    let after = look(&app);
+    assert!(before.0 > 0.25 && after.0 < 0.5 * before.0, "bubble {before:?}, then {after:?}");
+    assert!(after.1 > before.1 && after.2 > before.2, "checkpoints and peak {before:?}, then {after:?}");
+}
+
+/// [layered B5]: layered accumulation gathers once per layer and batch, where standard accumulation gathers for each of
+/// 8 micro-batches.
+#[test]
+fn with_layered_accumulation_the_gathers_merge() {
+    let mut app = explorer();
+    to_field(&mut app, "accum");
+    press(&mut app, "<ret>8<ret>");
+    let gathers = |app: &App| step(app).trace.spans_on(0, crate::evaluate::Lane::Gather).len() as f64;
+    let before = gathers(&app);
+    to_field(&mut app, "order");
+    press(&mut app, "l");
+    assert_eq!(value(&app, "order"), "layered");
+    let ratio = before / gathers(&app);
+    assert!((7.0..=9.0).contains(&ratio), "{before} gathers, then {}", gathers(&app));
 }

@@ -1,18 +1,21 @@
 //! What each action does, by what has the keys.
 
-use tui_input::Input;
-
 use super::action::{Action, Command};
+use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
 use super::layer::{Entry, Layer, List, Subject};
+use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
-use super::{App, Panel, Pinned, axes, keymap};
+use super::{App, Panel, axes, keymap};
 
 impl App {
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action) -> Vec<Command> {
         self.notice = None;
+        if !self.is_step(action) {
+            self.history.settle();
+        }
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
@@ -21,6 +24,12 @@ impl App {
                 Some(layer) => self.on_layer(layer, action),
             },
         }
+    }
+
+    /// Whether an action steps through the values of a field.
+    fn is_step(&self, action: Action) -> bool {
+        let step = matches!(action, Action::Left | Action::Right | Action::Less | Action::More);
+        step && self.focus == Panel::Inputs && self.layer.is_none()
     }
 
     fn on_panel(&mut self, action: Action) -> Vec<Command> {
@@ -33,7 +42,12 @@ impl App {
             Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
+            Action::Explain => self.explain(),
+            Action::Undo => return self.travel(true),
+            Action::Redo => return self.travel(false),
+            Action::Snapshots => return self.open_browser(),
             Action::Export => return self.export(),
+            Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
             Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
@@ -42,7 +56,7 @@ impl App {
                 Panel::Map => return self.on_view(action),
                 Panel::Memory => self.on_memory(action),
                 Panel::Timeline => self.on_timeline(action),
-                Panel::Time => {}
+                Panel::Time => self.time = moved(self.time, action, self.breakdown().len(), self.page),
             },
         }
         Vec::new()
@@ -68,7 +82,7 @@ impl App {
                 let options = field.options(&self.scenario, &self.library);
                 Layer::List(List::new(Subject::Field(index), options, &text))
             }
-            Choice::Text => Layer::Entry(Entry { field: index, input: Input::new(text) }),
+            Choice::Text => Layer::Entry(Entry::new(Subject::Field(index), text)),
         });
     }
 
@@ -116,7 +130,7 @@ impl App {
     }
 
     /// Back to the scenario itself, if the map's cursor went elsewhere.
-    fn go_home(&mut self) -> Vec<Command> {
+    pub(super) fn go_home(&mut self) -> Vec<Command> {
         if !self.looking {
             return Vec::new();
         }
@@ -145,25 +159,43 @@ impl App {
         let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
             return self.tell("still computing: pin when the figures are there".to_owned());
         };
-        if self.pinned.as_ref().is_some_and(|pinned| pinned.scenario == answer.scenario) {
-            self.pinned = None;
+        if let Some(index) = self.pins.position(&answer.scenario) {
+            self.pins.remove(index);
             return self.tell("let go of the pinned scenario".to_owned());
         }
-        let summary = answer.evaluation.summary;
-        self.pinned = Some(Pinned { scenario: answer.scenario.clone(), summary });
-        self.tell("pinned: the headline shows the difference to it".to_owned());
+        self.pins.pin(answer);
+        let said = match self.pins.all() {
+            [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
+            all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),
+        };
+        self.tell(said);
     }
 
-    fn export(&mut self) -> Vec<Command> {
-        if self.answer.is_none() || self.stale {
+    fn explain(&mut self) {
+        match &self.answer {
+            Some(answer) => self.layer = Explaining::of(self.figure(), answer).map(Box::new).map(Layer::Explain),
+            None => self.tell("still computing: there is no figure yet".to_owned()),
+        }
+    }
+
+    pub(super) fn export(&mut self) -> Vec<Command> {
+        let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
             return Vec::new();
-        }
-        vec![Command::Export]
+        };
+        self.tell("exporting".to_owned());
+        vec![Command::Export(Box::new(answer))]
     }
 
     fn on_layer(&mut self, layer: Layer, action: Action) -> Vec<Command> {
         match layer {
+            Layer::Explain(_) if action == Action::Close => {}
+            Layer::Explain(mut explaining) => {
+                explaining.update(action, self.page);
+                self.layer = Some(Layer::Explain(explaining));
+            }
+            Layer::Browser(browser) => return self.on_browser(browser, action),
+            Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),
             Layer::Entry(entry) => return self.on_entry(entry, action),
@@ -173,7 +205,7 @@ impl App {
 
     fn on_help(&mut self, line: usize, action: Action) {
         if action != Action::Close {
-            let lines: usize = keymap::help().map(|(_, lines)| lines.len() + 1).sum();
+            let lines: usize = keymap::help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
             self.layer = Some(Layer::Help(moved(line, action, (lines + 1).saturating_sub(self.page), self.page)));
         }
     }
@@ -201,6 +233,7 @@ impl App {
     fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
         match subject {
             Subject::Field(field) => self.change(&[(field, text)]),
+            Subject::Pin(_) | Subject::Set => Vec::new(),
             Subject::Views => {
                 let view = View::ALL.into_iter().find(|view| view.name() == text);
                 view.map_or_else(Vec::new, |view| self.open_view(view))
@@ -211,17 +244,24 @@ impl App {
     fn on_entry(&mut self, mut entry: Entry, action: Action) -> Vec<Command> {
         match action {
             Action::Close => return Vec::new(),
-            Action::Take => {
-                let text = entry.input.value().trim().to_owned();
-                let same = text == self.inputs.text(entry.field, &self.scenario);
-                return if same { Vec::new() } else { self.change(&[(entry.field, text)]) };
-            }
-            Action::Type(request) => {
-                entry.input.handle(request);
-            }
+            Action::Take => return self.take_text(entry.subject, entry.input.value().trim()),
+            Action::Type(request) => entry.change(request),
             _ => {}
         }
         self.layer = Some(Layer::Entry(entry));
+        Vec::new()
+    }
+
+    /// What was typed becomes a field's value, or a name.
+    fn take_text(&mut self, subject: Subject, text: &str) -> Vec<Command> {
+        match subject {
+            Subject::Field(field) if text != self.inputs.text(field, &self.scenario) => {
+                return self.change(&[(field, text.to_owned())]);
+            }
+            Subject::Set if !text.is_empty() => return vec![Command::SaveSet(text.to_owned())],
+            Subject::Pin(index) if !text.is_empty() => self.pins.rename(index, text),
+            _ => {}
+        }
         Vec::new()
     }
 }

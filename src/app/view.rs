@@ -3,10 +3,13 @@
 //! Not for what a view knows or computes: each has a module of its own.
 
 use super::action::{Action, Command};
+use super::advice::Advice;
+use super::compare::Compare;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
-use super::work::Found;
+use super::strategies::Strategies;
+use super::work::{Found, Work};
 use super::{App, Panel};
 
 /// What stands in the map's place.
@@ -15,25 +18,46 @@ pub enum View {
     /// A figure over nodes and shard extents.
     #[default]
     Map,
+    /// Pinned scenarios side by side.
+    Compare,
+    /// Which change would help.
+    Advice,
     /// What no schedule beats.
     Limits,
     /// Throughput over memory and bandwidth.
     Hardware,
     /// Which transfers hide behind arithmetic.
     Intensities,
+    /// All strategies in one table.
+    Strategies,
+    /// What each level carries.
+    Traffic,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 4] = [Self::Map, Self::Limits, Self::Hardware, Self::Intensities];
+    pub const ALL: [Self; 8] = [
+        Self::Map,
+        Self::Compare,
+        Self::Advice,
+        Self::Limits,
+        Self::Hardware,
+        Self::Intensities,
+        Self::Strategies,
+        Self::Traffic,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Map => "Map",
+            Self::Compare => "Compare",
+            Self::Advice => "Advice",
             Self::Limits => "Limits",
             Self::Hardware => "Hardware",
             Self::Intensities => "Intensities",
+            Self::Strategies => "Strategies",
+            Self::Traffic => "Traffic",
         }
     }
 
@@ -41,9 +65,13 @@ impl View {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Map => "a figure over nodes and shard extents",
+            Self::Compare => "pinned scenarios side by side",
+            Self::Advice => "which single change would help",
             Self::Limits => "what memory, network and peak allow at best",
             Self::Hardware => "throughput over memory and bandwidth",
             Self::Intensities => "which transfers hide behind arithmetic",
+            Self::Strategies => "all strategies on this scenario, the best first",
+            Self::Traffic => "bytes and busy time of each level of the cluster",
         }
     }
 }
@@ -51,37 +79,58 @@ impl View {
 /// What the views know.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
+    /// Of the comparison.
+    pub compare: Compare,
+    /// Of the advice.
+    pub advice: Advice,
     /// Of the limits.
     pub limits: Limits,
     /// Of the hardware.
     pub hardware: Hardware,
     /// Of the intensities.
     pub intensities: Intensities,
+    /// Of the strategies.
+    pub strategies: Strategies,
 }
 
 impl App {
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, view: View) -> Vec<Command> {
         (self.view, self.focus) = (view, Panel::Map);
+        if view == View::Advice && self.looking {
+            // It is about the scenario in hand, which edits change.
+            return self.go_home();
+        }
         self.ask_view().into_iter().collect()
     }
 
     /// What the view has to compute about the scenario shown, if it has no picture of it.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
-        let scenario = self.shown.as_ref().ok()?;
+        let scenario = self.shown.clone().ok()?;
         let work = match self.view {
-            View::Map | View::Limits | View::Intensities => None,
-            View::Hardware => self.views.hardware.follow(scenario),
+            View::Map | View::Limits | View::Intensities | View::Traffic => None,
+            View::Compare => self.missing_pins(),
+            View::Advice => self.ask_advice(),
+            View::Hardware => self.views.hardware.follow(&scenario),
+            View::Strategies => self.views.strategies.follow(&self.library, &scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
     }
 
+    /// The evaluations of pinned scenarios that are not there: of a set that was reopened.
+    pub(super) fn missing_pins(&self) -> Option<Work> {
+        Some(self.pins.missing()).filter(|missing| !missing.is_empty()).map(Work::Pins)
+    }
+
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits | View::Intensities => false,
+            View::Map | View::Limits | View::Intensities | View::Traffic => false,
+            View::Compare => !self.pins.missing().is_empty(),
+            View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
+            View::Strategies => !self.views.strategies.is_complete(),
         }
     }
 
@@ -89,6 +138,9 @@ impl App {
     pub(super) fn hear_view(&mut self, found: Found) {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
+            Found::Strategies(rows) => self.views.strategies.fill(rows),
+            Found::Advice(figures) => self.views.advice.fill(figures),
+            Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
         }
     }
 
@@ -96,6 +148,10 @@ impl App {
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
         match self.view {
             View::Map => return self.on_map(action),
+            View::Compare => return self.on_compare(action),
+            View::Advice => return self.on_advice(action),
+            View::Strategies => return self.on_strategies(action),
+            View::Traffic => {}
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -3,15 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::search::{Cancel, Cell, Pool, Sweep};
+use crate::evaluate::{Evaluation, Summary, Workspace};
+use crate::scenario::Scenario;
+use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
 use super::jobs::Batch;
+use super::strategies::{Row, evaluate};
 
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
+    /// The scenario with each strategy.
+    Strategies(Vec<(String, Scenario)>),
+    /// A scenario, and changes of it to try.
+    Advice(Vec<Scenario>),
+    /// Pinned scenarios to evaluate, with their numbers.
+    Pins(Vec<(u64, Scenario)>),
 }
 
 /// What was found, perhaps a part of it.
@@ -19,6 +28,12 @@ pub enum Work {
 pub enum Found {
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
+    /// All strategies.
+    Strategies(Vec<Row>),
+    /// The figures of the scenario and of each change.
+    Advice(Vec<Option<Summary>>),
+    /// The evaluation of the pinned scenario with this number.
+    Pin(u64, Arc<Evaluation>),
 }
 
 /// What work is done with.
@@ -43,6 +58,22 @@ impl Work {
                 let batch = Batch::new(desk.pause, &found);
                 sweep.run(desk.pool, *from, desk.cancel, &|index, cell| batch.add(index, cell));
                 batch.send();
+            }
+            Self::Strategies(candidates) => (desk.tell)(Found::Strategies(evaluate(candidates))),
+            Self::Advice(scenarios) => {
+                let figures = search::many(scenarios, desk.pool, desk.cancel);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Advice(figures));
+                }
+            }
+            Self::Pins(pins) => {
+                let mut workspace = Workspace::default();
+                for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
+                    // One that cannot be has no column.
+                    if let Ok(evaluation) = search::full(scenario, &mut workspace) {
+                        (desk.tell)(Found::Pin(*id, Arc::new(evaluation)));
+                    }
+                }
             }
         }
     }

@@ -15,8 +15,9 @@ pub(super) fn run(session: Session, scenario: Option<&str>) -> Result<Exit, Fail
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return eval::report(&session.library, &opened, EvalFormat::Text);
     }
-    let Opened { file, scenario, .. } = opened;
+    let Opened { file, scenario, pins, .. } = opened;
     let Session { library, options } = session;
-    term::run(Start { library, file, scenario, options }).map_err(|error| Failure::Io(format!("terminal: {error}")))?;
+    term::run(Start { library, file, scenario, pins, options })
+        .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
 }

@@ -80,7 +80,7 @@ fn catch_interrupts() -> io::Result<Arc<AtomicBool>> {
 /// Evaluates the cells by index; those that an interrupt left out are `None`.
 fn evaluate(sweep: &search::Sweep, options: &Options, interrupted: &AtomicBool) -> Result<Vec<Option<Cell>>, Failure> {
     let pool = search::pool(options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
-    let (progress, cancel) = (progress(sweep.len(), options.low_bandwidth), Cancel::default());
+    let (progress, cancel) = (progress(sweep.len(), "cells", options.low_bandwidth), Cancel::default());
     let cells = Mutex::new(vec![None; sweep.len()]);
     log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));
     sweep.run(&pool, 0, &cancel, &|index, cell| {
@@ -95,17 +95,17 @@ fn evaluate(sweep: &search::Sweep, options: &Options, interrupted: &AtomicBool) 
 }
 
 /// A bar with rate and time left on stderr, if that is a terminal; it is drawn a few times a second.
-fn progress(cells: usize, low_bandwidth: bool) -> ProgressBar {
+pub(super) fn progress(count: usize, of: &str, low_bandwidth: bool) -> ProgressBar {
     let target = if io::stderr().is_terminal() {
         ProgressDrawTarget::stderr_with_hz(if low_bandwidth { 2 } else { 8 })
     } else {
         ProgressDrawTarget::hidden()
     };
-    let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
+    let bar = ProgressBar::with_draw_target(Some(count as u64), target);
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
         let _ = write!(text, "{} per second", thousands(state.per_sec()));
     };
-    match ProgressStyle::with_template("[{bar:40}] {pos} of {len} cells, {rate}, {eta} left") {
+    match ProgressStyle::with_template(&format!("[{{bar:40}}] {{pos}} of {{len}} {of}, {{rate}}, {{eta}} left")) {
         Ok(style) => bar.with_style(style.with_key("rate", rate).progress_chars("=> ")),
         Err(_) => bar,
     }

@@ -7,7 +7,7 @@ use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
 use super::step::{held_bytes, waits};
 use super::task::{Class, Counter, Task, held};
-use super::visit::Visits;
+use super::visit::{Moved, Visits};
 use crate::cost::{Payload, Transfer};
 
 /// Parameters that are placed alike, and how.
@@ -85,36 +85,50 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
     builder.push(task);
 }
 
-/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
-/// first, then inside them [frontier D4, boundary of the three levels].
 fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
-    let Share { visits, parameters } = *share;
-    let (rates, layout) = (visits.rates, visits.layout);
-    let middle = layout.gradients.max(layout.weights);
-    for (outer, inner) in [(layout.optimizer, middle), (middle, layout.weights)] {
-        if outer <= inner {
-            continue;
-        }
-        let wire = rates.scenario.plan.sharding.wire;
-        let format = rates.scenario.plan.precision.wire(wire.boundary);
-        let elements = parameters / f64::from(inner);
-        let payload = Payload {
-            elements,
-            format,
-            block: f64::from(wire.block),
-            parts: buckets(visits, elements * format.bytes()),
-        };
-        let mut gather = visits.gathered(payload, layout.replica_group(inner, outer));
-        if rates.scenario.stack.gather_during_forward {
-            gather.transfer.time -= gather.transfer.time.min(visits.forward()) * (1.0 - rates.runtime.contention);
-        }
+    for gather in ways_back(share, buckets) {
         let label = label(Lane::Gather, gather.kind);
-        let mut task = builder.transfer(&gather.transfer, queues.gather, rates.runtime.contention, label);
+        let contention = share.visits.rates.runtime.contention;
+        let mut task = builder.transfer(&gather.transfer, queues.gather, contention, label);
         let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
         builder.push(task);
     }
+}
+
+/// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
+/// first, then inside them [frontier D4, boundary of the three levels]. So many bytes take `parts`
+/// collectives. Where the next step's first forward hides them, only the rest is left.
+fn ways_back(share: &Share<'_>, parts: fn(&Visits<'_>, f64) -> f64) -> impl Iterator<Item = Moved> {
+    let Share { visits, parameters } = *share;
+    let (rates, layout) = (visits.rates, visits.layout);
+    let middle = layout.gradients.max(layout.weights);
+    let ways = [(layout.optimizer, middle), (middle, layout.weights)].into_iter();
+    ways.filter(|(outer, inner)| outer > inner).map(move |(outer, inner)| {
+        let wire = rates.scenario.plan.sharding.wire;
+        let format = rates.scenario.plan.precision.wire(wire.boundary);
+        let elements = parameters / f64::from(inner);
+        let parts = parts(visits, elements * format.bytes());
+        let payload = Payload { elements, format, block: f64::from(wire.block), parts };
+        let mut gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        if rates.scenario.stack.gather_during_forward {
+            gather.transfer.time -= gather.transfer.time.min(visits.forward()) * (1.0 - rates.runtime.contention);
+        }
+        gather
+    })
+}
+
+/// Seconds that the end of a step takes at least, latencies left out: the update and the weights' way back.
+pub(super) fn least(share: &Share<'_>) -> f64 {
+    let (rates, owned) = (share.visits.rates, share.parameters / f64::from(share.visits.layout.optimizer));
+    let offload = rates.scenario.plan.offload;
+    let update = match (offload.optimizer(), offload.state()) {
+        (false, _) => rates.optimizer(owned).time,
+        (true, false) => rates.host_copy(owned * (gradient_format(rates).bytes() + rates.storage())),
+        (true, true) => 0.0,
+    };
+    update + ways_back(share, |_, _| 0.0).map(|gather| gather.transfer.time).sum::<f64>()
 }
 
 /// Collectives for so many bytes of the whole model.

@@ -65,6 +65,12 @@ impl<'a> Pipeline<'a> {
         own.sum()
     }
 
+    /// The stages in the order of forward: parameters before sharding and their units, and what is visited
+    /// there and back.
+    pub fn stages(&self) -> impl Iterator<Item = ((f64, f64), [Vec<Run>; 2])> {
+        self.stages.iter().map(|stage| (self.units(stage), [false, true].map(|way| self.runs(stage, way))))
+    }
+
     fn index(&self, rank: u32, stage: u32) -> u32 {
         stage * self.shape.ranks + rank
     }
@@ -193,10 +199,7 @@ impl<'a> Pipeline<'a> {
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
     fn send(&self, emit: &Emit<'_>, builder: &mut Builder<'_>, slot: Slot, target: (u32, Counter)) {
-        let (rates, layout) = (self.visits.rates, self.visits.layout);
-        let amount =
-            rates.tokens() * f64::from(rates.scenario.model.hidden) * rates.storage() / f64::from(layout.tensor);
-        let transfer = rates.send(amount, layout.pipeline_group());
+        let transfer = self.visits.send();
         let first = Activity { kind: Kind::PointToPoint, part: Part::Model, layer: 0, micro_batch: slot.micro_batch };
         let label = Label { lane: Lane::Pipeline, phase: Phase::of(slot.backward), first, ..Label::default() };
         let mut task = builder.transfer(&transfer, PIPELINE, emit.contention, label);

@@ -117,6 +117,18 @@ impl<'a> Visits<'a> {
         parameters as f64 / f64::from(self.layout.tensor)
     }
 
+    /// Activations of a micro-batch to the next pipeline rank; each tensor rank sends its share.
+    pub fn send(&self) -> Transfer {
+        let hidden = f64::from(self.rates.scenario.model.hidden) / f64::from(self.layout.tensor);
+        self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group())
+    }
+
+    /// Seconds of a visit, whose pieces and tensor collectives run one after the other.
+    pub fn serial(&self, visit: &Visit) -> f64 {
+        let meet = if self.layout.tensor > 1 { self.tensor.time } else { 0.0 };
+        visit.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
+    }
+
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
     /// two that is visited, kept until the second, reduced after backward has passed both.
     pub fn ends(&self, head: bool, backward: bool) -> Unit {

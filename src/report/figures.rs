@@ -209,7 +209,7 @@ impl Phases {
 }
 
 impl Memory {
-    fn of(memory: &evaluate::Memory, stages: &[evaluate::Memory]) -> Self {
+    pub(super) fn of(memory: &evaluate::Memory, stages: &[evaluate::Memory]) -> Self {
         let rounded = |memory: &evaluate::Memory| {
             let peak_bytes = whole(memory.peak);
             (peak_bytes, Bytes::of(&memory.parts, peak_bytes))

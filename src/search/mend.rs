@@ -1,10 +1,9 @@
-//! The smallest change that lets a scenario fit. Not for the fastest one ([`super::tuned`]), nor for
-//! another sharding, which is a matter of the strategy.
+//! The smallest change that lets a scenario fit. Not for the fastest one ([`super::tuned`]), nor for another strategy.
 
 use std::fmt;
 
 use crate::evaluate::{Workspace, summary};
-use crate::plan::{Recompute, Size};
+use crate::plan::{Extent, Recompute, Size};
 use crate::scenario::Scenario;
 
 /// Doublings of the job that are tried.
@@ -25,10 +24,10 @@ impl fmt::Display for Mend {
     }
 }
 
-/// The first single change with which the scenario fits: more recompute, then a smaller micro-batch, then more
-/// nodes; of each the least. `None` if none does.
+/// The first single change with which the scenario fits: more recompute, then a smaller micro-batch, then a wider
+/// shard, then more nodes; of each the least. `None` if none does.
 pub fn mend(scenario: &Scenario, workspace: &mut Workspace) -> Option<Mend> {
-    let mut changes = recompute(scenario).chain(micro_batch(scenario)).chain(nodes(scenario));
+    let mut changes = recompute(scenario).chain(micro_batch(scenario)).chain(shard(scenario)).chain(nodes(scenario));
     let mut fits = |scenario: &Scenario| summary(scenario, workspace).is_ok_and(|summary| summary.fits);
     let (mend, _) = changes.find(|(_, changed)| fits(changed))?;
     Some(mend)
@@ -56,6 +55,31 @@ fn micro_batch(scenario: &Scenario) -> impl Iterator<Item = Change> {
     let half = |size: &u32| size.is_multiple_of(2).then_some(size / 2);
     let sizes = std::iter::successors(half(&scenario.plan.micro_batch), half);
     sizes.map(|size| change(scenario, "micro-batch", &size, |changed| changed.plan.micro_batch = size))
+}
+
+/// The levels beyond the extent of what is sharded first, then the whole job.
+fn shard(scenario: &Scenario) -> impl Iterator<Item = Change> {
+    let cluster = &scenario.cluster;
+    let sharding = &scenario.plan.sharding;
+    let devices = |extent: &Extent| match extent {
+        Extent::Device => Some(1),
+        Extent::Innermost => cluster.devices_in(0),
+        Extent::Node => Some(cluster.devices_per_node()),
+        Extent::System => None,
+        Extent::Level(name) => cluster.level(name).and_then(|level| cluster.devices_in(level)),
+        Extent::Ranks(ranks) => Some(ranks * scenario.plan.tensor),
+    };
+    let now = sharding.first_sharded().and_then(|part| devices(sharding.extent(part)));
+    let levels = cluster.levels.iter().map(|level| match level.name.as_str() {
+        "node" => Extent::Node,
+        name => Extent::Level(name.into()),
+    });
+    let wider = levels.filter(move |extent| now.is_some_and(|now| devices(extent).is_some_and(|more| more > now)));
+    let wider = wider.chain(now.map(|_| Extent::System)).collect::<Vec<_>>();
+    wider.into_iter().filter_map(|extent| {
+        let sharding = sharding.with_shard(&extent)?;
+        Some(change(scenario, "shard", &extent, |changed| changed.plan.sharding = sharding))
+    })
 }
 
 fn nodes(scenario: &Scenario) -> impl Iterator<Item = Change> {

@@ -10,13 +10,13 @@ use crate::report::Figures;
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
 
-use super::{KIND, Snapshot, in_scenario};
+use super::{KIND, Set, Snapshot, set};
 
 /// The largest file that is read: far above any scenario, far below what would hurt.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// A scenario that was opened.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
     /// The scenario itself.
     pub scenario: Scenario,
@@ -24,6 +24,10 @@ pub struct Opened {
     pub file: ScenarioFile,
     /// What a snapshot says came out when it was written.
     pub stored: Option<Stored>,
+    /// The scenarios of a set, with their names.
+    pub pins: Vec<(String, Scenario)>,
+    /// What stands before the paths of the scenario's fields in the file.
+    nested: &'static str,
     name: String,
     text: String,
 }
@@ -70,8 +74,9 @@ impl std::error::Error for OpenError {}
 impl Opened {
     /// Problems of the scenario, at their places in the file that it came from.
     pub fn mistakes(&self, problems: &[Problem]) -> FileError {
-        let nested = |problem: Problem| if self.stored.is_some() { in_scenario(problem) } else { problem };
-        let problems: Vec<Problem> = problems.iter().cloned().map(nested).collect();
+        let nested =
+            |problem: &Problem| Problem { field: format!("{}{}", self.nested, problem.field), ..problem.clone() };
+        let problems: Vec<Problem> = problems.iter().map(nested).collect();
         let located = Source::new(&self.text).map(|source| source.mistakes(&problems));
         located.unwrap_or_else(|error| error).in_file(&self.name)
     }
@@ -99,7 +104,7 @@ fn place(entry: &Entry) -> String {
 }
 
 /// Reads a file whole, unless it is too large or no text.
-fn read(path: &Path) -> io::Result<String> {
+pub(super) fn read(path: &Path) -> io::Result<String> {
     let refused = |kind, what| io::Error::new(kind, format!("{what}; give the path of a scenario or a snapshot"));
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
@@ -111,24 +116,35 @@ fn read(path: &Path) -> io::Result<String> {
 
 fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, FileError> {
     let source = Source::new(&text)?;
-    let (scenario, file, stored) = match source.text("kind") {
+    let stored =
+        |snapshot: &Snapshot| Some(Stored { version: snapshot.version.clone(), figures: snapshot.evaluation.clone() });
+    let mut pins = Vec::new();
+    let (scenario, file, stored, nested) = match source.text("kind") {
         Some(KIND) => {
             let snapshot = Snapshot::parse(&text)?;
             let scenario = snapshot.scenario().map_err(|problems| source.mistakes(&problems))?;
-            let stored = Stored { version: snapshot.version, figures: snapshot.evaluation };
-            (scenario, snapshot.scenario, Some(stored))
+            let stored = stored(&snapshot);
+            (scenario, snapshot.scenario, stored, "scenario.")
+        }
+        Some(set::KIND) => {
+            let set = Set::parse(&text)?;
+            pins = set.scenarios(&source)?;
+            let first = set.members.into_iter().zip(&pins).next();
+            let Some((member, (_, scenario))) = first else { return Err(source.mistakes(&[])) };
+            let stored = stored(&member.snapshot);
+            (scenario.clone(), member.snapshot.scenario, stored, "members[0].snapshot.scenario.")
         }
         None => {
             let file = file::parse(&text)?;
-            (library.resolve(&file).map_err(|problems| source.mistakes(&problems))?, file, None)
+            (library.resolve(&file).map_err(|problems| source.mistakes(&problems))?, file, None, "")
         }
         Some(other) => {
             return Err(source.mistakes(&[Problem {
                 field: "kind".to_owned(),
                 what: format!("'{other}' is no kind of file that can be opened"),
-                mend: "write 'snapshot', or leave it out for a scenario".to_owned(),
+                mend: "write 'snapshot' or 'set', or leave it out for a scenario".to_owned(),
             }]));
         }
     };
-    Ok(Opened { scenario, file, stored, name: name.to_owned(), text })
+    Ok(Opened { scenario, file, stored, pins, nested, name: name.to_owned(), text })
 }

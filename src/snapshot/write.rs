@@ -45,15 +45,29 @@ pub fn write(directory: &Path, scenario: &Scenario, text: &str) -> Result<PathBu
     write_to_first(std::iter::once(directory.to_owned()).chain(data), scenario, text)
 }
 
+/// Writes the text of a set into `directory`, or into the data directory, under a name that the user chose.
+pub fn write_set(directory: &Path, name: &str, text: &str) -> Result<PathBuf, WriteError> {
+    let name = match plain(name.trim_end_matches(".toml")) {
+        name if name.is_empty() => "set".to_owned(),
+        name => name,
+    };
+    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
+    to_first(std::iter::once(directory.to_owned()).chain(data), &name, text)
+}
+
 /// Writes into the first of the directories that takes the file.
 pub(super) fn write_to_first(
     directories: impl IntoIterator<Item = PathBuf>,
     scenario: &Scenario,
     text: &str,
 ) -> Result<PathBuf, WriteError> {
+    to_first(directories, &stem(scenario), text)
+}
+
+fn to_first(directories: impl IntoIterator<Item = PathBuf>, stem: &str, text: &str) -> Result<PathBuf, WriteError> {
     let mut attempts = Vec::new();
     for directory in directories {
-        match write_in(&directory, &stem(scenario), text) {
+        match write_in(&directory, stem, text) {
             Ok(path) => return Ok(path),
             Err(attempt) => attempts.push(attempt),
         }
@@ -101,7 +115,12 @@ fn temporary(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
 fn stem(scenario: &Scenario) -> String {
     let Scenario { model, cluster, strategy, .. } = scenario;
     let text = format!("{}-{}-{strategy}-{}", model.id, cluster.id, scenario.devices());
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
-    let name: String = text.chars().map(plain).take(120).collect();
+    plain(&text)
+}
+
+/// A text in letters, digits, dots and dashes, so that it leads out of no directory.
+fn plain(text: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
+    let name: String = text.chars().map(letter).take(120).collect();
     name.trim_start_matches(['.', '-']).to_owned()
 }

@@ -1,6 +1,10 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
+mod advice;
 pub(super) mod breakdown;
+mod browser;
+mod compare;
+mod explain;
 pub(super) mod footer;
 mod hardware;
 pub(super) mod headline;
@@ -11,9 +15,11 @@ mod limits;
 mod map;
 pub(super) mod memory;
 pub(super) mod status;
+mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
+mod traffic;
 pub(super) mod view;
 mod words;
 

@@ -8,7 +8,8 @@ pub mod keys;
 pub mod memory_line;
 pub mod picker;
 pub mod stacked_bar;
-mod text;
+pub mod strip;
+pub mod text;
 
 pub use gantt::Gantt;
 pub use heatmap::Heatmap;
@@ -16,3 +17,4 @@ pub use keys::KeyTable;
 pub use memory_line::MemoryLine;
 pub use picker::Picker;
 pub use stacked_bar::StackedBar;
+pub use strip::Strip;

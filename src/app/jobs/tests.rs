@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::app::tests::explorer;
+use crate::app::work::Found;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -91,6 +92,27 @@ fn a_panic_ends_the_job_and_not_the_thread() {
     slot.put(Bad(2));
     assert_eq!(queue.recv_timeout(PATIENCE).unwrap(), Report::Cells { generation: 2, cells: Vec::new() });
     slot.close();
+}
+
+#[test]
+fn a_views_work_is_done_and_a_new_one_cancels_it() {
+    let (tell, queue) = listen();
+    let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
+    let mut sweep = (*explorer().map.sweep).clone();
+    sweep.tune = true;
+    let sweep = Arc::new(sweep);
+    for generation in 1..=20 {
+        jobs.work(generation, Work::Hardware(Arc::clone(&sweep), 0));
+    }
+    let (mut old, mut new) = (0, 0);
+    while new < sweep.len() {
+        match queue.recv_timeout(PATIENCE).unwrap() {
+            Report::Found { generation: 20, found: Found::Hardware(cells) } => new += cells.len(),
+            Report::Found { found: Found::Hardware(cells), .. } => old += cells.len(),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(old < 19 * sweep.len(), "every work ran to its end");
 }
 
 #[test]

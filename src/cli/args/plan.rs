@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
+use crate::bounds::layered::CriticalBatch;
 use crate::units::Bytes;
 
 use super::{Bare, Input};
@@ -93,9 +94,10 @@ pub struct Training {
     /// Optimizer steps at the critical batch
     #[arg(long, value_name = "S", conflicts_with = "tokens")]
     pub steps: Option<f64>,
-    /// Batch beyond which more data parallelism stops paying: kaplan, layered, or a count of sequences
+    /// Batch beyond which more data parallelism stops paying: kaplan, layered (the default), or a count of
+    /// sequences
     #[arg(long, value_name = "LAW")]
-    pub critical_batch: Option<String>,
+    pub critical_batch: Option<CriticalBatch>,
 }
 
 /// A plan from measured operators.

@@ -43,3 +43,13 @@ fn what_no_single_change_mends_has_no_mend() {
                 recompute = \"full\"\nsequence = 2048";
     assert_eq!(checked(text), None);
 }
+
+#[test]
+fn state_that_is_shared_by_too_few_is_shared_by_more() {
+    // 13.0 B parameters x 16 bytes over the 8 devices of a node are 26.0 GB each of 42.9 GB (40 GiB). The inputs
+    // of 40 layers, 24576 x 5120 x 2 bytes each, are 10.1 GB, and one layer's own activations do not fit beside
+    // both. Over all 32 devices the state is 6.5 GB.
+    let text = "cluster = \"a100-40gb-dgx\"\nmodel = \"llama-2-13b\"\nstrategy = \"hsdp\"\n\
+                [plan]\nnodes = 4\nrecompute = \"full\"\nsequence = 24576";
+    assert_eq!(checked(text).unwrap(), "shard system");
+}

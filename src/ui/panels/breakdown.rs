@@ -2,77 +2,90 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
-use super::{frame, staleness};
+use super::{frame, in_view, staleness};
 use crate::app::{Answer, App, Panel};
+use crate::evaluate::{Elasticity, Traffic};
+use crate::explain::Figure;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{Bytes, Seconds};
+use crate::units::Seconds;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;
 
-/// The smallest share of the step that is worth a row.
-const SEEN: f64 = 0.000_5;
-
 /// Columns of a bar.
 const BAR: usize = 8;
 
-/// Draws it.
+/// Draws it; the row that has the keys is reversed.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     // Beside the other panels, which say it too, it would only cost bytes on a slow line.
     let stale = if app.focus == Panel::Time { staleness(app) } else { "" };
     let inside = frame(app, theme, Panel::Time, &format!("Where the step goes{stale}"), "", area, buf);
     let Some(answer) = &app.answer else { return };
-    let (mut left, right) = (time(answer, theme), elasticities(answer, theme));
-    left.extend(traffic(answer, theme));
-    if inside.width >= 2 * WIDTH - 4 {
+    let has_keys = app.focus == Panel::Time && app.layer.is_none();
+    let rows = app.breakdown();
+    let beside = inside.width >= 2 * WIDTH - 4;
+    let cursor = app.time.min(rows.len().saturating_sub(1));
+    let [mut left, mut right] = [Vec::new(), Vec::new()];
+    let (mut section, mut at) = ("", 0);
+    for (index, figure) in rows.into_iter().enumerate() {
+        let here = has_keys && index == cursor;
+        let lines = if beside && matches!(figure, Figure::Elasticity(_)) { &mut right } else { &mut left };
+        let title = heading(figure);
+        if title != section {
+            lines.push(Line::styled(title, theme.style(Role::Title)));
+            section = title;
+        }
+        at = if here { lines.len() } else { at };
+        lines.push(row(figure, answer, theme).style(if here { theme.style(Role::Cursor) } else { Style::new() }));
+    }
+    let shown = |lines: Vec<Line<'static>>| {
+        let first = in_view(at, lines.len(), usize::from(inside.height)).start;
+        Text::from(lines.into_iter().skip(first).collect::<Vec<_>>())
+    };
+    if beside {
         let [first, second] = inside.layout(&Layout::horizontal([Constraint::Length(WIDTH), Constraint::Fill(1)]));
         Text::from(left).render(first, buf);
         Text::from(right).render(second, buf);
     } else {
-        left.extend(right);
-        Text::from(left).render(inside, buf);
+        shown(left).render(inside, buf);
     }
 }
 
-fn heading(text: &str, theme: Theme) -> Line<'static> {
-    Line::styled(text.to_owned(), theme.style(Role::Title))
+/// The section that a row belongs to.
+fn heading(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Elasticity(_) => "throughput follows (elasticity)",
+        Figure::Traffic(_) => "sent per device",
+        _ => "time",
+    }
 }
 
-fn time(answer: &Answer, theme: Theme) -> Vec<Line<'static>> {
+fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
     let summary = &answer.evaluation.summary;
     let time = &summary.time;
-    let parts = [
-        ("compute", time.compute),
-        ("exposed", time.exposed),
-        ("bubble", time.bubble),
-        ("optimizer", time.optimizer),
-        ("other", time.other),
-    ];
-    let row = |(name, part): (&str, Seconds)| {
+    let part = |name: &str, part: Seconds| {
         let share = part / summary.step_time;
         let bar = theme.glyphs().fills[0].repeat((share * BAR as f64).round() as usize);
         Line::raw(format!(" {name:<10}{part:>9} {:>5.1} %  {bar}", 100.0 * share))
     };
-    let spent = parts.into_iter().filter(|(_, part)| *part / summary.step_time >= SEEN);
-    std::iter::once(heading("time", theme)).chain(spent.map(row)).collect()
-}
-
-fn traffic(answer: &Answer, theme: Theme) -> Vec<Line<'static>> {
-    let levels = answer.scenario.cluster.levels.iter().zip(&answer.evaluation.summary.traffic);
-    let used = levels.filter(|(_, traffic)| traffic.bytes_per_device > Bytes::ZERO);
-    let row = used.map(|(level, traffic)| {
-        Line::raw(format!(" {:<10}{:>9}, busy {}", level.name, traffic.bytes_per_device, traffic.busy))
-    });
-    std::iter::once(heading("sent per device", theme)).chain(row).collect()
-}
-
-/// The strongest first; what gives nothing is left out.
-fn elasticities(answer: &Answer, theme: Theme) -> Vec<Line<'static>> {
-    let mut felt: Vec<_> = answer.evaluation.elasticity.iter().filter(|it| it.value.abs() >= 0.005).collect();
-    felt.sort_by(|a, b| b.value.abs().total_cmp(&a.value.abs()));
-    let row = felt.into_iter().map(|it| Line::raw(format!(" {:<24}{:>+7.2}", it.resource, it.value)));
-    std::iter::once(heading("throughput follows (elasticity)", theme)).chain(row).collect()
+    match figure {
+        Figure::Compute => part("compute", time.compute),
+        Figure::Exposed => part("exposed", time.exposed),
+        Figure::Bubble => part("bubble", time.bubble),
+        Figure::Optimizer => part("optimizer", time.optimizer),
+        Figure::Traffic(level) => {
+            let name = answer.scenario.cluster.levels.get(level).map_or("network", |level| &level.name);
+            let Traffic { bytes_per_device, busy, .. } = summary.traffic[level];
+            Line::raw(format!(" {name:<10}{bytes_per_device:>9}, busy {busy}"))
+        }
+        Figure::Elasticity(index) => {
+            let Elasticity { resource, value } = &answer.evaluation.elasticity[index];
+            Line::raw(format!(" {resource:<24}{value:>+7.2}"))
+        }
+        _ => part("other", time.other),
+    }
 }

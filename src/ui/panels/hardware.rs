@@ -47,7 +47,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         .letters(&letters)
         .lower_is_better(!map.metric.more_is_better())
         .render(grid, buf);
-    let letters = "limited by  c compute: twice either gives less than 1 %  m memory  n network";
+    let letters = "limited by  c compute: twice either gives less than 5 %  m memory  n network";
     let lines = [gains(hardware.gains(), theme), letters.to_owned()];
     Text::from(lines.join("\n")).render(said, buf);
 }

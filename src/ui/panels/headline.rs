@@ -140,13 +140,13 @@ fn training(tokens: f64, summary: &Summary) -> String {
     format!("{} in {} days, {} device-hours", words::count(tokens), significant(days, 3), thousands(hours))
 }
 
-/// Against the pinned scenario: `▸ step −36 %, speed +56 % vs pinned`.
+/// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.
 fn difference(app: &App, summary: &Summary, theme: Theme) -> String {
-    let Some(pinned) = &app.pinned else { return String::new() };
-    if pinned.summary == *summary {
+    let Some((_, pinned)) = app.pins.reference() else { return String::new() };
+    if pinned == summary {
         return format!("{} pinned", theme.glyphs().pinned);
     }
-    let step = words::change(pinned.summary.step_time.get(), summary.step_time.get(), theme);
-    let speed = words::change(pinned.summary.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
-    format!("{} step {step}, speed {speed} vs pinned", theme.glyphs().pinned)
+    let step = words::change(pinned.step_time.get(), summary.step_time.get(), theme);
+    let speed = words::change(pinned.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
+    format!("{} step {step}, speed {speed} vs A", theme.glyphs().pinned)
 }

@@ -10,7 +10,9 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, words};
 use crate::app::inputs::FIELDS;
-use crate::app::{App, Panel, Pinned};
+use crate::app::pins::Pin;
+use crate::app::{App, Panel};
+use crate::evaluate::Summary;
 use crate::ui::theme::{Role, Theme};
 
 /// Columns that it takes.
@@ -22,7 +24,7 @@ const NAMES: usize = 10;
 /// Draws it: in two columns where the fields do not fit one under another.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Inputs, "Scenario", "", area, buf);
-    let pinned = app.pinned.as_ref().map_or_else(Vec::new, |pinned| comparison(app, pinned, theme));
+    let pinned = app.pins.reference().map_or_else(Vec::new, |(pin, summary)| comparison(app, pin, summary, theme));
     let rows = FIELDS.len() + pinned.len();
     if usize::from(inside.height) < rows && inside.width >= 2 * WIDTH {
         let half = FIELDS.len().div_ceil(2);
@@ -112,12 +114,15 @@ fn wrapped(text: &str, width: u16) -> u16 {
     rows
 }
 
-/// The pinned scenario, and how the one on the screen differs.
-fn comparison(app: &App, pinned: &Pinned, theme: Theme) -> Vec<Line<'static>> {
-    let Pinned { scenario, summary } = pinned;
+/// The first pinned scenario, and how the one on the screen differs.
+fn comparison(app: &App, pin: &Pin, summary: &Summary, theme: Theme) -> Vec<Line<'static>> {
     let mark = theme.glyphs().pinned;
+    let more = match app.pins.all().len() {
+        1 => String::new(),
+        count => format!(", {} more", count - 1),
+    };
     let mut lines = vec![
-        Line::raw(format!("{mark} pinned: {}", scenario.strategy)),
+        Line::raw(format!("{mark} pinned A: {}{more}", pin.name)),
         Line::raw(format!("  {} devices, step {}", summary.devices, summary.step_time)),
     ];
     if let Some(answer) = app.answer.as_ref().filter(|answer| answer.evaluation.summary != *summary) {

@@ -9,6 +9,7 @@ use tui_input::Input;
 use super::boxed;
 use crate::app::inputs::FIELDS;
 use crate::app::layer::{Entry, Layer, List, Subject};
+use crate::app::palette::Palette;
 use crate::app::view::View;
 use crate::app::{App, keymap};
 use crate::ui::theme::{Role, Theme};
@@ -17,8 +18,17 @@ use crate::ui::widgets::{KeyTable, Picker};
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
     match app.layer.as_ref()? {
+        Layer::Browser(browser) => {
+            super::browser::render(theme, browser, area, buf);
+            None
+        }
+        Layer::Explain(explaining) => {
+            super::explain::render(theme, explaining, area, buf);
+            None
+        }
+        Layer::Palette(palette) => Some(commands(theme, palette, area, buf)),
         Layer::Help(line) => {
-            help(theme, *line, area, buf);
+            help(app, theme, *line, area, buf);
             None
         }
         Layer::List(found) => list(app, theme, found, area, buf),
@@ -27,21 +37,31 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 }
 
 /// A box in the middle, as far as there is room, over what was there.
-fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
+pub(super) fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
     let outside = area.centered(Constraint::Length(size.0), Constraint::Length(size.1));
     Clear.render(outside, buf);
     boxed(theme, true, title, note, outside, buf)
 }
 
-fn help(theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
+fn help(app: &App, theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
     let row = |binding: &keymap::Binding| (binding.name(theme.caps().ascii).to_owned(), binding.help.to_owned());
     let section = |(place, lines): (keymap::Place, Vec<&keymap::Binding>)| {
         let heading = (String::new(), place.title().to_owned());
         std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
     };
-    let rows: Vec<(String, String)> = keymap::help().flat_map(section).collect();
+    let rows: Vec<(String, String)> = keymap::help(app.panel_place()).flat_map(section).collect();
     let inside = over(theme, (76, area.height), "Keys", "Esc closes", area, buf);
     (&KeyTable::new(theme, &rows).offset(line)).render(inside, buf);
+}
+
+fn commands(theme: Theme, palette: &Palette, area: Rect, buf: &mut Buffer) -> Position {
+    let found: Vec<(String, String)> =
+        palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
+    let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(3).clamp(12, 30);
+    let inside = over(theme, (84, height), "Commands", &format!("{} found", found.len()), area, buf);
+    let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
+    (&Picker::new(theme, &found).selected(Some(palette.cursor))).render(rows, buf);
+    input(theme, ":", &palette.search, search, buf)
 }
 
 fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -49,14 +69,11 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     let note = |item: &str| match list.subject {
         Subject::Field(field) => FIELDS[field].note(item, &app.library),
         Subject::Views => about(item, theme),
+        Subject::Pin(_) | Subject::Set => String::new(),
     };
     let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
-    let title = match list.subject {
-        Subject::Field(field) => FIELDS[field].label,
-        Subject::Views => "Views",
-    };
     let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(4).max(12);
-    let inside = over(theme, (72, height), title, &format!("{} found", found.len()), area, buf);
+    let inside = over(theme, (72, height), title(list.subject), &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
     if !list.searching && list.search.value().is_empty() {
@@ -67,6 +84,15 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     list.searching.then_some(cursor)
 }
 
+fn title(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Field(field) => FIELDS[field].label,
+        Subject::Views => "Views",
+        Subject::Pin(_) => "Name",
+        Subject::Set => "Name of the set",
+    }
+}
+
 /// A view's key, and what it shows.
 fn about(name: &str, theme: Theme) -> String {
     let view = View::ALL.into_iter().find(|view| view.name() == name);
@@ -74,8 +100,12 @@ fn about(name: &str, theme: Theme) -> String {
 }
 
 fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
-    let inside = over(theme, (44, 3), FIELDS[entry.field].label, "Enter takes", area, buf);
-    input(theme, "", &entry.input, inside, buf)
+    let inside = over(theme, (44, 3), title(entry.subject), "Enter takes", area, buf);
+    let cursor = input(theme, "", &entry.input, inside, buf);
+    if entry.untouched {
+        buf.set_style(Rect { width: cursor.x - inside.x, ..inside }, theme.style(Role::Cursor));
+    }
+    cursor
 }
 
 /// A line being typed, scrolled so that its cursor is in sight; gives the place of the cursor.

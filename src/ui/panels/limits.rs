@@ -118,6 +118,8 @@ fn given(limits: &fsdp::Limits) -> [[String; 3]; 7] {
         Stage::Two => format!("phi x ({} + ({gradients} + {optimizer}) / {devices})", limits.element),
         Stage::Three => format!("phi x {} / {devices}", limits.element + gradients + optimizer),
     };
+    // Without sharded weights a step reduces gradients and gathers what it updated, whatever n_bwd says.
+    let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
     [
         row(
@@ -134,7 +136,7 @@ fn given(limits: &fsdp::Limits) -> [[String; 3]; 7] {
             format!("phi x {} / {}, the slowest level", limits.element, limits.link),
         ),
         row("overlap forward", forward, "transfer / forward at peak; up to 1 it hides".to_owned()),
-        row("overlap backward", backward, "n_bwd transfers / (3 - gamma) forwards".to_owned()),
+        row("overlap backward", backward, format!("{moved} transfers / (3 - gamma) forwards")),
     ]
 }
 

@@ -57,9 +57,9 @@ fn down(map: &Map) -> &'static str {
     }
 }
 
-/// The pinned scenario's cell, if it is on this map.
+/// The first pinned scenario's cell, if it is on this map.
 fn pinned(app: &App) -> Option<usize> {
-    let pinned = &app.pinned.as_ref()?.scenario;
+    let pinned = &app.pins.all().first()?.scenario;
     let map = &app.map;
     (0..map.progress().1).find(|index| map.sweep.scenario(*index).is_ok_and(|scenario| scenario == *pinned))
 }

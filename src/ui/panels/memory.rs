@@ -63,8 +63,14 @@ fn ranks(app: &App, answer: &Answer, theme: Theme, area: Rect, buf: &mut Buffer)
     let several = stages.len() > 1;
     let digits = stages.len().saturating_sub(1).to_string().len();
     let visible = in_view(rank as usize, stages.len(), area.height.into());
+    let (first, last) = (visible.start, visible.end.saturating_sub(1));
     for (index, row) in visible.zip(area.rows()) {
-        let here = if index == rank as usize { glyphs.pinned } else { " " };
+        let here = match index {
+            index if index == rank as usize => glyphs.pinned,
+            index if index == first && first > 0 => glyphs.more[2],
+            index if index == last && last + 1 < stages.len() => glyphs.more[3],
+            _ => " ",
+        };
         let peak = if index == step.fullest as usize { glyphs.peak } else { " " };
         let name = if several { format!("{here}rank {index:<digits$} {peak}") } else { String::new() };
         bar(&stages[index], theme).name(&name).scale(scale).legend(false).render(row, buf);

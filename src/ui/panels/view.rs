@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{hardware, intensities, limits, map, status};
+use super::{advice, compare, hardware, intensities, limits, map, status, strategies, traffic};
 use crate::app::App;
 use crate::app::view::View;
 use crate::ui::theme::Theme;
@@ -12,9 +12,13 @@ use crate::ui::theme::Theme;
 pub(in crate::ui) fn height(app: &App) -> u16 {
     match app.view {
         View::Map => map::height(app),
+        View::Compare => compare::height(app),
+        View::Advice => advice::height(app),
         View::Limits => limits::HEIGHT,
         View::Hardware => hardware::HEIGHT,
         View::Intensities => intensities::HEIGHT,
+        View::Strategies => strategies::height(app),
+        View::Traffic => traffic::height(app),
     }
 }
 
@@ -22,9 +26,13 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     match app.view {
         View::Map => map::render(app, theme, area, buf),
+        View::Compare => compare::render(app, theme, area, buf),
+        View::Advice => advice::render(app, theme, area, buf),
         View::Limits => limits::render(app, theme, area, buf),
         View::Hardware => hardware::render(app, theme, area, buf),
         View::Intensities => intensities::render(app, theme, area, buf),
+        View::Strategies => strategies::render(app, theme, area, buf),
+        View::Traffic => traffic::render(app, theme, area, buf),
     }
 }
 
@@ -32,7 +40,10 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 pub(super) fn status(app: &App, width: u16) -> String {
     match app.view {
         View::Map => status::cell(app, width),
-        View::Limits | View::Intensities => String::new(),
+        View::Compare => compare::status(app),
+        View::Advice => advice::status(app),
+        View::Limits | View::Intensities | View::Traffic => String::new(),
         View::Hardware => hardware::status(app),
+        View::Strategies => strategies::status(app),
     }
 }

@@ -1,6 +1,7 @@
 //! Whole screens at the three sizes, in both character sets, in each state; and no panic at any size.
 
 mod fixture;
+mod layers;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -125,6 +126,36 @@ fn the_limits_beside_the_other_panels() {
 #[test]
 fn the_limits_of_a_pipeline() {
     insta::assert_snapshot!(shown(fixture::pipeline(), "L", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_strategies_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_strategies_on_a_large_screen() {
+    insta::assert_snapshot!(screen(&fixture::strategies(), UTF8, (200, 50)));
+}
+
+#[test]
+fn the_traffic() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_traffic_beside_the_other_panels() {
+    insta::assert_snapshot!(screen(&fixture::traffic(), ASCII, (120, 40)));
+}
+
+#[test]
+fn the_traffic_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
 }
 
 #[test]

@@ -38,7 +38,11 @@ impl<'a> Picker<'a> {
     }
 
     fn rows(&self, room: usize) -> Vec<Line<'static>> {
-        let widest = self.items.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(room / 2);
+        let longest = |of: fn(&(String, String)) -> &String| self.items.iter().map(|item| width(of(item))).max();
+        // Names may have what the notes leave, at least half.
+        let notes = longest(|(_, note)| note).unwrap_or(0);
+        let most = room.saturating_sub(notes + 2).max(room / 2);
+        let widest = longest(|(name, _)| name).unwrap_or(0).min(most);
         let row = |(name, note): &(String, String)| {
             let name = fit(name, if note.is_empty() { room } else { widest }, self.theme);
             let gap = " ".repeat(widest.saturating_sub(width(&name)) + 2);

@@ -7,12 +7,12 @@ use ratatui::text::Line;
 use crate::ui::theme::Theme;
 
 /// Columns that a text takes.
-pub(super) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     Line::from(text).width()
 }
 
 /// A text in at most `columns` columns, cut with a mark if it is longer.
-pub(super) fn fit(text: &str, columns: usize, theme: Theme) -> String {
+pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
     if width(text) <= columns {
         return text.to_string();
     }
@@ -30,13 +30,28 @@ pub(super) fn fit(text: &str, columns: usize, theme: Theme) -> String {
 }
 
 /// Sets one cell, if it is on the buffer.
-pub(super) fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
+pub fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
     if let Some(cell) = buf.cell_mut((x, y)) {
         cell.set_symbol(symbol).set_style(style);
     }
 }
 
 /// A count of columns as a coordinate.
-pub(super) fn columns(count: usize) -> u16 {
+pub fn columns(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// A text in lines of at most `columns` columns, broken between words; a word that is longer has a line of its own.
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }

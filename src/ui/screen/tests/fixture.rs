@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::action::{Action, Report};
+use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
 use crate::app::work::Found;
@@ -12,9 +13,12 @@ use crate::evaluate::{
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::Recompute;
+use crate::plan::{Extent, Recompute};
+use crate::presets::Kind as Presets;
+use crate::report::Figures;
 use crate::scenario::Problem;
 use crate::search::{Cell, Tuned};
+use crate::snapshot::{Held, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 /// The numbers of the first question and the first map.
@@ -37,6 +41,79 @@ pub(super) fn explorer() -> App {
     app
 }
 
+/// A comparison of so many scenarios, the pinned ones on fewer nodes, each with more exposed communication than the next.
+pub(super) fn compared(count: u32) -> App {
+    let mut app = explorer();
+    for index in 1..count {
+        let mut other = evaluation();
+        let wait = ms(2000.0 / f64::from(index));
+        let summary = &mut other.summary;
+        summary.step_time += wait;
+        summary.time.exposed += wait;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(40.0), busy: ms(2100.0), exposed: wait };
+        let slower = ms(6840.0) / summary.step_time;
+        summary.tokens_per_s_per_device *= slower;
+        summary.model_flops = summary.model_flops * slower;
+        summary.mfu *= slower;
+        summary.memory.parts.weights = gib(19.1 / f64::from(index));
+        summary.memory.peak = summary.memory.parts.total();
+        let idle = Idle { rank: 0, cause: IdleCause::Communication, start: ms(6840.0), end: summary.step_time };
+        other.trace.idle.push(idle);
+        let mut scenario = app.scenario.clone();
+        scenario.plan.sharding.weights = Extent::System;
+        let name = if index == 1 { "zeropp".to_owned() } else { format!("wider {index}") };
+        app.pins.add(name, scenario, Some(Arc::new(other)));
+    }
+    app.update(Action::View(View::Compare));
+    app.update(Action::Last);
+    app
+}
+
+/// The list of snapshots and sets.
+pub(super) fn browsing(keys: &[Action]) -> App {
+    let mut app = explorer();
+    app.update(Action::Snapshots);
+    let answer = app.answer.clone().unwrap();
+    let held = |name: &str, what: &str| Held {
+        name: name.to_owned(),
+        what: format!("GPT-NeoX-20B, Frontier, {what}, 48 nodes"),
+        version: "0.1.0".to_owned(),
+        figures: Figures::of(&answer.scenario, &answer.evaluation),
+    };
+    let file = |name: &str, holds: Result<Vec<Held>, String>| Listed {
+        path: format!("./{name}").into(),
+        name: name.to_owned(),
+        is_set: holds.as_ref().is_ok_and(|held| held.len() > 1),
+        holds,
+    };
+    let wrong =
+        "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or mend it";
+    app.hear(Report::Listed(vec![
+        file("gpt-neox-20b-mi250x-frontier-zero-topo-384.toml", Ok(vec![held("", "zero-topo")])),
+        file("topo-against-zeropp.toml", Ok(vec![held("zeropp", "zeropp"), held("zero-topo", "zero-topo")])),
+        file("broken.toml", Err(wrong.to_owned())),
+    ]));
+    for key in keys {
+        app.update(*key);
+    }
+    app
+}
+
+/// What would help, invented: every fifth change gains, the more the later it was tried.
+pub(super) fn advised() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Advice));
+    let figures = (0..=app.views.advice.tried()).map(|index| {
+        let gain = if index % 5 == 4 { 0.01 * index as f64 } else { -0.2 };
+        let summary = summary();
+        Some(Summary { tokens_per_s_per_device: summary.tokens_per_s_per_device * (1.0 + gain), ..summary })
+    });
+    let figures = std::iter::once(Some(summary())).chain(figures.skip(1)).collect();
+    app.hear(Report::Found { generation: FIRST, found: Found::Advice(figures) });
+    app.update(Action::Down);
+    app
+}
+
 /// The view of the hardware: throughput is the least of 60, 50 a memory and 40 a bandwidth.
 pub(super) fn hardware() -> App {
     let mut app = explorer();
@@ -44,7 +121,7 @@ pub(super) fn hardware() -> App {
     let factor = |power: usize| [0.125_f64, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0][power];
     let cell = |index: usize| {
         let (bandwidth, memory) = (factor(index % 7), factor(6 - index / 7));
-        let throughput = (50.0 * memory).min(40.0 * bandwidth).min(60.0);
+        let throughput = (50.0_f64 * memory).min(40.0 * bandwidth).min(60.0);
         let summary = Summary {
             model_flops: FlopPerSecond::new(throughput * 1e12),
             tokens_per_s_per_device: throughput,
@@ -54,6 +131,46 @@ pub(super) fn hardware() -> App {
         (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
     };
     app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
+    app
+}
+
+/// The view of the strategies: throughput falls by 3 TFLOP/s a row, one does not fit, one is not possible.
+pub(super) fn strategies() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Strategies));
+    let ids: Vec<String> = app.library.entries(Presets::Strategy).map(|entry| entry.id.clone()).collect();
+    let row = |(index, id): (usize, String)| {
+        let slower = 3.0 * index as f64;
+        let mut summary = Summary { fits: index != 0, ..summary() };
+        summary.model_flops = FlopPerSecond::new((57.1 - slower) * 1e12);
+        summary.tokens_per_s_per_device *= 1.0 - slower / 57.1;
+        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
+        let problem = Problem {
+            field: "plan.sharding.secondary".to_owned(),
+            what: "a second copy of the weights in a pipeline is not simulated yet".to_owned(),
+            mend: "choose another".to_owned(),
+        };
+        let outcome = if id == "zeropp" { Err(problem) } else { Ok(summary) };
+        Row { id, outcome }
+    };
+    app.hear(Report::Found {
+        generation: FIRST,
+        found: Found::Strategies(ids.into_iter().enumerate().map(row).collect()),
+    });
+    app
+}
+
+/// The view of the traffic; the pinned scenario sends twelve times as much across nodes.
+pub(super) fn traffic() -> App {
+    let mut app = explorer();
+    let Some(answer) = &app.answer else { return app };
+    let mut other = Evaluation::clone(&answer.evaluation);
+    let [_, _, system, ..] = &mut other.summary.traffic;
+    *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
+    other.summary.time.exposed = ms(6500.0);
+    other.summary.step_time = ms(13_340.0);
+    app.pins.add("before".to_owned(), app.scenario.clone(), Some(Arc::new(other)));
+    app.update(Action::View(View::Traffic));
     app
 }
 
@@ -79,7 +196,7 @@ pub(super) fn pipeline() -> App {
 const PIPELINE: &str = r#"
 format = 1
 cluster = "a100-80gb-dgx"
-stack = "default"
+stack = "ideal"
 model = "gpt3-175b"
 strategy = "fsdp"
 [plan]

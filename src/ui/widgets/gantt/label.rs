@@ -20,13 +20,19 @@ pub(super) fn labels(activity: Activity, turns: bool) -> Vec<String> {
         Part::Model => vec![long.to_owned(), short.to_owned()],
     };
     if turns && computes {
-        let numbered = [
-            format!("{}, micro-batch {micro_batch}", labels[0]),
-            format!("{}, mb {micro_batch}", labels[labels.len() - 2]),
-        ];
+        let numbered =
+            [format!("{}, micro-batch {micro_batch}", labels[0]), format!("{}, mb {micro_batch}", labels[1])];
         labels.splice(0..0, numbered);
     }
     labels
+}
+
+/// Which way compute goes, where there is room for no more: without colours nothing else would tell.
+pub(super) const fn way(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Forward | Kind::Backward => Some(names(kind).2),
+        _ => None,
+    }
 }
 
 /// The names of a kind, longest first.

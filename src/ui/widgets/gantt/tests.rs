@@ -154,6 +154,19 @@ fn a_run_of_narrow_spans_of_one_kind_is_named() {
 }
 
 #[test]
+fn where_only_a_letter_fits_it_says_which_way_compute_goes() {
+    let short = |kind, from: u32| {
+        (0..10).map(move |i| f64::from(i) * 0.3 + f64::from(from)).map(move |start| span(kind, 0, start, start + 0.3))
+    };
+    let spans: Vec<Span> =
+        short(Kind::Forward, 0).chain(short(Kind::Backward, 3)).chain([span(Kind::Forward, 12, 6.0, 9.0)]).collect();
+    let gathers: Vec<Span> = short(Kind::AllGather, 0).collect();
+    let tracks = [track("", &spans), track("", &gathers)];
+    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(9.0));
+    assert_eq!(lines(&drawn(&gantt, 9, 2)), ["█f██b█▕f▏", "███"]);
+}
+
+#[test]
 fn marks_of_exposure_add_up_to_the_exposed_time() {
     // 20 waits of a tenth of a column each, one per column: two columns in all. A bubble is no exposure.
     let mut waits: Vec<Idle> = (0..20).map(|i| wait(f64::from(i), f64::from(i) + 0.1)).collect();

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::label::{labels, names};
+use super::label::{labels, names, way};
 use super::{Scale, overlapping, visits};
 use crate::evaluate::{Folded, Idle, IdleCause, Kind, Span};
 use crate::ui::caps::Depth;
@@ -149,11 +149,14 @@ fn draw_density(density: &[Density], theme: Theme, plot: Rect, buf: &mut Buffer)
             put(buf, x, plot.y, theme.shade(cell.busy + 1e-6), fill);
         }
         let (long, short, _) = names(run[0].kind);
-        if let Some(name) = [long, short].into_iter().find(|name| name.len() + 6 <= length) {
-            // On its colour the name would look busier than a run that is mostly blank.
-            let solid = run.iter().map(|cell| cell.busy).sum::<f64>() >= 0.9 * length as f64;
-            let ink = if solid { theme.inside(fill) } else { fill };
+        // On its colour the name would look busier than a run that is mostly blank.
+        let solid = run.iter().map(|cell| cell.busy).sum::<f64>() >= 0.9 * length as f64;
+        let ink = if solid { theme.inside(fill) } else { fill };
+        let name = [long, short].into_iter().find(|name| name.len() + 6 <= length);
+        if let Some(name) = name {
             write_centred(name, ink, Rect { x: start, width: columns(length), ..plot }, buf);
+        } else if let Some(letter) = way(run[0].kind).filter(|_| length >= 3) {
+            write_centred(letter, ink, Rect { x: start + columns(length) / 2, width: 1, ..plot }, buf);
         }
     }
 }
@@ -178,7 +181,8 @@ fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, 
     let room = end.saturating_sub(start);
     let labels = labels(span.activity, turns);
     let roomy = labels.iter().find(|label| width(label) + 2 <= room);
-    if let Some(label) = roomy.or_else(|| labels.last().filter(|label| width(label) <= room)) {
+    let label = roomy.or_else(|| labels.last().filter(|label| width(label) <= room)).map(String::as_str);
+    if let Some(label) = label.or_else(|| way(span.activity.kind).filter(|_| room > 0)) {
         write_centred(label, theme.inside(fill), Rect { x: x(start), width: columns(room), ..plot }, buf);
     }
 }

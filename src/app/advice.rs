@@ -1,0 +1,219 @@
+//! What would help: single changes of the plan that let it fit or make it faster, tried behind the screen.
+//!
+//! The candidates are the nearest values of each field, set as an edit would set them, so that what is promised is what
+//! Enter brings. Not for what hardware would give ([`crate::search`]'s elasticities).
+
+use std::sync::Arc;
+
+use crate::evaluate::Summary;
+use crate::explain::{Figure, explain};
+use crate::scenario::Scenario;
+
+use super::action::{Action, Command};
+use super::explaining::Explaining;
+use super::inputs::FIELDS;
+use super::layer::Layer;
+use super::update::moved;
+use super::work::Work;
+use super::{App, edit};
+
+/// The fields that are tried, and how many values after and before the present one; a change of the numbers (precision,
+/// optimizer) or of the task (model, sequence) is no advice.
+const TRIED: [(&str, usize, usize); 13] = [
+    ("strategy", 64, 64),
+    ("nodes", 6, 2),
+    ("shard", 8, 8),
+    ("micro-batch", 3, 6),
+    ("accumulate", 3, 2),
+    ("recompute", 8, 8),
+    ("tp", 3, 3),
+    ("cp", 2, 2),
+    ("pp", 3, 3),
+    ("schedule", 8, 8),
+    ("stages-per-rank", 2, 2),
+    ("accumulation", 2, 2),
+    ("offload", 8, 8),
+];
+
+/// The smallest gain in throughput that is worth a line.
+const WORTH: f64 = 0.005;
+
+/// What the view knows.
+#[derive(Debug, Clone, Default)]
+pub struct Advice {
+    /// The scenario that the trials start from.
+    of: Option<Scenario>,
+    trials: Arc<Vec<Trial>>,
+    /// The figures of the scenario itself and of each trial, once they are there.
+    figures: Vec<Option<Summary>>,
+    /// The row that has the keys.
+    cursor: usize,
+}
+
+/// A change to try.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The field, by its place in [`FIELDS`].
+    pub field: usize,
+    /// Its value.
+    pub value: String,
+    scenario: Scenario,
+}
+
+/// A change that helps, and what it brings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suggestion<'a> {
+    /// The change.
+    pub trial: &'a Trial,
+    /// The figures with it.
+    pub summary: &'a Summary,
+    /// The gain in throughput.
+    pub gain: f64,
+    /// Tokens of a step over those before.
+    pub batch: f64,
+}
+
+/// A row of the view.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Row<'a> {
+    /// What more of a resource would give, by its place among the elasticities.
+    Resource(usize, f64),
+    /// A change of the plan.
+    Change(Suggestion<'a>),
+}
+
+impl Advice {
+    /// Whether the figures are there.
+    pub fn is_complete(&self) -> bool {
+        !self.figures.is_empty()
+    }
+
+    /// How many changes were tried.
+    pub fn tried(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// Takes the figures over.
+    pub fn fill(&mut self, figures: Vec<Option<Summary>>) {
+        self.figures = figures;
+    }
+
+    /// Whether the scenario itself fits, once that is known.
+    pub fn fits(&self) -> Option<bool> {
+        Some(self.figures.first()?.as_ref()?.fits)
+    }
+
+    /// Where the scenario does not fit: of each field the nearest value with which it does; else of each field the value
+    /// that gains most. The fastest first.
+    pub fn suggestions(&self) -> Vec<Suggestion<'_>> {
+        let Some(now) = self.figures.first().and_then(Option::as_ref) else { return Vec::new() };
+        let mut found: Vec<Suggestion> = Vec::new();
+        for (trial, summary) in self.trials.iter().zip(self.figures.iter().skip(1)) {
+            let Some(summary) = summary.as_ref().filter(|summary| summary.fits) else { continue };
+            let gain = summary.tokens_per_s_per_device / now.tokens_per_s_per_device - 1.0;
+            if now.fits && gain < WORTH {
+                continue;
+            }
+            let batch = summary.tokens_per_step / now.tokens_per_step;
+            let suggestion = Suggestion { trial, summary, gain, batch };
+            match found.iter_mut().find(|other| other.trial.field == trial.field) {
+                Some(best) if now.fits && gain > best.gain => *best = suggestion,
+                Some(_) => {}
+                None => found.push(suggestion),
+            }
+        }
+        found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        found
+    }
+}
+
+impl App {
+    /// What has to be tried for the scenario in hand, if that was not done yet.
+    pub(super) fn ask_advice(&mut self) -> Option<Work> {
+        if self.views.advice.of.as_ref() == Some(&self.scenario) {
+            return (!self.views.advice.is_complete()).then(|| self.advice_work());
+        }
+        let trials = self.trials();
+        self.views.advice = Advice { of: Some(self.scenario.clone()), trials: Arc::new(trials), ..Advice::default() };
+        Some(self.advice_work())
+    }
+
+    fn advice_work(&self) -> Work {
+        let trials = self.views.advice.trials.iter().map(|trial| trial.scenario.clone());
+        Work::Advice(std::iter::once(self.scenario.clone()).chain(trials).collect())
+    }
+
+    /// The nearest possible values of each field that is tried, the nearest first.
+    fn trials(&self) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        for (flag, after, before) in TRIED {
+            let Some(index) = FIELDS.iter().position(|field| field.flag == flag) else { continue };
+            let value = FIELDS[index].read(&self.scenario);
+            for (forward, most) in [(true, after), (false, before)] {
+                let options = FIELDS[index].toward(&value, forward, &self.scenario, &self.library);
+                let possible = options.into_iter().filter_map(|value| {
+                    let mut file = self.file.clone();
+                    file.set(flag, &value).ok()?;
+                    let scenario = edit::resolve(&self.library, &file, &self.scenario).ok()?;
+                    (scenario.plan != self.scenario.plan).then_some(Trial { field: index, value, scenario })
+                });
+                trials.extend(possible.take(most));
+            }
+        }
+        trials
+    }
+
+    /// The rows of the view: what more of each resource would give, the most first, then what the plan could change.
+    pub fn advice_rows(&self) -> Vec<Row<'_>> {
+        let mut rows: Vec<Row> = Vec::new();
+        if let Some(answer) = &self.answer {
+            let gain = |index: usize| {
+                let explanation = explain(Figure::Elasticity(index), &answer.scenario, &answer.evaluation)?;
+                Some((index, explanation.amount.value))
+            };
+            let mut gains: Vec<(usize, f64)> = (0..answer.evaluation.elasticity.len()).filter_map(gain).collect();
+            gains.retain(|(_, gain)| *gain >= WORTH / 10.0);
+            gains.sort_by(|a, b| b.1.total_cmp(&a.1));
+            rows.extend(gains.into_iter().map(|(index, gain)| Row::Resource(index, gain)));
+        }
+        rows.extend(self.views.advice.suggestions().into_iter().map(Row::Change));
+        rows
+    }
+
+    /// The row that has the keys, of so many.
+    pub fn advice_cursor(&self, count: usize) -> usize {
+        self.views.advice.cursor.min(count.saturating_sub(1))
+    }
+
+    /// Does what the user asked for: Enter makes a change, or explains a gain.
+    pub(super) fn on_advice(&mut self, action: Action) -> Vec<Command> {
+        let rows = self.advice_rows();
+        let at = self.advice_cursor(rows.len());
+        if action != Action::Take {
+            let to = moved(at, action, rows.len(), self.page);
+            self.views.advice.cursor = to;
+            return Vec::new();
+        }
+        match rows.get(at) {
+            Some(Row::Change(Suggestion { trial, .. })) => {
+                let (field, value) = (trial.field, trial.value.clone());
+                let said = format!("took {} {value}: u undoes it", FIELDS[field].label);
+                let commands = self.change(&[(field, value)]);
+                if self.notice.is_none() {
+                    self.tell(said);
+                }
+                return commands;
+            }
+            Some(Row::Resource(index, _)) => {
+                let figure = Figure::Elasticity(*index);
+                let explaining = self.answer.as_ref().and_then(|answer| Explaining::of(figure, answer));
+                self.layer = explaining.map(Box::new).map(Layer::Explain);
+            }
+            None => {}
+        }
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+use super::*;
+use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
+use crate::app::view::View;
+
+fn changes(app: &App) -> Vec<(String, f64)> {
+    let suggestions = app.views.advice.suggestions();
+    suggestions.iter().map(|one| (format!("{} {}", FIELDS[one.trial.field].flag, one.trial.value), one.gain)).collect()
+}
+
+/// A job that does not fit: 20 B parameters replicated on each device.
+fn too_big() -> App {
+    explorer_on(&FRONTIER.replace("zero-topo", "zero1").replace("nodes = 48", "nodes = 4"))
+}
+
+#[test]
+fn what_is_promised_is_what_enter_brings() {
+    for mut app in [explorer(), too_big()] {
+        press(&mut app, "W");
+        assert_eq!(app.view, View::Advice);
+        let rows = app.advice_rows();
+        let first = rows.iter().position(|row| matches!(row, Row::Change(_))).expect("a change");
+        let Row::Change(promised) = rows[first].clone() else { panic!("no change") };
+        let (summary, label) = (*promised.summary, FIELDS[promised.trial.field].label);
+        let wanted = promised.trial.value.clone();
+        press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
+        assert_eq!(figures(&app), summary);
+        assert_eq!(value(&app, label), wanted);
+        assert!(app.notice.as_ref().unwrap().starts_with(&format!("took {label} {wanted}")), "{:?}", app.notice);
+    }
+}
+
+#[test]
+fn where_it_fits_each_change_gains_and_the_most_comes_first() {
+    let mut app = explorer();
+    press(&mut app, "W");
+    let found = changes(&app);
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|(_, gain)| *gain >= WORTH), "{found:?}");
+    assert!(found.windows(2).all(|pair| pair[0].1 >= pair[1].1), "{found:?}");
+    let mut fields: Vec<&str> = found.iter().map(|(change, _)| change.split(' ').next().unwrap()).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    assert_eq!(fields.len(), found.len(), "one change of each field: {found:?}");
+}
+
+#[test]
+fn where_it_does_not_fit_each_change_is_the_nearest_with_which_it_does() {
+    let mut app = too_big();
+    assert!(!figures(&app).fits);
+    press(&mut app, "W");
+    assert_eq!(app.views.advice.fits(), Some(false));
+    let found = changes(&app);
+    assert!(found.iter().any(|(change, _)| change.starts_with("strategy ")), "{found:?}");
+    for suggestion in app.views.advice.suggestions() {
+        assert!(suggestion.summary.fits, "{suggestion:?}");
+    }
+}
+
+#[test]
+fn a_changed_scenario_is_tried_anew_and_the_same_is_not() {
+    let mut app = explorer();
+    press(&mut app, "W");
+    let before = app.work;
+    press(&mut app, "MW");
+    assert_eq!(app.work, before, "the trials are there");
+    press(&mut app, "1gjjjjl");
+    assert!(app.work > before && app.views.advice.is_complete() && !app.is_waiting());
+    assert_eq!(app.views.advice.of.as_ref(), Some(&app.scenario));
+}
+
+#[test]
+fn it_is_about_the_scenario_in_hand() {
+    let mut app = explorer();
+    press(&mut app, "llW");
+    assert!(!app.looking);
+    assert_eq!(app.answer.as_ref().unwrap().scenario, app.scenario);
+}
+
+#[test]
+fn enter_explains_what_hardware_would_give() {
+    let mut app = explorer();
+    press(&mut app, "Wg<ret>");
+    assert!(matches!(app.layer, Some(Layer::Explain(_))), "{:?}", app.layer);
+}
+
+#[test]
+fn a_larger_batch_is_said_to_be_one() {
+    let mut app = explorer();
+    press(&mut app, "W");
+    for suggestion in app.views.advice.suggestions() {
+        let field = FIELDS[suggestion.trial.field].flag;
+        let whole = suggestion.batch.to_bits() == 1.0_f64.to_bits();
+        assert!(whole || ["micro-batch", "accumulate", "nodes", "tp", "cp", "pp"].contains(&field), "{suggestion:?}");
+    }
+}

@@ -1,0 +1,66 @@
+//! The last answers, so that a scenario that was on the screen before is there again at once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::scenario::Scenario;
+use crate::search::Mend;
+
+use super::Answer;
+
+/// The most answers that are kept.
+const MOST: usize = 32;
+
+/// The most spans of timelines that are kept: some forty megabytes.
+const MOST_SPANS: usize = 300_000;
+
+/// Answers, the latest first.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    kept: VecDeque<(Answer, Option<Mend>)>,
+}
+
+impl Answers {
+    /// The answer about a scenario, and what would let it fit.
+    pub fn of(&self, scenario: &Scenario) -> Option<(Answer, Option<Mend>)> {
+        self.kept.iter().find(|(answer, _)| same(&answer.scenario, scenario)).cloned()
+    }
+
+    /// Keeps an answer in place of an older one about the same scenario.
+    pub fn keep(&mut self, answer: Answer) {
+        let known = self.kept.iter().position(|(kept, _)| same(&kept.scenario, &answer.scenario));
+        let mend = known.and_then(|index| self.kept.remove(index)).and_then(|(_, mend)| mend);
+        self.kept.push_front((answer, mend));
+        while self.kept.len() > MOST || self.kept.len() > 1 && self.spans() > MOST_SPANS {
+            self.kept.pop_back();
+        }
+    }
+
+    /// Adds what would let a scenario fit.
+    pub fn mend(&mut self, scenario: &Scenario, mend: &Mend) {
+        if let Some((_, known)) = self.kept.iter_mut().find(|(answer, _)| same(&answer.scenario, scenario)) {
+            *known = Some(mend.clone());
+        }
+    }
+
+    fn spans(&self) -> usize {
+        self.kept.iter().map(|(answer, _)| answer.evaluation.trace.spans.len()).sum()
+    }
+}
+
+/// Equality that looks at the facts only where they are not the very same.
+fn same(a: &Scenario, b: &Scenario) -> bool {
+    fn shared<T: PartialEq>(a: &Arc<T>, b: &Arc<T>) -> bool {
+        Arc::ptr_eq(a, b) || a == b
+    }
+    a.plan == b.plan
+        && a.strategy == b.strategy
+        && a.name == b.name
+        && shared(&a.cluster, &b.cluster)
+        && shared(&a.stack, &b.stack)
+        && shared(&a.calibration, &b.calibration)
+        && shared(&a.model, &b.model)
+}
+
+#[cfg(test)]
+mod tests;

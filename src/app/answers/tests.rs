@@ -1,0 +1,51 @@
+use super::*;
+use crate::app::tests::explorer;
+use crate::plan::Size;
+
+fn answer(nodes: u32) -> Answer {
+    let mut answer = explorer().answer.unwrap();
+    answer.scenario.plan.size = Size::Nodes(nodes);
+    answer
+}
+
+#[test]
+fn an_answer_is_found_by_its_scenario() {
+    let mut answers = Answers::default();
+    let (one, two) = (answer(1), answer(2));
+    answers.keep(one.clone());
+    let mend = Mend { flag: "nodes", value: "4".to_owned() };
+    answers.mend(&one.scenario, &mend);
+    assert_eq!(answers.of(&one.scenario).map(|(_, mend)| mend), Some(Some(mend.clone())));
+    assert!(answers.of(&two.scenario).is_none());
+    answers.keep(two);
+    answers.keep(one.clone());
+    assert_eq!(answers.kept.len(), 2);
+    assert_eq!(answers.of(&one.scenario).map(|(_, mend)| mend), Some(Some(mend)), "the mend stays with it");
+}
+
+#[test]
+fn the_oldest_answers_are_forgotten() {
+    let mut answers = Answers::default();
+    let first = answer(1);
+    for nodes in 1..=MOST as u32 + 1 {
+        let mut next = first.clone();
+        next.scenario.plan.size = Size::Nodes(nodes);
+        answers.keep(next);
+    }
+    assert_eq!(answers.kept.len(), MOST);
+    assert!(answers.of(&first.scenario).is_none());
+}
+
+#[test]
+fn long_timelines_push_others_out_but_never_the_latest() {
+    let mut answers = Answers::default();
+    let mut long = answer(1);
+    let mut evaluation = crate::evaluate::Evaluation::clone(&long.evaluation);
+    let span = evaluation.trace.spans[0];
+    evaluation.trace.spans = vec![span; MOST_SPANS + 1];
+    long.evaluation = Arc::new(evaluation);
+    answers.keep(answer(2));
+    answers.keep(long.clone());
+    assert_eq!(answers.kept.len(), 1);
+    assert!(answers.of(&long.scenario).is_some());
+}

@@ -1,0 +1,141 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::app::action::Report;
+use crate::app::keymap::Place;
+use crate::app::tests::{explorer, press, value};
+use crate::app::view::View;
+use crate::presets::Library;
+use crate::snapshot::{self, Held, Set, Snapshot};
+
+fn held(name: &str) -> Held {
+    let app = explorer();
+    let answer = app.answer.unwrap();
+    let figures = crate::report::Figures::of(&answer.scenario, &answer.evaluation);
+    Held { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
+}
+
+fn listed(name: &str, holds: Result<Vec<Held>, String>) -> Listed {
+    Listed {
+        path: PathBuf::from(".").join(name),
+        name: name.to_owned(),
+        is_set: holds.as_ref().is_ok_and(|held| held.len() > 1),
+        holds,
+    }
+}
+
+/// The list with a snapshot, a set, and a file that is broken.
+fn browsing() -> App {
+    let mut app = explorer();
+    app.update(Action::Snapshots);
+    let files = vec![
+        listed("one.toml", Ok(vec![held("")])),
+        listed("pair.toml", Ok(vec![held("A"), held("B")])),
+        listed("broken.toml", Err("broken.toml:3:1: is wrong".to_owned())),
+    ];
+    app.hear(Report::Listed(files));
+    app
+}
+
+fn browser(app: &App) -> &Browser {
+    let Some(Layer::Browser(browser)) = &app.layer else { panic!("no list: {:?}", app.layer) };
+    browser
+}
+
+#[test]
+fn the_list_is_asked_for_and_comes_when_it_comes() {
+    let mut app = explorer();
+    assert_eq!(app.update(Action::Snapshots), [Command::List]);
+    assert!(browser(&app).files.is_none());
+    app.hear(Report::Listed(Vec::new()));
+    assert_eq!(browser(&app).files.as_ref().map(Vec::len), Some(0));
+    press(&mut app, "<ret>x");
+    assert!(!browser(&app).asking, "there is nothing to delete");
+    press(&mut app, "<esc>");
+    app.hear(Report::Listed(Vec::new()));
+    assert!(app.layer.is_none(), "a list that comes too late opens nothing");
+}
+
+#[test]
+fn enter_opens_and_a_broken_file_says_why_not() {
+    let mut app = browsing();
+    press(&mut app, "jj<ret>");
+    assert!(app.notice.as_ref().unwrap().contains("cannot be opened"), "{:?}", app.notice);
+    assert_eq!(press(&mut app, "k<ret>"), [Command::Open(PathBuf::from("./pair.toml"))]);
+    assert!(app.layer.is_none());
+}
+
+#[test]
+fn deleting_asks_first() {
+    let mut app = browsing();
+    press(&mut app, "x");
+    assert_eq!(app.place(), Place::Question);
+    press(&mut app, "<esc>");
+    assert_eq!(app.place(), Place::Snapshots, "Esc leaves the file, and the list open");
+    press(&mut app, "xj");
+    assert_eq!((app.place(), browser(&app).cursor), (Place::Question, 0), "a key without meaning answers nothing");
+    assert_eq!(press(&mut app, "<ret>"), [Command::Delete(PathBuf::from("./one.toml")), Command::List]);
+}
+
+#[test]
+fn a_set_is_saved_under_a_name() {
+    let mut app = browsing();
+    press(&mut app, "s");
+    assert!(app.notice.as_ref().unwrap().contains("nothing is pinned"), "{:?}", app.notice);
+    let mut app = explorer();
+    press(&mut app, "ps");
+    app.hear(Report::Listed(Vec::new()));
+    assert_eq!(press(&mut app, "s<c-u>pair<ret>"), [Command::SaveSet("pair".to_owned())]);
+}
+
+#[test]
+fn saving_a_snapshot_refreshes_the_list() {
+    let mut app = browsing();
+    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_), Command::List]));
+}
+
+#[test]
+fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjlp");
+    let members =
+        app.pins.all().iter().map(|pin| (pin.name.as_str(), &pin.scenario, &**pin.evaluation.as_ref().unwrap()));
+    let text = Set::of(members).to_toml().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = snapshot::write_set(directory.path(), "pair", &text).unwrap();
+    let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
+
+    let mut again = explorer();
+    press(&mut again, "1gjjjj<ret><c-u>2<ret>");
+    let commands = again.hear(Report::Opened(Box::new(opened), "pair.toml".to_owned()));
+    for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {
+        again.hear(report);
+    }
+    assert_eq!(value(&again, "nodes"), "16", "the first of the set is in hand");
+    assert_eq!(again.pins.all().iter().map(|pin| pin.name.as_str()).collect::<Vec<_>>(), ["fsdp", "nodes 24"]);
+    assert!(again.pins.missing().is_empty());
+    assert!(again.notice.as_ref().unwrap().contains("2 pinned"), "{:?}", again.notice);
+    press(&mut again, "c");
+    assert_eq!((again.view, again.columns().len()), (View::Compare, 2));
+    press(&mut again, "u");
+    assert_eq!(value(&again, "nodes"), "2");
+}
+
+#[test]
+fn an_opened_snapshot_stays_what_it_holds_by_value() {
+    let app = explorer();
+    let answer = app.answer.as_ref().unwrap();
+    let mut scenario = answer.scenario.clone();
+    let mut cluster = crate::hardware::Cluster::clone(&scenario.cluster);
+    cluster.device.memory = crate::units::Bytes::new(7e9);
+    scenario.cluster = std::sync::Arc::new(cluster);
+    let text = Snapshot::of(&scenario, &answer.evaluation).to_toml().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = snapshot::write(directory.path(), &scenario, &text).unwrap();
+    let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
+    let mut app = explorer();
+    app.hear(Report::Opened(Box::new(opened), "own.toml".to_owned()));
+    assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9));
+    press(&mut app, "1gjjjjl");
+    assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");
+}

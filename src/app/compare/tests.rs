@@ -1,0 +1,97 @@
+use super::*;
+use crate::app::tests::{explorer, figures, press, value};
+use crate::app::view::View;
+
+fn letters(app: &App) -> Vec<String> {
+    app.columns().iter().map(Column::letter).collect()
+}
+
+#[test]
+fn p_pins_any_number_and_the_same_again_lets_go() {
+    let mut app = explorer();
+    let before = figures(&app);
+    press(&mut app, "pl<ret>");
+    assert_eq!(app.pins.reference().unwrap().1, &before);
+    press(&mut app, "pl<ret>p");
+    assert_eq!(app.pins.all().len(), 3);
+    assert!(app.notice.as_ref().unwrap().contains("pinned as C"), "{:?}", app.notice);
+    press(&mut app, "p");
+    assert_eq!(app.pins.all().len(), 2);
+}
+
+#[test]
+fn the_scenario_shown_stands_beside_the_pins_unless_it_is_one() {
+    let mut app = explorer();
+    press(&mut app, "c");
+    assert_eq!((app.view, letters(&app)), (View::Compare, vec!["now".to_owned()]));
+    press(&mut app, "p");
+    assert_eq!(letters(&app), ["A"]);
+    press(&mut app, "1gjjjjl");
+    assert_eq!(letters(&app), ["A", "now"]);
+    press(&mut app, "p");
+    assert_eq!(letters(&app), ["A", "B"]);
+}
+
+#[test]
+fn columns_are_chosen_moved_named_and_removed() {
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjlplpc");
+    let names = |app: &App| -> Vec<String> { app.pins.all().iter().map(|pin| pin.name.clone()).collect() };
+    assert_eq!(names(&app), ["fsdp", "nodes 24", "nodes 32"]);
+    press(&mut app, "gl>");
+    assert_eq!(names(&app), ["fsdp", "nodes 32", "nodes 24"]);
+    press(&mut app, "<lt>");
+    assert_eq!(names(&app), ["fsdp", "nodes 24", "nodes 32"]);
+    press(&mut app, "n<c-u>twenty-four<ret>x");
+    assert_eq!(names(&app), ["fsdp", "nodes 32"]);
+    press(&mut app, "gn<c-u>  <ret>");
+    assert_eq!(names(&app)[0], "fsdp", "no name is no name");
+}
+
+#[test]
+fn the_scenario_shown_has_to_be_pinned_before_it_is_named() {
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjlcGn");
+    assert!(app.layer.is_none() && app.notice.as_ref().unwrap().contains("p pins it"), "{:?}", app.notice);
+    press(&mut app, "x");
+    assert_eq!(letters(&app), ["A", "now"]);
+}
+
+#[test]
+fn enter_takes_a_pinned_scenario_and_undo_gives_back_the_one_before() {
+    let mut app = explorer();
+    let before = figures(&app);
+    press(&mut app, "p1gjjjjlcg<ret>");
+    assert_eq!((figures(&app), value(&app, "nodes")), (before, "16".to_owned()));
+    assert_eq!(app.notice.as_deref(), Some("took fsdp"));
+    press(&mut app, "u");
+    assert_eq!(value(&app, "nodes"), "24");
+    press(&mut app, "U1gjjjl");
+    assert_ne!(value(&app, "strategy"), "fsdp", "what was taken can be edited on");
+    assert_eq!(*app.scenario.strategy, *value(&app, "strategy"));
+    assert_ne!(app.scenario.plan.sharding, app.pins.all()[0].scenario.plan.sharding);
+}
+
+#[test]
+fn the_cursor_and_the_rows_stay_within_what_there_is() {
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjlclllllll");
+    assert_eq!(app.views.compare.cursor(2), 1);
+    press(&mut app, "<pgdn><pgdn><pgdn><pgdn>jjj");
+    assert!(app.views.compare.top <= app.rows_compared());
+    press(&mut app, "<pgup><pgup><pgup><pgup>kkk----");
+    assert_eq!((app.views.compare.top, app.views.compare.zoom), (0, 0));
+    press(&mut app, "++++++++++++++++++++");
+    assert_eq!(app.views.compare.zoom, CLOSEST);
+}
+
+#[test]
+fn pins_without_an_evaluation_get_one() {
+    let mut app = explorer();
+    let scenario = app.scenario.clone();
+    app.pins.add("reopened".to_owned(), scenario, None);
+    assert!(app.columns()[0].evaluation.is_none());
+    press(&mut app, "c");
+    assert!(!app.is_waiting());
+    assert_eq!(app.pins.reference().unwrap().1, &figures(&app));
+}

@@ -1,0 +1,103 @@
+//! Undo and redo of every kind of edit.
+
+use crate::app::action::{Action, Command};
+use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
+use crate::app::{App, Panel};
+
+/// What an undo must bring back.
+fn state(app: &App) -> (crate::scenario::file::ScenarioFile, crate::scenario::Scenario) {
+    (app.file.clone(), app.scenario.clone())
+}
+
+#[test]
+fn every_kind_of_edit_is_undone_and_done_again() {
+    for edit in [
+        "1gjjjjl",                    // a step
+        "1gjjjj<ret><c-u>8<ret>",     // a typed number
+        "1gjj<ret>/llama-2-13b<ret>", // an item of a list
+        "2l<ret>",                    // a cell of the map
+        "1gjjjj<ret><c-u>0<ret>",     // a value that cannot be
+    ] {
+        let mut app = explorer();
+        let before = state(&app);
+        press(&mut app, edit);
+        let after = state(&app);
+        assert_ne!(before, after, "{edit}");
+        press(&mut app, "u");
+        assert_eq!(state(&app), before, "{edit} undone");
+        assert!(app.inputs.wrong.is_empty() && app.shown.is_ok(), "{edit}: nothing wrong is left");
+        press(&mut app, "U");
+        assert_eq!(state(&app), after, "{edit} done again");
+        press(&mut app, "u");
+        assert_eq!(state(&app), before, "{edit} undone again");
+    }
+}
+
+#[test]
+fn a_held_key_is_one_entry_and_so_is_a_typed_number() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjjllllll");
+    assert_ne!(value(&app, "nodes"), "16");
+    press(&mut app, "u");
+    assert_eq!(value(&app, "nodes"), "16", "six steps in a row are one entry");
+    press(&mut app, "<ret><c-u>128<ret>");
+    press(&mut app, "u");
+    assert_eq!(value(&app, "nodes"), "16");
+    press(&mut app, "ljjkkl");
+    press(&mut app, "u");
+    assert_eq!(value(&app, "nodes"), "24", "moving away and back begins another entry");
+}
+
+#[test]
+fn it_holds_scenarios_and_not_screens() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjjl4++");
+    let (timeline, focus, cursor) = (app.timeline, app.focus, app.inputs.cursor);
+    press(&mut app, "u");
+    assert_eq!((app.timeline, app.focus, app.inputs.cursor), (timeline, focus, cursor));
+    assert_eq!(value(&app, "nodes"), "16");
+}
+
+#[test]
+fn undo_shows_the_answer_at_once_and_asks_for_none() {
+    let mut app = explorer();
+    let before = figures(&app);
+    press(&mut app, "1gjjjjl");
+    assert_ne!(figures(&app), before);
+    let commands = app.update(Action::Undo);
+    assert_eq!(figures(&app), before);
+    assert!(!app.stale);
+    assert!(!commands.iter().any(|command| matches!(command, Command::Evaluate { .. })), "{commands:?}");
+}
+
+#[test]
+fn the_changed_fields_are_marked_and_named() {
+    let mut app = explorer_on(FRONTIER);
+    press(&mut app, "jl<ret>u");
+    let labels: Vec<&str> = app.inputs.changed.iter().map(|field| crate::app::inputs::FIELDS[*field].label).collect();
+    assert_eq!(labels, ["nodes", "shard"]);
+    assert_eq!(app.notice.as_deref(), Some("undone: nodes 48, shard innermost"));
+}
+
+#[test]
+fn with_nothing_left_it_says_so() {
+    let mut app = explorer();
+    press(&mut app, "u");
+    assert_eq!(app.notice.as_deref(), Some("nothing to undo"));
+    press(&mut app, "U");
+    assert_eq!(app.notice.as_deref(), Some("nothing to redo"));
+}
+
+#[test]
+fn looking_around_is_no_edit() {
+    let mut app = explorer();
+    press(&mut app, "lljjm4++jl5jj1jjp?<esc>v<esc>");
+    assert_eq!((app.history.depth(), app.focus), ((0, 0), Panel::Inputs));
+}
+
+#[test]
+fn a_new_edit_drops_what_was_undone() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjjlujjlU");
+    assert_eq!(app.notice.as_deref(), Some("nothing to redo"));
+}

@@ -1,0 +1,184 @@
+//! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
+
+use crate::evaluate::{Evaluation, Kind};
+use crate::explain::{Explanation, Figure, explain, figures};
+use crate::scenario::Scenario;
+use crate::search::Metric;
+
+use super::action::Action;
+use super::inputs::FIELDS;
+use super::timeline::Step;
+use super::update::moved;
+use super::view::View;
+use super::{Answer, App, Panel};
+
+/// An explanation and the way to it.
+#[derive(Debug, Clone)]
+pub struct Explaining {
+    answer: Answer,
+    /// The explanations that led here, the one on the screen last.
+    way: Vec<Page>,
+}
+
+/// One explanation.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// What it says.
+    pub explanation: Explanation,
+    /// The input that the cursor is on; behind the last one what the figure is, and who says so.
+    pub cursor: usize,
+}
+
+impl Page {
+    fn of(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> Option<Self> {
+        Some(Self { explanation: explain(figure, scenario, evaluation)?, cursor: 0 })
+    }
+
+    /// Where the cursor can be: on each input, on what the figure is, and on who says so.
+    fn stops(&self) -> usize {
+        self.explanation.formula.inputs().len() + 2
+    }
+}
+
+impl Explaining {
+    /// The explanation of a figure of an answer.
+    pub fn of(figure: Figure, answer: &Answer) -> Option<Self> {
+        let page = Page::of(figure, &answer.scenario, &answer.evaluation)?;
+        Some(Self { answer: answer.clone(), way: vec![page] })
+    }
+
+    /// What is on the screen.
+    pub fn page(&self) -> Option<&Page> {
+        self.way.last()
+    }
+
+    /// The names of the figures that led here, from the first.
+    pub fn way(&self) -> impl Iterator<Item = &str> {
+        self.way.iter().map(|page| page.explanation.name.as_str())
+    }
+
+    /// Does what the user asked for.
+    pub fn update(&mut self, action: Action, rows: usize) {
+        match action {
+            Action::Take | Action::Right => self.follow(),
+            Action::Left if self.way.len() > 1 => drop(self.way.pop()),
+            Action::NextPanel => self.turn(1),
+            Action::PreviousPanel => self.turn(-1),
+            _ => {
+                if let Some(page) = self.way.last_mut() {
+                    page.cursor = moved(page.cursor, action, page.stops(), rows);
+                }
+            }
+        }
+    }
+
+    /// Goes on to the input under the cursor, if it is a figure.
+    fn follow(&mut self) {
+        let inputs = |page: &Page| page.explanation.formula.inputs().get(page.cursor).and_then(|input| input.figure);
+        let Some(figure) = self.page().and_then(inputs) else { return };
+        self.way.extend(Page::of(figure, &self.answer.scenario, &self.answer.evaluation));
+    }
+
+    /// To the next figure in the order of the reports, or the one before.
+    fn turn(&mut self, by: isize) {
+        let Some(page) = self.page() else { return };
+        let all = figures(&self.answer.scenario, &self.answer.evaluation);
+        let Some(at) = all.iter().position(|figure| *figure == page.explanation.figure) else { return };
+        let next = (at.cast_signed() + by).rem_euclid(all.len().cast_signed()).cast_unsigned();
+        if let Some(page) = Page::of(all[next], &self.answer.scenario, &self.answer.evaluation) {
+            self.way = vec![page];
+        }
+    }
+}
+
+impl App {
+    /// The figure that the cursor is on.
+    pub(super) fn figure(&self) -> Figure {
+        match self.focus {
+            Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
+            Panel::Map => match self.view {
+                View::Limits => Figure::Limit,
+                _ => of_metric(self.map.metric),
+            },
+            Panel::Memory => Figure::Peak,
+            Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),
+            Panel::Time => self.breakdown().get(self.time).copied().unwrap_or(Figure::StepTime),
+        }
+    }
+
+    /// What the span that is chosen on the timeline adds to.
+    fn of_span(&self) -> Option<Figure> {
+        let answer = self.answer.as_ref()?;
+        let span = self.timeline.chosen(Step::of(&answer.evaluation))?.first()?;
+        Some(match span.activity.kind {
+            Kind::Forward | Kind::Backward => Figure::Compute,
+            Kind::Optimizer => Figure::Optimizer,
+            Kind::Host => Figure::Other,
+            _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
+        })
+    }
+
+    /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
+    /// anything is sent into, resources that matter, the strongest first.
+    pub fn breakdown(&self) -> Vec<Figure> {
+        let Some(Answer { scenario, evaluation }) = &self.answer else { return Vec::new() };
+        let summary = &evaluation.summary;
+        let parts = [
+            (Figure::Compute, summary.time.compute),
+            (Figure::Exposed, summary.time.exposed),
+            (Figure::Bubble, summary.time.bubble),
+            (Figure::Optimizer, summary.time.optimizer),
+            (Figure::Other, summary.time.other),
+        ];
+        let spent = parts.into_iter().filter(|(_, part)| *part / summary.step_time >= SEEN).map(|(figure, _)| figure);
+        let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
+        let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
+        let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
+        felt.retain(|index| evaluation.elasticity[*index].value.abs() >= FELT);
+        let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
+        felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+        spent
+            .chain(used.map(|(level, _)| Figure::Traffic(level)))
+            .chain(felt.into_iter().map(Figure::Elasticity))
+            .collect()
+    }
+}
+
+/// The smallest share of the step that is worth a row.
+const SEEN: f64 = 0.000_5;
+
+/// The smallest elasticity that is worth a row.
+const FELT: f64 = 0.005;
+
+/// The figure that a field changes most plainly.
+fn of_field(flag: &str) -> Figure {
+    match flag {
+        "nodes" => Figure::TokensPerSecond,
+        "strategy" | "shard" => Figure::Part(0),
+        "micro-batch" | "accumulate" | "seq" => Figure::TokensPerStep,
+        "recompute" => Figure::Recomputed,
+        "precision" | "model" => Figure::Mfu,
+        "optimizer" => Figure::Part(2),
+        "offload" | "hardware" => Figure::Peak,
+        "pp" | "schedule" | "stages-per-rank" => Figure::Bubble,
+        "tokens" => Figure::Days,
+        _ => Figure::StepTime,
+    }
+}
+
+fn of_metric(metric: Metric) -> Figure {
+    match metric {
+        Metric::Throughput => Figure::ModelFlops,
+        Metric::Mfu => Figure::Mfu,
+        Metric::StepTime => Figure::StepTime,
+        Metric::Memory => Figure::Peak,
+        Metric::Headroom => Figure::Headroom,
+        Metric::Exposed => Figure::Exposed,
+        Metric::DeviceHours => Figure::DeviceHours,
+        Metric::Limit => Figure::Limit,
+        Metric::ShareOfLimit => Figure::ShareOfLimit,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Files, as the explorer asks for them, on a thread that takes one errand after the other: snapshots, sets and maps
+//! written, snapshots and sets looked for, opened and deleted. What they hold is [`crate::snapshot`]'s.
+
+use std::fmt::Display;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use crate::presets::Library;
+use crate::scenario::file::printable;
+use crate::snapshot::{self, Set, Snapshot, WriteError};
+
+use super::Answer;
+use super::action::Report;
+use super::jobs::{Tell, message};
+use super::pins::Pin;
+
+/// Something to do with a file.
+#[derive(Debug)]
+pub enum Errand {
+    /// Write a snapshot of an answer.
+    Export(Box<Answer>),
+    /// Write pinned scenarios as a set of this name.
+    SaveSet(String, Vec<Pin>),
+    /// Look for snapshots and sets.
+    List,
+    /// Open a snapshot or a set.
+    Open(PathBuf, Arc<Library>),
+    /// Delete a snapshot or a set.
+    Delete(PathBuf),
+}
+
+/// The thread. It ends when this is dropped; what is still to be written is written first.
+#[derive(Debug)]
+pub struct Files {
+    errands: Option<Sender<Errand>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Files {
+    /// Starts the thread.
+    pub fn start(tell: &Tell) -> io::Result<Self> {
+        let (errands, queue) = mpsc::channel::<Errand>();
+        let tell = Arc::clone(tell);
+        let run = move || {
+            for errand in queue {
+                // Nothing of an errand outlives it.
+                let report = catch_unwind(AssertUnwindSafe(|| errand.run()));
+                tell(report.unwrap_or_else(|panic| {
+                    Report::Said(format!("the files broke down: {}; this is a bug, please report it", message(&*panic)))
+                }));
+            }
+        };
+        let thread = thread::Builder::new().name("files".to_owned()).spawn(run)?;
+        Ok(Self { errands: Some(errands), thread: Some(thread) })
+    }
+
+    /// Runs an errand after those that wait.
+    pub fn run(&self, errand: Errand) {
+        if let Some(errands) = &self.errands {
+            // The thread ends only with this.
+            let _ = errands.send(errand);
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        drop(self.errands.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Errand {
+    fn run(self) -> Report {
+        match self {
+            Self::Export(answer) => {
+                let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
+                said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)))
+            }
+            Self::SaveSet(name, pins) => {
+                let members = pins.iter();
+                let members =
+                    members.filter_map(|pin| Some((pin.name.as_str(), &pin.scenario, pin.evaluation.as_deref()?)));
+                said(Set::of(members).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
+            }
+            Self::List => Report::Listed(snapshot::list(&snapshot::places())),
+            Self::Open(path, library) => {
+                // A path with a slash is a file, whatever its name.
+                let name = Path::new(".").join(&path).display().to_string();
+                match snapshot::open(&name, &library) {
+                    Ok(opened) => Report::Opened(Box::new(opened), shown(&path)),
+                    Err(error) => Report::Said(printable(&error.to_string())),
+                }
+            }
+            Self::Delete(path) => Report::Said(match snapshot::delete(&path) {
+                Ok(()) => format!("deleted {}", shown(&path)),
+                Err(why) => why,
+            }),
+        }
+    }
+}
+
+fn said(written: Result<Result<PathBuf, WriteError>, impl Display>) -> Report {
+    Report::Said(match written {
+        Ok(Ok(path)) => format!("exported to {}", shown(&path)),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => format!("the snapshot was not written: {error}"),
+    })
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.strip_prefix(".").unwrap_or(path).display().to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use super::*;
+use crate::app::tests::explorer;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn start() -> (Files, Receiver<Report>) {
+    let (reports, queue) = mpsc::channel();
+    (Files::start(&(Arc::new(move |report| drop(reports.send(report))) as Tell)).unwrap(), queue)
+}
+
+#[test]
+fn errands_are_run_in_order_and_none_is_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths: Vec<PathBuf> = (0..20).map(|index| directory.path().join(format!("{index}.toml"))).collect();
+    for path in &paths {
+        std::fs::write(path, "").unwrap();
+    }
+    let (files, queue) = start();
+    for path in paths.iter().chain([&paths[0]]) {
+        files.run(Errand::Delete(path.clone()));
+    }
+    for path in &paths {
+        let Report::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+        assert_eq!(said, format!("deleted {}", path.display()));
+    }
+    let Report::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    assert!(said.starts_with("cannot delete "), "{said}");
+}
+
+#[test]
+fn what_is_to_be_written_is_written_before_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("one.toml");
+    std::fs::write(&path, "").unwrap();
+    let (files, _queue) = start();
+    files.run(Errand::Delete(path.clone()));
+    drop(files);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let answer = explorer().answer.unwrap();
+    let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml().unwrap();
+    let path = snapshot::write(directory.path(), &answer.scenario, &text).unwrap();
+    let library = Arc::new(Library::embedded());
+    let (files, queue) = start();
+    files.run(Errand::Open(path, Arc::clone(&library)));
+    files.run(Errand::Open(directory.path().join("none.toml"), library));
+    let Report::Opened(opened, _) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("not opened") };
+    assert_eq!(opened.scenario, answer.scenario);
+    let Report::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    assert!(said.contains("none.toml: No such file"), "{said}");
+}

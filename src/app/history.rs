@@ -1,0 +1,76 @@
+//! Undo and redo: the scenarios that edits left behind. It holds scenarios, not screens: cursors, zoom and panels stay
+//! where they are.
+
+use std::collections::VecDeque;
+
+use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
+
+use super::inputs::Wrong;
+
+/// The most edits that can be undone.
+const MOST: usize = 1_000;
+
+/// What edits change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Edited {
+    /// The scenario as its file says it.
+    pub file: ScenarioFile,
+    /// The last scenario of the file that can be laid out.
+    pub scenario: Scenario,
+    /// Values that cannot be.
+    pub wrong: Vec<Wrong>,
+}
+
+/// What was before each edit, and what undoing took back.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    past: VecDeque<Edited>,
+    future: Vec<Edited>,
+    /// The field that the last entry stepped through, as long as nothing else was asked for: a held key is one entry.
+    stepping: Option<usize>,
+}
+
+impl History {
+    /// Notes what was before an edit; of steps through one field, one after the other, only what was before the first.
+    pub fn note(&mut self, before: Edited, stepped: Option<usize>) {
+        self.future.clear();
+        if stepped.is_some() && self.stepping == stepped {
+            return;
+        }
+        self.stepping = stepped;
+        self.past.push_back(before);
+        if self.past.len() > MOST {
+            self.past.pop_front();
+        }
+    }
+
+    /// Something else was asked for: the next step is an entry of its own.
+    pub fn settle(&mut self) {
+        self.stepping = None;
+    }
+
+    /// What was before the last edit.
+    pub fn undo(&mut self, now: Edited) -> Option<Edited> {
+        self.settle();
+        let before = self.past.pop_back()?;
+        self.future.push(now);
+        Some(before)
+    }
+
+    /// What the last undo took back.
+    pub fn redo(&mut self, now: Edited) -> Option<Edited> {
+        self.settle();
+        let after = self.future.pop()?;
+        self.past.push_back(now);
+        Some(after)
+    }
+
+    /// How many edits can be undone, and how many redone.
+    pub fn depth(&self) -> (usize, usize) {
+        (self.past.len(), self.future.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

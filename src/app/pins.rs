@@ -1,0 +1,115 @@
+//! The pinned scenarios: what the one in hand is compared with.
+
+use std::sync::Arc;
+
+use crate::evaluate::{Evaluation, Summary};
+use crate::scenario::Scenario;
+
+use super::Answer;
+use super::inputs::FIELDS;
+
+/// A scenario to compare with.
+#[derive(Debug, Clone)]
+pub struct Pin {
+    /// Its number; no other pin ever has it.
+    pub id: u64,
+    /// What the user calls it.
+    pub name: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its evaluation, once it is there.
+    pub evaluation: Option<Arc<Evaluation>>,
+}
+
+/// The pinned scenarios, in the order of the comparison; differences are to the first.
+#[derive(Debug, Clone, Default)]
+pub struct Pins {
+    all: Vec<Pin>,
+    next: u64,
+}
+
+impl Pins {
+    /// All of them, in order.
+    pub fn all(&self) -> &[Pin] {
+        &self.all
+    }
+
+    /// The one that others are held against, with its figures.
+    pub fn reference(&self) -> Option<(&Pin, &Summary)> {
+        let first = self.all.first()?;
+        Some((first, &first.evaluation.as_ref()?.summary))
+    }
+
+    /// Where a scenario is among them.
+    pub fn position(&self, scenario: &Scenario) -> Option<usize> {
+        self.all.iter().position(|pin| pin.scenario == *scenario)
+    }
+
+    /// Adds one whose evaluation is there.
+    pub fn pin(&mut self, answer: &Answer) {
+        let name = self.name_for(&answer.scenario);
+        self.add(name, answer.scenario.clone(), Some(Arc::clone(&answer.evaluation)));
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, name: String, scenario: Scenario, evaluation: Option<Arc<Evaluation>>) {
+        self.next += 1;
+        self.all.push(Pin { id: self.next, name, scenario, evaluation });
+    }
+
+    /// Lets go of one.
+    pub fn remove(&mut self, index: usize) {
+        if index < self.all.len() {
+            self.all.remove(index);
+        }
+    }
+
+    /// Moves one to another place; gives where it is then.
+    pub fn shift(&mut self, index: usize, by: isize) -> usize {
+        let to = index.saturating_add_signed(by).min(self.all.len().saturating_sub(1));
+        if index < self.all.len() {
+            self.all.swap(index, to);
+        }
+        to
+    }
+
+    /// Calls one something else.
+    pub fn rename(&mut self, index: usize, name: &str) {
+        if let Some(pin) = self.all.get_mut(index) {
+            name.trim().clone_into(&mut pin.name);
+        }
+    }
+
+    /// The evaluation of one is there.
+    pub fn evaluated(&mut self, id: u64, evaluation: Arc<Evaluation>) {
+        if let Some(pin) = self.all.iter_mut().find(|pin| pin.id == id) {
+            pin.evaluation = Some(evaluation);
+        }
+    }
+
+    /// Those whose evaluation is not there.
+    pub fn missing(&self) -> Vec<(u64, Scenario)> {
+        let missing = self.all.iter().filter(|pin| pin.evaluation.is_none());
+        missing.map(|pin| (pin.id, pin.scenario.clone())).collect()
+    }
+
+    /// What tells a scenario from the first one: its strategy, or the first field that differs.
+    pub fn name_for(&self, scenario: &Scenario) -> String {
+        let Some(first) = self.all.first().map(|pin| &pin.scenario) else { return scenario.strategy.to_string() };
+        let differs = |field: &&super::inputs::Field| field.read(first) != field.read(scenario);
+        match FIELDS.iter().find(differs) {
+            None => scenario.strategy.to_string(),
+            Some(field) if field.flag == "strategy" => scenario.strategy.to_string(),
+            Some(field) => format!("{} {}", field.label, field.read(scenario)),
+        }
+    }
+}
+
+/// The letter of a place: A to Z, then AA.
+pub fn letter(index: usize) -> String {
+    let last = char::from(b'A' + (index % 26) as u8);
+    if index < 26 { last.to_string() } else { letter(index / 26 - 1) + &last.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+use super::*;
+use crate::app::tests::explorer;
+use crate::plan::Size;
+
+fn answer(nodes: u32) -> Answer {
+    let mut answer = explorer().answer.unwrap();
+    answer.scenario.plan.size = Size::Nodes(nodes);
+    answer
+}
+
+fn names(pins: &Pins) -> Vec<&str> {
+    pins.all().iter().map(|pin| pin.name.as_str()).collect()
+}
+
+#[test]
+fn pins_are_named_after_what_tells_them_from_the_first() {
+    let mut pins = Pins::default();
+    let mut hsdp = answer(8);
+    hsdp.scenario.strategy = "hsdp".into();
+    for answer in [answer(16), answer(8), hsdp, answer(16)] {
+        pins.pin(&answer);
+    }
+    assert_eq!(names(&pins), ["fsdp", "nodes 8", "hsdp", "fsdp"]);
+}
+
+#[test]
+fn pins_are_reordered_renamed_and_removed() {
+    let mut pins = Pins::default();
+    for nodes in [1, 2, 4] {
+        pins.pin(&answer(nodes));
+    }
+    pins.rename(0, "  small ");
+    assert_eq!(pins.shift(0, 1), 1);
+    assert_eq!(names(&pins), ["nodes 2", "small", "nodes 4"]);
+    assert_eq!((pins.shift(0, -1), pins.shift(2, 1)), (0, 2), "the ends are the ends");
+    pins.remove(1);
+    pins.remove(7);
+    pins.rename(7, "nobody");
+    assert_eq!(names(&pins), ["nodes 2", "nodes 4"]);
+    assert_eq!(pins.position(&answer(4).scenario), Some(1));
+    assert_eq!(pins.reference().map(|(pin, _)| pin.name.as_str()), Some("nodes 2"));
+}
+
+#[test]
+fn an_evaluation_finds_its_pin_wherever_that_is_by_now() {
+    let mut pins = Pins::default();
+    let (one, two) = (answer(1), answer(2));
+    pins.add("one".to_owned(), one.scenario.clone(), None);
+    pins.add("two".to_owned(), two.scenario, None);
+    assert_eq!(pins.missing().len(), 2);
+    assert!(pins.reference().is_none());
+    let id = pins.missing()[0].0;
+    pins.shift(0, 1);
+    pins.evaluated(id, Arc::clone(&one.evaluation));
+    assert!(pins.all()[1].evaluation.is_some());
+    assert_eq!(pins.missing().len(), 1);
+}
+
+#[test]
+fn letters_go_on_after_z() {
+    assert_eq!([0, 1, 25, 26, 27, 52].map(letter), ["A", "B", "Z", "AA", "AB", "BA"]);
+}

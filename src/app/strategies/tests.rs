@@ -1,0 +1,98 @@
+//! Rows, their order, and taking one.
+
+use super::*;
+use crate::app::tests::{FRONTIER, PIPELINE, explorer_on, press};
+
+fn ids(app: &App) -> Vec<&str> {
+    app.views.strategies.rows().iter().map(|row| row.id.as_str()).collect()
+}
+
+fn summaries(app: &App) -> Vec<Summary> {
+    app.views.strategies.rows().iter().filter_map(|row| row.outcome.as_ref().ok().copied()).collect()
+}
+
+#[test]
+fn every_strategy_has_a_row_and_what_fits_comes_first() {
+    let mut app = explorer_on(FRONTIER);
+    press(&mut app, "S");
+    let mut found: Vec<String> = ids(&app).into_iter().map(str::to_owned).collect();
+    found.sort();
+    let mut all: Vec<String> = app.library.entries(Kind::Strategy).map(|entry| entry.id.clone()).collect();
+    all.sort();
+    assert_eq!(found, all);
+    let rows = summaries(&app);
+    let split = rows.iter().position(|summary| !summary.fits).expect("20 B on one device does not fit");
+    assert!(rows[split..].iter().all(|summary| !summary.fits));
+    for rows in [&rows[..split], &rows[split..]] {
+        assert!(rows.windows(2).all(|pair| pair[0].tokens_per_s_per_device >= pair[1].tokens_per_s_per_device));
+    }
+    // The cursor is on the present strategy, whose row is what the screen shows.
+    let strategies = &app.views.strategies;
+    let row = &strategies.rows()[strategies.cursor()];
+    let shown = app.answer.as_ref().expect("an answer").evaluation.summary;
+    assert_eq!((row.id.as_str(), row.outcome.as_ref()), ("zero-topo", Ok(&shown)));
+}
+
+#[test]
+fn m_sorts_by_the_next_column_and_the_cursor_stays_on_its_strategy() {
+    let mut app = explorer_on(FRONTIER);
+    press(&mut app, "Sm");
+    let fitting = |app: &App| summaries(app).into_iter().filter(|summary| summary.fits).collect::<Vec<_>>();
+    let rows = fitting(&app);
+    assert!(rows.windows(2).all(|pair| pair[0].memory.peak <= pair[1].memory.peak));
+    press(&mut app, "mm");
+    // [frontier D4]: three levels send the least across nodes at accumulation 8.
+    let rows = fitting(&app);
+    assert!(rows.windows(2).all(|pair| pair[0].traffic[2].bytes_per_device <= pair[1].traffic[2].bytes_per_device));
+    let strategies = &app.views.strategies;
+    assert_eq!(strategies.rows()[strategies.cursor()].id, "zero-topo");
+}
+
+#[test]
+fn enter_takes_the_strategy_under_the_cursor() {
+    let mut app = explorer_on(FRONTIER);
+    press(&mut app, "Sg");
+    let first = ids(&app)[0].to_owned();
+    assert_ne!(first, "zero3");
+    while app.views.strategies.rows()[app.views.strategies.cursor()].id != "zero3" {
+        press(&mut app, "j");
+    }
+    press(&mut app, "<ret>");
+    assert_eq!((&*app.scenario.strategy, app.notice.as_deref()), ("zero3", Some("took zero3")));
+    assert!(app.views.strategies.is_complete(), "the table followed");
+    assert_eq!(ids(&app)[0], first, "the others are as they were");
+}
+
+#[test]
+fn a_cell_that_is_looked_at_is_taken_with_the_strategy() {
+    let mut app = explorer_on(FRONTIER);
+    // One cell to the left: fewer nodes.
+    press(&mut app, "h");
+    let fewer = app.shown.as_ref().expect("possible").plan.size;
+    assert_ne!(fewer, app.scenario.plan.size);
+    press(&mut app, "Sg<ret>");
+    assert_eq!(app.scenario.plan.size, fewer);
+}
+
+#[test]
+fn an_edited_placement_is_the_row_of_its_strategy() {
+    let mut app = explorer_on(FRONTIER);
+    app.file.set("qwz", "off").expect("valid");
+    let scenario = app.library.resolve(&app.file).expect("valid");
+    let candidates = candidates(&app.library, &scenario);
+    let of = |id: &str| &candidates.iter().find(|(other, _)| other == id).expect(id).1.plan.sharding;
+    assert_eq!(of("zero-topo"), &scenario.plan.sharding);
+    assert_eq!(of("zeropp"), &app.library.strategy("zeropp").expect("a preset").sharding);
+}
+
+#[test]
+fn what_is_not_possible_says_why_and_comes_last() {
+    let mut app = explorer_on(PIPELINE);
+    press(&mut app, "S");
+    let rows = app.views.strategies.rows();
+    let possible = rows.iter().take_while(|row| row.outcome.is_ok()).count();
+    assert!(possible > 0 && rows[possible..].iter().all(|row| row.outcome.is_err()));
+    // A second copy of the weights is not simulated in a pipeline.
+    let zeropp = rows[possible..].iter().find(|row| row.id == "zeropp").expect("not possible");
+    assert_eq!(zeropp.outcome.as_ref().expect_err("not possible").field, "plan.sharding.secondary");
+}

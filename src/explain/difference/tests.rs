@@ -1,0 +1,75 @@
+use super::*;
+use crate::evaluate::Workspace;
+use crate::presets::Library;
+use crate::scenario::file;
+use crate::search;
+
+fn evaluated(changes: &[(&str, &str)]) -> (Scenario, Evaluation) {
+    let library = Library::embedded();
+    let mut file = file::parse(&library.scenario_text("default").unwrap().text).unwrap();
+    for (flag, value) in changes {
+        file.set(flag, value).unwrap();
+    }
+    let scenario = library.resolve(&file).unwrap();
+    let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+    (scenario, evaluation)
+}
+
+fn side<'a>(name: &'a str, of: &'a (Scenario, Evaluation)) -> Side<'a> {
+    Side { name, scenario: &of.0, evaluation: &of.1 }
+}
+
+#[test]
+fn the_terms_add_up_to_the_difference_for_the_same_tokens() {
+    let base = [("model", "mpt-7b"), ("nodes", "4")];
+    let a = evaluated(&base);
+    for changes in [
+        &[("strategy", "hsdp")][..],
+        &[("micro-batch", "2"), ("recompute", "full")],
+        &[("hardware", "a100-40gb-juwels")],
+        &[("pp", "2"), ("accumulate", "8"), ("strategy", "zero1")],
+    ] {
+        let b = evaluated(&[&base[..], changes].concat());
+        let total: Seconds = terms(side("A", &a), side("B", &b)).into_iter().map(|term| term.longer).sum();
+        // B's step, cut to A's tokens per device, less A's step.
+        let (one, two) = (&a.1.summary, &b.1.summary);
+        let tokens = one.tokens_per_step / f64::from(one.devices);
+        let expected = tokens / two.tokens_per_s_per_device - one.step_time.get();
+        assert!((total.get() - expected).abs() < 1e-9, "{changes:?}: {total} is not {expected}");
+    }
+}
+
+#[test]
+fn gathers_that_stay_in_the_node_are_named() {
+    // 25 GB/s a device between the nodes of JUWELS against 300 in them: with eight micro-batches FSDP gathers 16 times
+    // over the network, HSDP sums its gradients over it once.
+    let base = [("hardware", "a100-40gb-juwels"), ("model", "mpt-1b"), ("nodes", "16"), ("accumulate", "8")];
+    let (fsdp, hsdp) = (evaluated(&base), evaluated(&[&base[..], &[("strategy", "hsdp")]].concat()));
+    let said = sentence(side("A", &fsdp), side("B", &hsdp));
+    assert!(said.starts_with("B is ") && said.contains(" % faster: the gathers stay in the node, "), "{said}");
+    assert!(said.ends_with(" less exposed on the system level"), "{said}");
+    let back = sentence(side("A", &hsdp), side("B", &fsdp));
+    assert!(back.contains(" % slower: the gathers leave the node, "), "{back}");
+}
+
+#[test]
+fn recompute_is_named_where_compute_differs() {
+    let base = [("model", "mpt-7b"), ("nodes", "4")];
+    let (kept, again) = (evaluated(&base), evaluated(&[&base[..], &[("recompute", "full")]].concat()));
+    let said = sentence(side("A", &kept), side("B", &again));
+    assert!(said.contains("slower: more is computed again, ") && said.ends_with(" more compute"), "{said}");
+}
+
+#[test]
+fn steps_of_other_sizes_are_compared_by_the_token() {
+    let base = [("model", "mpt-7b"), ("nodes", "4")];
+    let (one, two) = (evaluated(&base), evaluated(&[&base[..], &[("micro-batch", "2")]].concat()));
+    let said = sentence(side("A", &one), side("B", &two));
+    assert!(said.ends_with(", for a step of A"), "{said}");
+}
+
+#[test]
+fn the_same_is_equally_fast() {
+    let one = evaluated(&[]);
+    assert_eq!(sentence(side("A", &one), side("B", &one)), "A and B are equally fast");
+}

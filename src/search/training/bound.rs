@@ -1,0 +1,199 @@
+//! What no simulation of a plan undercuts: a step's time and its memory, in closed form.
+//!
+//! The laws of [layered B8] for stages of any length, with what no schedule hides: the first gather,
+//! sends between stages, the last reduction, the update; and what passes one level of the cluster, one
+//! transfer after the other. Every term is a line in the micro-batches of a step, so a plan's bounds for
+//! all their counts are found at once. Not an estimate: whatever may overlap is taken to.
+
+use crate::cost::Transfer;
+use crate::hardware::MAX_LEVELS;
+use crate::plan::Schedule;
+use crate::program::{Cost, Terms};
+
+use super::method::Dealing;
+
+/// Slack for the rounding of each task, microseconds long, to picoseconds.
+const ROUNDING: f64 = 1.0 - 1e-6;
+
+/// The greatest of some lines `fixed + each x micro-batches`.
+#[derive(Debug, Default)]
+struct Lines(Vec<(f64, f64)>);
+
+impl Lines {
+    fn add(&mut self, fixed: f64, each: f64) {
+        if !self.0.iter().any(|(other, slope)| *other >= fixed && *slope >= each) {
+            self.0.push((fixed, each));
+        }
+    }
+
+    fn at(&self, micro_batches: f64) -> f64 {
+        self.0.iter().map(|(fixed, each)| fixed + each * micro_batches).fold(0.0, f64::max)
+    }
+}
+
+/// Bounds on a step of any count of micro-batches.
+#[derive(Debug, Default)]
+pub(super) struct Bound {
+    /// Seconds until the last rank has passed all forward, and from then on.
+    forward: Lines,
+    backward: Lines,
+    /// Seconds of the whole step.
+    whole: Lines,
+    /// Bytes where at most so many micro-batches are in flight.
+    memory: Vec<(u32, Lines)>,
+}
+
+impl Bound {
+    /// Of a plan whose layers are dealt to `ranks`; gathers may run `ahead` units ahead.
+    pub fn of(terms: &Terms, dealing: Dealing, layered: bool, ranks: u32, ends: bool, ahead: u32) -> Self {
+        let mut bound = Self::default();
+        let order: Vec<&Cost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
+        match dealing {
+            Dealing::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
+            _ => {
+                let stages = Stages::new(&order, ranks as usize, terms.send);
+                bound.staged(&stages, dealing == Dealing::Contiguous(Schedule::OneForwardOneBackward));
+            }
+        }
+        bound
+    }
+
+    /// Seconds of a step.
+    pub fn time(&self, micro_batches: u32) -> f64 {
+        let count = f64::from(micro_batches);
+        (self.forward.at(count) + self.backward.at(count)).max(self.whole.at(count)) * ROUNDING
+    }
+
+    /// Bytes of the fullest rank, not before its first backward.
+    pub fn memory(&self, micro_batches: u32) -> f64 {
+        let most = |(most, lines): &(u32, Lines)| lines.at(f64::from(micro_batches.min(*most)));
+        self.memory.iter().map(most).fold(0.0, f64::max) * ROUNDING
+    }
+
+    /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other,
+    /// each when compute begins the unit that is `ahead` units earlier.
+    fn unit_by_unit(&mut self, order: &[&Cost], buffered: bool, ends: bool, ahead: u32) {
+        let layers = if ends { &order[1..order.len() - 1] } else { order };
+        let (first, last) = (order[0], order[order.len() - 1]);
+        let outside = if ends { [0, 1].map(|way| first.compute[way] + last.compute[way]) } else { [0.0; 2] };
+        let gathers = layers.len().saturating_sub(ahead as usize) as f64;
+        let pass = |way: usize| {
+            let shortest = layers.iter().map(|unit| unit.compute[way]).fold(f64::INFINITY, f64::min);
+            let gathered = outside[way] + gathers * layers[0].gather[way].time + shortest;
+            sum(order.iter().copied(), |unit| unit.compute[way]).max(gathered)
+        };
+        // All but two layers' gradients are reduced before the pass is over, where two buffers hold them.
+        let reduced = layers.len().saturating_sub(2) as f64;
+        let shared = |reduce: &Transfer| match buffered {
+            true => outside[1] + busiest(&[(gathers, &layers[0].gather[1]), (reduced, reduce)]),
+            false => 0.0,
+        };
+        let [each, final_one] = layers[0].reduce.map(|reduce| pass(1).max(shared(&reduce)));
+        let reductions = last.compute[1] + sum(order.iter().copied(), |unit| unit.reduce[1].time);
+        let ending =
+            (final_one + first.reduce[1].time).max(reductions) + sum(order.iter().copied(), |unit| unit.update);
+        self.forward.add(first.gather[0].time + ending - each, pass(0) + each);
+        for level in 0..MAX_LEVELS {
+            let [one, rest] = [0, 1].map(|time| sum(order.iter().copied(), |unit| unit.reduce[time].busy[level]));
+            let gathers = sum(order.iter().copied(), |unit| unit.gather[0].busy[level] + unit.gather[1].busy[level]);
+            self.whole.add(rest - one, gathers + one);
+        }
+        (0..2).for_each(|way| self.whole.add(0.0, sum(order.iter().copied(), |unit| unit.host[way])));
+        let held = sum(order.iter().copied(), |unit| unit.state + unit.kept);
+        let logits = if ends { last.kept } else { 0.0 };
+        let layer = layers[layers.len() - 1];
+        self.memory.push((1, Lines(vec![(held.max(held - logits + layer.working + layer.buffers), 0.0)])));
+    }
+
+    /// Ranks visit their stages with all micro-batches; in `pairs`, a forward and a backward in turn.
+    fn staged(&mut self, stages: &Stages<'_>, pairs: bool) {
+        let Stages { order, ranks, send, .. } = *stages;
+        let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
+        let opening = first.gather[0].time;
+        let closing = first.reduce[1].time + sum(stages.of_rank(0), |stage| stage.update);
+        for rank in 0..ranks {
+            let [ahead, behind] = [0, 1].map(|way| stages.around(rank, way));
+            let [forward, backward] = [0, 1].map(|way| sum(stages.of_rank(rank), |stage| stage.compute[way]));
+            if pairs {
+                let before = stages.before[rank][0] + stages.before[rank][1];
+                self.forward.add(opening + before + closing, forward + backward);
+            } else {
+                self.forward.add(opening + ahead, forward);
+                self.backward.add(behind + closing, backward);
+            }
+            (0..2).for_each(|way| self.whole.add(0.0, sum(stages.of_rank(rank), |stage| stage.host[way])));
+            self.remember(stages, rank, pairs);
+        }
+        if pairs {
+            return;
+        }
+        // The first micro-batch passes all stages, the others follow through the last one.
+        let hops = hops as f64 * send;
+        let [there, back] = [0, 1].map(|way| sum(order.iter().copied(), |stage| stage.compute[way]) + hops);
+        self.forward.add(opening + there - last.compute[0], last.compute[0]);
+        self.backward.add(back - first.compute[1] + closing, first.compute[1]);
+        // The last rank gathers all its stages; the first reduces all its stages and, but for the two that
+        // are still in their buffers, gathers them again.
+        self.forward.add(sum(stages.of_rank(ranks - 1), |stage| stage.gather[0].time), last.compute[0]);
+        let stages_per_rank = order.len() / ranks;
+        let again = stages.of_rank(0).take(stages_per_rank.saturating_sub(2)).map(|stage| (1.0, &stage.gather[1]));
+        let reduced = stages.of_rank(0).map(|stage| (1.0, &stage.reduce[1]));
+        let wire = busiest(&again.chain(reduced).collect::<Vec<_>>());
+        let update = sum(stages.of_rank(0), |stage| stage.update);
+        self.backward.add(stages.around(0, 1) + wire + update, order[order.len() - ranks].compute[1]);
+    }
+
+    /// The memory of one rank when it begins its first backward.
+    fn remember(&mut self, stages: &Stages<'_>, rank: usize, pairs: bool) {
+        let in_flight = if pairs { (stages.ranks - rank) as u32 } else { u32::MAX };
+        let begins = stages.order[stages.order.len() - stages.ranks + rank];
+        let fixed = sum(stages.of_rank(rank), |stage| stage.state) + begins.working + begins.buffers;
+        let each = sum(stages.of_rank(rank), |stage| stage.kept);
+        match self.memory.iter_mut().find(|(most, _)| *most == in_flight) {
+            Some((_, lines)) => lines.add(fixed, each),
+            None => self.memory.push((in_flight, Lines(vec![(fixed, each)]))),
+        }
+    }
+}
+
+/// Stages and the ranks to which they are dealt in turn.
+#[derive(Debug)]
+struct Stages<'a> {
+    order: &'a [&'a Cost],
+    ranks: usize,
+    send: f64,
+    /// What passes until a stage begins, each way: its predecessors and their sends.
+    before: Vec<[f64; 2]>,
+}
+
+impl<'a> Stages<'a> {
+    fn new(order: &'a [&'a Cost], ranks: usize, send: f64) -> Self {
+        let mut before = vec![[0.0; 2]];
+        let mut passed = [0.0; 2];
+        for stage in order {
+            passed = [0, 1].map(|way| passed[way] + stage.compute[way] + send);
+            before.push(passed);
+        }
+        Self { order, ranks, send, before }
+    }
+
+    fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a Cost> + use<'a> {
+        self.order.iter().skip(rank).step_by(self.ranks).copied()
+    }
+
+    /// What passes before a rank's first stage and after its last, one way through all stages.
+    fn around(&self, rank: usize, way: usize) -> f64 {
+        let stages = self.order.len();
+        self.before[rank][way] + self.before[stages][way] - self.before[stages - self.ranks + rank + 1][way]
+    }
+}
+
+fn sum<'a>(costs: impl IntoIterator<Item = &'a Cost>, of: impl Fn(&Cost) -> f64) -> f64 {
+    costs.into_iter().map(of).sum()
+}
+
+/// Time in which so many of each transfer pass the level that they keep busiest.
+fn busiest(transfers: &[(f64, &Transfer)]) -> f64 {
+    let busy = |level: usize| transfers.iter().map(|(count, transfer)| count * transfer.busy[level]).sum::<f64>();
+    (0..MAX_LEVELS).map(busy).fold(0.0, f64::max)
+}

@@ -1,0 +1,78 @@
+//! The same question by the closed forms alone: what the laws of [layered B8] would choose from the grid.
+//! Not for what a simulation finds ([`super`]).
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use crate::bounds::layered::{Memory, Step};
+use crate::cost::{Factors, Rates};
+use crate::search::Pool;
+
+use super::grid::Candidate;
+use super::{Choice, METHODS, Method, Training};
+
+/// A plan by its closed forms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Closed {
+    /// Days of the whole training.
+    pub days: f64,
+    /// What was chosen.
+    pub choice: Choice,
+    /// The step.
+    pub step: Step,
+}
+
+impl Training {
+    /// For each method the plan that takes the fewest days by the closed forms within the largest budget,
+    /// and fits by them; `None` where none does.
+    pub fn closed(&self, pool: &Pool) -> Vec<Option<Closed>> {
+        let budget = self.budgets.last().copied().unwrap_or(0);
+        pool.install(|| METHODS.par_iter().map(|method| self.closed_best(method, budget)).collect())
+    }
+
+    /// No plan beats its arithmetic at the peak, so plans are taken in that order until it is beyond the best.
+    fn closed_best(&self, method: &Method, budget: u32) -> Option<Closed> {
+        let mut open: Vec<(f64, Choice)> = self
+            .candidates(method, budget)
+            .into_iter()
+            .map(|Candidate { choice, .. }| (self.ideal(&choice), choice))
+            .collect();
+        open.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut best: Option<Closed> = None;
+        for (ideal, choice) in open {
+            if best.is_some_and(|best| ideal > best.days) {
+                break;
+            }
+            let found = self.closed_form(method, &choice);
+            best = [best, found].into_iter().flatten().min_by(Closed::order);
+        }
+        best
+    }
+
+    /// Days of a plan's arithmetic at the peak: `(6 + 2 r) p` flop per token.
+    fn ideal(&self, choice: &Choice) -> f64 {
+        let (model, plan) = (&self.base.model, &self.base.plan);
+        let logits = u64::from(model.vocab) * u64::from(model.hidden);
+        let flop = (6.0 + 2.0 * plan.recompute.layers()) * (model.matrix_parameters() - logits) as f64;
+        let tokens = choice.sequences() * f64::from(plan.sequence) / f64::from(choice.devices);
+        let peak = Rates::of(&self.base, &Factors::default()).peak;
+        self.goal.days(choice.sequences(), flop * tokens / peak.get())
+    }
+
+    fn closed_form(&self, method: &Method, choice: &Choice) -> Option<Closed> {
+        let scenario = self.scenario(method, choice);
+        let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
+        if Memory::of(&scenario)?.total() > capacity {
+            return None;
+        }
+        let step = Step::of(&scenario)?;
+        Some(Closed { days: self.goal.days(choice.sequences(), step.time().get()), choice: *choice, step })
+    }
+}
+
+impl Closed {
+    fn order(&self, other: &Self) -> Ordering {
+        self.days.total_cmp(&other.days).then(self.choice.cmp(&other.choice))
+    }
+}

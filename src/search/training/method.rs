@@ -1,0 +1,73 @@
+//! The ways of training that are compared, as data. Not for how each is laid out ([`super::grid`]).
+
+use crate::plan::{Accumulation, Schedule};
+
+/// How layers are dealt to pipeline ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dealing {
+    /// No pipeline.
+    None,
+    /// Neighbouring layers together, one stage per rank.
+    Contiguous(Schedule),
+    /// Layer `i` to rank `i mod P`, one layer per stage.
+    Modular,
+}
+
+/// A way of training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Method {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// How layers may be dealt to pipeline ranks.
+    pub dealings: &'static [Dealing],
+    /// The order of micro-batches and layers.
+    pub accumulation: Accumulation,
+    /// The strategies that may place the state.
+    pub strategies: &'static [&'static str],
+}
+
+const CONTIGUOUS: [Dealing; 2] =
+    [Dealing::Contiguous(Schedule::OneForwardOneBackward), Dealing::Contiguous(Schedule::GPipe)];
+
+/// The variants of [layered B8]: {standard, partitioned} and {standard, layered} accumulation times {no,
+/// contiguous, modular} pipeline, grouped as the paper compares them. Any of them may split its layers
+/// over tensor ranks.
+pub const METHODS: [Method; 5] = [
+    Method {
+        name: "data parallel",
+        about: "the state on every rank, no pipeline",
+        dealings: &[Dealing::None],
+        accumulation: Accumulation::Standard,
+        strategies: &["ddp"],
+    },
+    Method {
+        name: "contiguous 3d",
+        about: "the state on every data-parallel rank, a pipeline of contiguous stages",
+        dealings: &CONTIGUOUS,
+        accumulation: Accumulation::Standard,
+        strategies: &["ddp"],
+    },
+    Method {
+        name: "partitioned",
+        about: "the state sharded over the data-parallel ranks, no pipeline or contiguous stages",
+        dealings: &[Dealing::None, CONTIGUOUS[0], CONTIGUOUS[1]],
+        accumulation: Accumulation::Standard,
+        strategies: &["zero1", "zero2", "fsdp"],
+    },
+    Method {
+        name: "layered",
+        about: "all micro-batches of a layer before the next layer, no pipeline",
+        dealings: &[Dealing::None],
+        accumulation: Accumulation::Layered,
+        strategies: &["ddp", "zero2", "fsdp"],
+    },
+    Method {
+        name: "layered + modular",
+        about: "layered, in a pipeline that deals the layers in turn",
+        dealings: &[Dealing::Modular],
+        accumulation: Accumulation::Layered,
+        strategies: &["ddp", "zero2", "fsdp"],
+    },
+];

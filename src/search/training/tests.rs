@@ -1,0 +1,123 @@
+//! The bounds hold, the search is exact, and the published machine trains as fast as the paper's laws say.
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assume, prop_oneof, proptest};
+use proptest::strategy::Strategy as Any;
+
+use super::*;
+use crate::plan::Recompute;
+use crate::search::pool;
+use crate::stack::{Overlap, Runtime};
+use crate::testing;
+
+fn training(base: Scenario, most: u32, critical: f64) -> Training {
+    Training::new(base, Goal { critical, steps: 1000.0 }, most, &Library::embedded()).expect("embedded strategies")
+}
+
+fn found(training: &Training, threads: usize) -> Vec<Option<Best>> {
+    let answers = Mutex::new(vec![None; training.len()]);
+    let done = |index: usize, answer: Answer| answers.lock().expect("a lock")[index] = answer.best;
+    assert!(training.run(&pool(Some(threads)).expect("a pool"), &Cancel::default(), &done));
+    training.settled(answers.into_inner().expect("a lock"))
+}
+
+/// 8 layers of 1024 on nodes of four devices, recompute in full.
+fn small() -> Scenario {
+    let mut base = testing::scenario();
+    base.model = Arc::new(testing::model(8, 1024));
+    base.plan.recompute = Recompute::Full;
+    base
+}
+
+const OVERLAPS: [Overlap; 4] = [Overlap::None, Overlap::Reductions, Overlap::OneStream, Overlap::Independent];
+
+/// Any small machine, model and software.
+fn bases() -> impl Any<Value = Scenario> {
+    let model = (prop_oneof![Just(4_u32), Just(6), Just(8), Just(12)], any::<bool>(), any::<bool>());
+    let software = (any::<bool>(), 0..3_u32, 0.0..0.5_f64, any::<bool>(), 0..4_u32);
+    let rates = (0.01..10.0_f64, 0.0..1.0_f64, 0.1..20.0_f64);
+    (model, software, rates, 0..4_u32).prop_map(
+        |((layers, vocab, tied), software, (bandwidth, host, memory), again)| {
+            let (during, prefetch, contention, latency, overlap) = software;
+            let mut base = testing::scenario();
+            base.model = Arc::new(crate::model::Model {
+                vocab: if vocab { 20_000 } else { 0 },
+                tied,
+                ..testing::model(layers, 1024)
+            });
+            let stack = Arc::make_mut(&mut base.stack);
+            (stack.reduce_during_backward, stack.overlap) = (during, OVERLAPS[overlap as usize]);
+            let calibration = Arc::make_mut(&mut base.calibration);
+            calibration.element_wise.insert(stack.element_wise.clone(), host);
+            calibration.software.optimizer_traffic = 1.0;
+            calibration.software.stragglers = host * 0.01;
+            let runtime = Runtime { contention, layer: Seconds::new(host * 1e-4), ..Runtime::IDEAL };
+            calibration.runtimes.insert(stack.runtime.clone(), runtime);
+            if latency {
+                let efficiency = calibration.architectures.get_mut("default").expect("a default");
+                (efficiency.latency, efficiency.collective_launch) = (1.0, Seconds::new(5e-6));
+            }
+            base.plan.recompute =
+                [Recompute::None, Recompute::Selective, Recompute::Full, Recompute::Share(0.4)][again as usize];
+            (base.plan.prefetch, base.plan.bandwidth_factor, base.plan.memory_factor) = (prefetch, bandwidth, memory);
+            base
+        },
+    )
+}
+
+/// All plans of a method within a budget, whether they fit or not.
+fn grid(training: &Training, method: &Method, budget: u32) -> Vec<Candidate> {
+    let mut roomy = training.clone();
+    roomy.base.plan.memory_factor = 1e6;
+    roomy.candidates(method, budget)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn no_plan_undercuts_its_bounds(
+        base in bases(),
+        method in 0..METHODS.len(),
+        power in 0..6_u32,
+        pick in any::<prop::sample::Index>(),
+    ) {
+        let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
+        let candidates = grid(&training, method, 1 << power);
+        prop_assume!(!candidates.is_empty());
+        let Candidate { days, memory, choice } = candidates[pick.index(candidates.len())];
+        let scenario = training.scenario(method, &choice);
+        if let Ok(summary) = summary(&scenario, &mut Workspace::default()) {
+            let simulated = training.goal.days(choice.sequences(), summary.step_time.get());
+            let dealing = method.dealings[choice.dealing];
+            prop_assert!(days <= simulated, "{days} > {simulated} days: {choice:?} {dealing:?} {}", method.name);
+            let peak = summary.memory.peak;
+            prop_assert!(memory <= peak, "{memory} > {peak}: {choice:?} {dealing:?} {}", method.name);
+        }
+    }
+}
+
+#[test]
+fn the_search_finds_the_best_of_its_grid() {
+    for (vocab, memory) in [(0, 1.0), (0, 0.05), (30_000, 0.1)] {
+        let mut base = small();
+        Arc::make_mut(&mut base.model).vocab = vocab;
+        base.plan.memory_factor = memory;
+        let training = training(base, 8, 4.0);
+        let mut workspace = Workspace::default();
+        let mut expected = Vec::new();
+        for method in &METHODS {
+            let mut best: Option<Best> = None;
+            for budget in &training.budgets {
+                let all = grid(&training, method, *budget);
+                let simulated = all.iter().filter_map(|one| training.simulate(method, &one.choice, &mut workspace));
+                best = simulated.chain(best.take()).min_by(Best::order);
+                expected.push(best.clone());
+            }
+        }
+        assert!(expected.iter().flatten().count() > 10, "most methods fit somewhere");
+        assert_eq!(found(&training, 1), expected, "vocabulary {vocab}, memory {memory}");
+        assert_eq!(found(&training, 3), expected, "on any number of threads");
+    }
+}

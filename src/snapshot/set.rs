@@ -1,0 +1,102 @@
+//! A set: several snapshots with names, saved together so that a comparison can be reopened.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::Evaluation;
+use crate::scenario::file::{self, FileError, Source};
+use crate::scenario::{Problem, Scenario};
+
+use super::{FORMAT, Snapshot};
+
+/// What `kind` says in a set.
+pub(super) const KIND: &str = "set";
+
+/// A set as a file holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// Version of the file format.
+    pub format: u32,
+    /// `set`.
+    pub kind: String,
+    /// The version of shardscope that wrote it.
+    pub version: String,
+    /// The snapshots, in the order of the comparison; the first is the one that others are held against.
+    pub members: Vec<Member>,
+}
+
+/// One snapshot of a set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// What the comparison calls it.
+    pub name: String,
+    /// The snapshot.
+    pub snapshot: Snapshot,
+}
+
+impl Set {
+    /// Of scenarios with their names and evaluations.
+    pub fn of<'a>(members: impl IntoIterator<Item = (&'a str, &'a Scenario, &'a Evaluation)>) -> Self {
+        let member = |(name, scenario, evaluation): (&str, &Scenario, &Evaluation)| Member {
+            name: name.to_owned(),
+            snapshot: Snapshot::of(scenario, evaluation),
+        };
+        Self {
+            format: FORMAT,
+            kind: KIND.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            members: members.into_iter().map(member).collect(),
+        }
+    }
+
+    /// The text of the file.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+
+    /// Reads the text of a set.
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        let (set, source) = file::read::<Self>(text, FORMAT)?;
+        match set.problems() {
+            problems if problems.is_empty() => Ok(set),
+            problems => Err(source.mistakes(&problems)),
+        }
+    }
+
+    /// The scenarios with their names, from what the set holds by value.
+    pub(super) fn scenarios(&self, source: &Source) -> Result<Vec<(String, Scenario)>, FileError> {
+        let member = |(index, member): (usize, &Member)| match member.snapshot.scenario() {
+            Ok(scenario) => Ok((member.name.clone(), scenario)),
+            Err(problems) => Err(source.mistakes(&inside(index, problems))),
+        };
+        self.members.iter().enumerate().map(member).collect()
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        let mut refuse = |field: &str, what: &str| {
+            let mend = "save the set again, or mend the field".to_owned();
+            found.push(Problem { field: field.to_owned(), what: what.to_owned(), mend });
+        };
+        if self.kind != KIND {
+            refuse("kind", "must be 'set'");
+        }
+        if self.members.is_empty() {
+            refuse("members", "must hold at least one snapshot");
+        }
+        let members = self.members.iter().enumerate();
+        found.extend(members.flat_map(|(index, member)| inside(index, member.snapshot.problems())));
+        found
+    }
+}
+
+/// Problems of a member, as the set names their fields.
+fn inside(index: usize, problems: Vec<Problem>) -> Vec<Problem> {
+    let nested =
+        |problem: Problem| Problem { field: format!("members[{index}].snapshot.{}", problem.field), ..problem };
+    problems.into_iter().map(nested).collect()
+}
+
+#[cfg(test)]
+mod tests;

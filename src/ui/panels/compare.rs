@@ -1,0 +1,315 @@
+//! Scenarios side by side: figures with differences, memory on one scale, steps on one scale of time, and why.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{frame, words};
+use crate::app::compare::{Column, MOST};
+use crate::app::{App, Panel};
+use crate::evaluate::{Evaluation, Summary};
+use crate::explain::difference::{Side, sentence};
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::{fit, width, wrapped};
+use crate::ui::widgets::{StackedBar, Strip};
+use crate::units::{Bytes, Seconds, significant, thousands};
+
+/// Columns of the names of figures, of a value at least and at most, of the difference at most.
+const NAMES: usize = 13;
+const VALUE: (usize, usize) = (8, 16);
+const DIFFERENCE: usize = 28;
+
+/// Columns of a letter before a bar.
+const LETTER: u16 = 4;
+
+/// Rows that it takes: frame, header, figures, why, a bar and a timeline for each.
+pub(super) fn height(app: &App) -> u16 {
+    let shown = Shown::of(app);
+    let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
+    u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(5)
+}
+
+/// Draws it.
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let shown = Shown::of(app);
+    let all = app.columns().len();
+    let some = if all > shown.columns.len() { format!("{} of {all}, ", shown.columns.len()) } else { String::new() };
+    let note = format!("{some}rates and memory per device");
+    let inside = frame(app, theme, Panel::Map, "Comparison", &note, area, buf);
+    if shown.columns.len() < 2 {
+        let text = "nothing to compare with yet: p pins the scenario shown, then change it or move on the map; \
+                    pinned scenarios stand here beside the one shown";
+        return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
+    }
+    let table = Table::new(&shown, theme, inside.width.into());
+    let mut drawn: Vec<Row> = shown.figures().iter().map(|figure| Row::Line(table.row(figure))).collect();
+    let why = shown.why().map_or_else(Vec::new, |why| wrapped(&why, inside.width.into()));
+    drawn.extend(why.into_iter().map(|line| Row::Line(Line::styled(line, theme.style(Role::Title)))));
+    drawn.extend((0..shown.columns.len()).map(Row::Memory));
+    drawn.extend((0..shown.columns.len()).map(Row::Step));
+    let mut rows = inside.rows();
+    if let Some(at) = rows.next() {
+        buf.set_line(at.x, at.y, &table.header(), at.width);
+    }
+    let top = app.views.compare.top.min((drawn.len() + 1).saturating_sub(inside.height.into()));
+    for (row, at) in drawn.into_iter().skip(top).zip(rows) {
+        match row {
+            Row::Line(line) => buf.set_line(at.x, at.y, &line, at.width).0,
+            Row::Memory(index) => shown.draw_memory(index, theme, at, buf),
+            Row::Step(index) => shown.draw_step(index, app.views.compare.zoom, theme, at, buf),
+        };
+    }
+}
+
+/// What the cursor is on, for the status line.
+pub(super) fn status(app: &App) -> String {
+    let columns = app.columns();
+    let Some(column) = columns.get(app.views.compare.cursor(columns.len())) else { return String::new() };
+    let Column { scenario, .. } = column;
+    let what = format!("{}: {}, {}, {} devices", column.letter(), scenario.model.id, column.name, scenario.devices());
+    if column.pin.is_some() {
+        format!("{what} (Enter makes it the scenario)")
+    } else {
+        format!("{what}, the scenario shown")
+    }
+}
+
+/// One row of the drawing.
+enum Row {
+    Line(Line<'static>),
+    Memory(usize),
+    Step(usize),
+}
+
+/// The columns that are seen, each with its evaluation.
+struct Shown<'a> {
+    columns: Vec<(Column<'a>, &'a Evaluation)>,
+    /// The one that is held against the first.
+    chosen: usize,
+    /// The fastest of all that fit, if it is among them.
+    best: Option<usize>,
+}
+
+/// One figure of all columns.
+struct Figure {
+    name: String,
+    values: Vec<f64>,
+    /// Whether more is better; `None` where it is neither.
+    more_is_better: Option<bool>,
+    /// Digits behind the point, or none for counts with thousands.
+    digits: Option<usize>,
+    /// What its difference is in.
+    unit: &'static str,
+}
+
+impl<'a> Shown<'a> {
+    /// The first column, and those around the cursor.
+    fn of(app: &'a App) -> Self {
+        let all = app.columns();
+        let cursor = app.views.compare.cursor(all.len());
+        let first = cursor.saturating_sub(MOST - 2).max(1);
+        let seen = |(index, _): &(usize, Column)| *index == 0 || (first..first + MOST - 1).contains(index);
+        let speed = |column: &Column| {
+            let summary = &column.evaluation?.summary;
+            summary.fits.then_some(summary.tokens_per_s_per_device)
+        };
+        let speeds = all.iter().enumerate().filter_map(|(index, column)| Some((index, speed(column)?)));
+        let fastest = speeds.reduce(|best, next| if next.1 > best.1 { next } else { best });
+        let known: Vec<(usize, (Column, &Evaluation))> = all
+            .into_iter()
+            .enumerate()
+            .filter(seen)
+            .filter_map(|(index, column)| Some((index, (column, column.evaluation?.as_ref()))))
+            .collect();
+        let place = |wanted: usize| known.iter().position(|(index, _)| *index == wanted);
+        let best = fastest.and_then(|(index, _)| place(index));
+        let chosen = place(cursor).filter(|at| *at > 0).unwrap_or(1.min(known.len().saturating_sub(1)));
+        Self { chosen, best, columns: known.into_iter().map(|(_, column)| column).collect() }
+    }
+
+    fn summaries(&self) -> impl Iterator<Item = &Summary> {
+        self.columns.iter().map(|(_, evaluation)| &evaluation.summary)
+    }
+
+    /// Why the chosen one is faster or slower than the first.
+    fn why(&self) -> Option<String> {
+        let [a, b] = [0, self.chosen].map(|index| self.columns.get(index).map(|(column, _)| column.letter()));
+        let (a, b) = (a?, b?);
+        let (one, two) = (self.columns.first()?, self.columns.get(self.chosen)?);
+        let side = |name, (column, evaluation): &(Column<'a>, &'a Evaluation)| Side {
+            name,
+            scenario: column.scenario,
+            evaluation,
+        };
+        Some(sentence(side(&a, one), side(&b, two)))
+    }
+
+    /// The figures, the most telling first; those that are nothing everywhere are left out.
+    fn figures(&self) -> Vec<Figure> {
+        let row = |name: &str, of: &dyn Fn(&Summary) -> f64, better, digits, unit| Figure {
+            name: name.to_owned(),
+            values: self.summaries().map(of).collect(),
+            more_is_better: better,
+            digits,
+            unit,
+        };
+        let most = self.summaries().map(|summary| summary.step_time.get()).fold(0.0, f64::max);
+        let (unit, factor) = if most < 1.0 { ("ms", 1e3) } else { ("s", 1.0) };
+        let time = |name: &str, of: fn(&Summary) -> Seconds| {
+            row(&format!("{name}, {unit}"), &|summary| of(summary).get() * factor, Some(false), Some(3), unit)
+        };
+        let gib = |bytes: Bytes| bytes.get() / 1_073_741_824.0;
+        let mut rows = vec![
+            time("step time", |summary| summary.step_time),
+            row("TFLOP/s", &|summary| summary.model_flops.get() / 1e12, Some(true), Some(3), ""),
+            row("tokens/s", &|summary| summary.tokens_per_s_per_device, Some(true), None, ""),
+            row("MFU, %", &|summary| 100.0 * summary.mfu, Some(true), Some(3), ""),
+            row("memory, GiB", &|summary| gib(summary.memory.peak), Some(false), Some(3), "GiB"),
+            time("exposed", |summary| summary.time.exposed),
+            time("bubble", |summary| summary.time.bubble),
+            row("devices", &|summary| f64::from(summary.devices), None, None, ""),
+        ];
+        let tokens = self.columns.iter().map(|(column, _)| column.scenario.plan.tokens).collect::<Option<Vec<f64>>>();
+        if let Some(tokens) = tokens {
+            let hours =
+                self.summaries().zip(tokens).map(|(summary, tokens)| tokens / summary.tokens_per_s_per_device / 3600.0);
+            let values = hours.collect();
+            rows.push(Figure {
+                name: "device-hours".to_owned(),
+                values,
+                more_is_better: Some(false),
+                digits: None,
+                unit: "",
+            });
+        }
+        rows.retain(|row| row.values.iter().any(|value| *value > 0.0));
+        rows
+    }
+
+    fn draw_letter(&self, index: usize, theme: Theme, row: Rect, buf: &mut Buffer) -> Rect {
+        let letter = self.columns[index].0.letter();
+        buf.set_stringn(row.x, row.y, letter, usize::from(LETTER), theme.style(Role::Dim));
+        Rect { x: row.x.saturating_add(LETTER).min(row.right()), width: row.width.saturating_sub(LETTER), ..row }
+    }
+
+    /// Memory, on the scale of the largest.
+    fn draw_memory(&self, index: usize, theme: Theme, row: Rect, buf: &mut Buffer) -> u16 {
+        let scale = self.summaries().map(|summary| summary.memory.peak.max(summary.memory.capacity));
+        let scale = scale.fold(Bytes::ZERO, Bytes::max);
+        let memory = &self.columns[index].1.summary.memory;
+        let bar = self.draw_letter(index, theme, row, buf);
+        StackedBar::new(theme, memory.parts, memory.capacity).scale(scale).legend(false).render(bar, buf);
+        row.right()
+    }
+
+    /// The step of the rank that ends last, on the scale of the longest.
+    fn draw_step(&self, index: usize, zoom: u32, theme: Theme, row: Rect, buf: &mut Buffer) -> u16 {
+        let longest = self.summaries().map(|summary| summary.step_time).fold(Seconds::ZERO, Seconds::max);
+        let evaluation = self.columns[index].1;
+        let trace = &evaluation.trace;
+        let rank = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
+        let idle = trace.idle_of(rank.map_or(0, |span| span.rank));
+        let bar = self.draw_letter(index, theme, row, buf);
+        let window = longest / f64::from(1 << zoom);
+        Strip::new(theme, idle, evaluation.summary.step_time, window).folded(&trace.folded).render(bar, buf);
+        row.right()
+    }
+}
+
+/// How the table is laid out.
+struct Table<'a> {
+    shown: &'a Shown<'a>,
+    theme: Theme,
+    value: usize,
+    difference: usize,
+}
+
+impl<'a> Table<'a> {
+    fn new(shown: &'a Shown<'a>, theme: Theme, width: usize) -> Self {
+        let count = shown.columns.len();
+        let room = width.saturating_sub(NAMES);
+        let value = (room.saturating_sub(DIFFERENCE) / count).clamp(VALUE.0, VALUE.1);
+        Self { shown, theme, value, difference: room.saturating_sub(value * count) }
+    }
+
+    fn header(&self) -> Line<'static> {
+        let best = self.shown.best;
+        let mut spans = vec![Span::raw(" ".repeat(NAMES))];
+        for (index, (column, _)) in self.shown.columns.iter().enumerate() {
+            let star = if best == Some(index) { self.theme.glyphs().best } else { "" };
+            let letter = column.letter();
+            let room = self.value.saturating_sub(width(&letter) + 2 + 2 * usize::from(!star.is_empty()));
+            let name = fit(column.name, room, self.theme);
+            let text = if star.is_empty() { format!("{letter} {name}") } else { format!("{letter} {name} {star}") };
+            let role = if index == self.shown.chosen { Role::Accent } else { Role::Title };
+            spans.push(Span::styled(format!("{}{text}", pad(&text, self.value)), self.theme.style(role)));
+        }
+        if let (Some((a, _)), Some((b, _))) = (self.shown.columns.first(), self.shown.columns.get(self.shown.chosen)) {
+            let text = fit(
+                &format!("  {} {} {}", b.letter(), self.theme.glyphs().minus, a.letter()),
+                self.difference,
+                self.theme,
+            );
+            spans.push(Span::styled(text, self.theme.style(Role::Dim)));
+        }
+        Line::from(spans)
+    }
+
+    fn row(&self, figure: &Figure) -> Line<'static> {
+        let mut spans = vec![Span::styled(format!("{:<NAMES$}", figure.name), self.theme.style(Role::Dim))];
+        for (index, value) in figure.values.iter().enumerate() {
+            let over = figure.name.starts_with("memory") && !self.shown.columns[index].1.summary.fits;
+            let mark = if over { format!(" {}", self.theme.glyphs().too_big) } else { String::new() };
+            let text = format!("{}{mark}", figure.text(*value));
+            let role = if over { Role::Bad } else { Role::Text };
+            spans.push(Span::styled(format!("{}{text}", pad(&text, self.value)), self.theme.style(role)));
+        }
+        spans.extend(self.differing(figure));
+        Line::from(spans)
+    }
+
+    /// `  ▼ 3.87 s  −36 %  better`, as much of it as there is room for.
+    fn differing(&self, figure: &Figure) -> Option<Span<'static>> {
+        let (from, to) = (*figure.values.first()?, *figure.values.get(self.shown.chosen)?);
+        let (change, role) = verdict(figure, from, to);
+        let percent = if from > 0.0 { words::change(from, to, self.theme) } else { String::new() };
+        let glyph = self.theme.glyphs().change[usize::from(to < from)];
+        let by = figure.text((to - from).abs());
+        let unit = if figure.unit.is_empty() { String::new() } else { format!(" {}", figure.unit) };
+        let forms = [
+            format!("  {glyph} {by}{unit}  {percent}  {change}"),
+            format!("  {percent} {change}"),
+            format!(" {percent}"),
+        ];
+        let text = if figure.text(from) == figure.text(to) {
+            "  same".to_owned()
+        } else {
+            forms.into_iter().find(|text| width(text.trim_end()) <= self.difference).unwrap_or_default()
+        };
+        Some(Span::styled(text, self.theme.style(role)))
+    }
+}
+
+/// Whether a change is for the better, in a word.
+fn verdict(figure: &Figure, from: f64, to: f64) -> (&'static str, Role) {
+    match figure.more_is_better {
+        Some(more) if (to > from) == more && figure.text(from) != figure.text(to) => ("better", Role::Good),
+        Some(_) if figure.text(from) != figure.text(to) => ("worse", Role::Bad),
+        _ => ("", Role::Dim),
+    }
+}
+
+impl Figure {
+    fn text(&self, value: f64) -> String {
+        match self.digits {
+            Some(digits) => significant(value, digits),
+            None => thousands(value),
+        }
+    }
+}
+
+/// Blanks before a text that is to end at a column.
+fn pad(text: &str, columns: usize) -> String {
+    " ".repeat(columns.saturating_sub(width(text)))
+}

@@ -1,0 +1,116 @@
+//! A whole step in one row, to lay several under one another on one scale: compute, and what it waits for.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::Widget;
+
+use super::text::put;
+use crate::evaluate::{Folded, Idle, IdleCause};
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::units::Seconds;
+
+/// What a column can show.
+const KINDS: usize = 4;
+const COMPUTE: usize = 0;
+const EXPOSED: usize = 1;
+const BUBBLE: usize = 2;
+const OTHER: usize = 3;
+
+/// A step over a window of time that begins with it. The marks of each kind add up to its share of the time.
+///
+/// ```text
+/// ████!!████!!████!!████!!████!!██
+/// ████████████████████████████
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strip<'a> {
+    theme: Theme,
+    idle: &'a [Idle],
+    folded: &'a [Folded],
+    step: Seconds,
+    window: Seconds,
+}
+
+impl<'a> Strip<'a> {
+    /// A step of one rank, of which the window shows the beginning.
+    pub const fn new(theme: Theme, idle: &'a [Idle], step: Seconds, window: Seconds) -> Self {
+        Self { theme, idle, folded: &[], step, window }
+    }
+
+    /// What repeats without being listed again.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn folded(mut self, folded: &'a [Folded]) -> Self {
+        self.folded = folded;
+        self
+    }
+
+    /// For each of so many columns the share of its time that goes into each kind.
+    fn shares(&self, columns: usize) -> Vec<[f64; KINDS]> {
+        let mut shares = vec![[0.0; KINDS]; columns];
+        let per_second = columns as f64 / self.window.get();
+        let mut add = |from: Seconds, to: Seconds, kind: usize, weight: f64| {
+            let (from, to) = (from.get() * per_second, (to.get() * per_second).min(columns as f64));
+            for (column, share) in shares.iter_mut().enumerate().take(to.ceil() as usize).skip(from as usize) {
+                let part = to.min(column as f64 + 1.0) - from.max(column as f64);
+                share[kind] += weight * part.max(0.0);
+                share[COMPUTE] -= weight * part.max(0.0);
+            }
+        };
+        for idle in self.idle {
+            add(idle.start, idle.end, kind(idle.cause), 1.0);
+        }
+        for folded in self.folded {
+            let length = folded.end - folded.start;
+            let inside = |idle: &&Idle| idle.start >= folded.start && idle.end <= folded.end;
+            for idle in self.idle.iter().filter(inside) {
+                add(folded.end, folded.over(), kind(idle.cause), (idle.end - idle.start) / length);
+            }
+        }
+        let end = self.step.get() * per_second;
+        for (column, share) in shares.iter_mut().enumerate() {
+            share[COMPUTE] += (end - column as f64).clamp(0.0, 1.0);
+        }
+        shares
+    }
+}
+
+const fn kind(cause: IdleCause) -> usize {
+    match cause {
+        IdleCause::Communication => EXPOSED,
+        IdleCause::Bubble => BUBBLE,
+        IdleCause::Other => OTHER,
+    }
+}
+
+impl Widget for &Strip<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        let sound = |time: Seconds| time.get().is_finite() && time.get() > 0.0;
+        if area.is_empty() || !sound(self.step) || !sound(self.window) {
+            return;
+        }
+        let glyphs = self.theme.glyphs();
+        let looks: [(&str, Style); KINDS] = [
+            (glyphs.fills[0], self.theme.fill(Tone::Blue)),
+            (glyphs.exposed, self.theme.style(Role::Bad)),
+            (glyphs.bubble, self.theme.style(Role::Warn)),
+            (glyphs.hidden, self.theme.style(Role::Dim)),
+        ];
+        let mut due = [0.0; KINDS];
+        for (x, shares) in (area.left()..area.right()).zip(self.shares(area.width.into())) {
+            if shares.iter().sum::<f64>() < 0.5 {
+                break;
+            }
+            for (due, share) in due.iter_mut().zip(shares) {
+                *due += share;
+            }
+            let most = (0..KINDS).max_by(|a, b| due[*a].total_cmp(&due[*b])).unwrap_or(COMPUTE);
+            due[most] -= 1.0;
+            put(buf, x, area.y, looks[most].0, looks[most].1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
