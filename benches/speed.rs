@@ -15,6 +15,7 @@ use shardscope::plan::{Plan, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
+use shardscope::search::planner::{CostModel, Objective, Request, plan};
 use shardscope::search::{Cancel, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::draw;
@@ -65,6 +66,18 @@ fn many(criterion: &mut Criterion) {
         });
         group.finish();
     }
+}
+
+/// The exact search of every batch and recompute, each plan checked by the simulator.
+fn plans(criterion: &mut Criterion) {
+    let library = Library::embedded();
+    let mut base = scenario(96, 1);
+    base.model = library.model("gpt3-175b").unwrap();
+    base.plan.size = Size::Nodes(16);
+    let request = Request { scenario: base, objective: Objective::Throughput, cost_model: CostModel::Paper, top: 1 };
+    criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
+        bench.iter(|| plan(black_box(&request)));
+    });
 }
 
 /// The explorer on the default scenario, with everything answered.
@@ -120,5 +133,5 @@ fn long(app: &App) -> Evaluation {
     evaluation
 }
 
-criterion_group!(benches, one, many, screen);
+criterion_group!(benches, one, many, plans, screen);
 criterion_main!(benches);

@@ -25,6 +25,7 @@ pub mod pins;
 mod start;
 pub mod strategies;
 pub mod timeline;
+pub mod training;
 mod update;
 pub mod view;
 pub mod work;
@@ -223,7 +224,7 @@ impl App {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
-            Report::Cells { generation, cells } if generation == self.map.generation => self.map.fill(cells),
+            Report::Cells { generation, cells } if generation == self.map.generation => return self.take_cells(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
             Report::Opened(opened, path) => return self.opened(*opened, &path),
@@ -255,6 +256,14 @@ impl App {
         }
     }
 
+    /// Cells of the map are there; what the cursor is on may have settled on another batch.
+    fn take_cells(&mut self, cells: Vec<(usize, Cell)>) -> Vec<Command> {
+        self.map.fill(cells);
+        let settled = self.looking && self.map.tuned(self.map.cursor).is_some();
+        let other = settled && self.map.scenario(self.map.cursor).ok().as_ref() != self.shown.as_ref().ok();
+        if other { self.look() } else { Vec::new() }
+    }
+
     fn take_mend(&mut self, mend: Mend) {
         if let Ok(scenario) = &self.shown {
             self.answers.mend(scenario, &mend);
@@ -265,6 +274,7 @@ impl App {
     fn show(&mut self, answer: Answer) {
         self.answer = Some(answer);
         self.stale = false;
+        self.map.settled = self.map.cursor;
         self.timeline.renew();
     }
 
@@ -288,7 +298,7 @@ impl App {
     /// Asks about the map's cell under the cursor.
     fn look(&mut self) -> Vec<Command> {
         self.looking = self.map.home != Some(self.map.cursor);
-        let scenario = if self.looking { self.map.sweep.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
+        let scenario = if self.looking { self.map.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
         self.ask(scenario.map_err(|problem| vec![problem]))
     }
 

@@ -7,6 +7,7 @@ mod args;
 mod document;
 mod eval;
 mod explore;
+mod export;
 mod limits;
 pub mod log;
 mod output;
@@ -110,6 +111,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         (Some(Command::Eval(eval)), None) => eval::run(&session()?, eval),
         (Some(Command::Sweep(sweep)), None) => sweep::run(&session()?, sweep),
         (Some(Command::Plan(plan)), None) => plan::run(&session()?, plan),
+        (Some(Command::Export(export)), None) => export::run(&session()?, export),
         (Some(Command::Limits(limits)), None) => limits::run(&session()?, limits),
         (Some(Command::Validate(validate)), None) => validate::run(&session()?, validate),
         (Some(Command::Presets(presets)), None) => presets::run(&session()?, presets),

@@ -52,6 +52,7 @@ pub mod cost;
 pub mod evaluate;
 pub mod explain;
 pub mod hardware;
+pub mod interop;
 pub mod measured;
 pub mod model;
 pub mod plan;

@@ -22,7 +22,7 @@ use crate::search::Comparison;
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;
-pub use plan::{GridReport, ProfileReport};
+pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
 pub use text::{Verdict, beside, limit, text};

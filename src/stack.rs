@@ -19,6 +19,7 @@ pub use calibration::{Calibration, Efficiency, Runtime, Software};
 /// A training stack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the stack's file")]
 pub struct Stack {
     /// Version of the file format.
     pub format: u32,

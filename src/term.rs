@@ -173,6 +173,14 @@ impl Explorer {
         Ok(())
     }
 
+    /// Nothing acknowledges it: a terminal may also ignore it.
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        self.screen.copy(text)?;
+        self.app
+            .tell(format!("{} lines of CSV sent to the terminal's clipboard; Y writes a file", text.lines().count()));
+        Ok(())
+    }
+
     fn obey_all(&mut self, commands: Vec<Command>) -> io::Result<ControlFlow<()>> {
         for command in commands {
             if self.obey(command)?.is_break() {
@@ -189,6 +197,8 @@ impl Explorer {
             Command::Work { generation, work } => self.jobs.work(generation, work),
             Command::Export(answer) => self.files.run(Errand::Export(answer)),
             Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),
+            Command::SaveMap(text) => self.files.run(Errand::SaveMap(text)),
+            Command::Copy(text) => self.copy(&text)?,
             Command::List => self.files.run(Errand::List),
             Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
             Command::Delete(path) => self.files.run(Errand::Delete(path)),

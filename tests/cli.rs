@@ -7,9 +7,11 @@ mod cli {
 
     mod documents;
     mod eval;
+    mod export;
     mod files;
     mod grid;
     mod limits;
+    mod plan;
     mod profile;
     mod sweep;
     mod validate;

@@ -53,8 +53,20 @@ pub enum Action {
     Views,
     /// The map shows the next metric.
     Metric,
+    /// Each cell of the map takes its best batch and recompute, or the scenario's again.
+    Tune,
+    /// Draws the memory's contour into the map, or takes it away.
+    Contour,
+    /// Copies the map as CSV.
+    Copy,
+    /// Writes the map as CSV.
+    SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
+    /// The scenario's network is slower.
+    Slower,
+    /// The scenario's network is faster.
+    Faster,
     /// The timeline shows the whole step, or its first window again.
     Whole,
     /// Pins the scenario on the screen, or lets go of it.
@@ -123,6 +135,10 @@ pub enum Command {
     Export(Box<Answer>),
     /// Write the pinned scenarios as a set of this name.
     SaveSet(String),
+    /// Hand a text to the terminal's clipboard.
+    Copy(String),
+    /// Write the map, as CSV, to a file.
+    SaveMap(String),
     /// Look for snapshots and sets.
     List,
     /// Open a snapshot or a set.

@@ -111,6 +111,26 @@ impl App {
         }
     }
 
+    /// Changes several things of the file at once, if the scenario can be that way.
+    pub(super) fn revise(&mut self, file: ScenarioFile) -> Vec<Command> {
+        let text = |app: &Self, field: usize| app.inputs.text(field, &app.scenario);
+        let before: Vec<String> = (0..FIELDS.len()).map(|field| text(self, field)).collect();
+        match resolve(&self.library, &file, &self.scenario) {
+            Ok(scenario) => {
+                let commands = self.noted(None, |app| {
+                    app.file = file;
+                    app.follow(scenario)
+                });
+                self.inputs.changed = (0..FIELDS.len()).filter(|field| text(self, *field) != before[*field]).collect();
+                commands
+            }
+            Err(problems) => {
+                self.notice = problems.first().map(ToString::to_string);
+                Vec::new()
+            }
+        }
+    }
+
     /// The nearest value after or before a field's value with which the scenario can be.
     pub(super) fn step_field(&mut self, forward: bool) -> Vec<Command> {
         let (index, field) = (self.inputs.cursor, self.inputs.field());

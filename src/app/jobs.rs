@@ -140,6 +140,8 @@ pub fn in_line(command: Command) -> Vec<Report> {
         Command::Export(_)
         | Command::List
         | Command::SaveSet(_)
+        | Command::SaveMap(_)
+        | Command::Copy(_)
         | Command::Open(_)
         | Command::Delete(_)
         | Command::Suspend

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::scenario::Scenario;
-use crate::search::{AxisValue, Cell, Metric, Sweep};
+use crate::report::SweepReport;
+use crate::scenario::{Problem, Scenario};
+use crate::search::{AxisValue, Cell, Metric, Sweep, Tuned};
 
 use super::action::Action;
 use super::axes;
@@ -17,8 +18,12 @@ pub struct Map {
     pub metric: Metric,
     /// Where the cursor is.
     pub cursor: usize,
+    /// The cell that the panels around it are about: they follow the cursor once there is an answer.
+    pub settled: usize,
     /// Where the scenario itself is, if it is on the map.
     pub home: Option<usize>,
+    /// Whether the memory's contour is drawn.
+    pub contour: bool,
     /// The number of the sweep that fills it.
     pub generation: u64,
     /// What is known, row by row: of this sweep, or still of the one before.
@@ -30,7 +35,7 @@ pub struct Map {
 impl Map {
     /// An empty map around a scenario.
     pub fn around(base: &Scenario, scenario: &Scenario) -> Self {
-        let sweep = sweep(base, scenario);
+        let sweep = sweep(base, scenario, false);
         let home = home(&sweep, scenario);
         Self::new(sweep, home)
     }
@@ -40,7 +45,9 @@ impl Map {
         Self {
             metric: Metric::Throughput,
             cursor: home.unwrap_or(0),
+            settled: home.unwrap_or(0),
             home,
+            contour: false,
             generation: 0,
             cells: vec![None; sweep.len()],
             fresh: vec![false; sweep.len()],
@@ -52,7 +59,7 @@ impl Map {
     pub fn follow(&mut self, base: &Scenario, scenario: &Scenario) -> bool {
         let changed = self.sweep.base != *base || home(&self.sweep, scenario).is_none();
         if changed {
-            let sweep = sweep(base, scenario);
+            let sweep = sweep(base, scenario, self.sweep.tune);
             let home = home(&sweep, scenario);
             self.replace(sweep, home);
         }
@@ -71,6 +78,7 @@ impl Map {
         self.sweep = Arc::new(sweep);
         self.home = home;
         self.cursor = home.unwrap_or(self.cursor.min(self.cells.len().saturating_sub(1)));
+        self.settled = self.cursor;
     }
 
     /// The last picture of a cell of another map with the same coordinates.
@@ -133,6 +141,46 @@ impl Map {
         figures.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(index, _)| index)
     }
 
+    /// Each cell takes its best batch and recompute, or those of the scenario again; the cursor stays.
+    pub fn toggle_tuned(&mut self) {
+        let cursor = self.cursor;
+        let sweep = Sweep { tune: !self.sweep.tune, ..Sweep::clone(&self.sweep) };
+        self.replace(sweep, self.home);
+        self.cursor = cursor;
+    }
+
+    /// What a cell of a tuned map settled on.
+    pub fn tuned(&self, index: usize) -> Option<Tuned> {
+        match self.cell(index)? {
+            Cell::Possible { choice, .. } if self.sweep.tune && self.fresh[index] => Some(*choice),
+            _ => None,
+        }
+    }
+
+    /// The scenario of a cell, with what it settled on.
+    pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
+        let mut scenario = self.sweep.scenario(index)?;
+        if let Some(choice) = self.tuned(index) {
+            choice.apply(&mut scenario);
+        }
+        Ok(scenario)
+    }
+
+    /// How full a cell is: its memory over what the device has.
+    pub fn fullness(&self, index: usize) -> Option<f64> {
+        match self.cell(index)? {
+            Cell::Possible { summary, .. } => Some(summary.memory.peak / summary.memory.capacity),
+            Cell::Impossible(_) => None,
+        }
+    }
+
+    /// The map as CSV, as the command line writes it; `None` where a cell has no text.
+    pub fn csv(&self) -> Option<String> {
+        let fresh = |(cell, fresh): (&Option<Cell>, &bool)| cell.clone().filter(|_| *fresh);
+        let cells: Vec<Option<Cell>> = self.cells.iter().zip(&self.fresh).map(fresh).collect();
+        SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv().ok()
+    }
+
     /// Moves the cursor as the keys of a map do; says whether it moved.
     pub fn go(&mut self, action: Action) -> bool {
         let (width, height) = (self.width().cast_signed(), self.height().cast_signed());
@@ -172,11 +220,14 @@ impl Map {
 }
 
 /// The sweep around a scenario. What its axes set is taken from `base`, so that moving along them changes no cell.
-fn sweep(base: &Scenario, scenario: &Scenario) -> Sweep {
-    Sweep { base: base.clone(), x: axes::across(scenario), y: axes::down(scenario), tune: false }
+fn sweep(base: &Scenario, scenario: &Scenario, tune: bool) -> Sweep {
+    Sweep { base: base.clone(), x: axes::across(scenario), y: axes::down(scenario), tune }
 }
 
 fn home(sweep: &Sweep, scenario: &Scenario) -> Option<usize> {
     let (x, y) = (axes::position(&sweep.x, scenario)?, axes::position(&sweep.y, scenario)?);
     Some(y * sweep.x.values.len() + x)
 }
+
+#[cfg(test)]
+mod tests;

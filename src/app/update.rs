@@ -93,6 +93,15 @@ impl App {
                 self.map.next_metric();
                 Vec::new()
             }
+            Action::Tune => {
+                self.map.toggle_tuned();
+                vec![self.fill_map()]
+            }
+            Action::Contour => {
+                self.map.contour = !self.map.contour;
+                Vec::new()
+            }
+            Action::Copy | Action::SaveMap => self.copy_map(action == Action::SaveMap),
             _ if self.map.go(action) => self.look(),
             _ => Vec::new(),
         }
@@ -102,17 +111,38 @@ impl App {
     fn take_cell(&mut self) -> Vec<Command> {
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
         let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
+        let tuned = self.map.tuned(self.map.cursor).map_or_else(Vec::new, |choice| {
+            vec![
+                ("micro-batch", choice.micro_batch.to_string()),
+                ("accumulate", choice.accumulate.to_string()),
+                ("recompute", choice.recompute.to_string()),
+            ]
+        });
         let field = |word: &str| FIELDS.iter().position(|field| field.flag == word);
         let changes: Vec<(usize, String)> =
             kinds.into_iter().filter_map(|(kind, value)| Some((field(kind.word())?, value.to_string()))).collect();
         let taken = changes.iter().map(|(index, _)| FIELDS[*index].label).zip([x, y]);
-        let taken: Vec<String> =
+        let mut taken: Vec<String> =
             taken.map(|(label, value)| format!("{label} {}", axes::label(value, &self.scenario))).collect();
+        let tuned = tuned.into_iter().filter_map(|(flag, value)| Some((field(flag)?, value)));
+        let tuned: Vec<(usize, String)> = tuned.collect();
+        taken.extend(tuned.iter().map(|(index, value)| format!("{} {value}", FIELDS[*index].label)));
+        let changes = [changes, tuned].concat();
         let commands = self.change(&changes);
         if self.notice.is_none() {
             self.tell(format!("took {}", taken.join(", ")));
         }
         commands
+    }
+
+    /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
+    fn copy_map(&mut self, save: bool) -> Vec<Command> {
+        let Some(text) = self.map.csv() else { return Vec::new() };
+        let (done, all) = self.map.progress();
+        if done < all {
+            self.tell(format!("{done} of {all} cells are there: the others are left empty"));
+        }
+        vec![if save { Command::SaveMap(text) } else { Command::Copy(text) }]
     }
 
     fn go_to_best(&mut self) -> Vec<Command> {

@@ -9,6 +9,7 @@ use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
 use super::strategies::Strategies;
+use super::training::Training;
 use super::work::{Found, Work};
 use super::{App, Panel};
 
@@ -32,11 +33,13 @@ pub enum View {
     Strategies,
     /// What each level carries.
     Traffic,
+    /// Days against devices for each method.
+    Training,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Map,
         Self::Compare,
         Self::Advice,
@@ -45,6 +48,7 @@ impl View {
         Self::Intensities,
         Self::Strategies,
         Self::Traffic,
+        Self::Training,
     ];
 
     /// Its name.
@@ -58,6 +62,7 @@ impl View {
             Self::Intensities => "Intensities",
             Self::Strategies => "Strategies",
             Self::Traffic => "Traffic",
+            Self::Training => "Training time",
         }
     }
 
@@ -72,6 +77,7 @@ impl View {
             Self::Intensities => "which transfers hide behind arithmetic",
             Self::Strategies => "all strategies on this scenario, the best first",
             Self::Traffic => "bytes and busy time of each level of the cluster",
+            Self::Training => "the shortest training: days against devices",
         }
     }
 }
@@ -91,6 +97,8 @@ pub struct Views {
     pub intensities: Intensities,
     /// Of the strategies.
     pub strategies: Strategies,
+    /// Of the training time.
+    pub training: Training,
 }
 
 impl App {
@@ -113,6 +121,7 @@ impl App {
             View::Advice => self.ask_advice(),
             View::Hardware => self.views.hardware.follow(&scenario),
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
+            View::Training => self.views.training.follow(&scenario, &self.library),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -131,6 +140,7 @@ impl App {
             View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
+            View::Training => !self.views.training.is_complete(),
         }
     }
 
@@ -141,6 +151,7 @@ impl App {
             Found::Strategies(rows) => self.views.strategies.fill(rows),
             Found::Advice(figures) => self.views.advice.fill(figures),
             Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
+            Found::Training(index, answer) => self.views.training.fill(index, *answer),
         }
     }
 
@@ -152,6 +163,7 @@ impl App {
             View::Advice => return self.on_advice(action),
             View::Strategies => return self.on_strategies(action),
             View::Traffic => {}
+            View::Training => return self.on_training(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::evaluate::{Evaluation, Summary, Workspace};
 use crate::scenario::Scenario;
+use crate::search::training::{Answer, Training};
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
 use super::jobs::Batch;
@@ -21,6 +22,8 @@ pub enum Work {
     Advice(Vec<Scenario>),
     /// Pinned scenarios to evaluate, with their numbers.
     Pins(Vec<(u64, Scenario)>),
+    /// The shortest training of each method.
+    Training(Arc<Training>),
 }
 
 /// What was found, perhaps a part of it.
@@ -34,6 +37,8 @@ pub enum Found {
     Advice(Vec<Option<Summary>>),
     /// The evaluation of the pinned scenario with this number.
     Pin(u64, Arc<Evaluation>),
+    /// The answer to a question, by its index.
+    Training(usize, Box<Answer>),
 }
 
 /// What work is done with.
@@ -74,6 +79,10 @@ impl Work {
                         (desk.tell)(Found::Pin(*id, Arc::new(evaluation)));
                     }
                 }
+            }
+            Self::Training(training) => {
+                let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
+                training.run(desk.pool, desk.cancel, &found);
             }
         }
     }

@@ -12,7 +12,7 @@ mod terms;
 use std::fmt;
 
 use crate::scenario::Scenario;
-use crate::units::thousands;
+use crate::units::{BytesPerSecond, thousands};
 
 use terms::Terms;
 
@@ -63,6 +63,14 @@ impl Link {
             Self::Level(index) => scenario.cluster.levels.get(index).map_or("network", |level| &level.name),
             Self::Host => "host",
         }
+    }
+
+    /// What a device has of it, one way.
+    pub fn bandwidth(self, scenario: &Scenario) -> BytesPerSecond {
+        let (cluster, plan) = (&scenario.cluster, &scenario.plan);
+        let Self::Level(index) = self else { return cluster.device.host_bandwidth };
+        let factor = if index + 1 == cluster.levels.len() { plan.bandwidth_factor } else { 1.0 };
+        cluster.levels.get(index).map_or(BytesPerSecond::ZERO, |level| level.bandwidth * factor)
     }
 }
 
@@ -136,9 +144,13 @@ impl Intensity {
     }
 }
 
-/// The transfers that a scenario has, the state's first; none if it cannot be laid out.
+/// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators are
+/// not all placed alike.
 pub fn of(scenario: &Scenario) -> Vec<Intensity> {
     let Ok(layout) = scenario.layout() else { return Vec::new() };
+    if !scenario.plan.operators.is_empty() {
+        return Vec::new();
+    }
     let terms = Terms::of(scenario, &layout);
     let rows = [
         terms.data_parallel(),

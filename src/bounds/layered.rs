@@ -99,11 +99,13 @@ impl Memory {
         let held = f64::from(pipeline.checkpoints(plan.schedule)) * plan.recompute.layers();
         let own = layer * layers / f64::from(layout.pipeline);
         let checkpoints = if plan.offload.checkpoints() { 0.0 } else { held * stage * input };
-        Some(Self {
-            state: state_per_parameter(scenario, &layout) * own,
-            buffers: Bytes::new(buffers),
-            checkpoints: Bytes::new(checkpoints),
-        })
+        let optimizer = Bytes::new(plan.optimizer.state(plan.precision.storage()) / f64::from(layout.optimizer));
+        let state = match (plan.offload.state(), plan.offload.optimizer()) {
+            (true, _) => Bytes::ZERO,
+            (false, true) => state_per_parameter(scenario, &layout) - optimizer,
+            (false, false) => state_per_parameter(scenario, &layout),
+        };
+        Some(Self { state: state * own, buffers: Bytes::new(buffers), checkpoints: Bytes::new(checkpoints) })
     }
 
     /// All of it.

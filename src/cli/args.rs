@@ -2,6 +2,7 @@
 //!
 //! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
 
+mod export;
 mod plan;
 
 use std::path::PathBuf;
@@ -18,7 +19,8 @@ use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
-pub use plan::{Objective, Plan, PlanFormat};
+pub use export::{Export, Target};
+pub use plan::{CostModel, Objective, Plan, PlanFormat};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -54,6 +56,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Bound what FSDP reaches by memory, bandwidth and peak
     Limits(Limits),
+    /// Write a plan as another tool takes it
+    Export(Export),
     /// Compare predictions with published measurements
     Validate(Validate),
     /// List or show the presets, the user's own included

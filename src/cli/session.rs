@@ -67,7 +67,7 @@ impl Session {
 }
 
 /// Commands that a later version has.
-const LATER: [&str; 2] = ["calibrate", "export"];
+const LATER: [&str; 1] = ["calibrate"];
 
 fn unopened(error: OpenError) -> Failure {
     match error {

@@ -283,7 +283,7 @@ fn slices_pay_latency() {
     let time = |slices: u32| {
         let mut scenario = apart([(Operator::Layer, Extent::System, slices)]);
         let calibration = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("there");
-        calibration.latency = 1.0;
+        (calibration.latency, calibration.latency_between) = (1.0, 1.0);
         let stack = Arc::make_mut(&mut scenario.stack);
         stack.overlap = Overlap::None;
         // The additions of slices are too fast to count.

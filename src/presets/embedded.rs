@@ -41,6 +41,7 @@ embedded! {
         "llm-foundry-2023",
         "mosaic-2023",
         "deepspeed-zero3-2022",
+        "deepspeed-zeropp-2023",
         "deepspeed-zero3-2021",
         "megatron-bridge-2025",
         "megatron-2024",

@@ -10,7 +10,7 @@ use crate::units::BytesPerSecond;
 const CLUSTERS: &str = "a100-40gb-dgx a100-80gb-dgx a100-40gb-juwels a100-40gb-perlmutter a100-80gb-jeanzay a800-80gb \
     h800-80gb h100-80gb-dgx h100-96gb-hbm2e h200-141gb-dgx gh200-96gb-alps v100-32gb-dgx1 v100-32gb-dgx2 \
     mi250x-frontier mi250x-lumi mi250-mosaic a100-80gb-nvlink16 titan-rtx-pcie";
-const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 fms-fsdp internevo jax-xla-2024 \
+const STACKS: &str = "default ideal deepspeed-zero3-2021 deepspeed-zero3-2022 deepspeed-zeropp-2023 fms-fsdp internevo jax-xla-2024 \
     jax-xla-2025 llm-foundry-2023 llm-foundry-2024 megatron-2021 megatron-2022 megatron-2024 megatron-bridge-2025 \
     megatron-deepspeed-2022 megatron-deepspeed-2023 megatron-kwai mi250x-various mosaic-2023 nanotron nemo-2024 \
     torchtitan various";

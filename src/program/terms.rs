@@ -58,24 +58,24 @@ impl Terms {
         let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
         if visits.staged {
             for (size, runs) in Pipeline::of(&rates, layout).stages() {
-                terms.add(stage(&visits, size, &runs), 1);
+                terms.add(&stage(&visits, size, &runs), 1);
             }
         } else {
             let (runs, used) = whole_layers(&visits);
             let (ahead, behind) = runs[..used].split_at(used / 2);
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
-                terms.add(unit(&visits, ahead, behind), ahead.count);
+                terms.add(&unit(&visits, ahead, behind), ahead.count);
             }
         }
         terms
     }
 
     /// Adds a part that is passed so many times in a row.
-    fn add(&mut self, cost: Cost, count: u32) {
-        let known = self.parts.iter().position(|other| *other == cost);
+    fn add(&mut self, cost: &Cost, count: u32) {
+        let known = self.parts.iter().position(|other| other == cost);
         let place = known.unwrap_or(self.parts.len());
         if known.is_none() {
-            self.parts.push(cost);
+            self.parts.push(*cost);
         }
         self.order.extend(std::iter::repeat_n(place as u16, count as usize));
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::bounds::intensity::{self, Intensity, Link};
+use crate::bounds::intensity::{self, Intensity};
 use crate::plan::Accumulation;
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
@@ -153,7 +153,7 @@ impl Sizes {
 /// What the transfers of a scenario need; tensor collectives never hide.
 fn needs(scenario: &Scenario) -> Vec<Need> {
     let need = |it: Intensity| {
-        let bandwidth = bandwidth(scenario, it.link);
+        let bandwidth = it.link.bandwidth(scenario);
         Need {
             transfer: it.kind.word(),
             link: it.link.name(scenario).to_owned(),
@@ -166,15 +166,6 @@ fn needs(scenario: &Scenario) -> Vec<Need> {
         }
     };
     intensity::of(scenario).into_iter().map(need).collect()
-}
-
-/// What a device has of a link, one way.
-fn bandwidth(scenario: &Scenario, link: Link) -> BytesPerSecond {
-    let (cluster, plan) = (&scenario.cluster, &scenario.plan);
-    let Link::Level(index) = link else { return cluster.device.host_bandwidth };
-    let last = index + 1 == cluster.levels.len();
-    let factor = if last { plan.bandwidth_factor } else { 1.0 };
-    cluster.levels.get(index).map_or(BytesPerSecond::ZERO, |level| level.bandwidth * factor)
 }
 
 impl TrainingReport<'_> {
@@ -196,7 +187,7 @@ impl TrainingReport<'_> {
     }
 
     /// Days of a part of a plan's step.
-    fn days(&self, best: &Best, part: Seconds) -> f64 {
+    fn days(best: &Best, part: Seconds) -> f64 {
         best.days * (part / best.summary.step_time)
     }
 
@@ -229,7 +220,7 @@ impl TrainingReport<'_> {
         let scenario = self.training.scenario(method, &best.choice);
         let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
         let part =
-            |(part, seconds): (&'static str, Seconds)| PartRecord { part, days: finite(self.days(best, seconds)) };
+            |(part, seconds): (&'static str, Seconds)| PartRecord { part, days: finite(Self::days(best, seconds)) };
         let closed = self.closed.get(index).and_then(Option::as_ref).map(|closed| ClosedRecord {
             days: finite(closed.days),
             efficiency: finite(closed.step.efficiency()),
@@ -272,20 +263,20 @@ impl TrainingReport<'_> {
             lines.line("nothing fits, by any method: choose more devices, or more memory");
             return lines.0;
         }
-        self.table(&mut lines, "shortest training of each method", &self.plans_table());
+        Self::table(&mut lines, "shortest training of each method", &self.plans_table());
         let names = self.unfit();
         if !names.is_empty() {
             lines.line(&format!("nothing fits: {}", names.join(", ")));
         }
-        self.table(&mut lines, "memory of the fullest device", &self.memory_table());
-        self.table(&mut lines, "days by part: the closed form's, then what the simulation adds", &self.parts_table());
-        self.table(&mut lines, "bandwidth that hides each transfer, per device and direction", &self.network_table());
-        self.table(&mut lines, "by the closed forms alone", &self.closed_table());
-        self.table(&mut lines, "days on at most so many devices", &self.curve_table());
+        Self::table(&mut lines, "memory of the fullest device", &self.memory_table());
+        Self::table(&mut lines, "days by part: the closed form's, then what the simulation adds", &self.parts_table());
+        Self::table(&mut lines, "bandwidth that hides each transfer, per device and direction", &self.network_table());
+        Self::table(&mut lines, "by the closed forms alone", &self.closed_table());
+        Self::table(&mut lines, "days on at most so many devices", &self.curve_table());
         lines.0
     }
 
-    fn table(&self, lines: &mut Lines, title: &str, rows: &[Vec<String>]) {
+    fn table(lines: &mut Lines, title: &str, rows: &[Vec<String>]) {
         lines.line("");
         lines.line(title);
         aligned(rows).lines().for_each(|line| lines.line(&format!("  {line}")));
@@ -314,7 +305,7 @@ impl TrainingReport<'_> {
             let order = schedule.unwrap_or(if layered { "layer by layer" } else { "-" });
             let mut cells = vec![method.name.to_owned(), significant(best.days, 3), thousands(f64::from(devices))];
             cells.extend([tp, pp, dp].map(|count| count.to_string()));
-            cells.push(format!("{accumulate} of {micro_batch}"));
+            cells.push(format!("{accumulate} x {micro_batch}"));
             cells.push(percent(self.efficiency(index, best)));
             cells.extend([strategy, order.to_owned(), offload.to_owned()]);
             cells
@@ -342,7 +333,9 @@ impl TrainingReport<'_> {
         let head: Vec<&str> = [""].into_iter().chain(rows.iter().map(|(_, method, _)| method.name)).collect();
         let shown = |index: usize, place: usize, best: &Best| {
             let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
-            format!("{:.2}", self.days(best, account.named()[place].1))
+            let days = Self::days(best, account.named()[place].1);
+            // No minus before what rounds to nothing.
+            format!("{:.2}", if days.abs() < 0.005 { 0.0 } else { days })
         };
         let part = |(place, name): (usize, &&str)| {
             let days = rows.iter().map(|(index, _, best)| shown(*index, place, best));
@@ -371,10 +364,11 @@ impl TrainingReport<'_> {
             let Choice { devices, tensor, pipeline, data, micro_batch, accumulate, .. } = closed.choice;
             let mut cells = vec![method.name.to_owned(), significant(closed.days, 3), thousands(f64::from(devices))];
             cells.extend([tensor, pipeline, data].map(|count| count.to_string()));
-            cells.extend([format!("{accumulate} of {micro_batch}"), percent(closed.step.efficiency())]);
+            cells.extend([format!("{accumulate} x {micro_batch}"), percent(closed.step.efficiency())]);
+            cells.push(method.strategies[closed.choice.strategy].to_owned());
             cells
         };
-        headed(&["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency"], found.map(row))
+        headed(&["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy"], found.map(row))
     }
 
     fn curve_table(&self) -> Vec<Vec<String>> {

@@ -1,7 +1,156 @@
-//! Plans that choose for each operator how its state is placed, after OSDP (IJCAI 2023, arXiv 2209.13258).
+//! Plans that choose for each operator how its state is placed, after OSDP (IJCAI 2023, arXiv 2209.13258), and
+//! with it micro-batch, accumulation and recompute.
 //!
-//! [`classes`] is the exact search, whatever the costs are; [`profile`] feeds it from measured rows. Not for
-//! batch and recompute of a plan whose sharding is settled ([`super::tuned`]).
+//! Two cost models: the paper's, additive and searched exactly by [`classes`], and the simulator, searched step
+//! by step from where the paper's model leads. Whatever was searched, the simulator evaluates the plan that
+//! is chosen. [`profile`] plans from measured rows. Not for batch and recompute of a plan whose sharding is
+//! settled ([`super::tuned`]).
 
+mod candidate;
 pub mod classes;
+mod climb;
+mod judge;
+mod paper;
 pub mod profile;
+mod space;
+mod why;
+
+use crate::evaluate::Summary;
+use crate::plan::{Placement, Size};
+use crate::scenario::{Problem, Scenario};
+
+use judge::Judge;
+use space::Space;
+
+pub use why::Why;
+
+/// What a plan is best in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// Tokens per second and device, at any micro-batch.
+    Throughput,
+    /// Time of a step with the scenario's sequences.
+    StepTime,
+    /// Memory of the fullest device, with the scenario's sequences.
+    Memory,
+    /// Fewest devices, then throughput.
+    Devices,
+}
+
+/// What the search takes a plan to cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostModel {
+    /// Each candidate is simulated.
+    Simulator,
+    /// Alpha, beta and gamma, added up: nothing overlaps [osdp C3].
+    Paper,
+}
+
+/// What to plan.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The job; the memory of its devices is the limit.
+    pub scenario: Scenario,
+    /// What is best.
+    pub objective: Objective,
+    /// What the search goes by.
+    pub cost_model: CostModel,
+    /// Plans to give.
+    pub top: usize,
+}
+
+/// A plan that fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The job as planned.
+    pub scenario: Scenario,
+    /// What the simulator says of it.
+    pub summary: Summary,
+    /// Time of a step by the paper's model, where that was asked.
+    pub paper_s: Option<f64>,
+    /// Where every operator's state lies: no operator is left to the plan's own sharding.
+    pub operators: Vec<Placement>,
+    /// What each of them saves and spends.
+    pub why: Vec<Why>,
+}
+
+/// What a request came to. What does not fit is not there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Planned {
+    /// The best plans, best first.
+    pub plans: Vec<Found>,
+    /// The best one with everything sharded over all ranks.
+    pub fsdp: Option<Summary>,
+    /// The best one with everything on each device.
+    pub ddp: Option<Summary>,
+    /// The best one that places all operators alike.
+    pub uniform: Option<Summary>,
+    /// The best one that leaves each operator on each device or shards it over all ranks: the paper's choice.
+    pub two_way: Option<Summary>,
+    /// Plans that were costed.
+    pub searched: u64,
+}
+
+/// Searches plans for a scenario that can be laid out.
+pub fn plan(request: &Request) -> Result<Planned, Vec<Problem>> {
+    request.scenario.layout()?;
+    let mut judge = Judge::new(request.objective);
+    let mut found = Planned::default();
+    for size in sizes(request) {
+        let mut scenario = request.scenario.clone();
+        scenario.plan.size = size;
+        let Ok(space) = Space::of(&scenario, request.objective) else { continue };
+        if request.objective != Objective::Devices || judge.can_fit(&space) {
+            found = search(request, &space, &mut judge);
+        }
+        if !found.plans.is_empty() {
+            break;
+        }
+    }
+    Ok(Planned { searched: judge.searched, ..found })
+}
+
+/// The sizes that a job may have, the smallest first: its own, or, where devices are to be few, parts of a node that
+/// are powers of two and whole nodes up to it.
+fn sizes(request: &Request) -> Vec<Size> {
+    let Scenario { plan, cluster, .. } = &request.scenario;
+    if request.objective != Objective::Devices {
+        return vec![plan.size];
+    }
+    let (most, node) = (request.scenario.devices(), cluster.devices_per_node().max(1));
+    let parts = (0..31).map(|power| 1 << power).take_while(|part| *part < node.min(most)).map(Size::Devices);
+    parts.chain((1..=most / node).map(Size::Nodes)).chain((most < node).then_some(plan.size)).collect()
+}
+
+fn search(request: &Request, space: &Space<'_>, judge: &mut Judge) -> Planned {
+    let uniform = judge.uniform(space);
+    let best_of = |keep: &dyn Fn(usize) -> bool, judge: &Judge| {
+        let kept = uniform.iter().filter(|one| one.summary.fits && one.candidate.uniform_way().is_some_and(keep));
+        kept.map(|one| one.summary).reduce(|best, one| if judge.better(&one, &best) { one } else { best })
+    };
+    let (device, widest) = (0, space.ways.len() - 1);
+    let mut choose = |ways: &[usize]| match request.cost_model {
+        CostModel::Paper => paper::search(space, ways, judge),
+        CostModel::Simulator => climb::search(space, ways, &uniform, judge),
+    };
+    let two_way = choose(&[device, widest]);
+    let all: Vec<usize> = (0..space.ways.len()).collect();
+    let mut plans = choose(&all);
+    if request.cost_model == CostModel::Simulator {
+        // A climb may end below one that had less to choose from.
+        plans.extend(two_way.iter().cloned());
+        plans.sort_by(|a, b| judge.order(&a.summary, &b.summary));
+        plans.dedup_by(|a, b| a.summary == b.summary);
+    }
+    Planned {
+        fsdp: best_of(&|way| way == widest, judge),
+        ddp: best_of(&|way| way == device, judge),
+        uniform: best_of(&|_| true, judge),
+        two_way: two_way.first().map(|best| best.summary),
+        plans: plans.iter().take(request.top).map(|one| judge.explained(space, one)).collect(),
+        searched: judge.searched,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The shortest training: the plan of each method that takes the fewest days on at most so many devices.
 //!
-//! Every plan of a grid has a bound on its days ([`bound`]); plans are simulated in the order of their
+//! Every plan of a grid has a bound on its days (module `bound`); plans are simulated in the order of their
 //! bounds until the next bound is beyond the best that fits, so that the answer is the grid's best and
 //! few of them are simulated. After "Layered gradient accumulation and modular pipeline parallelism"
 //! (arXiv 2106.02679). Not for one plan's closed forms, which are [`crate::bounds`]'s.
@@ -55,7 +55,7 @@ impl Goal {
 }
 
 /// A search for the shortest training.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Training {
     /// What stays the same: machine, software, model, sequence, precision, recompute.
     pub base: Scenario,
@@ -101,12 +101,16 @@ impl Training {
         Ok(Self { base, goal, budgets, strategies })
     }
 
-    /// What is wrong with what the search leaves as it is: found on the plainest plan of the grid.
-    pub fn problems(&self) -> Vec<Problem> {
+    /// What the search leaves as it is, with the plainest plan of the grid.
+    pub fn plainest(&self) -> Scenario {
         let context = self.base.plan.context;
         let devices = self.devices(self.budgets.last().copied().unwrap_or(0), context);
-        let choice = Choice { devices: devices.max(context), ..Choice::PLAINEST };
-        self.scenario(&METHODS[0], &choice).layout().err().unwrap_or_default()
+        self.scenario(&METHODS[0], &Choice { devices: devices.max(context), ..Choice::PLAINEST })
+    }
+
+    /// What is wrong with what the search leaves as it is.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.plainest().layout().err().unwrap_or_default()
     }
 
     /// Questions: each method within each budget.

@@ -22,7 +22,8 @@ impl Tuned {
         Self { micro_batch: plan.micro_batch, recompute: plan.recompute, accumulate: plan.accumulate }
     }
 
-    fn apply(self, scenario: &mut Scenario) {
+    /// Puts it into a scenario's plan.
+    pub fn apply(self, scenario: &mut Scenario) {
         scenario.plan.micro_batch = self.micro_batch;
         scenario.plan.recompute = self.recompute;
         scenario.plan.accumulate = self.accumulate;
@@ -30,10 +31,10 @@ impl Tuned {
 }
 
 /// Micro-batches that are tried: powers of two up to this.
-const MOST_SEQUENCES: u32 = 128;
+pub(super) const MOST_SEQUENCES: u32 = 128;
 
 /// Recompute modes that are tried.
-const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
+pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
 
 /// Calls `visit` with every candidate and its figures. The sequences of a step stay as close to the
 /// plan's as whole micro-batches allow; memory grows with the micro-batch, so a mode is given up

@@ -52,7 +52,13 @@ pub fn write_set(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Wr
         name => name,
     };
     let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
-    to_first(std::iter::once(directory.to_owned()).chain(data), &name, text)
+    to_first(std::iter::once(directory.to_owned()).chain(data), (&name, "toml"), text)
+}
+
+/// Writes a map, as CSV, into `directory`, or into the data directory.
+pub fn write_map(directory: &Path, text: &str) -> Result<PathBuf, WriteError> {
+    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
+    to_first(std::iter::once(directory.to_owned()).chain(data), ("map", "csv"), text)
 }
 
 /// Writes into the first of the directories that takes the file.
@@ -61,13 +67,17 @@ pub(super) fn write_to_first(
     scenario: &Scenario,
     text: &str,
 ) -> Result<PathBuf, WriteError> {
-    to_first(directories, &stem(scenario), text)
+    to_first(directories, (&stem(scenario), "toml"), text)
 }
 
-fn to_first(directories: impl IntoIterator<Item = PathBuf>, stem: &str, text: &str) -> Result<PathBuf, WriteError> {
+fn to_first(
+    directories: impl IntoIterator<Item = PathBuf>,
+    name: (&str, &str),
+    text: &str,
+) -> Result<PathBuf, WriteError> {
     let mut attempts = Vec::new();
     for directory in directories {
-        match write_in(&directory, stem, text) {
+        match write_in(&directory, name, text) {
             Ok(path) => return Ok(path),
             Err(attempt) => attempts.push(attempt),
         }
@@ -78,7 +88,7 @@ fn to_first(directories: impl IntoIterator<Item = PathBuf>, stem: &str, text: &s
 /// The most files of one name in one directory.
 const MOST_NAMES: u32 = 10_000;
 
-fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt> {
+fn write_in(directory: &Path, (stem, extension): (&str, &str), text: &str) -> Result<PathBuf, Attempt> {
     let failed = |operation, path: &Path, error| Attempt { operation, path: path.to_owned(), error };
     fs::create_dir_all(directory).map_err(|error| failed("create the directory", directory, error))?;
     let temporary = temporary(directory).map_err(|error| failed("create a file in", directory, error))?;
@@ -87,7 +97,7 @@ fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt
     written.map_err(|error| failed("write", temporary.path(), error))?;
     let mut temporary = temporary;
     for count in 1..=MOST_NAMES {
-        let name = if count == 1 { format!("{stem}.toml") } else { format!("{stem}-{count}.toml") };
+        let name = if count == 1 { format!("{stem}.{extension}") } else { format!("{stem}-{count}.{extension}") };
         let path = directory.join(name);
         match temporary.persist_noclobber(&path) {
             Ok(_) => return Ok(path),
@@ -96,7 +106,7 @@ fn write_in(directory: &Path, stem: &str, text: &str) -> Result<PathBuf, Attempt
         }
     }
     let taken = io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken");
-    Err(failed("create", &directory.join(format!("{stem}.toml")), taken))
+    Err(failed("create", &directory.join(format!("{stem}.{extension}")), taken))
 }
 
 /// A file beside the target, gone if it is not renamed; readable by whom the user's mask allows.

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
 use crossterm::style::{Attribute, SetAttribute};
 use crossterm::terminal::{
@@ -81,6 +82,12 @@ impl Screen {
         let drawn = self.terminal.draw(render).map(|_| ());
         execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
         drawn
+    }
+
+    /// Hands a text to the terminal's clipboard (OSC 52), which reaches over SSH.
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let _frame = FRAME.lock().unwrap_or_else(PoisonError::into_inner);
+        execute!(self.terminal.backend_mut(), CopyToClipboard::to_clipboard_from(text))
     }
 
     /// Takes the terminal again.

@@ -14,12 +14,14 @@ pub(super) mod layers;
 mod limits;
 mod map;
 pub(super) mod memory;
+mod profile;
 pub(super) mod status;
 mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
 mod traffic;
+mod training;
 pub(super) mod view;
 mod words;
 

@@ -169,10 +169,8 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
 
 #[test]
 fn what_a_later_version_builds_is_refused_in_one_line() {
-    for arguments in ["plan", "calibrate"] {
-        let run = run(arguments);
-        assert_eq!(run.refused().len(), 1, "{arguments}: {}", run.stderr);
-    }
+    let run = run("calibrate");
+    assert_eq!(run.refused().len(), 1, "{}", run.stderr);
 }
 
 #[test]
@@ -225,7 +223,7 @@ fn an_interleaved_pipeline_names_the_nearest_count() {
 fn three_levels_beat_zeropp_and_that_beats_zero3_on_frontier() {
     let throughput = |strategy: &str| {
         let json = sums(&format!(
-            "--hardware mi250x-frontier --stack deepspeed-zero3-2022 --model gpt-neox-20b --seq 2048 \
+            "--hardware mi250x-frontier --stack deepspeed-zeropp-2023 --model gpt-neox-20b --seq 2048 \
              --micro-batch 1 --accumulate 8 --recompute full --strategy {strategy} --nodes 48"
         ));
         number(&json["model_tflops_per_device"])

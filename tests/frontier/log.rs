@@ -1,5 +1,5 @@
 //! The log of `DeepSpeed`'s ZeRO++ tutorial, iteration 40, against the preset `zeropp-18b-v100` [frontier D6]: 64
-//! V100s on 4 nodes, 12.5 GB/s per node, and what the stack `deepspeed-zero3-2022` says: no overlap.
+//! V100s on 4 nodes, 12.5 GB/s per node, and what the stack `deepspeed-zeropp-2023` says: no overlap.
 
 use shardscope::cost::Factors;
 use shardscope::program::{PICOS, Program, RESOURCES};

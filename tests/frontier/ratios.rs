@@ -109,7 +109,7 @@ fn tables() {
     };
     println!("* out of order, - does not fit");
     for (title, change) in [
-        ("No overlap, a quarter of the rate between nodes", &as_it_is as &dyn Fn(&mut Scenario)),
+        ("No overlap, a fifth of the rate between nodes", &as_it_is as &dyn Fn(&mut Scenario)),
         ("No overlap, the data sheet's rate", &data_sheet),
     ] {
         for (accumulate, outcome) in table(title, change) {
@@ -118,7 +118,7 @@ fn tables() {
             assert!(!due || outcome.in_order(), "{title}, x {accumulate}: 1 : {:?}", outcome.ratios);
         }
     }
-    table("One communication stream, a quarter of the rate between nodes", &tuned);
+    table("One communication stream, a fifth of the rate between nodes", &tuned);
     table("One communication stream, the data sheet's rate", &tuned_data_sheet);
 }
 

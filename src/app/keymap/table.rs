@@ -63,6 +63,7 @@ const LIMITS: Place = Place::View(View::Limits);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
+const TRAINING: Place = Place::View(View::Training);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -95,6 +96,24 @@ pub const BINDINGS: &[Binding] = &[
     key(MAP, LAST, Action::Last, same(""), "", ""),
     key(MAP, PAGE_UP, Action::PageUp, PAGES, "", "first and last row (also ^U and ^D)"),
     key(MAP, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(
+        MAP,
+        &[(KeyCode::Char('t'), NONE)],
+        Action::Tune,
+        same("t"),
+        "tune",
+        "each cell with its best batch and recompute, or the scenario's",
+    ),
+    key(
+        MAP,
+        &[(KeyCode::Char('o'), NONE)],
+        Action::Contour,
+        same("o"),
+        "",
+        "draw the memory's contour, or take it away",
+    ),
+    key(MAP, &[(KeyCode::Char('y'), NONE)], Action::Copy, same("y"), "", "copy the map as CSV, through the terminal"),
+    key(MAP, &[(KeyCode::Char('Y'), NONE)], Action::SaveMap, same("Y"), "", "write the map as CSV to a file"),
     key(MEMORY, UP, Action::Up, UP_DOWN, "rank", "previous and next pipeline rank (also k and j)"),
     key(MEMORY, DOWN, Action::Down, same(""), "", ""),
     key(MEMORY, FIRST, Action::First, same("g G"), "", "first and last pipeline rank"),
@@ -170,6 +189,39 @@ pub const BINDINGS: &[Binding] = &[
     key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
+    key(TRAINING, LEFT, Action::Left, LEFT_RIGHT, "devices", "fewer and more devices (also h and l)"),
+    key(TRAINING, RIGHT, Action::Right, same(""), "", ""),
+    key(TRAINING, UP, Action::Up, UP_DOWN, "method", "previous and next method (also k and j)"),
+    key(TRAINING, DOWN, Action::Down, same(""), "", ""),
+    key(TRAINING, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('['), NONE)],
+        Action::Slower,
+        same("["),
+        "slower network",
+        "half the bandwidth of the outermost level",
+    ),
+    key(
+        TRAINING,
+        &[(KeyCode::Char(']'), NONE)],
+        Action::Faster,
+        same("]"),
+        "",
+        "twice the bandwidth of the outermost level",
+    ),
+    key(TRAINING, MORE, Action::More, same("+ -"), "most", "twice and half as many devices at most"),
+    key(TRAINING, LESS, Action::Less, same(""), "", ""),
+    key(
+        TRAINING,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "law",
+        "next law of the critical batch: layered, kaplan",
+    ),
+    key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
+    key(TRAINING, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -192,6 +244,12 @@ pub const BINDINGS: &[Binding] = &[
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
     view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
+    view(
+        View::Training,
+        &[(KeyCode::Char('D'), NONE)],
+        "D",
+        "days: the shortest training, the fewest of each method against devices",
+    ),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(

@@ -18,6 +18,9 @@ pub struct Plan {
     /// What is best
     #[arg(long, value_enum, default_value = "throughput")]
     pub objective: Objective,
+    /// What the search takes a plan to cost; the simulator evaluates the plan that it chooses
+    #[arg(long, value_enum, default_value = "simulator")]
+    pub cost_model: CostModel,
     /// Memory that a device may use at most, like "16 GiB"; else what it has
     #[arg(long, value_name = "SIZE")]
     pub memory_limit: Option<Bytes>,
@@ -27,6 +30,9 @@ pub struct Plan {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: PlanFormat,
+    /// Write the best plan as a scenario too, for eval, export or the explorer; the file must be new
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
+    pub out: Option<PathBuf>,
     #[command(flatten)]
     pub grid: Grid,
     #[command(flatten)]
@@ -50,6 +56,15 @@ pub enum Objective {
     Devices,
     /// Days of the whole training
     TrainingTime,
+}
+
+/// What a plan costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CostModel {
+    /// What the simulator says
+    Simulator,
+    /// OSDP's alpha, beta and gamma, added up: nothing overlaps
+    Paper,
 }
 
 /// Forms of a plan.

@@ -8,6 +8,7 @@ mod bound;
 mod depth;
 mod dynamic;
 
+pub use bound::relaxed;
 pub use depth::depth_first;
 pub use dynamic::dynamic;
 
@@ -41,7 +42,8 @@ pub struct Assignment {
 }
 
 /// The least time within `limit`, and of equally fast assignments the one with least memory; `None` if
-/// nothing fits. Depth first, or by the dynamic programme where that would take too long.
+/// nothing fits. Depth first, or by the dynamic programme where too many branches are nearly alike: then the
+/// time grows with the limit.
 pub fn fastest(classes: &[Class], limit: u64) -> Option<Assignment> {
     depth_first(classes, limit).unwrap_or_else(|_| dynamic(classes, limit))
 }

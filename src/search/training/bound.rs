@@ -84,9 +84,9 @@ impl Bound {
         };
         // All but two layers' gradients are reduced before the pass is over, where two buffers hold them.
         let reduced = layers.len().saturating_sub(2) as f64;
-        let shared = |reduce: &Transfer| match buffered {
-            true => outside[1] + busiest(&[(gathers, &layers[0].gather[1]), (reduced, reduce)]),
-            false => 0.0,
+        let shared = |reduce: &Transfer| {
+            let wire = outside[1] + busiest(&[(gathers, &layers[0].gather[1]), (reduced, reduce)]);
+            if buffered { wire } else { 0.0 }
         };
         let [each, final_one] = layers[0].reduce.map(|reduce| pass(1).max(shared(&reduce)));
         let reductions = last.compute[1] + sum(order.iter().copied(), |unit| unit.reduce[1].time);

@@ -28,7 +28,12 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let transfers = intensity::of(scenario);
     let cursor = app.views.intensities.cursor(transfers.len());
     let Some(chosen) = transfers.get(cursor) else {
-        buf.set_line(inside.x, inside.y, &Line::raw("nothing is transferred between devices"), inside.width);
+        let why = if scenario.plan.operators.is_empty() {
+            "nothing is transferred between devices"
+        } else {
+            "operators are placed apart: no one intensity holds for them"
+        };
+        buf.set_line(inside.x, inside.y, &Line::raw(why), inside.width);
         return;
     };
     let [kind, link, found, needed] = ["transfer", "link", "intensity", "needed"];

@@ -1,41 +1,78 @@
 //! The map: a figure over nodes and shard extents.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::widgets::Widget;
 
-use super::frame;
+use super::{frame, profile};
 use crate::app::{App, Panel, axes, map::Map};
 use crate::plan::Sharded;
 use crate::search::{AxisKind, AxisValue, Cell};
-use crate::ui::theme::Theme;
+use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::Entry;
 
-/// Rows that it takes: frame, two of headers, one of legend.
+/// Rows that it takes: frame, two of headers, one of legend, the profiles; with a contour a line between rows.
 pub(super) fn height(app: &App) -> u16 {
-    u16::try_from(app.map.height()).unwrap_or(u16::MAX).saturating_add(5)
+    let rows = u16::try_from(app.map.height()).unwrap_or(u16::MAX);
+    let contour = if app.map.contour { rows.saturating_add(1) } else { 0 };
+    rows.saturating_add(contour).saturating_add(5 + profile::HEIGHT)
 }
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.map;
     let (done, all) = map.progress();
-    let note = if map.is_complete() { format!("{done} of {all}") } else { format!("computing {done} of {all}") };
+    let tuned = if map.sweep.tune { "best batch each, " } else { "" };
+    let note =
+        if map.is_complete() { format!("{tuned}{done} of {all}") } else { format!("{tuned}computing {done} of {all}") };
     let inside = frame(app, theme, Panel::Map, map.metric.title(), &note, area, buf);
     let labels = |values: &[AxisValue]| -> Vec<String> {
         values.iter().map(|value| axes::label(value, &app.scenario)).collect()
     };
     let (columns, rows) = (labels(&map.sweep.x.values), labels(&map.sweep.y.values));
     let entries: Vec<Entry> = (0..all).map(|index| entry(map, index)).collect();
+    let letters: Vec<Option<char>> =
+        if map.contour { (0..all).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
     let at = |index: usize| (index % map.width(), index / map.width());
+    let needed = u16::try_from(map.height()).unwrap_or(u16::MAX).saturating_add(2);
+    let below = u16::from(map.contour) + profile::HEIGHT;
+    let below = if inside.height >= needed.saturating_add(below) { below } else { 0 };
+    let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]));
     Heatmap::new(theme, &columns, &rows, &entries)
         .titles("nodes", down(map))
         .cursor(Some(at(map.cursor)))
         .marked(pinned(app).map(|index| (at(index), "pinned")))
         .home(map.home.map(at))
+        .letters(&letters)
         .lower_is_better(!map.metric.more_is_better())
-        .render(inside, buf);
+        .render(grid, buf);
+    let [bands, profiles] =
+        said.layout(&Layout::vertical([Constraint::Length(u16::from(map.contour)), Constraint::Fill(1)]));
+    buf.set_stringn(
+        bands.x,
+        bands.y,
+        BANDS,
+        usize::from(bands.width) * usize::from(!bands.is_empty()),
+        theme.style(Role::Dim),
+    );
+    if below > 0 {
+        profile::render(app, theme, profiles, buf);
+    }
+}
+
+/// What the letters of the memory's contour mean.
+const BANDS: &str = "memory up to  q a quarter  h half  t three quarters  f all of it  o over";
+
+/// The band of a share of the memory.
+fn letter(fullness: f64) -> char {
+    match fullness {
+        f if f <= 0.25 => 'q',
+        f if f <= 0.5 => 'h',
+        f if f <= 0.75 => 't',
+        f if f <= 1.0 => 'f',
+        _ => 'o',
+    }
 }
 
 pub(super) fn entry(map: &Map, index: usize) -> Entry {
@@ -48,7 +85,7 @@ pub(super) fn entry(map: &Map, index: usize) -> Entry {
 }
 
 /// What runs down.
-fn down(map: &Map) -> &'static str {
+pub(super) fn down(map: &Map) -> &'static str {
     match (map.sweep.y.kind, map.sweep.base.plan.sharding.first_sharded()) {
         (AxisKind::Shard, Some(Sharded::Weights)) => "weights over",
         (AxisKind::Shard, Some(Sharded::Gradients)) => "gradients over",

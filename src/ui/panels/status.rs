@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::view;
+use crate::app::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::search::Metric;
 use crate::ui::theme::{Role, Theme};
@@ -43,13 +44,20 @@ pub(super) fn cell(app: &App, width: u16) -> String {
         axes::label(x, scenario)
     );
     let figure = match map.figure(map.cursor) {
-        Some(figure) => format!("{} {}", significant(figure, 3), unit(map.metric)),
+        Some(figure) => format!("{} {}{}", significant(figure, 3), unit(map.metric), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
     let hint = if app.looking { " (Enter takes it, Esc goes back)" } else { "" };
     let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
     let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
     [long, short].into_iter().find(fits).unwrap_or(figure)
+}
+
+/// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
+fn settled(map: &Map) -> String {
+    map.tuned(map.cursor).map_or_else(String::new, |choice| {
+        format!("; micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute)
+    })
 }
 
 /// Why a cell has no figure: what the headline says about it comes with how to mend it here.

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{advice, compare, hardware, intensities, limits, map, status, strategies, traffic};
+use super::{advice, compare, hardware, intensities, limits, map, status, strategies, traffic, training};
 use crate::app::App;
 use crate::app::view::View;
 use crate::ui::theme::Theme;
@@ -19,6 +19,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
         View::Intensities => intensities::HEIGHT,
         View::Strategies => strategies::height(app),
         View::Traffic => traffic::height(app),
+        View::Training => training::HEIGHT,
     }
 }
 
@@ -33,6 +34,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         View::Intensities => intensities::render(app, theme, area, buf),
         View::Strategies => strategies::render(app, theme, area, buf),
         View::Traffic => traffic::render(app, theme, area, buf),
+        View::Training => training::render(app, theme, area, buf),
     }
 }
 
@@ -45,5 +47,6 @@ pub(super) fn status(app: &App, width: u16) -> String {
         View::Limits | View::Intensities | View::Traffic => String::new(),
         View::Hardware => hardware::status(app),
         View::Strategies => strategies::status(app),
+        View::Training => training::status(app),
     }
 }

@@ -174,6 +174,28 @@ fn the_intensities() {
 }
 
 #[test]
+fn the_training_time() {
+    insta::assert_snapshot!(shown(fixture::training(), "jjjjh", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_training_time_beside_the_other_panels() {
+    insta::assert_snapshot!(shown(fixture::training(), "jjjj", UTF8, (120, 40)));
+}
+
+#[test]
+fn the_training_time_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::training(), "jhh", UTF8, (200, 50)));
+}
+
+#[test]
+fn the_training_time_in_ascii() {
+    let shown = shown(fixture::training(), "", ASCII, (80, 24));
+    assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
 fn the_views() {
     insta::assert_snapshot!(after("v", (80, 24)));
 }

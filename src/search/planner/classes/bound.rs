@@ -61,6 +61,16 @@ impl Price {
     }
 }
 
+/// A time that no assignment within `limit` beats: that of the best way to spend memory if operators could
+/// be treated in fractions. Quick; says nothing of whether anything fits.
+pub fn relaxed(classes: &[Class], limit: u64) -> u64 {
+    let price = Price::at(classes, limit);
+    let least = |class: &Class| class.useful().iter().map(|choice| price.of(choice)).min().unwrap_or(0);
+    let priced: u128 = classes.iter().map(|class| u128::from(class.copies) * least(class)).sum();
+    let time = priced.saturating_sub(price.spent(limit)).div_ceil(u128::from(price.memory.max(1)));
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
 /// A step from a choice to a faster, larger one: what it saves and what it costs, so many times.
 #[derive(Debug, Clone, Copy)]
 struct Step {

@@ -7,8 +7,8 @@
 use super::bound::{Open, Price, open};
 use super::{Assignment, Class};
 
-/// Nodes after which the search gives up: well under a second.
-const MOST_NODES: u64 = 4_000_000;
+/// Nodes after which the search gives up: a few milliseconds.
+const MOST_NODES: u64 = 100_000;
 
 /// Too many branches are nearly alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

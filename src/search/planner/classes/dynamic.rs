@@ -1,51 +1,52 @@
-//! The dynamic programme: operator by operator, the least time for each amount of memory worth having.
+//! The dynamic programme: operator by operator, the least time within each limit up to the one asked for.
+//!
+//! Its time and memory grow with the limit: count memory in units that are worth telling apart.
 
-use super::{Assignment, Choice, Class};
+use super::{Assignment, Class, Useful};
+
+/// No assignment.
+const NEVER: u64 = u64::MAX;
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits.
 pub fn dynamic(classes: &[Class], limit: u64) -> Option<Assignment> {
+    let useful: Vec<Vec<Useful>> = classes.iter().map(Class::useful).collect();
     let order: Vec<usize> =
         classes.iter().enumerate().flat_map(|(class, of)| (0..of.copies).map(move |_| class)).collect();
-    let least = |class: usize| classes[class].choices.iter().map(|choice| choice.memory).min();
-    // What those still to come need at least is no room for this one.
-    let mut after = order.iter().map(|class| least(*class)).sum::<Option<u64>>()?;
-    let mut fronts = vec![vec![Choice { time: 0, memory: 0 }]];
+    let size = usize::try_from(limit).ok()?.checked_add(1)?;
+    // By memory spent, exactly.
+    let mut times = vec![NEVER; size];
+    times[0] = 0;
+    let mut taken = Vec::with_capacity(order.len());
     for class in &order {
-        after -= least(*class)?;
-        let front = extended(fronts.last()?, &classes[*class].choices, limit.checked_sub(after)?);
-        fronts.push(front);
+        let (next, choices) = extended(&times, &useful[*class]);
+        times = next;
+        taken.push(choices);
     }
-    let mut at = *fronts.last()?.last()?;
+    let (mut memory, _) = times.iter().enumerate().filter(|(_, time)| **time < NEVER).min_by_key(|(_, time)| **time)?;
     let mut counts: Vec<Vec<u32>> = classes.iter().map(|class| vec![0; class.choices.len()]).collect();
-    for (class, before) in order.into_iter().zip(&fronts).rev() {
-        let (choice, from) = step_back(&classes[class].choices, before, at)?;
-        counts[class][choice] += 1;
-        at = from;
+    for (class, choices) in order.into_iter().zip(taken).rev() {
+        let choice = useful[class].get(usize::from(choices[memory]))?;
+        counts[class][choice.index] += 1;
+        memory -= choice.cost.memory as usize;
     }
     Some(Assignment::of(classes, counts))
 }
 
-/// A front with one more operator: the sums that are within `room` and that no other one beats in both
-/// memory and time, memory rising and time falling.
-fn extended(front: &[Choice], choices: &[Choice], room: u64) -> Vec<Choice> {
-    let with = |sum: &Choice, one: &Choice| Choice { time: sum.time + one.time, memory: sum.memory + one.memory };
-    let sums = front.iter().flat_map(|sum| choices.iter().map(move |one| with(sum, one)));
-    let mut sums: Vec<Choice> = sums.filter(|sum| sum.memory <= room).collect();
-    sums.sort_unstable_by_key(|sum| (sum.memory, sum.time));
-    let mut fastest = u64::MAX;
-    sums.retain(|sum| {
-        let useful = sum.time < fastest;
-        fastest = fastest.min(sum.time);
-        useful
-    });
-    sums
-}
-
-/// A choice of the last operator that leads to a sum, and the sum before it.
-fn step_back(choices: &[Choice], before: &[Choice], at: Choice) -> Option<(usize, Choice)> {
-    choices.iter().enumerate().find_map(|(index, choice)| {
-        let memory = at.memory.checked_sub(choice.memory)?;
-        let found = before[before.binary_search_by_key(&memory, |sum| sum.memory).ok()?];
-        (found.time + choice.time == at.time).then_some((index, found))
-    })
+/// The least times with one more operator, and the choice for it, by memory spent.
+fn extended(times: &[u64], choices: &[Useful]) -> (Vec<u64>, Vec<u8>) {
+    let mut next = vec![NEVER; times.len()];
+    let mut taken = vec![0; times.len()];
+    for (index, choice) in (0_u8..=u8::MAX).zip(choices) {
+        let Some(reached) = usize::try_from(choice.cost.memory).ok().and_then(|memory| next.get_mut(memory..)) else {
+            continue;
+        };
+        let from = taken.len() - reached.len();
+        for ((best, taken), time) in reached.iter_mut().zip(&mut taken[from..]).zip(times) {
+            let time = time.saturating_add(choice.cost.time);
+            if time < *best {
+                (*best, *taken) = (time, index);
+            }
+        }
+    }
+    (next, taken)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::action::{Action, Report};
+use crate::app::action::{Action, Command, Report};
 use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
@@ -13,11 +13,12 @@ use crate::evaluate::{
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::{Extent, Recompute};
+use crate::plan::{Extent, Offload, Recompute};
 use crate::presets::Kind as Presets;
 use crate::report::Figures;
 use crate::scenario::Problem;
-use crate::search::{Cell, Tuned};
+use crate::search::training::{Best, Choice, Dealing, METHODS};
+use crate::search::{self, Cell, Tuned};
 use crate::snapshot::{Held, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
@@ -34,10 +35,23 @@ fn ms(count: f64) -> Seconds {
 
 /// Everything answered.
 pub(super) fn explorer() -> App {
-    let mut app = waiting();
+    answered(waiting())
+}
+
+fn answered(mut app: App) -> App {
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app
+}
+
+/// The map with each cell's best batch, which is the one that all cells have.
+pub(super) fn tuned() -> App {
+    let mut app = explorer();
+    let commands = app.update(Action::Tune);
+    let [Command::Sweep { generation, .. }] = commands[..] else { panic!("{commands:?}") };
+    let (width, all) = (app.map.width(), app.map.progress().1);
+    app.hear(Report::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
 }
 
@@ -171,6 +185,34 @@ pub(super) fn traffic() -> App {
     other.summary.step_time = ms(13_340.0);
     app.pins.add("before".to_owned(), app.scenario.clone(), Some(Arc::new(other)));
     app.update(Action::View(View::Traffic));
+    app
+}
+
+/// The view of the training time: from 64 devices on each method takes 20,000 device-days and some days for itself.
+pub(super) fn training() -> App {
+    let mut app = answered(App::new(start(PIPELINE)).0);
+    app.update(Action::View(View::Training));
+    let search = app.views.training.picture.as_ref().unwrap().search.clone();
+    for index in 0..search.len() {
+        let (method, devices) = (index / search.budgets.len(), search.budgets[index % search.budgets.len()]);
+        let pipeline = if METHODS[method].dealings.contains(&Dealing::None) { 1 } else { 8 };
+        let data = devices / 8 / pipeline;
+        let choice = Choice {
+            devices,
+            tensor: 8,
+            pipeline,
+            data,
+            micro_batch: 1,
+            accumulate: 12,
+            offload: Offload::None,
+            dealing: 0,
+            strategy: 0,
+        };
+        let days = 20_000.0 / f64::from(devices) + [24.0, 15.0, 12.0, 9.0, 3.0][method];
+        let best = (data > 0).then(|| Best { days, choice, summary: summary() });
+        let answer = Box::new(search::training::Answer { best, plans: 100, simulated: 5 });
+        app.hear(Report::Found { generation: FIRST, found: Found::Training(index, answer) });
+    }
     app
 }
 

@@ -80,3 +80,9 @@ fn a_file_that_is_to_be_deleted() {
 fn a_file_that_cannot_be_opened() {
     insta::assert_snapshot!(screen(&fixture::browsing(&[Action::Last]), UTF8, (80, 24)));
 }
+
+#[test]
+fn the_map_with_contour_and_tuned_cells() {
+    everywhere("map_contour", &fixture::explorer, "o");
+    insta::assert_snapshot!(screen(&fixture::tuned(), UTF8, (80, 24)));
+}

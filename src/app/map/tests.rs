@@ -1,0 +1,91 @@
+//! Tuned cells, the contour, and the map as CSV.
+
+use crate::app::App;
+use crate::app::action::Command;
+use crate::app::tests::{explorer, figures, press, value};
+use crate::search::{Cell, Tuned};
+
+fn choice(app: &App) -> Tuned {
+    app.map.tuned(app.map.cursor).unwrap()
+}
+
+#[test]
+fn tuned_cells_are_no_slower_and_come_back_plain() {
+    let mut app = explorer();
+    let plain: Vec<Option<f64>> = (0..app.map.progress().1).map(|index| app.map.figure(index)).collect();
+    let cursor = app.map.cursor;
+    press(&mut app, "t");
+    assert!(app.map.sweep.tune && app.map.is_complete());
+    assert_eq!(app.map.cursor, cursor);
+    for (index, plain) in plain.iter().enumerate() {
+        let tuned = app.map.figure(index).unwrap_or(0.0);
+        assert!(tuned >= plain.unwrap_or(0.0) * (1.0 - 1e-12), "cell {index}: {tuned} after {plain:?}");
+    }
+    press(&mut app, "t");
+    let again: Vec<Option<f64>> = (0..plain.len()).map(|index| app.map.figure(index)).collect();
+    assert_eq!(again, plain);
+    assert!(app.map.tuned(cursor).is_none());
+}
+
+#[test]
+fn the_panels_show_a_tuned_cell_as_the_map_does_and_enter_takes_what_it_settled_on() {
+    let mut app = explorer();
+    press(&mut app, "tl");
+    let Some(Cell::Possible { summary, .. }) = app.map.cell(app.map.cursor).cloned() else { panic!("no cell") };
+    assert_eq!(figures(&app), summary);
+    let settled = choice(&app);
+    press(&mut app, "<ret>");
+    assert_eq!(value(&app, "micro"), settled.micro_batch.to_string());
+    assert_eq!(value(&app, "recompute"), settled.recompute.to_string());
+    assert_eq!(value(&app, "nodes"), "32");
+    assert_eq!(figures(&app), summary);
+    press(&mut app, "u");
+    assert_eq!((value(&app, "nodes"), value(&app, "micro")), ("16".to_owned(), "2".to_owned()), "one edit, one undo");
+}
+
+#[test]
+fn at_home_the_panels_show_the_scenario_in_hand_whatever_the_cell_settled_on() {
+    let mut app = explorer();
+    let before = figures(&app);
+    press(&mut app, "t");
+    assert_eq!((figures(&app), app.looking), (before, false));
+    press(&mut app, "l<esc>");
+    assert_eq!((figures(&app), app.looking), (before, false));
+}
+
+#[test]
+fn a_cell_that_settles_while_it_is_looked_at_is_looked_at_again() {
+    let mut app = explorer();
+    press(&mut app, "l");
+    let plain = figures(&app);
+    press(&mut app, "t");
+    let Some(Cell::Possible { summary, choice }) = app.map.cell(app.map.cursor).cloned() else { panic!("no cell") };
+    assert_ne!(choice, Tuned::of(&app.scenario), "the test needs a cell that settles on something else");
+    assert_ne!(plain, summary);
+    assert_eq!(figures(&app), summary);
+}
+
+#[test]
+fn the_map_is_copied_as_the_command_line_writes_it() {
+    let mut app = explorer();
+    let commands = press(&mut app, "y");
+    let [Command::Copy(text)] = &commands[..] else { panic!("{commands:?}") };
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("x,y,metric,value,fits,reason,micro_batch,recompute,accumulate"));
+    assert_eq!(lines.count(), app.map.progress().1);
+    let here = app.map.figure(app.map.cursor).unwrap();
+    assert!(text.contains(&format!("16,system,throughput,{here},true,,2,selective,1")), "{text}");
+    assert_eq!(press(&mut app, "Y"), [Command::SaveMap(text.clone())]);
+}
+
+#[test]
+fn the_contour_is_drawn_and_taken_away() {
+    let mut app = explorer();
+    press(&mut app, "o");
+    assert!(app.map.contour);
+    let full = app.map.fullness(app.map.cursor).unwrap();
+    let memory = figures(&app).memory;
+    assert!((full - memory.peak / memory.capacity).abs() < 1e-12);
+    press(&mut app, "o");
+    assert!(!app.map.contour);
+}

@@ -1,0 +1,242 @@
+//! The view of the training time: the curve of days against devices of each method, with a cursor on it.
+//!
+//! Not for finding the plans ([`crate::search::training`]).
+
+use std::sync::Arc;
+
+use crate::bounds::layered::CriticalBatch;
+use crate::presets::Library;
+use crate::scenario::Scenario;
+use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
+
+use super::App;
+use super::action::{Action, Command};
+use super::work::Work;
+
+/// The laws of the critical batch that a key steps through.
+const LAWS: [CriticalBatch; 2] = [CriticalBatch::Layered, CriticalBatch::Kaplan];
+
+/// Steps at the critical batch where the scenario has no length: "about 1e5, independent of x" [layered B3].
+const STEPS: f64 = 1e5;
+
+/// How much further than the scenario's devices the curve goes at first.
+const FURTHER: u32 = 4;
+
+/// The most devices that keys lead to.
+const MOST: u32 = 1 << 20;
+
+/// How much slower or faster a key makes the network, and how far keys lead.
+const FACTOR: f64 = 2.0;
+const FACTORS: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=64.0;
+
+/// What the view asks and what it knows.
+#[derive(Debug, Clone, Default)]
+pub struct Training {
+    /// The law of the critical batch, by its place in [`LAWS`].
+    law: usize,
+    /// Devices that may be used, once the view has been opened.
+    most: Option<u32>,
+    /// The method under the cursor.
+    method: usize,
+    /// The devices under the cursor, by how many places they are from the right end.
+    back: usize,
+    /// The last picture.
+    pub picture: Option<Picture>,
+}
+
+/// A search, and what is known of its answers.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// What is asked.
+    pub search: Arc<Search>,
+    /// What was found, by method and budget: of this search, or still of the one before.
+    answers: Vec<Option<Answer>>,
+    /// Which answers are of this search.
+    fresh: Vec<bool>,
+    /// The best of each method within each budget.
+    best: Vec<Option<Best>>,
+}
+
+impl Picture {
+    fn new(search: Search, last: Option<&Self>) -> Self {
+        let width = search.budgets.len();
+        let known = |index: usize| {
+            let last = last?;
+            let budget = last.search.budgets.iter().position(|budget| *budget == search.budgets[index % width])?;
+            last.answers.get(index / width * last.search.budgets.len() + budget)?.clone()
+        };
+        let answers = (0..search.len()).map(known).collect();
+        let mut picture =
+            Self { fresh: vec![false; search.len()], search: Arc::new(search), answers, best: Vec::new() };
+        picture.settle();
+        picture
+    }
+
+    fn settle(&mut self) {
+        self.best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
+    }
+
+    fn fill(&mut self, index: usize, answer: Answer) {
+        if let (Some(slot), Some(fresh)) = (self.answers.get_mut(index), self.fresh.get_mut(index)) {
+            (*slot, *fresh) = (Some(answer), true);
+            self.settle();
+        }
+    }
+
+    /// The best of a method within a budget, as far as is known.
+    pub fn best(&self, method: usize, budget: usize) -> Option<&Best> {
+        self.best.get(method * self.search.budgets.len() + budget)?.as_ref()
+    }
+
+    /// Answers of this search that are there, and all of them.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.fresh.iter().filter(|fresh| **fresh).count(), self.fresh.len())
+    }
+
+    /// Whether each answer is of this search.
+    pub fn is_complete(&self) -> bool {
+        self.fresh.iter().all(|fresh| *fresh)
+    }
+}
+
+impl Training {
+    /// Follows the scenario; gives what has to be computed.
+    pub fn follow(&mut self, scenario: &Scenario, library: &Library) -> Option<Work> {
+        let most = *self.most.get_or_insert_with(|| scenario.devices().saturating_mul(FURTHER).next_power_of_two());
+        let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
+        let sequence = f64::from(scenario.plan.sequence);
+        let steps = scenario.plan.tokens.map_or(STEPS, |tokens| tokens / critical / sequence);
+        let mut search = Search::new(scenario.clone(), Goal { critical, steps }, most, library).ok()?;
+        // What the search decides itself is no reason to begin anew.
+        search.base = search.plainest();
+        search.base.name.clear();
+        let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);
+        if !same {
+            self.picture = Some(Picture::new(search, self.picture.as_ref()));
+        }
+        let picture = self.picture.as_ref().filter(|picture| !picture.is_complete())?;
+        Some(Work::Training(Arc::clone(&picture.search)))
+    }
+
+    /// Takes an answer over.
+    pub fn fill(&mut self, index: usize, answer: Answer) {
+        if let Some(picture) = &mut self.picture {
+            picture.fill(index, answer);
+        }
+    }
+
+    /// Whether each answer is of the last search.
+    pub fn is_complete(&self) -> bool {
+        self.picture.as_ref().is_none_or(Picture::is_complete)
+    }
+
+    /// The law of the critical batch.
+    pub fn law(&self) -> CriticalBatch {
+        LAWS[self.law]
+    }
+
+    /// The method under the cursor.
+    pub const fn method(&self) -> usize {
+        self.method
+    }
+
+    /// The place of the devices under the cursor.
+    pub fn budget(&self) -> usize {
+        let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
+        last.saturating_sub(self.back)
+    }
+
+    /// The plan under the cursor.
+    pub fn chosen(&self) -> Option<(&'static Method, &Best)> {
+        let best = self.picture.as_ref()?.best(self.method, self.budget())?;
+        Some((&METHODS[self.method], best))
+    }
+
+    /// Moves the cursor; says whether something else is asked now.
+    fn update(&mut self, action: Action) -> bool {
+        let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
+        match action {
+            Action::Left => self.back = (self.back + 1).min(last),
+            Action::Right => self.back = self.back.saturating_sub(1),
+            Action::Up => self.method = self.method.saturating_sub(1),
+            Action::Down => self.method = (self.method + 1).min(METHODS.len() - 1),
+            Action::First => self.back = last,
+            Action::Last => self.back = 0,
+            Action::Metric => {
+                self.law = (self.law + 1) % LAWS.len();
+                return true;
+            }
+            Action::More | Action::Less => {
+                let now = self.most.unwrap_or(1);
+                let next = if action == Action::More { now.saturating_mul(2) } else { now / 2 };
+                self.most = Some(next.clamp(1, MOST));
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+impl App {
+    /// Does what the user asked of the view.
+    pub(super) fn on_training(&mut self, action: Action) -> Vec<Command> {
+        match action {
+            Action::Take => self.take_training(),
+            Action::Slower => self.change_network(1.0 / FACTOR),
+            Action::Faster => self.change_network(FACTOR),
+            _ if self.views.training.update(action) => self.ask_view().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The plan under the cursor becomes the scenario's.
+    fn take_training(&mut self) -> Vec<Command> {
+        let training = &self.views.training;
+        let (Some(picture), Some((method, best))) = (&training.picture, training.chosen()) else {
+            self.tell("no plan of this method fits here".to_owned());
+            return Vec::new();
+        };
+        let scenario = picture.search.scenario(method, &best.choice);
+        let (plan, choice) = (&scenario.plan, best.choice);
+        let mut file = self.file.clone();
+        let fields = [
+            ("strategy", scenario.strategy.to_string()),
+            ("devices", choice.devices.to_string()),
+            ("tp", choice.tensor.to_string()),
+            ("pp", choice.pipeline.to_string()),
+            ("schedule", plan.schedule.to_string()),
+            ("stages-per-rank", plan.stages_per_rank.to_string()),
+            ("accumulation", plan.accumulation.to_string()),
+            ("micro-batch", choice.micro_batch.to_string()),
+            ("accumulate", choice.accumulate.to_string()),
+            ("offload", choice.offload.to_string()),
+        ];
+        for (flag, text) in fields {
+            if let Err(problem) = file.set(flag, &text) {
+                self.tell(problem.to_string());
+                return Vec::new();
+            }
+        }
+        if let crate::plan::Size::Nodes(nodes) = plan.size {
+            (file.plan.nodes, file.plan.devices) = (Some(nodes), None);
+        }
+        let commands = self.revise(file);
+        self.tell(format!("took the {} plan on {} devices", method.name, choice.devices));
+        commands
+    }
+
+    /// A slower or faster outermost level for the scenario.
+    fn change_network(&mut self, factor: f64) -> Vec<Command> {
+        let mut file = self.file.clone();
+        let next = file.plan.bandwidth_factor.unwrap_or(1.0) * factor;
+        if !FACTORS.contains(&next) {
+            return Vec::new();
+        }
+        file.plan.bandwidth_factor = Some(next).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
+        self.revise(file)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! Arguments of `export`.
+//!
+//! Not for what is exported.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Input;
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Whom it is for
+    #[arg(long, value_enum)]
+    pub to: Target,
+    /// Folder for the files, made if it is missing; else the specification alone goes to standard output
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// Tools that take plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it
+    Fsdp2,
+}

@@ -1,0 +1,257 @@
+//! Plans that place each operator, with what they gain and why.
+
+use serde::Serialize;
+
+use crate::evaluate::{Evaluation, Summary};
+use crate::plan::{Extents, Layers, Operator, Placement};
+use crate::report::text::{Lines, percent, row};
+use crate::report::{FORMAT, Figures};
+use crate::scenario::Scenario;
+use crate::scenario::file::{ScenarioFile, printable};
+use crate::search::planner::{CostModel, Found, Objective, Planned, Request, Why};
+use crate::units::{Bytes, Seconds, significant, thousands};
+
+/// Plans, and what was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanReport<'a> {
+    /// What was asked for.
+    pub request: &'a Request,
+    /// What was found.
+    pub planned: &'a Planned,
+    /// The evaluation of each plan.
+    pub evaluations: &'a [Evaluation],
+    /// Seconds that the search took.
+    pub seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    objective: &'static str,
+    cost_model: &'static str,
+    plans: Vec<PlanRecord>,
+    searched: u64,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct PlanRecord {
+    scenario: ScenarioFile,
+    evaluation: Figures,
+    gain_over: Gains,
+    operators: Vec<OperatorRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paper_step_time_s: Option<f64>,
+}
+
+/// Relative gains in throughput; none over what does not fit.
+#[derive(Serialize)]
+struct Gains {
+    fsdp: Option<f64>,
+    ddp: Option<f64>,
+    uniform: Option<f64>,
+    two_way: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct OperatorRecord {
+    layers: Option<String>,
+    operator: Operator,
+    extents: Extents,
+    split: u32,
+    why: WhyRecord,
+}
+
+/// Against the same plan with just these operators sharded over all ranks.
+#[derive(Serialize)]
+struct WhyRecord {
+    traffic_saved_bytes: f64,
+    time_saved_s: f64,
+    memory_spent_bytes: f64,
+    saved_per_byte: Option<f64>,
+}
+
+impl Objective {
+    /// Its word on the command line.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::StepTime => "step-time",
+            Self::Memory => "memory",
+            Self::Devices => "devices",
+        }
+    }
+}
+
+impl CostModel {
+    /// Its word on the command line.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Simulator => "simulator",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+/// How much faster a plan is than another one.
+fn gain(plan: &Summary, over: Option<&Summary>) -> Option<f64> {
+    over.map(|over| plan.tokens_per_s_per_device / over.tokens_per_s_per_device - 1.0)
+}
+
+/// The layers of an entry; all of them where it says none but means layers.
+fn layers(scenario: &Scenario, placement: &Placement) -> Option<Layers> {
+    let all = Layers { first: 0, last: scenario.model.layers - 1 };
+    let ends = matches!(placement.operator, Operator::Embedding | Operator::Head);
+    placement.layers.or((!ends).then_some(all))
+}
+
+impl PlanReport<'_> {
+    /// As JSON; a number that is not finite is `null`.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        let plans = self.planned.plans.iter().zip(self.evaluations);
+        serde_json::to_string_pretty(&Document {
+            format: FORMAT,
+            objective: self.request.objective.word(),
+            cost_model: self.request.cost_model.word(),
+            plans: plans.map(|(plan, evaluation)| self.record(plan, evaluation)).collect(),
+            searched: self.planned.searched,
+            seconds: self.seconds,
+        })
+    }
+
+    fn record(&self, plan: &Found, evaluation: &Evaluation) -> PlanRecord {
+        let over = |other: &Option<Summary>| gain(&plan.summary, other.as_ref());
+        let operator = |(placement, why): (&Placement, &Why)| OperatorRecord {
+            layers: layers(&plan.scenario, placement).map(|layers| layers.to_string()),
+            operator: placement.operator,
+            extents: placement.extents.clone(),
+            split: placement.split,
+            why: WhyRecord {
+                traffic_saved_bytes: why.traffic_saved.get().round(),
+                time_saved_s: why.time_saved.get(),
+                memory_spent_bytes: why.memory_spent.get().round(),
+                saved_per_byte: why.ratio(),
+            },
+        };
+        PlanRecord {
+            scenario: ScenarioFile::of(&plan.scenario),
+            evaluation: Figures::of(&plan.scenario, evaluation),
+            gain_over: Gains {
+                fsdp: over(&self.planned.fsdp),
+                ddp: over(&self.planned.ddp),
+                uniform: over(&self.planned.uniform),
+                two_way: over(&self.planned.two_way),
+            },
+            operators: plan.operators.iter().zip(&plan.why).map(operator).collect(),
+            paper_step_time_s: plan.paper_s,
+        }
+    }
+
+    /// As text: every line ends in a line end, nothing is drawn.
+    pub fn text(&self) -> String {
+        let mut lines = Lines(String::new());
+        let Scenario { model, cluster, plan, .. } = &self.request.scenario;
+        let limit = cluster.device.memory * plan.memory_factor;
+        lines.line(&format!(
+            "{} on {}: plans for {} with at most {limit} per device",
+            printable(&model.name),
+            printable(&cluster.name),
+            self.request.objective.word()
+        ));
+        let by = match self.request.cost_model {
+            CostModel::Simulator => "by the simulator",
+            CostModel::Paper => "by the paper's model, and evaluated by the simulator",
+        };
+        let (searched, took) = (thousands(self.planned.searched as f64), Seconds::new(self.seconds));
+        lines.line(&format!("chosen {by}; {searched} plans simulated in {took}"));
+        if self.planned.plans.is_empty() {
+            lines.line("nothing fits");
+        }
+        for (index, plan) in self.planned.plans.iter().enumerate() {
+            lines.section(&format!("{}. {}", index + 1, headline(plan)), &figures(plan));
+            lines.section("state over: weights / gradients / optimizer", &operators(plan));
+            lines.section("gain in throughput over the best plan that", &self.gains(plan));
+        }
+        lines.0
+    }
+
+    fn gains(&self, plan: &Found) -> Vec<(String, String)> {
+        let over = |(name, other): (&str, &Option<Summary>)| {
+            let gain = other.as_ref().zip(gain(&plan.summary, other.as_ref()));
+            row(name, gain.map_or_else(|| format!("{:>8}", "none fits"), |(other, gain)| against(other, gain)))
+        };
+        [
+            ("shards everything over all ranks (FSDP)", &self.planned.fsdp),
+            ("shards nothing (DDP)", &self.planned.ddp),
+            ("places all operators alike", &self.planned.uniform),
+            ("shards each operator over all ranks or not at all", &self.planned.two_way),
+        ]
+        .map(over)
+        .into()
+    }
+}
+
+fn against(other: &Summary, gain: f64) -> String {
+    let sign = if gain < 0.0 { "" } else { "+" };
+    let tokens = thousands(other.tokens_per_s_per_device);
+    format!("{:>8}  {tokens} tokens/s, {}", format!("{sign}{}", percent(gain)), other.memory.peak)
+}
+
+fn figures(plan: &Found) -> Vec<(String, String)> {
+    let (summary, job) = (&plan.summary, &plan.scenario.plan);
+    let sequences = thousands(f64::from(job.micro_batch));
+    let mut rows = vec![
+        row("step", format!("{:>10}", summary.step_time)),
+        row("memory", format!("{:>10} of {}", summary.memory.peak, summary.memory.capacity)),
+        row("micro-batch", format!("{sequences:>10} sequences, {} a step", job.accumulate)),
+        row("recompute", format!("{:>10}", job.recompute)),
+    ];
+    if let Some(paper) = plan.paper_s {
+        rows.push(row("paper", format!("{:>10} a step by the paper's model: nothing overlaps", Seconds::new(paper))));
+    }
+    rows
+}
+
+fn headline(plan: &Found) -> String {
+    let summary = &plan.summary;
+    let devices = thousands(f64::from(summary.devices));
+    format!("{} tokens/s per device on {devices} devices", thousands(summary.tokens_per_s_per_device))
+}
+
+fn operators(plan: &Found) -> Vec<(String, String)> {
+    let one = |(placement, why): (&Placement, &Why)| {
+        let which = match (layers(&plan.scenario, placement), placement.operator) {
+            (Some(_), Operator::All) => "all".to_owned(),
+            (Some(layers), operator) => format!("{operator} {layers}"),
+            (None, operator) => operator.to_string(),
+        };
+        let extents: Vec<String> = placement
+            .extents
+            .named()
+            .into_iter()
+            .filter_map(|(_, extent)| Some(printable(&extent?.to_string())))
+            .collect();
+        let slices = if placement.split > 1 { format!(" in {} slices", placement.split) } else { String::new() };
+        row(&which, format!("{}{slices}{}", extents.join(" / "), because(why)))
+    };
+    plan.operators.iter().zip(&plan.why).map(one).collect()
+}
+
+/// What it saves for what it spends.
+fn because(why: &Why) -> String {
+    let (traffic, memory) = (why.traffic_saved, why.memory_spent);
+    match why.ratio() {
+        Some(ratio) => format!(
+            "; saves {} and {traffic} of traffic for {memory}: {} bytes per byte",
+            duration(why.time_saved),
+            significant(ratio, 3)
+        ),
+        None if traffic <= Bytes::ZERO => String::new(),
+        None => format!("; saves {} and {traffic} of traffic for no memory", duration(why.time_saved)),
+    }
+}
+
+/// A duration of either sign.
+fn duration(time: Seconds) -> String {
+    if time < Seconds::ZERO { format!("-{}", -time) } else { time.to_string() }
+}

@@ -1,0 +1,353 @@
+//! Search with the paper's cost model: alpha, beta and gamma of each operator, added up, and memory as state,
+//! activations and the largest operator that is gathered [osdp C3].
+//!
+//! Exact for that model, to a unit of memory: for every bound on what is gathered at once, the fastest assignment
+//! within what the bound leaves. An operator's state may lie on any level: what it shards over is gathered and reduced
+//! there, what is left is summed over its replicas.
+
+use crate::bounds::osdp::Ring;
+use crate::cost::{Factors, Payload, Rates};
+use crate::hardware::Group;
+use crate::plan::{Format, Recompute};
+use crate::program::{PICOS, picos};
+use crate::scenario::{Layout, Scenario};
+use crate::search::Tuned;
+use crate::units::Bytes;
+
+use super::Objective;
+use super::candidate::{Candidate, Slot};
+use super::classes::{Assignment, Choice, Class, fastest, relaxed};
+use super::judge::{Judge, Judged};
+use super::space::Space;
+
+/// How often a plan is made smaller when the simulator finds that it needs more memory than the model says.
+const TRIES: usize = 5;
+
+/// Units in which memory is counted: an operator's share is rounded up, which wastes less than a percent of the
+/// room for a hundred operators.
+const UNITS: f64 = 16_384.0;
+
+/// The model of one batch and recompute.
+pub(super) struct Model<'a> {
+    space: &'a Space<'a>,
+    scenario: Scenario,
+    tuned: Tuned,
+    /// Memory that states and gathered operators may take.
+    room: f64,
+}
+
+/// Operators that are alike.
+#[derive(Debug, Clone, Copy)]
+struct Alike {
+    part: Part,
+    copies: u32,
+    /// Parameters of one of them on one tensor rank.
+    parameters: f64,
+    /// Collectives that carry it.
+    collectives: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// Attention or MLP, by index.
+    Half(usize),
+    Embedding,
+    Head,
+}
+
+/// One way to treat operators that are alike.
+#[derive(Debug, Clone, Copy)]
+struct Treatment {
+    slot: Slot,
+    cost: Choice,
+    /// What is held of an operator while it computes, beside its state, in units of memory.
+    held: u64,
+}
+
+/// Operators with all ways to treat them.
+struct Treated {
+    copies: u32,
+    treatments: Vec<Treatment>,
+}
+
+/// Assignments that hold at most so much of an operator, in units of memory.
+struct Bounded<'a> {
+    held: u64,
+    /// What of it counts as time.
+    added: u64,
+    /// A time that none of them beats.
+    least: u64,
+    /// What their states may take.
+    limit: u64,
+    /// By class.
+    allowed: Vec<Vec<&'a Treatment>>,
+    classes: Vec<Class>,
+}
+
+/// Where the model leads.
+pub(super) struct Led {
+    pub candidate: Candidate,
+    /// Seconds of a step by the model.
+    seconds: f64,
+    /// Memory of states and of what is held, by the model.
+    memory: f64,
+}
+
+/// The best plan of each batch and recompute that fits; the best by the model first.
+pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge) -> Vec<Judged> {
+    let mut found: Vec<Judged> = Vec::new();
+    let mut full: Option<Recompute> = None;
+    for tuned in space.batches.iter().copied() {
+        if full == Some(tuned.recompute) {
+            continue;
+        }
+        match Model::of(space, tuned).fitting(ways, judge) {
+            Some(one) => found.push(one),
+            None => full = Some(tuned.recompute),
+        }
+    }
+    let cost = |one: &Judged| match judge.objective {
+        Objective::Throughput | Objective::Devices => {
+            one.paper_s.unwrap_or(f64::INFINITY) / one.summary.tokens_per_step
+        }
+        Objective::StepTime => one.paper_s.unwrap_or(f64::INFINITY),
+        Objective::Memory => one.summary.memory.peak.get(),
+    };
+    let memory = |one: &Judged| one.summary.memory.peak.get();
+    found.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(memory(a).total_cmp(&memory(b))));
+    found
+}
+
+impl<'a> Model<'a> {
+    pub fn of(space: &'a Space<'a>, tuned: Tuned) -> Self {
+        let mut scenario = space.scenario.clone();
+        tuned.apply(&mut scenario);
+        let room = room(&scenario);
+        Self { space, scenario, tuned, room }
+    }
+
+    /// The best plan that the simulator agrees to fit.
+    fn fitting(mut self, ways: &[usize], judge: &mut Judge) -> Option<Judged> {
+        for _ in 0..TRIES {
+            let led = self.best(ways, judge.objective)?;
+            let one = judge.judge(self.space, self.tuned, led.candidate)?;
+            if one.summary.fits {
+                return Some(Judged { paper_s: Some(led.seconds), ..one });
+            }
+            let beyond = one.summary.memory.peak - one.summary.memory.capacity;
+            self.room = self.room.min(led.memory) - beyond.get() / (1.0 + self.scenario.stack.fragmentation) - 1.0;
+        }
+        None
+    }
+
+    /// The fastest assignment that fits by the model, or the smallest one.
+    pub fn best(&self, ways: &[usize], objective: Objective) -> Option<Led> {
+        let rates = Rates::of(&self.scenario, &Factors::default());
+        let unit = (self.room / UNITS).max(1.0);
+        let treated: Vec<Treated> =
+            self.operators().iter().map(|alike| self.treated(&rates, alike, ways, unit)).collect();
+        let mut helds: Vec<u64> = treated.iter().flat_map(|of| &of.treatments).map(|one| one.held).collect();
+        helds.sort_unstable();
+        helds.dedup();
+        let problems = helds.into_iter().filter_map(|held| self.bounded(&treated, held, unit, objective));
+        let mut problems: Vec<Bounded> = problems.collect();
+        problems.sort_by_key(|problem| problem.least);
+        let mut best: Option<(Assignment, &Bounded)> = None;
+        for problem in &problems {
+            let cost = |found: &Assignment, of: &Bounded| (found.time + of.added, found.memory + of.held);
+            if best.as_ref().is_some_and(|(found, of)| cost(found, of).0 < problem.least) {
+                break;
+            }
+            let Some(found) = fastest(&problem.classes, problem.limit) else { continue };
+            if best.as_ref().is_none_or(|(other, of)| cost(&found, problem) < cost(other, of)) {
+                best = Some((found, problem));
+            }
+        }
+        let (found, problem) = best?;
+        let counted = |(allowed, counts): (&Vec<&Treatment>, &Vec<u32>)| {
+            allowed.iter().zip(counts).filter(|(_, count)| **count > 0).map(|(one, count)| (**one, *count)).collect()
+        };
+        let treated: Vec<Vec<(Treatment, u32)>> = problem.allowed.iter().zip(&found.counts).map(counted).collect();
+        self.led(&rates, &treated, unit)
+    }
+
+    /// The assignments that hold at most so much of an operator; `None` if there is none.
+    fn bounded<'t>(&self, treated: &'t [Treated], held: u64, unit: f64, objective: Objective) -> Option<Bounded<'t>> {
+        let limit = self.room / unit - held as f64;
+        let allowed: Vec<Vec<&Treatment>> =
+            treated.iter().map(|of| of.treatments.iter().filter(|one| one.held <= held).collect()).collect();
+        if limit < 0.0 || allowed.iter().any(Vec::is_empty) {
+            return None;
+        }
+        // Where memory is the objective, it counts as the time too, what is held included.
+        let added = if objective == Objective::Memory { held } else { 0 };
+        let cost = |one: &&Treatment| match objective {
+            Objective::Memory => Choice { time: one.cost.memory, memory: one.cost.memory },
+            _ => one.cost,
+        };
+        let class = |(of, allowed): (&Treated, &Vec<&Treatment>)| Class {
+            copies: of.copies,
+            choices: allowed.iter().map(cost).collect(),
+        };
+        let classes: Vec<Class> = treated.iter().zip(&allowed).map(class).collect();
+        let least = relaxed(&classes, limit as u64) + added;
+        Some(Bounded { held, added, least, limit: limit as u64, allowed, classes })
+    }
+
+    /// An assignment with what it takes by the model.
+    fn led(&self, rates: &Rates<'_>, treated: &[Vec<(Treatment, u32)>], unit: f64) -> Option<Led> {
+        let all = || treated.iter().flatten().map(|(one, count)| (one, u64::from(*count)));
+        let picos: u64 = all().map(|(one, count)| count * one.cost.time).sum();
+        let state: u64 = all().map(|(one, count)| count * one.cost.memory).sum();
+        let held = all().map(|(one, _)| one.held).max()?;
+        let [attention, mlp, ends @ ..] = treated else { return None };
+        let halves = [attention, mlp].map(|half| half.iter().map(|(one, count)| (one.slot, *count)).collect());
+        let ends = ends.iter().filter_map(|end| Some(end.first()?.0.slot.way)).collect();
+        Some(Led {
+            candidate: Candidate::of(halves, ends),
+            seconds: picos as f64 / PICOS + self.fixed(rates),
+            memory: (state + held) as f64 * unit,
+        })
+    }
+
+    fn operators(&self) -> Vec<Alike> {
+        let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
+        let matrices = f64::from(self.scenario.stack.collectives.per_layer);
+        let half = |index: usize, parameters: u64| Alike {
+            part: Part::Half(index),
+            copies: model.layers,
+            parameters: parameters as f64 / tensor,
+            collectives: (matrices / 2.0).max(1.0),
+        };
+        let end = |part: Part, parameters: u64| Alike {
+            part,
+            copies: 1,
+            parameters: parameters as f64 / tensor,
+            collectives: matrices,
+        };
+        let (embedding, head) = (model.embedding_parameters(), model.head_parameters());
+        let mut operators = vec![half(0, model.attention_parameters()), half(1, model.mlp_parameters())];
+        match (model.vocab > 0, model.tied) {
+            (false, _) => {}
+            (true, true) => operators.push(end(Part::Embedding, embedding + head)),
+            (true, false) => operators.extend([end(Part::Embedding, embedding), end(Part::Head, head)]),
+        }
+        operators
+    }
+
+    fn treated(&self, rates: &Rates<'_>, alike: &Alike, ways: &[usize], unit: f64) -> Treated {
+        let whole = [1];
+        let slices: &[u32] = if matches!(alike.part, Part::Half(_)) { &self.space.slices } else { &whole };
+        let compute: Vec<f64> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
+        let treatments = ways.iter().flat_map(|way| {
+            let layout = &self.space.ways[*way].layout;
+            slices.iter().zip(&compute).map(move |(slices, compute)| {
+                let time = compute + self.transfers(rates, alike, layout, *slices) + update(rates, alike, layout);
+                let (memory, held) = self.memory(alike, layout, *slices);
+                let units = |bytes: f64| libm::ceil(bytes / unit) as u64;
+                let cost = Choice { time: picos(time), memory: units(memory) };
+                Treatment { slot: Slot { way: *way, slices: *slices }, cost, held: units(held) }
+            })
+        });
+        Treated { copies: alike.copies, treatments: treatments.collect() }
+    }
+
+    /// Arithmetic of a step: forward, backward, and forward again where that is.
+    fn compute(&self, rates: &Rates<'_>, part: Part, slices: u32) -> f64 {
+        let plan = &self.scenario.plan;
+        let (forward, backward) = match part {
+            Part::Embedding => rates.embedding(),
+            Part::Head => rates.head(),
+            Part::Half(half) => {
+                let work = rates.sliced_layer([slices; 2]);
+                (work.forward[half], work.backward[half])
+            }
+        };
+        let again = match (part, plan.recompute) {
+            (Part::Half(_), Recompute::Full) => forward.time,
+            (Part::Half(half), Recompute::Selective) => rates.sliced_layer([slices; 2]).selective[half].time,
+            _ => 0.0,
+        };
+        let host = match part {
+            Part::Half(_) => rates.host_layer() / 2.0,
+            Part::Embedding | Part::Head => 0.0,
+        };
+        let slices = f64::from(slices);
+        let launched = |time: f64, host: f64| slices * rates.launched(time / slices, host);
+        f64::from(plan.accumulate) * (launched(forward.time + again, host) + launched(backward.time, 1.5 * host))
+    }
+
+    /// Transfers of a step [osdp C3]: gathers and reductions of what is sharded at each micro-batch, and what is left
+    /// once: up to the optimizer's shards, over its replicas, and the updated weights back.
+    fn transfers(&self, rates: &Rates<'_>, alike: &Alike, layout: &Layout, slices: u32) -> f64 {
+        let plan = &self.scenario.plan;
+        let wire = plan.sharding.wire;
+        let collectives = alike.collectives * f64::from(slices);
+        let pass = |share: u32, format: Format, group: Group| {
+            let elements = alike.parameters / f64::from(share);
+            let format = plan.precision.wire(format);
+            let payload = Payload { elements, format, block: f64::from(wire.block), parts: 1.0 };
+            Ring::of(rates, group).pass(Bytes::new(payload.bytes()), collectives).get()
+        };
+        let usual = |format: Format| {
+            if format.quantised() { format } else { self.scenario.stack.reduce_format.unwrap_or(format) }
+        };
+        let reshards = f64::from(u8::from(plan.sharding.reshard_after_forward));
+        let recomputed = if plan.recompute == Recompute::Full { reshards } else { 0.0 };
+        let gathers = 1.0 + reshards + recomputed;
+        let (weights, gradients, optimizer) = (layout.weights, layout.gradients, layout.optimizer);
+        let each = gathers * pass(1, wire.weights, layout.shard_group(weights))
+            + pass(1, usual(wire.gradients), layout.shard_group(gradients));
+        let middle = gradients.max(weights);
+        let once = pass(gradients, usual(wire.boundary), layout.replica_group(gradients, optimizer))
+            + 2.0 * pass(optimizer, usual(wire.boundary), layout.replica_group(optimizer, layout.group()))
+            + pass(middle, wire.boundary, layout.replica_group(middle, optimizer))
+            + pass(weights, wire.boundary, layout.replica_group(weights, middle));
+        f64::from(plan.accumulate) * each + once
+    }
+
+    /// State of an operator, and what is held of it beside: as many of its gathered weights and whole
+    /// gradients as the runtime fetches ahead, and one more.
+    fn memory(&self, alike: &Alike, layout: &Layout, slices: u32) -> (f64, f64) {
+        let plan = &self.scenario.plan;
+        let weight = plan.precision.storage().bytes();
+        let gradient = self.scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
+        let moments = plan.optimizer.state(plan.precision.storage());
+        let on_device = |on_host: bool, bytes: f64, ranks: u32| if on_host { 0.0 } else { bytes / f64::from(ranks) };
+        let state = on_device(plan.offload.state(), weight, layout.weights)
+            + on_device(plan.offload.state(), gradient, layout.gradients)
+            + on_device(plan.offload.optimizer(), moments, layout.optimizer);
+        let gathered =
+            if layout.weights > 1 { weight } else { 0.0 } + if layout.gradients > 1 { gradient } else { 0.0 };
+        let held = alike.parameters / f64::from(slices) * gathered * f64::from(1 + plan.prefetch);
+        (alike.parameters * state, held)
+    }
+
+    /// Time of a step that no operator has a part in.
+    fn fixed(&self, rates: &Rates<'_>) -> f64 {
+        rates.host_step(1) + rates.software.micro_batch.get() * f64::from(self.scenario.plan.accumulate)
+    }
+}
+
+/// The optimizer's update of what a rank owns of an operator.
+fn update(rates: &Rates<'_>, alike: &Alike, layout: &Layout) -> f64 {
+    rates.optimizer(alike.parameters / f64::from(layout.optimizer)).time
+}
+
+/// Memory of a device less its reserve, its fragments and the activations of a micro-batch.
+fn room(scenario: &Scenario) -> f64 {
+    let rates = Rates::of(scenario, &Factors::default());
+    let activations = rates.activations();
+    let layers = f64::from(scenario.model.layers);
+    let kept = match scenario.plan.recompute {
+        Recompute::Full if scenario.plan.offload.checkpoints() => activations.whole,
+        Recompute::Full => layers * activations.checkpoint + activations.whole,
+        _ => layers * activations.layer + activations.whole - activations.layer,
+    };
+    let memory = scenario.cluster.device.memory * scenario.plan.memory_factor - scenario.stack.reserve;
+    let ends = if scenario.model.vocab > 0 { activations.embedding + activations.logits } else { 0.0 };
+    memory.get() / (1.0 + scenario.stack.fragmentation) - kept - activations.working - ends
+}
+
+#[cfg(test)]
+mod tests;

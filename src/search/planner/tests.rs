@@ -1,0 +1,122 @@
+//! Whole searches: what they promise whatever the simulator says.
+
+use std::sync::{Arc, LazyLock};
+
+use super::*;
+use crate::evaluate::{Workspace, summary};
+use crate::plan::{Extent, Site};
+use crate::testing;
+
+/// The toy machine, a small model with long sequences, and too little memory to replicate all of it.
+fn request(objective: Objective, cost_model: CostModel) -> Request {
+    let mut scenario = testing::scenario();
+    scenario.model = Arc::new(testing::model(4, 1024));
+    let model = Arc::make_mut(&mut scenario.model);
+    (model.vocab, model.tied) = (2048, false);
+    // 4 x 12 x 1024^2 parameters of 16 bytes take 0.8 GB, all sharded an eighth of it.
+    (scenario.plan.memory_factor, scenario.plan.sequence) = (0.08, 2048);
+    (scenario.plan.micro_batch, scenario.plan.accumulate) = (2, 2);
+    Request { scenario, objective, cost_model, top: 3 }
+}
+
+fn planned(objective: Objective, cost_model: CostModel) -> Planned {
+    plan(&request(objective, cost_model)).expect("a valid scenario")
+}
+
+/// What most tests look at.
+static FASTEST: LazyLock<Planned> = LazyLock::new(|| planned(Objective::Throughput, CostModel::Simulator));
+static SMALLEST: LazyLock<Planned> = LazyLock::new(|| planned(Objective::Memory, CostModel::Simulator));
+
+#[test]
+fn a_plan_is_at_least_as_good_as_what_it_is_compared_with() {
+    let judge = Judge::new(Objective::Throughput);
+    let found = &*FASTEST;
+    let best = found.plans.first().expect("fits");
+    for other in [&found.fsdp, &found.ddp, &found.uniform, &found.two_way].into_iter().flatten() {
+        assert!(!judge.better(other, &best.summary), "{other:?}");
+    }
+    assert!(found.ddp.is_none() && found.fsdp.is_some());
+    let gain = best.summary.tokens_per_s_per_device / found.fsdp.expect("fits").tokens_per_s_per_device;
+    assert!(gain > 1.01, "spare memory buys throughput: {gain}");
+    assert!(found.plans.is_sorted_by(|a, b| !judge.better(&b.summary, &a.summary)));
+}
+
+/// What is told of a plan is what its scenario comes to, whoever evaluates it.
+#[test]
+fn plans_evaluate_to_what_they_promise() {
+    let mut workspace = Workspace::default();
+    let [fastest, smallest] = [Objective::Throughput, Objective::Memory].map(|one| planned(one, CostModel::Paper));
+    for (found, paper) in [(&*FASTEST, false), (&*SMALLEST, false), (&fastest, true), (&smallest, true)] {
+        assert!(!found.plans.is_empty());
+        for plan in &found.plans {
+            assert_eq!(summary(&plan.scenario, &mut workspace), Ok(plan.summary));
+            assert!(plan.summary.fits);
+            assert_eq!(plan.paper_s.is_some(), paper);
+            // The operators that are listed say everything: the plan's own sharding no longer matters.
+            let mut listed = plan.scenario.clone();
+            listed.plan.operators.clone_from(&plan.operators);
+            listed.plan.sharding = crate::plan::Sharding { wire: plan.scenario.plan.sharding.wire, ..testing::ddp() };
+            assert_eq!(summary(&listed, &mut workspace), Ok(plan.summary));
+            let sites = (0..4).flat_map(|layer| [Site::Attention(layer), Site::Mlp(layer)]);
+            assert!(sites.chain([Site::Embedding, Site::Head]).all(|site| listed.plan.placement(site).is_some()));
+        }
+    }
+}
+
+#[test]
+fn a_search_gives_the_same_again() {
+    assert_eq!(planned(Objective::Throughput, CostModel::Simulator), *FASTEST);
+}
+
+/// Sequences of a step stay the scenario's 2 x 2 per rank where time or memory of a step is asked for.
+#[test]
+fn a_step_keeps_its_sequences() {
+    let quickest = planned(Objective::StepTime, CostModel::Simulator);
+    for plan in quickest.plans.iter().chain(&SMALLEST.plans) {
+        assert_eq!(plan.scenario.plan.micro_batch * plan.scenario.plan.accumulate, 4);
+    }
+    let best = |planned: &Planned| planned.plans[0].summary;
+    assert!(best(&SMALLEST).memory.peak < best(&quickest).memory.peak);
+    assert!(best(&SMALLEST).step_time > best(&quickest).step_time);
+}
+
+/// No plan fits on fewer devices than the fewest.
+#[test]
+fn the_fewest_devices_are_the_fewest() {
+    let mut request = request(Objective::Devices, CostModel::Simulator);
+    let fewest = plan(&request).expect("valid").plans[0].summary.devices;
+    assert!(fewest > 1 && fewest < 8, "{fewest}");
+    request.objective = Objective::Throughput;
+    request.scenario.plan.size = Size::Devices(fewest / 2);
+    assert_eq!(plan(&request).expect("valid").plans, []);
+    request.scenario.plan.size = Size::Devices(fewest);
+    assert!(!plan(&request).expect("valid").plans.is_empty());
+}
+
+#[test]
+fn nothing_fits_where_nothing_can() {
+    let mut request = request(Objective::Throughput, CostModel::Simulator);
+    request.scenario.plan.memory_factor = 0.01;
+    for cost_model in [CostModel::Simulator, CostModel::Paper] {
+        request.cost_model = cost_model;
+        let found = plan(&request).expect("valid");
+        assert_eq!((found.plans, found.fsdp), (vec![], None));
+    }
+}
+
+#[test]
+fn why_weighs_traffic_against_memory() {
+    let best = &FASTEST.plans[0];
+    let spent: Vec<&Why> = best.why.iter().filter(|why| why.memory_spent.get() > 0.0).collect();
+    assert!(!spent.is_empty());
+    for why in spent {
+        assert!(why.traffic_saved.get() > 0.0 && why.ratio().is_some_and(|ratio| ratio > 0.0), "{why:?}");
+    }
+    let sharded = |index: &usize| {
+        let extents = &best.operators[*index].extents;
+        [&extents.weights, &extents.gradients, &extents.optimizer].iter().all(|one| **one == Some(Extent::System))
+    };
+    for index in (0..best.why.len()).filter(sharded) {
+        assert_eq!(best.why[index], Why::default(), "what is sharded saves and spends nothing");
+    }
+}

@@ -1,0 +1,85 @@
+//! The map's row and column through the cursor, each as a line of bars with the best on it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::map::{down, entry};
+use crate::app::{App, axes, map::Map};
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::heatmap::Entry;
+use crate::ui::widgets::text::{fit, width};
+use crate::units::significant;
+
+/// Rows that it takes.
+pub(super) const HEIGHT: u16 = 2;
+
+/// Columns of what a line goes along.
+const NAMES: usize = 22;
+
+/// Draws both.
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let map = &app.map;
+    let (x, y) = (map.settled % map.width(), map.settled / map.width());
+    let Some((across, along)) = map.values(map.settled) else { return };
+    let label = |value| axes::label(value, &app.scenario);
+    let row: Vec<usize> = (0..map.width()).map(|x| y * map.width() + x).collect();
+    let column: Vec<usize> = (0..map.height()).map(|y| y * map.width() + x).collect();
+    let range = range(map);
+    let lines = [
+        (format!("{} {}", down(map), label(along)), row, x),
+        (format!("{} {}", map.sweep.x.kind.word(), label(across)), column, y),
+    ];
+    for (index, ((name, cells, here), at)) in lines.into_iter().zip(area.rows()).enumerate() {
+        let best = best(map, &cells).map(|(best, figure)| {
+            let value = map.values(cells[best]).map(|(x, y)| label(if index == 0 { x } else { y }));
+            format!("  best {} at {}", significant(figure, 3), value.unwrap_or_default())
+        });
+        let mut line =
+            Line::from(Span::styled(format!("{:<NAMES$} ", fit(&name, NAMES, theme)), theme.style(Role::Dim)));
+        line.spans.extend(cells.iter().enumerate().map(|(at, cell)| bar(map, *cell, range, at == here, theme)));
+        line.push_span(Span::raw(best.unwrap_or_default()));
+        if width(&line.to_string()) <= usize::from(area.width) {
+            buf.set_line(at.x, at.y, &line, at.width);
+        }
+    }
+}
+
+/// Lowest and highest figure of the map.
+fn range(map: &Map) -> (f64, f64) {
+    let figures = (0..map.progress().1).filter_map(|index| map.figure(index));
+    figures.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), figure| (low.min(figure), high.max(figure)))
+}
+
+/// The best of some cells: its place among them, and its figure.
+fn best(map: &Map, cells: &[usize]) -> Option<(usize, f64)> {
+    let figures = cells.iter().enumerate().filter_map(|(at, cell)| Some((at, map.figure(*cell)?)));
+    let better = |a: f64, b: f64| if map.metric.more_is_better() { a > b } else { a < b };
+    figures.reduce(|best, next| if better(next.1, best.1) { next } else { best })
+}
+
+/// A cell as a bar, two columns wide, between the lowest and the highest figure of the map.
+fn bar(map: &Map, cell: usize, (low, high): (f64, f64), here: bool, theme: Theme) -> Span<'static> {
+    let glyphs = theme.glyphs();
+    let bars = &glyphs.bars;
+    let steps = [
+        bars.one_eighth,
+        bars.one_quarter,
+        bars.three_eighths,
+        bars.half,
+        bars.five_eighths,
+        bars.three_quarters,
+        bars.seven_eighths,
+        bars.full,
+    ];
+    let glyph = match entry(map, cell) {
+        Entry::Value(figure) if high > low => {
+            steps[(((figure - low) / (high - low) * steps.len() as f64) as usize).min(steps.len() - 1)]
+        }
+        Entry::Value(_) => bars.half,
+        Entry::Impossible => glyphs.impossible,
+        Entry::TooBig => glyphs.too_big,
+        Entry::Pending => glyphs.pending,
+    };
+    Span::styled(glyph.repeat(2), theme.style(if here { Role::Cursor } else { Role::Text }))
+}

@@ -1,0 +1,192 @@
+//! Curves over two logarithmic axes, each told apart by its mark, with one point under the cursor.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::widgets::Widget;
+
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::units::{counted, significant};
+
+/// One curve.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// Its mark, one column wide.
+    pub mark: char,
+    /// Its tone, which repeats the mark.
+    pub tone: Tone,
+    /// Its points by `x`; all values are above 0.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Curves and a cursor.
+#[derive(Debug, Clone)]
+pub struct LogLog<'a> {
+    /// How it looks.
+    pub theme: Theme,
+    /// The curves; the chosen one is drawn over the others.
+    pub curves: &'a [Curve],
+    /// Which curve is chosen.
+    pub chosen: usize,
+    /// Places on the axis of `x`: the ticks, and where the cursor can be.
+    pub places: &'a [f64],
+    /// Which place the cursor is at.
+    pub cursor: usize,
+    /// What `y` is, above its axis.
+    pub title: &'a str,
+}
+
+/// Dots of a Braille cell, across and down; the bit of each [Unicode, block Braille Patterns].
+const DOTS: (usize, usize) = (2, 4);
+const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
+
+/// Columns between labels of the axis of `x`.
+const GAP: usize = 2;
+
+/// An axis: what is at its ends, as logarithms, and how many dots it has.
+#[derive(Debug, Clone, Copy)]
+struct Axis {
+    from: f64,
+    to: f64,
+    dots: usize,
+}
+
+impl Axis {
+    /// The dot of a value.
+    fn at(self, value: f64) -> usize {
+        let share = (libm::log(value) - self.from) / (self.to - self.from);
+        (share.clamp(0.0, 1.0) * (self.dots.max(1) - 1) as f64).round() as usize
+    }
+}
+
+impl Widget for &LogLog<'_> {
+    fn render(self, area: Rect, buf: &mut Buffer) {
+        let area = area.intersection(buf.area);
+        let Some((low, high)) = self.range() else { return };
+        let labels = round_values(low, high);
+        let gutter =
+            labels.iter().map(|label| label.1.chars().count()).max().unwrap_or(0).max(self.title.chars().count());
+        let (width, height) =
+            (usize::from(area.width).saturating_sub(gutter + 1), usize::from(area.height).saturating_sub(2));
+        if width < 4 || height < 2 {
+            return;
+        }
+        let plot = Rect { x: area.x + gutter as u16 + 1, y: area.y + 1, width: width as u16, height: height as u16 };
+        let (first, last) = (self.places[0], self.places[self.places.len() - 1]);
+        let x = Axis { from: libm::log(first), to: libm::log(last.max(first * 1.001)), dots: width * DOTS.0 };
+        let y = Axis { from: libm::log(low), to: libm::log(high), dots: height * DOTS.1 };
+        let dim = self.theme.style(Role::Dim);
+        buf.set_stringn(area.x, area.y, self.title, usize::from(area.width), dim);
+        self.scales(&labels, (x, y), plot, gutter, buf);
+        let order = (0..self.curves.len()).filter(|index| *index != self.chosen).chain([self.chosen]);
+        for curve in order.clone().filter_map(|index| self.curves.get(index)) {
+            self.line(curve, (x, y), plot, buf);
+        }
+        for curve in order.filter_map(|index| self.curves.get(index)) {
+            self.marks(curve, (x, y), plot, buf);
+        }
+    }
+}
+
+impl LogLog<'_> {
+    /// The least and the greatest `y`, with some room.
+    fn range(&self) -> Option<(f64, f64)> {
+        let values = self.curves.iter().flat_map(|curve| &curve.points).map(|(_, y)| *y);
+        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), y| (low.min(y), high.max(y)));
+        (low <= high && !self.places.is_empty()).then_some((low / 1.05, high * 1.05))
+    }
+
+    /// The values beside the axes, and a line at the cursor's place.
+    fn scales(&self, labels: &[(f64, String)], (x, y): (Axis, Axis), plot: Rect, gutter: usize, buf: &mut Buffer) {
+        let dim = self.theme.style(Role::Dim);
+        let mut free = usize::from(plot.height);
+        for (value, label) in labels {
+            let row = row(y.at(*value), plot);
+            if row < free {
+                buf.set_stringn(
+                    plot.x - 1 - gutter as u16,
+                    plot.y + row as u16,
+                    format!("{label:>gutter$}"),
+                    gutter,
+                    dim,
+                );
+                free = row;
+            }
+        }
+        let mut free = 0;
+        let below = plot.y + plot.height;
+        for (index, place) in self.places.iter().enumerate() {
+            let column = x.at(*place) / DOTS.0;
+            let label = counted(*place);
+            let start = column.saturating_sub(label.len() / 2).min(usize::from(plot.width).saturating_sub(label.len()));
+            let here = index == self.cursor;
+            if here {
+                for row in 0..plot.height {
+                    buf[(plot.x + column as u16, plot.y + row)].set_symbol(self.theme.glyphs().limit).set_style(dim);
+                }
+            }
+            // The last label, and that under the cursor, have a place in any case.
+            if start >= free && label.len() <= usize::from(plot.width) {
+                let style = if here { self.theme.style(Role::Accent) } else { dim };
+                buf.set_stringn(plot.x + start as u16, below, &label, label.len(), style);
+                free = start + label.len() + GAP;
+            }
+        }
+    }
+
+    /// The line through a curve's points.
+    fn line(&self, curve: &Curve, (x, y): (Axis, Axis), plot: Rect, buf: &mut Buffer) {
+        let style = self.theme.fill(curve.tone);
+        for pair in curve.points.windows(2) {
+            let [from, to] = [pair[0], pair[1]].map(|(px, py)| (x.at(px), y.at(py)));
+            let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+            for step in 0..=steps {
+                let share = step as f64 / steps as f64;
+                let between = |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
+                self.dot((between(from.0, to.0), between(from.1, to.1)), style, plot, buf);
+            }
+        }
+    }
+
+    fn dot(&self, (across, up): (usize, usize), style: Style, plot: Rect, buf: &mut Buffer) {
+        let down = usize::from(plot.height) * DOTS.1 - 1 - up.min(usize::from(plot.height) * DOTS.1 - 1);
+        let cell = &mut buf[(plot.x + (across / DOTS.0) as u16, plot.y + (down / DOTS.1) as u16)];
+        if self.theme.caps().ascii {
+            cell.set_char('.').set_style(style);
+            return;
+        }
+        let set = cell.symbol().chars().next().map_or(0, u32::from);
+        let before = set.checked_sub(0x2800).filter(|bits| *bits < 0x100).unwrap_or(0);
+        let bits = before | u32::from(BITS[down % DOTS.1][across % DOTS.0]);
+        cell.set_char(char::from_u32(0x2800 + bits).unwrap_or('.')).set_style(style);
+    }
+
+    fn marks(&self, curve: &Curve, (x, y): (Axis, Axis), plot: Rect, buf: &mut Buffer) {
+        let chosen = self.curves.get(self.chosen).is_some_and(|chosen| chosen.mark == curve.mark);
+        for (px, py) in &curve.points {
+            let (column, row) = (x.at(*px) / DOTS.0, row(y.at(*py), plot));
+            let under = chosen && self.places.get(self.cursor).is_some_and(|place| (place / px - 1.0).abs() < 1e-9);
+            let style = if under { self.theme.style(Role::Cursor) } else { self.theme.fill(curve.tone) };
+            buf[(plot.x + column as u16, plot.y + row as u16)].set_char(curve.mark).set_style(style);
+        }
+    }
+}
+
+/// The row of a dot, from above.
+fn row(up: usize, plot: Rect) -> usize {
+    let rows = usize::from(plot.height);
+    rows - 1 - (up / DOTS.1).min(rows - 1)
+}
+
+/// Round values from below to above: 1, 2 and 5 times powers of ten within a decade or two, else the powers.
+fn round_values(low: f64, high: f64) -> Vec<(f64, String)> {
+    let digits: &[f64] = if high / low > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = libm::floor(libm::log10(low)) as i32..=libm::ceil(libm::log10(high)) as i32;
+    let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * libm::pow(10.0, f64::from(power))));
+    let inside = all.filter(|value| (low..=high).contains(value));
+    let label = |value: f64| if value < 1.0 { significant(value, 1) } else { counted(value) };
+    inside.map(|value| (value, label(value))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! `plan` of each operator: the contract of its JSON, its exit codes, and what it says.
+
+use serde_json::Value;
+
+use super::run::{Home, Run, assert_contains, run};
+
+/// A small model on one node of the machine of the OSDP profile: 125M parameters in FP32 take 2 GB of state,
+/// sharded a quarter of a GB.
+const SMALL: &str = "--hardware titan-rtx-pcie --model mpt-125m --seq 512 --precision fp32 --nodes 1";
+
+fn plan(arguments: &str) -> Run {
+    run(&format!("plan {SMALL} --memory-limit 4GB {arguments}"))
+}
+
+fn json(arguments: &str) -> Value {
+    let run = plan(&format!("{arguments} --format json"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments}");
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let found = json("--top 2");
+    assert_eq!(keys(&found), ["cost_model", "format", "objective", "plans", "searched", "seconds"]);
+    assert_eq!((found["objective"].as_str(), found["cost_model"].as_str()), (Some("throughput"), Some("simulator")));
+    let plans = found["plans"].as_array().expect("a list");
+    assert_eq!(plans.len(), 2);
+    for plan in plans {
+        assert_eq!(keys(plan), ["evaluation", "gain_over", "operators", "scenario"]);
+        assert_eq!(keys(&plan["gain_over"]), ["ddp", "fsdp", "two_way", "uniform"]);
+        assert!(plan["evaluation"]["fits"].as_bool().expect("a verdict"));
+        assert_eq!(plan["evaluation"]["memory"]["capacity_bytes"], 4_000_000_000_u64);
+        for operator in plan["operators"].as_array().expect("a list") {
+            assert_eq!(keys(operator), ["extents", "layers", "operator", "split", "why"]);
+            assert_eq!(keys(&operator["extents"]), ["gradients", "optimizer", "weights"]);
+        }
+    }
+    let best = |plan: &Value| plan["evaluation"]["tokens_per_s_per_device"].as_f64().expect("a number");
+    assert!(best(&plans[0]) >= best(&plans[1]));
+    assert!(plans[0]["gain_over"]["fsdp"].as_f64().expect("FSDP fits") >= 0.0);
+}
+
+/// The scenario in the answer, written as a file, evaluates to what the answer says.
+#[test]
+fn a_plan_can_be_evaluated_again() {
+    let found = json("--objective memory");
+    let plan = &found["plans"][0];
+    let scenario: toml::Table = serde_json::from_value(plan["scenario"].clone()).expect("a table");
+    let home = Home::new();
+    home.write("plan.toml", &toml::to_string(&scenario).expect("TOML"));
+    let again = home.run("eval plan.toml --format json");
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+    for key in ["step_time_s", "memory", "time"] {
+        assert_eq!(again[key], plan["evaluation"][key], "{key}");
+    }
+}
+
+#[test]
+fn the_answer_says_which_costs_it_went_by() {
+    let paper = plan("--cost-model paper");
+    assert_contains(&paper.stdout, &["by the paper's model, and evaluated by the simulator", "nothing overlaps"]);
+    assert_contains(&plan("").stdout, &["chosen by the simulator", "state over", "(FSDP)", "(DDP)", "alike"]);
+    assert!(paper.stdout.lines().all(|line| line.len() <= 120), "{}", paper.stdout);
+    assert!(json("--cost-model paper")["plans"][0]["paper_step_time_s"].is_number());
+}
+
+#[test]
+fn the_fewest_devices_are_searched() {
+    let run = run(&format!("plan {SMALL} --memory-limit 5GB --objective devices --format json"));
+    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    // 16 bytes of state for each of 125M parameters are 2 GB; 512 x 50,368 logits at 14 bytes, 0.36 GB; what the
+    // program keeps for itself, 1.6 GB.
+    assert_eq!(found["plans"][0]["scenario"]["plan"]["devices"], 1);
+}
+
+#[test]
+fn nothing_fits_is_told_by_the_exit_code() {
+    let run = run(&format!("plan {SMALL} --memory-limit 300MB --format json"));
+    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!((run.code, found["plans"].as_array().map(Vec::len)), (Some(3), Some(0)));
+}
+
+#[test]
+fn what_cannot_be_planned_is_refused_by_name() {
+    for (wrong, parts) in [
+        ("--memory-limit 0GB", ["--memory-limit", "above 0"]),
+        ("--cost-model paper --tp 2", ["--cost-model", "data parallelism alone"]),
+        ("--objective best", ["--objective", "throughput"]),
+        ("--top 0", ["--top", "1"]),
+    ] {
+        let run = run(&format!("plan {SMALL} {wrong}"));
+        assert_contains(&run.refused().join("\n"), &parts);
+    }
+}
