@@ -102,22 +102,22 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         log::open(file).map_err(|error| Failure::io(file, &error))?;
     }
     let session = || Session::start(&cli.everywhere);
-    match (&cli.command, &cli.scenario) {
-        (None, scenario) => explore::run(session()?, scenario.as_deref()),
-        (Some(_), Some(scenario)) => {
-            let lines = vec![format!("'{scenario}' stands before a command: write the scenario after it")];
-            Err(Failure::Input(lines))
-        }
-        (Some(Command::Eval(eval)), None) => eval::run(&session()?, eval),
-        (Some(Command::Sweep(sweep)), None) => sweep::run(&session()?, sweep),
-        (Some(Command::Plan(plan)), None) => plan::run(&session()?, plan),
-        (Some(Command::Export(export)), None) => export::run(&session()?, export),
-        (Some(Command::Limits(limits)), None) => limits::run(&session()?, limits),
-        (Some(Command::Validate(validate)), None) => validate::run(&session()?, validate),
-        (Some(Command::Presets(presets)), None) => presets::run(&session()?, presets),
-        (Some(Command::Config(_)), None) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
-        (Some(Command::Completions { shell }), None) => document::completions(*shell, Cli::command()),
-        (Some(Command::Man), None) => document::man(Cli::command()),
+    let Some(command) = &cli.command else { return explore::run(session()?, &cli.input) };
+    if let Some(misplaced) = cli.input.first() {
+        let line = format!("'{misplaced}' stands before a command: write it after the command");
+        return Err(Failure::Input(vec![line]));
+    }
+    match command {
+        Command::Eval(eval) => eval::run(&session()?, eval),
+        Command::Sweep(sweep) => sweep::run(&session()?, sweep),
+        Command::Plan(plan) => plan::run(&session()?, plan),
+        Command::Export(export) => export::run(&session()?, export),
+        Command::Limits(limits) => limits::run(&session()?, limits),
+        Command::Validate(validate) => validate::run(&session()?, validate),
+        Command::Presets(presets) => presets::run(&session()?, presets),
+        Command::Config(_) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
+        Command::Completions { shell } => document::completions(*shell, Cli::command()),
+        Command::Man => document::man(Cli::command()),
     }
 }
 

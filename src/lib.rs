@@ -40,6 +40,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What the model counts, what it leaves out and where it is wrong stands in the [`guide`].
+//!
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
 //! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
 //! [`explain`], [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
@@ -51,6 +53,7 @@ pub mod config;
 pub mod cost;
 pub mod evaluate;
 pub mod explain;
+pub mod guide;
 pub mod hardware;
 pub mod interop;
 pub mod measured;

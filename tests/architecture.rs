@@ -13,6 +13,7 @@ use source::{Named, Source};
 /// The modules from the top down: each may use those above it, never one below. A better cut is
 /// welcome: change this table with it.
 const MODULES: &[&str] = &[
+    "guide",     // text: what the model counts
     "units",     // quantities with a unit
     "hardware",  // facts about clusters
     "model",     // transformer shapes

@@ -26,8 +26,8 @@ pub use plan::{CostModel, Objective, Plan, PlanFormat};
 #[derive(Debug, Parser)]
 #[command(name = "shardscope", version, max_term_width = 100, override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Cli {
-    /// Scenario or snapshot to explore: a file (it has a `/` or ends in `.toml`) or a preset's id
-    pub scenario: Option<String>,
+    #[command(flatten)]
+    pub input: Input,
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
@@ -35,12 +35,13 @@ pub struct Cli {
 }
 
 const USAGE: &str = "\
-shardscope [OPTIONS] [SCENARIO]
+shardscope [OPTIONS] [SCENARIO] [scenario flags]
        shardscope <COMMAND>";
 
 const EXAMPLES: &str = "\
 Examples:
   shardscope
+  shardscope --hardware mi250x-frontier --model gpt-neox-20b --nodes 48
   shardscope eval --hardware a100-80gb-nvlink16 --model mpt-7b --nodes 2
   shardscope sweep --x nodes=1..64 --y shard=node,system --metric mfu
   shardscope presets clusters";
@@ -97,7 +98,7 @@ pub struct Sweep {
     /// What varies across, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
-    /// What varies down, like shard=node,system; AXIS: nodes, shard, micro-batch, seq, accumulate, tp,
+    /// What varies down, like shard=node,system; AXIS: nodes, shard, micro-batch, seq, accumulate, tp, pp,
     /// bandwidth (factor on the outermost level's) or memory (factor on the device's)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub y: Axis,
@@ -229,6 +230,14 @@ pub struct Input {
     pub scenario: Option<String>,
     #[command(flatten)]
     pub flags: ScenarioFlags,
+}
+
+impl Input {
+    /// The first argument that was given, as it may be named in a message.
+    pub fn first(&self) -> Option<String> {
+        let flag = || self.flags.given().next().map(|(flag, _)| format!("--{flag}"));
+        self.scenario.clone().or_else(flag)
+    }
 }
 
 /// Flags over the scenario, as they were written.

@@ -6,12 +6,12 @@ use crate::app::Start;
 use crate::snapshot::Opened;
 use crate::term;
 
-use super::args::{EvalFormat, ScenarioFlags};
+use super::args::{EvalFormat, Input};
 use super::session::Session;
 use super::{Exit, Failure, eval};
 
-pub(super) fn run(session: Session, scenario: Option<&str>) -> Result<Exit, Failure> {
-    let opened = session.open_possible(scenario, &ScenarioFlags::default())?;
+pub(super) fn run(session: Session, input: &Input) -> Result<Exit, Failure> {
+    let opened = session.open_possible(input.scenario.as_deref(), &input.flags)?;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return eval::report(&session.library, &opened, EvalFormat::Text);
     }

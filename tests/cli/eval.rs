@@ -113,6 +113,16 @@ fn without_a_terminal_the_explorer_prints_the_text_report() {
     assert_eq!((explorer.code, explorer.stdout), (eval.code, eval.stdout));
     assert_eq!(explorer.stderr, "");
     assert_eq!(explorer.code, Some(0));
+    let (explorer, eval) = (run(SMALL), run(&format!("eval {SMALL}")));
+    assert_eq!((explorer.code, explorer.stdout), (eval.code, eval.stdout), "the explorer takes the flags too");
+}
+
+#[test]
+fn flags_before_a_command_are_refused() {
+    assert_eq!(
+        run("--nodes 2 eval").refused(),
+        ["error: '--nodes' stands before a command: write it after the command"]
+    );
 }
 
 #[test]
@@ -169,8 +179,7 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
 
 #[test]
 fn what_a_later_version_builds_is_refused_in_one_line() {
-    let run = run("calibrate");
-    assert_eq!(run.refused().len(), 1, "{}", run.stderr);
+    assert_eq!(run("calibrate").refused().len(), 1);
 }
 
 #[test]
