@@ -9,6 +9,7 @@ mod plan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::evaluate::Summary;
 use crate::hardware::Cluster;
 use crate::plan::Format;
 use crate::presets::Library;
@@ -131,6 +132,18 @@ impl Case {
             scenarios.push(longer);
         }
         Ok(Self { row: row.clone(), scenarios, more, assumed: cells.assumed, step_time, peak })
+    }
+
+    /// A figure of the row, from the summaries of its scenarios: between the two where there are two.
+    pub fn between(&self, own: &[Summary], of: fn(&Summary) -> f64) -> f64 {
+        let (first, last) = (own.first().map_or(f64::NAN, of), own.last().map_or(f64::NAN, of));
+        first + (last - first) * self.more
+    }
+
+    /// Whether it ran on several nodes.
+    pub fn across(&self) -> bool {
+        let scenario = self.scenario();
+        scenario.devices() > scenario.cluster.devices_per_node()
     }
 
     /// The scenario, or the one with fewer micro-batches.
