@@ -17,7 +17,11 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
     let (mut cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);
     let Some(id) = cases.first().map(|case| case.scenario().stack.calibration.clone()) else {
-        return Err(Failure::Input(skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect()));
+        let mut lines: Vec<String> = skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect();
+        if lines.is_empty() {
+            lines.push("the files hold no rows: each measured run is a line under their header".to_owned());
+        }
+        return Err(Failure::Input(lines));
     };
     cases.retain(|case| case.scenario().stack.calibration == id);
     let unknown = |error: crate::presets::Unknown| Failure::Input(vec![error.to_string()]);
