@@ -76,7 +76,7 @@ fn plans(criterion: &mut Criterion) {
     base.plan.size = Size::Nodes(16);
     let request = Request { scenario: base, objective: Objective::Throughput, cost_model: CostModel::Paper, top: 1 };
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
-        bench.iter(|| plan(black_box(&request)));
+        bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
 }
 

@@ -43,11 +43,36 @@ const LEVELS: &[Action] = &[
     Action::View(View::Traffic),
 ];
 
+/// The same two beside each other.
+const COMPARED: &[Action] = &[
+    Action::View(View::Strategies),
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Down,
+    Action::Take,
+    Action::Pin,
+    Action::First,
+    Action::Take,
+    Action::Pin,
+    Action::View(View::Compare),
+];
+
+/// The largest model of the layered accumulation's paper on its machine.
+const X_160: [(&str, &str); 5] = [
+    ("hardware", "a100-80gb-nvlink16"),
+    ("stack", "ideal"),
+    ("model", "x-160"),
+    ("recompute", "full"),
+    ("strategy", "zero3"),
+];
+
 /// The default scenario, dark, on a terminal of 120 x 40.
 const PLAIN: Picture =
     Picture { name: "explorer", scenario: "default", changes: &[], actions: &[], size: (120, 40), light: false };
 
-const PICTURES: [Picture; 9] = [
+const PICTURES: [Picture; 12] = [
     PLAIN,
     Picture {
         name: "frontier",
@@ -78,6 +103,31 @@ const PICTURES: [Picture; 9] = [
         actions: &[Action::View(View::Hardware)],
         ..PLAIN
     },
+    Picture {
+        name: "intensities",
+        changes: &[
+            X_160[0],
+            X_160[1],
+            X_160[2],
+            X_160[3],
+            X_160[4],
+            ("nodes", "2415"),
+            ("tp", "16"),
+            ("pp", "5"),
+            ("stages-per-rank", "32"),
+            ("accumulate", "5"),
+            ("accumulation", "layered"),
+        ],
+        actions: &[Action::View(View::Intensities)],
+        ..PLAIN
+    },
+    Picture {
+        name: "training",
+        changes: &[X_160[0], X_160[1], X_160[2], X_160[3], ("nodes", "1024"), ("tp", "16")],
+        actions: &[Action::View(View::Training), Action::Last],
+        ..PLAIN
+    },
+    Picture { name: "compare", scenario: "frontier-20b-384", actions: COMPARED, ..PLAIN },
     Picture { name: "zeropp", scenario: "zeropp-18b-v100", actions: &[Action::View(View::Strategies)], ..PLAIN },
     Picture { name: "levels", scenario: "frontier-20b-384", actions: LEVELS, ..PLAIN },
 ];

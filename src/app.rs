@@ -11,6 +11,7 @@ pub mod compare;
 mod edit;
 pub mod explaining;
 pub mod files;
+pub mod form;
 pub mod hardware;
 pub mod history;
 pub mod inputs;
@@ -22,6 +23,7 @@ pub mod limits;
 pub mod map;
 pub mod palette;
 pub mod pins;
+pub mod planning;
 mod start;
 pub mod strategies;
 pub mod timeline;
@@ -198,6 +200,8 @@ impl App {
             Some(Layer::Palette(_)) => Place::Palette,
             Some(Layer::Browser(browser)) if browser.asking => Place::Question,
             Some(Layer::Browser(_)) => Place::Snapshots,
+            Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
+            Some(Layer::Form(_)) => Place::Form,
             Some(Layer::Explain(_)) => Place::Explain,
             Some(Layer::Help(_)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
@@ -228,6 +232,8 @@ impl App {
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
             Report::Opened(opened, path) => return self.opened(*opened, &path),
+            Report::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
+            Report::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
             Report::Said(said) => self.tell(said),
             Report::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.work].contains(&generation) =>

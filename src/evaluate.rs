@@ -1,8 +1,10 @@
 //! The verdict: scenario in, evaluation out. One run; what takes many, sweeps and elasticities,
 //! is [`crate::search`]'s.
 
+mod expense;
 mod summary;
 mod trace;
+mod window;
 
 use crate::cost::Factors;
 use crate::hardware::MAX_LEVELS;
@@ -10,8 +12,10 @@ use crate::scenario::{Problem, Scenario};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub use crate::program::{Activity, Kind, Lane, Part};
+pub use expense::Expense;
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
+pub use window::Totals;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -65,6 +65,10 @@ pub enum Figure {
     Days,
     /// Device-hours of the whole training.
     DeviceHours,
+    /// Money for the whole training.
+    Cost,
+    /// Energy for the whole training.
+    Energy,
     /// Memory of the fullest device at its fullest moment.
     Peak,
     /// A part of it.
@@ -177,7 +181,6 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
         Figure::Limit,
         Figure::ShareOfLimit,
     ];
-    let training = scenario.plan.tokens.map_or(&[][..], |_| &[Figure::Days, Figure::DeviceHours]);
     let parts = (0..MemoryParts::default().named().len()).map(Figure::Part);
     let levels =
         (0..scenario.cluster.levels.len().min(MAX_LEVELS)).flat_map(|at| [Figure::Traffic(at), Figure::Busy(at)]);
@@ -185,13 +188,22 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
         .chain(time)
         .chain([Figure::Communication])
         .chain(speed)
-        .chain(training.iter().copied())
+        .chain(training(scenario))
         .chain([Figure::Peak])
         .chain(parts)
         .chain([Figure::Capacity, Figure::Headroom])
         .chain(levels)
         .chain((0..evaluation.elasticity.len()).map(Figure::Elasticity))
         .collect()
+}
+
+/// The figures of the whole training, where its length is given.
+pub fn training(scenario: &Scenario) -> impl Iterator<Item = Figure> {
+    let cluster = &scenario.cluster;
+    let cost = cluster.price_per_device_hour.map(|_| Figure::Cost);
+    let energy = cluster.watts_per_device.map(|_| Figure::Energy);
+    let all = [Some(Figure::Days), Some(Figure::DeviceHours), cost, energy];
+    all.into_iter().flatten().filter(|_| scenario.plan.tokens.is_some())
 }
 
 /// Why a figure is what it is; `None` for a figure that this evaluation does not have.

@@ -7,9 +7,9 @@
 mod network;
 mod ring;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
 pub use network::{Group, Network, Span};
 pub use ring::Rings;
@@ -37,12 +37,12 @@ pub struct Cluster {
     /// How many nodes the machine has, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// Price of one device-hour in any one currency, where the user wants costs.
+    /// Price of one device-hour (`"2.50 EUR"`), where the user wants costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_per_device_hour: Option<f64>,
-    /// Power drawn per device, cooling and host included, in watts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub watts_per_device: Option<f64>,
+    pub price_per_device_hour: Option<Money>,
+    /// Power drawn per device, its share of hosts, switches and cooling included (`"1.2 kW"`, or a number of watts).
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "watts")]
+    pub watts_per_device: Option<Watts>,
     /// Rates of rings over link maps, found when first needed.
     #[serde(skip)]
     pub rings: Rings,
@@ -137,6 +137,21 @@ pub struct Link {
     pub b: u32,
     /// Bandwidth per direction.
     pub bandwidth: BytesPerSecond,
+}
+
+/// Text with a unit, or a bare number, since the field's name says its unit.
+fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a power like \"700 W\"")]
+    enum Written {
+        Number(f64),
+        Text(String),
+    }
+    let text = match Written::deserialize(deserializer)? {
+        Written::Number(number) => format!("{number} W"),
+        Written::Text(text) => text,
+    };
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 impl Cluster {

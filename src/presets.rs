@@ -1,14 +1,16 @@
 //! The presets: clusters, stacks, calibrations, models, strategies and scenarios, found, read and merged.
 //!
 //! The embedded ones come first, then those of the user's folders in order; a later file of the same
-//! kind and name wins. A folder or file that cannot be used is a [`Warning`], never an error, and
-//! nothing is ever written. Not for what a scenario means: that is [`crate::scenario`]'s, which takes
+//! kind and name wins. A folder or file that cannot be used is a [`Warning`], never an error. A [`Draft`] of
+//! one is written to the user's own folder, and nothing else ever is. Not for what a scenario means: that is [`crate::scenario`]'s, which takes
 //! a preset scenario as text.
 
+mod draft;
 mod embedded;
 mod read;
 mod report;
 mod resolve;
+mod write;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +25,10 @@ use crate::stack::{Calibration, Stack};
 
 use read::Preset;
 
+pub use draft::{Draft, Slot};
 pub use report::{Unknown, Warning};
+pub use write::Saving;
+pub(crate) use write::temporary;
 
 /// What a preset describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,7 +87,7 @@ pub enum Origin {
 }
 
 /// One preset of a list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// What flags and scenario files call it: the file's name without `.toml`.
     pub id: String,
@@ -101,8 +106,10 @@ pub struct Entry {
 type Facts<T> = BTreeMap<String, Arc<T>>;
 
 /// All presets, by kind and id.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Library {
+    /// The user's own folder, and others.
+    folders: (Option<PathBuf>, Vec<PathBuf>),
     entries: Vec<Entry>,
     clusters: Facts<Cluster>,
     stacks: Facts<Stack>,
@@ -176,6 +183,22 @@ impl Library {
 
     fn unknown(&self, kind: Kind, id: &str) -> Unknown {
         Unknown::new(kind, id, self.entries(kind).map(|entry| entry.id.as_str()))
+    }
+
+    /// How many presets are not what they are in another library.
+    pub fn difference(&self, other: &Self) -> usize {
+        let same = |entry: &&Entry| {
+            let of = |there: &&Entry| there.kind == entry.kind && there.id == entry.id;
+            other.entries.iter().find(of).is_some_and(|there| there.text == entry.text)
+        };
+        let gone = other.entries.len().saturating_sub(self.entries.len());
+        self.entries.iter().filter(|entry| !same(entry)).count() + gone
+    }
+
+    /// Why a new preset cannot have an id.
+    pub fn refusal(&self, kind: Kind, id: &str) -> Option<String> {
+        let taken = self.entries(kind).any(|entry| entry.id == id).then(|| "is taken; choose another id".to_owned());
+        read::id(Path::new(&format!("{id}.toml"))).err().or(taken)
     }
 
     /// Everything usable in a user's folder.

@@ -202,6 +202,10 @@ impl Explorer {
             Command::List => self.files.run(Errand::List),
             Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
             Command::Delete(path) => self.files.run(Errand::Delete(path)),
+            Command::SavePreset(saving) => {
+                self.files.run(Errand::SavePreset(saving, Arc::clone(&self.app.library)));
+            }
+            Command::Reload => self.files.run(Errand::Reload(Arc::clone(&self.app.library))),
             Command::Suspend => screen::suspend()?,
             Command::Quit => return Ok(ControlFlow::Break(())),
         }

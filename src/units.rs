@@ -8,11 +8,13 @@
 //! Not for words of the domain (a micro-batch, a shard), and not for the simulator's integers
 //! (whole picoseconds and whole bytes), which live in [`crate::sim`].
 
+mod money;
 mod parse;
 mod quantity;
 
+pub use money::{Currency, Money};
 pub use parse::ParseError;
-pub use quantity::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Quantity, Seconds, Unit};
+pub use quantity::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Joules, Quantity, Seconds, Unit, Watts};
 
 /// A count with thousands separated, for people: `9420` is `9,420`.
 pub fn thousands(count: f64) -> String {

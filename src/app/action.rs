@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tui_input::InputRequest;
 
 use crate::evaluate::Evaluation;
+use crate::presets::{Kind, Library, Saving, Warning};
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
 use crate::snapshot::{Listed, Opened};
@@ -69,6 +70,14 @@ pub enum Action {
     Faster,
     /// The timeline shows the whole step, or its first window again.
     Whole,
+    /// The timeline shows one layer.
+    Zoom,
+    /// The timeline goes from a gather to its use, or back.
+    Follow,
+    /// The timeline goes to the next stretch of exposed communication.
+    NextExposed,
+    /// The timeline goes to the stretch of exposed communication before.
+    PreviousExposed,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
     /// Moves the item to the front by one place.
@@ -91,6 +100,12 @@ pub enum Action {
     SaveSet,
     /// Exports a snapshot of the scenario on the screen.
     Export,
+    /// Opens the form of the cluster or of the model.
+    Adapt,
+    /// Saves the form.
+    Save,
+    /// Reads the presets again.
+    Reload,
     /// Opens the command palette.
     Palette,
     /// Opens the list of keys.
@@ -145,6 +160,10 @@ pub enum Command {
     Open(PathBuf),
     /// Delete a snapshot or a set.
     Delete(PathBuf),
+    /// Write a cluster or a model to the user's folder.
+    SavePreset(Saving),
+    /// Read the presets again.
+    Reload,
     /// Stop until the shell continues the program.
     Suspend,
     /// End the explorer.
@@ -186,6 +205,19 @@ pub enum Report {
     Listed(Vec<Listed>),
     /// A snapshot or a set, and the path that it was opened under.
     Opened(Box<Opened>, String),
+    /// A cluster or a model was saved.
+    Saved {
+        /// The presets with it.
+        library: Box<Library>,
+        /// What it describes.
+        kind: Kind,
+        /// Its id.
+        id: String,
+        /// Its file.
+        path: String,
+    },
+    /// The presets were read again, and what was wrong with them.
+    Reloaded(Box<Library>, Vec<Warning>),
     /// What became of something that was asked of the files.
     Said(String),
     /// A job broke down; the next one starts afresh.

@@ -44,7 +44,7 @@ impl App {
     ) -> Vec<Command> {
         let before = self.edited();
         let commands = change(self);
-        if self.file != before.file {
+        if self.file != before.file || self.scenario != before.scenario {
             self.history.note(before, stepped);
         }
         commands

@@ -1,7 +1,7 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
 use crate::evaluate::{Evaluation, Kind};
-use crate::explain::{Explanation, Figure, explain, figures};
+use crate::explain::{self, Explanation, Figure, explain, figures};
 use crate::scenario::Scenario;
 use crate::search::Metric;
 
@@ -140,6 +140,7 @@ impl App {
         spent
             .chain(used.map(|(level, _)| Figure::Traffic(level)))
             .chain(felt.into_iter().map(Figure::Elasticity))
+            .chain(explain::training(scenario))
             .collect()
     }
 }
@@ -175,6 +176,8 @@ fn of_metric(metric: Metric) -> Figure {
         Metric::Headroom => Figure::Headroom,
         Metric::Exposed => Figure::Exposed,
         Metric::DeviceHours => Figure::DeviceHours,
+        Metric::Cost => Figure::Cost,
+        Metric::Energy => Figure::Energy,
         Metric::Limit => Figure::Limit,
         Metric::ShareOfLimit => Figure::ShareOfLimit,
     }

@@ -1,5 +1,5 @@
 //! Files, as the explorer asks for them, on a thread that takes one errand after the other: snapshots, sets and maps
-//! written, snapshots and sets looked for, opened and deleted. What they hold is [`crate::snapshot`]'s.
+//! written, snapshots and sets looked for, opened and deleted, presets saved and read again. What they hold is [`crate::snapshot`]'s.
 
 use std::fmt::Display;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-use crate::presets::Library;
+use crate::presets::{Library, Saving};
 use crate::scenario::file::printable;
 use crate::snapshot::{self, Set, Snapshot, WriteError};
 
@@ -33,6 +33,10 @@ pub enum Errand {
     Open(PathBuf, Arc<Library>),
     /// Delete a snapshot or a set.
     Delete(PathBuf),
+    /// Write a cluster or a model to the user's folder.
+    SavePreset(Saving, Arc<Library>),
+    /// Read the presets again.
+    Reload(Arc<Library>),
 }
 
 /// The thread. It ends when this is dropped; what is still to be written is written first.
@@ -79,7 +83,7 @@ impl Drop for Files {
 }
 
 impl Errand {
-    fn run(self) -> Report {
+    pub(super) fn run(self) -> Report {
         match self {
             Self::Export(answer) => {
                 let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
@@ -105,6 +109,17 @@ impl Errand {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,
             }),
+            Self::SavePreset(saving, library) => match library.save(&saving) {
+                Ok((library, path)) => {
+                    let Saving { kind, id, .. } = saving;
+                    Report::Saved { library: Box::new(library), kind, id, path: shown(&path) }
+                }
+                Err(why) => Report::Said(why),
+            },
+            Self::Reload(library) => {
+                let (library, warnings) = library.reload();
+                Report::Reloaded(Box::new(library), warnings)
+            }
         }
     }
 }

@@ -58,6 +58,7 @@ impl Field {
             "accumulate" => ("micro-batch", "micro-batches"),
             "seq" => ("token", "tokens"),
             "tp" | "cp" => ("device", "devices"),
+            "strategy" if !scenario.plan.operators.is_empty() => return "operators placed apart".to_owned(),
             "qwz" if value == "on" => return "weights quantised".to_owned(),
             "hpz" if value == "device" => return "no second copy".to_owned(),
             "hpz" => return "second copy".to_owned(),

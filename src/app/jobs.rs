@@ -144,6 +144,8 @@ pub fn in_line(command: Command) -> Vec<Report> {
         | Command::Copy(_)
         | Command::Open(_)
         | Command::Delete(_)
+        | Command::SavePreset(_)
+        | Command::Reload
         | Command::Suspend
         | Command::Quit => {}
     }

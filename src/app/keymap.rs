@@ -24,6 +24,8 @@ pub enum Place {
     View(View),
     /// The list of snapshots and sets.
     Snapshots,
+    /// The form of a cluster or a model.
+    Form,
     /// Whether a file is to be deleted.
     Question,
     /// The command palette.
@@ -48,6 +50,7 @@ impl Place {
             Self::Panel(panel) => panel.title(),
             Self::View(view) => view.name(),
             Self::Snapshots => "Snapshots and sets",
+            Self::Form => "Editing a cluster or a model",
             Self::Question => "Deleting a file",
             Self::Palette => "Command palette",
             Self::Explain => "Explanations",
@@ -133,6 +136,7 @@ pub fn help(here: Place) -> impl Iterator<Item = (Place, Vec<&'static Binding>)>
         Place::Palette,
         Place::Snapshots,
         Place::Question,
+        Place::Form,
         Place::List,
         Place::Search,
         Place::Entry,

@@ -4,6 +4,7 @@ use tui_input::{Input, InputRequest};
 
 use super::browser::Browser;
 use super::explaining::Explaining;
+use super::form::Form;
 use super::palette::Palette;
 use super::view::View;
 
@@ -14,6 +15,8 @@ pub enum Layer {
     Explain(Box<Explaining>),
     /// Snapshots and sets on disk.
     Browser(Browser),
+    /// The fields of a cluster or a model.
+    Form(Box<Form>),
     /// Commands by their names.
     Palette(Palette),
     /// The list of keys, scrolled by so many lines.

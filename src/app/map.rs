@@ -63,6 +63,9 @@ impl Map {
             let home = home(&sweep, scenario);
             self.replace(sweep, home);
         }
+        if self.metric.lacks(base).is_some() {
+            self.metric = Metric::Throughput;
+        }
         self.home = home(&self.sweep, scenario);
         self.cursor = self.home.unwrap_or(self.cursor);
         changed
@@ -127,7 +130,7 @@ impl Map {
     pub fn figure(&self, index: usize) -> Option<f64> {
         match self.cell(index)? {
             Cell::Possible { summary, .. } if summary.fits => {
-                Some(self.metric.of(summary, self.sweep.base.plan.tokens)).filter(|figure| figure.is_finite())
+                Some(self.metric.of(summary, &self.sweep.base)).filter(|figure| figure.is_finite())
             }
             _ => None,
         }
@@ -212,10 +215,12 @@ impl Map {
         Some((self.sweep.x.values.get(index % width)?, self.sweep.y.values.get(index / width)?))
     }
 
-    /// The next metric.
+    /// The next metric that the cluster has.
     pub fn next_metric(&mut self) {
         let at = Metric::ALL.iter().position(|metric| *metric == self.metric).unwrap_or(0);
-        self.metric = Metric::ALL[(at + 1) % Metric::ALL.len()];
+        let following = Metric::ALL.into_iter().cycle().skip(at + 1).take(Metric::ALL.len());
+        self.metric =
+            following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none()).unwrap_or(self.metric);
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn start(text: &str) -> Start {
 }
 
 /// Does what the jobs' threads would do.
-fn obey(app: &mut App, commands: Vec<Command>) {
+pub(crate) fn obey(app: &mut App, commands: Vec<Command>) {
     let mut waiting = commands;
     while !waiting.is_empty() {
         let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
@@ -84,10 +84,15 @@ fn obey(app: &mut App, commands: Vec<Command>) {
 /// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...
 /// Gives the commands of the last one.
 pub(crate) fn press(app: &mut App, keys: &str) -> Vec<Command> {
+    press_obeying(app, keys, |_| true)
+}
+
+/// The same, where only some commands are done.
+pub(crate) fn press_obeying(app: &mut App, keys: &str, done: impl Fn(&Command) -> bool) -> Vec<Command> {
     let mut last = Vec::new();
     for key in parse(keys) {
         last = keymap::action(app.place(), key).map_or_else(Vec::new, |action| app.update(action));
-        obey(app, last.clone());
+        obey(app, last.iter().filter(|command| done(command)).cloned().collect());
     }
     last
 }
@@ -531,13 +536,27 @@ fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
     assert_eq!(app.view, View::Map, "the best cell is one of the map");
 }
 
+/// Each reproduction of a publication is a scenario that the explorer opens on.
+#[test]
+fn it_opens_on_each_reproduction() {
+    for (id, devices) in [("frontier-20b-384", 384), ("zeropp-18b-v100", 64), ("osdp-48x1536", 8)] {
+        let text = Library::embedded().scenario_text(id).unwrap().text.clone();
+        let (mut app, commands) = App::new(start(&text));
+        obey(&mut app, commands.into_iter().filter(|one| matches!(one, Command::Evaluate { .. })).collect());
+        assert!(!app.stale && figures(&app).fits && figures(&app).devices == devices, "{id}");
+        assert_eq!(app.inputs.wrong, [], "{id}");
+        assert!(app.file.published.as_ref().is_some_and(|published| !published.figures.is_empty()), "{id}");
+    }
+}
+
 #[test]
 fn every_view_has_a_key_and_a_line_in_the_list() {
     for view in View::ALL {
         let mut app = explorer();
-        press(&mut app, keymap::key_of(view, false));
+        let shown = |app: &mut App, keys| press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }));
+        shown(&mut app, keymap::key_of(view, false));
         assert_eq!(app.view, view);
-        press(&mut app, "v<ret>");
+        shown(&mut app, "v<ret>");
         assert_eq!(app.view, view, "the list begins where one is");
         assert!(!view.about().is_empty());
     }
@@ -562,7 +581,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
 }
 
 /// Puts the cursor of the inputs on a field.
-fn to_field(app: &mut App, label: &str) {
+pub(crate) fn to_field(app: &mut App, label: &str) {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
     press(app, &format!("1g{}", "j".repeat(index)));
     assert_eq!(app.inputs.field().label, label);

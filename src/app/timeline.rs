@@ -1,11 +1,15 @@
 //! Which rows and which part of the step the timeline shows, and what is chosen on it.
 
+mod follow;
+
 use std::ops::Range;
 
 use crate::evaluate::{Evaluation, IdleCause, Kind, Lane, Span, Trace};
 use crate::units::Seconds;
 
 use super::action::Action;
+
+pub use follow::counterpart;
 
 /// Compute spans that the first window on one rank shows.
 const FIRST_WINDOW: f64 = 8.0;

@@ -47,6 +47,8 @@ impl App {
             Action::Redo => return self.travel(false),
             Action::Snapshots => return self.open_browser(),
             Action::Export => return self.export(),
+            Action::Adapt => self.open_form(),
+            Action::Reload => return vec![Command::Reload],
             Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
             Action::Close if self.view != View::Map => self.view = View::Map,
@@ -170,15 +172,34 @@ impl App {
     }
 
     fn on_timeline(&mut self, action: Action) {
-        if let Some(answer) = &self.answer {
-            self.timeline.update(action, Step::of(&answer.evaluation));
+        let Some(answer) = &self.answer else { return };
+        let step = Step::of(&answer.evaluation);
+        let (found, missed) = match action {
+            Action::Zoom => (self.timeline.to_layer(step), "no layer is in sight here"),
+            Action::Follow => {
+                (self.timeline.follow(step), "nothing is gathered for it, and it is for nothing on the rank")
+            }
+            Action::NextExposed => (self.timeline.to_exposed(true, step), "no further exposed communication"),
+            Action::PreviousExposed => (self.timeline.to_exposed(false, step), "no exposed communication before"),
+            _ => {
+                self.timeline.update(action, step);
+                return;
+            }
+        };
+        if !found {
+            self.tell(missed.to_owned());
         }
     }
 
-    /// The memory panel shows the pipeline rank that the timeline is at.
+    /// The memory panel shows the pipeline rank that the timeline is at; Enter shows its peak there.
     fn on_memory(&mut self, action: Action) {
         let Some(answer) = &self.answer else { return };
         let step = Step::of(&answer.evaluation);
+        let peak = answer.evaluation.stages.get(self.timeline.rank(step) as usize);
+        if let (Action::Take, Some(peak)) = (action, peak) {
+            self.focus = Panel::Timeline;
+            return self.timeline.to_moment(peak.moment, step);
+        }
         let (from, count) = (self.timeline.rank(step) as usize, step.trace.ranks() as usize);
         let to = moved(from, action, count, self.page);
         self.timeline.change_rank(to.cast_signed() - from.cast_signed(), step);
@@ -225,6 +246,7 @@ impl App {
                 self.layer = Some(Layer::Explain(explaining));
             }
             Layer::Browser(browser) => return self.on_browser(browser, action),
+            Layer::Form(form) => return self.on_form(form, action),
             Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => self.on_help(line, action),
             Layer::List(list) => return self.on_list(list, action),

@@ -8,6 +8,7 @@ use super::compare::Compare;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
+use super::planning::Planning;
 use super::strategies::Strategies;
 use super::training::Training;
 use super::work::{Found, Work};
@@ -35,11 +36,13 @@ pub enum View {
     Traffic,
     /// Days against devices for each method.
     Training,
+    /// Which operators to shard.
+    Plan,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Map,
         Self::Compare,
         Self::Advice,
@@ -49,6 +52,7 @@ impl View {
         Self::Strategies,
         Self::Traffic,
         Self::Training,
+        Self::Plan,
     ];
 
     /// Its name.
@@ -63,6 +67,7 @@ impl View {
             Self::Strategies => "Strategies",
             Self::Traffic => "Traffic",
             Self::Training => "Training time",
+            Self::Plan => "Plan",
         }
     }
 
@@ -78,6 +83,7 @@ impl View {
             Self::Strategies => "all strategies on this scenario, the best first",
             Self::Traffic => "bytes and busy time of each level of the cluster",
             Self::Training => "the shortest training: days against devices",
+            Self::Plan => "which operators to shard, within a memory limit",
         }
     }
 }
@@ -99,6 +105,8 @@ pub struct Views {
     pub strategies: Strategies,
     /// Of the training time.
     pub training: Training,
+    /// Of the plan.
+    pub planning: Planning,
 }
 
 impl App {
@@ -122,6 +130,7 @@ impl App {
             View::Hardware => self.views.hardware.follow(&scenario),
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
             View::Training => self.views.training.follow(&scenario, &self.library),
+            View::Plan => self.views.planning.follow(&scenario),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -141,6 +150,7 @@ impl App {
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
             View::Training => !self.views.training.is_complete(),
+            View::Plan => !self.views.planning.is_complete(),
         }
     }
 
@@ -152,6 +162,7 @@ impl App {
             Found::Advice(figures) => self.views.advice.fill(figures),
             Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
             Found::Training(index, answer) => self.views.training.fill(index, *answer),
+            Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
         }
     }
 
@@ -164,6 +175,7 @@ impl App {
             View::Strategies => return self.on_strategies(action),
             View::Traffic => {}
             View::Training => return self.on_training(action),
+            View::Plan => return self.on_plan(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::evaluate::{Evaluation, Summary, Workspace};
 use crate::scenario::Scenario;
+use crate::search::planner::{Ladder, Planned};
 use crate::search::training::{Answer, Training};
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
@@ -24,6 +25,8 @@ pub enum Work {
     Pins(Vec<(u64, Scenario)>),
     /// The shortest training of each method.
     Training(Arc<Training>),
+    /// The plans within each memory limit, beginning with a place.
+    Plan(Arc<Ladder>, usize),
 }
 
 /// What was found, perhaps a part of it.
@@ -39,6 +42,8 @@ pub enum Found {
     Pin(u64, Arc<Evaluation>),
     /// The answer to a question, by its index.
     Training(usize, Box<Answer>),
+    /// The plans within a limit, by its place.
+    Plan(usize, Box<Planned>),
 }
 
 /// What work is done with.
@@ -83,6 +88,10 @@ impl Work {
             Self::Training(training) => {
                 let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
                 training.run(desk.pool, desk.cancel, &found);
+            }
+            Self::Plan(ladder, from) => {
+                let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
+                ladder.run(desk.pool, *from, desk.cancel, &found);
             }
         }
     }

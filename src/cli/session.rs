@@ -1,7 +1,6 @@
 //! What the commands share: settings and presets, and opening a scenario over them.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::app::Options;
@@ -32,9 +31,7 @@ impl Session {
         for folder in &everywhere.presets {
             std::fs::read_dir(folder).map_err(|error| Failure::io(folder, &error))?;
         }
-        let own = place.map(|place| place.folder).filter(|folder| !matches!(folder.try_exists(), Ok(false)));
-        let folders: Vec<PathBuf> = own.into_iter().chain(everywhere.presets.iter().cloned()).collect();
-        let (library, warnings) = Library::load(&folders);
+        let (library, warnings) = Library::open(place.map(|place| place.folder), &everywhere.presets);
         for warning in &warnings {
             output::warning(warning);
         }

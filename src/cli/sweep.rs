@@ -25,6 +25,9 @@ const MOST_CELLS: usize = 1 << 20;
 pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure> {
     check(arguments)?;
     let base = session.open(arguments.input.scenario.as_deref(), &arguments.input.flags)?.scenario;
+    if let Some(problem) = arguments.metric.lacks(&base) {
+        return Err(vec![problem].into());
+    }
     let sweep = search::Sweep { base, x: arguments.x.clone(), y: arguments.y.clone(), tune: arguments.tune };
     let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
     let cells = evaluate(&sweep, &session.options, &interrupted)?;

@@ -141,17 +141,6 @@ impl Trace {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
 
-    /// How long compute of one rank stands still for a cause, repeats that are folded away counted.
-    pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
-        let within = |from: Seconds, to: Seconds| -> Seconds {
-            let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
-            stretches.map(|idle| (idle.end.min(to) - idle.start.max(from)).max(Seconds::ZERO)).sum()
-        };
-        let listed = within(Seconds::ZERO, Seconds::new(f64::INFINITY));
-        let folded = self.folded.iter().map(|folded| within(folded.start, folded.end) * f64::from(folded.times));
-        listed + folded.sum::<Seconds>()
-    }
-
     /// Memory of one rank over time.
     pub fn memory_of(&self, rank: u32) -> &[MemoryPoint] {
         of_rank(&self.memory, rank, |point| point.rank)

@@ -1,7 +1,7 @@
 //! What formulas are made of: the figures of an evaluation, and the facts of its scenario with their sources.
 
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Evaluation, Lane, Memory, Span, Summary};
+use crate::evaluate::{Evaluation, Expense, Lane, Memory, Span, Summary};
 use crate::program::Program;
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds};
@@ -115,7 +115,7 @@ impl<'a> Facts<'a> {
         let Summary { time, memory, traffic, .. } = self.summary();
         let summary = self.summary();
         let level = |index: usize| self.scenario.cluster.levels.get(index).map(|level| level.name.as_str());
-        let device_seconds = || Some(Seconds::new(self.scenario.plan.tokens? / summary.tokens_per_s_per_device));
+        let expense = || Some(Expense::of(self.scenario.plan.tokens?, summary, &self.scenario.cluster));
         Some(match figure {
             Figure::StepTime => ("step time".to_owned(), summary.step_time.into()),
             Figure::Compute => ("compute".to_owned(), time.compute.into()),
@@ -142,10 +142,10 @@ impl<'a> Facts<'a> {
             Figure::Hfu => ("hardware flop utilisation".to_owned(), share(summary.hfu)),
             Figure::Limit => ("limit of the model flop rate".to_owned(), summary.limit.into()),
             Figure::ShareOfLimit => ("share of the limit".to_owned(), share(summary.model_flops / summary.limit)),
-            Figure::Days => {
-                ("training time".to_owned(), count(device_seconds()?.days() / f64::from(summary.devices), "days"))
-            }
-            Figure::DeviceHours => ("device-hours".to_owned(), count(device_seconds()?.get() / 3600.0, "device-hours")),
+            Figure::Days => ("training time".to_owned(), count(expense()?.time.days(), "days")),
+            Figure::DeviceHours => ("device-hours".to_owned(), count(expense()?.device_time.hours(), "device-hours")),
+            Figure::Cost => ("cost of the training".to_owned(), expense()?.cost?.into()),
+            Figure::Energy => ("energy of the training".to_owned(), expense()?.energy?.into()),
             Figure::Peak => ("peak of the memory".to_owned(), memory.peak.into()),
             Figure::Part(index) => {
                 let (name, bytes) = *memory.parts.named().get(index)?;
@@ -174,6 +174,12 @@ impl<'a> Facts<'a> {
     pub fn sheet(&self) -> Source {
         let device = &self.scenario.cluster.device;
         Source::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
+    }
+
+    /// What the cluster's file says of the whole machine.
+    pub fn stated(&self) -> Source {
+        let cluster = &self.scenario.cluster;
+        Source::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
     }
 
     /// Where the shape of the model is from.

@@ -5,7 +5,9 @@
 use std::fmt::{self, Write};
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds, counted, significant};
+use crate::units::{
+    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, significant,
+};
 
 use super::{Figure, Source};
 
@@ -24,6 +26,12 @@ pub enum Unit {
     Bytes,
     /// A rate of transfer.
     BytesPerSecond,
+    /// Money.
+    Money(Option<Currency>),
+    /// Energy.
+    Joules,
+    /// Power.
+    Watts,
     /// Arithmetic.
     Flop,
     /// A rate of arithmetic.
@@ -50,6 +58,9 @@ impl fmt::Display for Amount {
             Unit::Seconds => Seconds::new(value).fmt(f),
             Unit::Bytes => Bytes::new(value).fmt(f),
             Unit::BytesPerSecond => BytesPerSecond::new(value).fmt(f),
+            Unit::Money(currency) => Money { amount: value, currency }.fmt(f),
+            Unit::Joules => Joules::new(value).fmt(f),
+            Unit::Watts => Watts::new(value).fmt(f),
             Unit::Flop => Flop::new(value).fmt(f),
             Unit::FlopPerSecond => FlopPerSecond::new(value).fmt(f),
         }
@@ -81,6 +92,24 @@ impl From<Bytes> for Amount {
 impl From<BytesPerSecond> for Amount {
     fn from(rate: BytesPerSecond) -> Self {
         Self { value: rate.get(), unit: Unit::BytesPerSecond }
+    }
+}
+
+impl From<Money> for Amount {
+    fn from(money: Money) -> Self {
+        Self { value: money.amount, unit: Unit::Money(money.currency) }
+    }
+}
+
+impl From<Joules> for Amount {
+    fn from(energy: Joules) -> Self {
+        Self { value: energy.get(), unit: Unit::Joules }
+    }
+}
+
+impl From<Watts> for Amount {
+    fn from(power: Watts) -> Self {
+        Self { value: power.get(), unit: Unit::Watts }
     }
 }
 

@@ -79,6 +79,19 @@ impl Facts<'_> {
                 "What the whole training costs, whatever the number of devices.",
                 Source::convention("3,600 seconds an hour"),
             ),
+            Figure::Cost => (
+                self.figure(Figure::DeviceHours)?
+                    * input("price of a device-hour", self.scenario.cluster.price_per_device_hour?, self.stated()),
+                "Device-hours alone: no storage, no people, no discount.",
+                Source::convention("device-hours times their price"),
+            ),
+            Figure::Energy => (
+                self.figure(Figure::DeviceHours)?
+                    * 3600.0
+                    * input("power of a device", self.scenario.cluster.watts_per_device?, self.stated()),
+                "At the stated power from beginning to end, busy or not.",
+                Source::convention("device-hours times the power of a device"),
+            ),
             _ => return None,
         };
         Some(Why { formula, about, source })

@@ -56,6 +56,13 @@ impl Extents {
     }
 }
 
+impl fmt::Display for Extents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let extents = self.named().map(|(_, extent)| extent.map_or_else(|| "-".to_owned(), Extent::to_string));
+        f.write_str(&extents.join(" / "))
+    }
+}
+
 /// Layers in a row, both ends included: `0-47`, or `5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Layers {

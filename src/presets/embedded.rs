@@ -121,7 +121,7 @@ embedded! {
     ]
     Scenario "scenarios" [
         "default", "h100-7b", "zeropp-18b-v100", "frontier-20b-384",
-        "frontier-20b",
+        "frontier-20b", "osdp-48x1536",
     ]
 }
 

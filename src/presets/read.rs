@@ -74,10 +74,15 @@ pub(super) fn text(path: &Path) -> Result<String, String> {
 
 /// A preset with nothing wrong in it.
 pub(super) fn preset<P: Preset>(id: &str, text: &str) -> Result<P, String> {
-    let (mut preset, source) = file::read::<P>(text, FORMAT).map_err(|error| said(&error))?;
+    checked(id, text).map_err(|error| said(&error))
+}
+
+/// The same, with each mistake at its place.
+pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
+    let (mut preset, source) = file::read::<P>(text, FORMAT)?;
     preset.set_id(id);
     let problems = preset.problems();
-    if problems.is_empty() { Ok(preset) } else { Err(said(&source.unmet(&problems))) }
+    if problems.is_empty() { Ok(preset) } else { Err(source.unmet(&problems)) }
 }
 
 /// What people call a scenario; what else is in it is not read here.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::hardware::{Group, MAX_LEVELS, Network};
-use crate::units::BytesPerSecond;
+use crate::units::{BytesPerSecond, Watts};
 
 /// The ids of the interface contract.
 const CLUSTERS: &str = "a100-40gb-dgx a100-80gb-dgx a100-40gb-juwels a100-40gb-perlmutter a100-80gb-jeanzay a800-80gb \
@@ -19,7 +19,7 @@ const MODELS: &str = "mpt-125m mpt-350m mpt-760m mpt-1b mpt-3b mpt-7b mpt-13b mp
     llama-3.1-70b llama-3.1-405b mixtral-8x7b megatron-1.7b megatron-3.6b megatron-7.5b megatron-18b megatron-39b \
     megatron-76b megatron-145b megatron-310b megatron-530b megatron-1t fsdp-1.3b fsdp-7b fsdp-13b fsdp-30b fsdp-66b \
     fsdp-175b fsdp-310b x-32 x-108 x-160";
-const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b";
+const SCENARIOS: &str = "default h100-7b zeropp-18b-v100 frontier-20b-384 frontier-20b osdp-48x1536";
 const STRATEGIES: &str = "ddp zero1 zero1-hier zero2 zero3 fsdp hsdp mics zeropp zero-topo";
 
 fn ids(library: &Library, kind: Kind) -> BTreeSet<&str> {
@@ -244,6 +244,32 @@ fn bad_files_are_warnings_that_say_where_and_what() {
         for part in parts {
             assert!(what.contains(&part), "{file}: {what}");
         }
+    }
+}
+
+#[test]
+fn a_price_and_a_power_are_typed_and_never_negative() {
+    let good = text(Kind::Cluster, "h100-80gb-dgx");
+    let with = |line: &str| format!("{line}\n{good}");
+    let mut library = Library::default();
+    let priced = with("price_per_device_hour = '2.50 EUR'\nwatts_per_device = '1.2 kW'");
+    library.add(Kind::Cluster, "dear", &priced, Origin::Embedded).unwrap();
+    let dear = library.cluster("dear").unwrap();
+    assert_eq!(dear.price_per_device_hour.unwrap().to_string(), "2.50 EUR");
+    assert_eq!(dear.watts_per_device, Some(Watts::new(1200.0)));
+    library
+        .add(Kind::Cluster, "bare", &with("price_per_device_hour = 2\nwatts_per_device = 700"), Origin::Embedded)
+        .unwrap();
+    assert_eq!(library.cluster("bare").unwrap().watts_per_device, Some(Watts::new(700.0)));
+    for (line, field) in [
+        ("price_per_device_hour = '-1 EUR'", "price_per_device_hour"),
+        ("price_per_device_hour = -2.5", "price_per_device_hour"),
+        ("watts_per_device = -700", "watts_per_device"),
+        ("watts_per_device = '-700 W'", "watts_per_device"),
+    ] {
+        let what = warning("clusters/dear.toml", &with(line));
+        let place = format!("line 1, column {}: {field}: ", field.len() + 4);
+        assert!(what.starts_with(&place) && what.contains("not negative"), "{line}: {what}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, Elasticity, Evaluation, MemoryParts, Summary, TimeParts};
+use crate::evaluate::{self, Elasticity, Evaluation, Expense, MemoryParts, Summary, TimeParts};
 use crate::scenario::Scenario;
 use crate::units;
 
@@ -152,6 +152,15 @@ pub struct Training {
     pub days: Option<f64>,
     /// Hours of all devices together.
     pub device_hours: Option<f64>,
+    /// Money, where the cluster has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Of which currency, where the price names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Energy, where the cluster states its power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_kwh: Option<f64>,
 }
 
 impl Figures {
@@ -180,7 +189,7 @@ impl Figures {
                 resource: evaluation.bottleneck(scenario).name(scenario).to_owned(),
                 elasticity: evaluation.elasticity.iter().map(named).collect(),
             },
-            training: scenario.plan.tokens.map(|tokens| Training::of(tokens, summary)),
+            training: scenario.plan.tokens.map(|tokens| Training::of(tokens, scenario, summary)),
         }
     }
 }
@@ -238,11 +247,16 @@ impl Bytes {
 }
 
 impl Training {
-    /// Of a training of `tokens` at the speed of a summary.
-    pub fn of(tokens: f64, summary: &Summary) -> Self {
-        let device_seconds = tokens / summary.tokens_per_s_per_device;
-        let days = device_seconds / f64::from(summary.devices) / units::Seconds::DAY.get();
-        Self { tokens, days: finite(days), device_hours: finite(device_seconds / 3600.0) }
+    fn of(tokens: f64, scenario: &Scenario, summary: &Summary) -> Self {
+        let Expense { time, device_time, cost, energy } = Expense::of(tokens, summary, &scenario.cluster);
+        Self {
+            tokens,
+            days: finite(time.days()),
+            device_hours: finite(device_time.hours()),
+            cost: cost.and_then(|cost| finite(cost.amount)),
+            currency: cost.and_then(|cost| cost.currency).map(|currency| currency.to_string()),
+            energy_kwh: energy.and_then(|energy| finite(energy.kwh())),
+        }
     }
 }
 

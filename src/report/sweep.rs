@@ -76,7 +76,7 @@ struct Document {
     format: u32,
     scenario: ScenarioFile,
     metric: &'static str,
-    title: &'static str,
+    title: String,
     tuned: bool,
     partial: bool,
     x: AxisRecord,
@@ -127,7 +127,7 @@ impl SweepReport<'_> {
             format: super::FORMAT,
             scenario: ScenarioFile::of(&self.sweep.base),
             metric: self.metric.word(),
-            title: self.metric.title(),
+            title: self.metric.title(&self.sweep.base),
             tuned: self.sweep.tune,
             partial: self.partial(),
             x: AxisRecord::of(&self.sweep.x),
@@ -151,7 +151,8 @@ impl SweepReport<'_> {
         } else {
             String::new()
         };
-        let (title, table, best) = (self.metric.title(), aligned(&rows), self.best().unwrap_or_default());
+        let (title, table, best) =
+            (self.metric.title(&self.sweep.base), aligned(&rows), self.best().unwrap_or_default());
         format!("{title}\n\n{table}\nx does not fit, - not possible{partial}\n{best}")
     }
 
@@ -165,7 +166,7 @@ impl SweepReport<'_> {
 
     fn value(&self, cell: &Cell) -> Option<f64> {
         let Cell::Possible { summary, .. } = cell else { return None };
-        Some(self.metric.of(summary, self.sweep.base.plan.tokens)).filter(|value| value.is_finite())
+        Some(self.metric.of(summary, &self.sweep.base)).filter(|value| value.is_finite())
     }
 
     fn records(&self) -> impl Iterator<Item = Record> {

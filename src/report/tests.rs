@@ -1,5 +1,7 @@
 //! What is printed of an evaluation and of a map, over figures that are put together by hand.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::evaluate::{
@@ -128,6 +130,25 @@ fn json_says_what_the_evaluation_says() {
     // 300e9 tokens / (64 x 16,384 tokens/s) / 86,400 s = 3.3114 days; x 64 devices x 24 h = 5,086.3 h.
     assert!((json["training"]["days"].as_f64().expect("days") - 3.3114).abs() < 1e-4);
     assert!((json["training"]["device_hours"].as_f64().expect("hours") - 5086.3).abs() < 0.1);
+}
+
+#[test]
+fn a_price_and_a_power_make_money_and_energy() {
+    let mut scenario = scenario();
+    let evaluation = evaluation(&scenario);
+    let plain = json_of(&scenario, &evaluation);
+    assert_eq!(keys(&plain["training"]), ["tokens", "days", "device_hours"], "no price, no cost");
+    let cluster = Arc::make_mut(&mut scenario.cluster);
+    cluster.price_per_device_hour = "2 USD".parse().ok();
+    cluster.watts_per_device = "1 kW".parse().ok();
+    let training = &json_of(&scenario, &evaluation)["training"];
+    // 5,086.3 device-hours, see above: at 2 USD 10,172.5 USD (5,086.263 x 2), at 1 kW 5,086.3 kWh.
+    assert!((training["cost"].as_f64().expect("cost") - 10_172.5).abs() < 0.1, "{training}");
+    assert_eq!(training["currency"], "USD");
+    assert!((training["energy_kwh"].as_f64().expect("energy") - 5086.3).abs() < 0.1, "{training}");
+    let text = text(&scenario, &evaluation);
+    assert!(text.contains("  cost           10,173 USD, 2.00 USD a device-hour\n"), "{text}");
+    assert!(text.contains("  energy         5.09 MWh, 1.00 kW a device\n"), "{text}");
 }
 
 #[test]

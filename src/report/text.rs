@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::evaluate::{Evaluation, Phases, Resource, Summary};
+use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary};
 use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
-use super::figures::{Figures, Training};
+use super::figures::Figures;
 use super::intensity;
 
 /// Share of the capacity above which a job that fits is called tight.
@@ -151,12 +151,22 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
         row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
     ];
     if let Some(tokens) = scenario.plan.tokens {
-        let Training { days, device_hours, .. } = Training::of(tokens, summary);
-        let (days, hours) = (days.unwrap_or(f64::NAN), device_hours.unwrap_or(f64::NAN));
-        let (tokens, days, hours) = (thousands(tokens), significant(days, 3), thousands(hours));
-        rows.push(row("training", format!("{tokens} tokens in {days} days, {hours} device-hours")));
+        rows.extend(training(tokens, scenario, summary));
     }
     rows
+}
+
+/// Time, device-hours, money and energy of the whole training.
+fn training(tokens: f64, scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
+    let cluster = &scenario.cluster;
+    let Expense { time, device_time, cost, energy } = Expense::of(tokens, summary, cluster);
+    let (tokens, days, hours) = (thousands(tokens), significant(time.days(), 3), thousands(device_time.hours()));
+    let taken = row("training", format!("{tokens} tokens in {days} days, {hours} device-hours"));
+    let cost = cost.zip(cluster.price_per_device_hour);
+    let cost = cost.map(|(cost, price)| row("cost", format!("{cost}, {price} a device-hour")));
+    let energy = energy.zip(cluster.watts_per_device);
+    let energy = energy.map(|(energy, power)| row("energy", format!("{energy}, {power} a device")));
+    std::iter::once(taken).chain(cost).chain(energy).collect()
 }
 
 fn memory(summary: &Summary) -> Vec<(String, String)> {

@@ -10,18 +10,22 @@ mod candidate;
 pub mod classes;
 mod climb;
 mod judge;
+mod ladder;
 mod paper;
 pub mod profile;
 mod space;
 mod why;
 
 use crate::evaluate::Summary;
-use crate::plan::{Placement, Size};
+use crate::plan::{Extents, Layers, Operator, Placement, Size};
 use crate::scenario::{Problem, Scenario};
 
-use judge::Judge;
-use space::Space;
+use super::Cancel;
 
+use judge::Judge;
+use space::{Space, Way};
+
+pub use ladder::Ladder;
 pub use why::Why;
 
 /// What a plan is best in.
@@ -37,6 +41,18 @@ pub enum Objective {
     Devices,
 }
 
+impl Objective {
+    /// Its word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::StepTime => "step-time",
+            Self::Memory => "memory",
+            Self::Devices => "devices",
+        }
+    }
+}
+
 /// What the search takes a plan to cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostModel {
@@ -47,7 +63,7 @@ pub enum CostModel {
 }
 
 /// What to plan.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     /// The job; the memory of its devices is the limit.
     pub scenario: Scenario,
@@ -74,6 +90,24 @@ pub struct Found {
     pub why: Vec<Why>,
 }
 
+impl Found {
+    /// What an entry of its operators is called: `attention 44-47`, `embedding`.
+    pub fn name(&self, placement: &Placement) -> String {
+        match (self.layers(placement), placement.operator) {
+            (_, Operator::All) => "all".to_owned(),
+            (Some(layers), operator) => format!("{operator} {layers}"),
+            (None, operator) => operator.to_string(),
+        }
+    }
+
+    /// The layers of an entry of its operators; all of them where it says none but means layers.
+    pub fn layers(&self, placement: &Placement) -> Option<Layers> {
+        let all = Layers { first: 0, last: self.scenario.model.layers - 1 };
+        let ends = matches!(placement.operator, Operator::Embedding | Operator::Head);
+        placement.layers.or((!ends).then_some(all))
+    }
+}
+
 /// What a request came to. What does not fit is not there.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Planned {
@@ -83,18 +117,34 @@ pub struct Planned {
     pub fsdp: Option<Summary>,
     /// The best one with everything on each device.
     pub ddp: Option<Summary>,
-    /// The best one that places all operators alike.
-    pub uniform: Option<Summary>,
+    /// Every way to place all operators alike, the best first.
+    pub uniform: Vec<Uniform>,
     /// The best one that leaves each operator on each device or shards it over all ranks: the paper's choice.
     pub two_way: Option<Summary>,
     /// Plans that were costed.
     pub searched: u64,
 }
 
-/// Searches plans for a scenario that can be laid out.
-pub fn plan(request: &Request) -> Result<Planned, Vec<Problem>> {
+/// All operators placed alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Uniform {
+    /// Where.
+    pub extents: Extents,
+    /// The best batch and recompute; `None` where none fits.
+    pub best: Option<Summary>,
+}
+
+impl Planned {
+    /// The best plan that places all operators alike.
+    pub fn best_uniform(&self) -> Option<&Summary> {
+        self.uniform.first()?.best.as_ref()
+    }
+}
+
+/// Searches plans for a scenario that can be laid out; where it is cancelled, what it found so far.
+pub fn plan(request: &Request, cancel: &Cancel) -> Result<Planned, Vec<Problem>> {
     request.scenario.layout()?;
-    let mut judge = Judge::new(request.objective);
+    let mut judge = Judge::new(request.objective, cancel);
     let mut found = Planned::default();
     for size in sizes(request) {
         let mut scenario = request.scenario.clone();
@@ -124,8 +174,8 @@ fn sizes(request: &Request) -> Vec<Size> {
 
 fn search(request: &Request, space: &Space<'_>, judge: &mut Judge) -> Planned {
     let uniform = judge.uniform(space);
-    let best_of = |keep: &dyn Fn(usize) -> bool, judge: &Judge| {
-        let kept = uniform.iter().filter(|one| one.summary.fits && one.candidate.uniform_way().is_some_and(keep));
+    let best_of = |way: usize, judge: &Judge| {
+        let kept = uniform.iter().filter(|one| one.summary.fits && one.candidate.uniform_way() == Some(way));
         kept.map(|one| one.summary).reduce(|best, one| if judge.better(&one, &best) { one } else { best })
     };
     let (device, widest) = (0, space.ways.len() - 1);
@@ -142,10 +192,17 @@ fn search(request: &Request, space: &Space<'_>, judge: &mut Judge) -> Planned {
         plans.sort_by(|a, b| judge.order(&a.summary, &b.summary));
         plans.dedup_by(|a, b| a.summary == b.summary);
     }
+    let of_way = |(way, of): (usize, &Way)| Uniform { extents: of.extents.clone(), best: best_of(way, judge) };
+    let mut ways: Vec<Uniform> = space.ways.iter().enumerate().map(of_way).collect();
+    let order = |a: &Uniform, b: &Uniform| match (&a.best, &b.best) {
+        (Some(a), Some(b)) => judge.order(a, b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    };
+    ways.sort_by(order);
     Planned {
-        fsdp: best_of(&|way| way == widest, judge),
-        ddp: best_of(&|way| way == device, judge),
-        uniform: best_of(&|_| true, judge),
+        fsdp: best_of(widest, judge),
+        ddp: best_of(device, judge),
+        uniform: ways,
         two_way: two_way.first().map(|best| best.summary),
         plans: plans.iter().take(request.top).map(|one| judge.explained(space, one)).collect(),
         searched: judge.searched,

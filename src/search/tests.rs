@@ -1,6 +1,6 @@
 //! Axes, sweeps, tuned cells and elasticities.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::evaluate::Resource;
@@ -26,6 +26,25 @@ fn values_are_lists_powers_of_two_or_steps() {
         assert!(read(wrong).is_err(), "{wrong}");
     }
     assert!(read("nodes=1..4000000:1").is_err(), "too many values");
+}
+
+#[test]
+fn cost_and_energy_follow_the_device_hours() {
+    let mut scenario = testing::scenario();
+    let summary = crate::evaluate::summary(&scenario, &mut Workspace::default()).expect("a summary");
+    let lacks = |metric: Metric, scenario: &Scenario| metric.lacks(scenario).map(|problem| problem.field);
+    assert_eq!(lacks(Metric::Cost, &scenario).as_deref(), Some("cluster.price_per_device_hour"));
+    assert_eq!(lacks(Metric::Energy, &scenario).as_deref(), Some("cluster.watts_per_device"));
+    assert!(Metric::Cost.of(&summary, &scenario).is_nan());
+    let cluster = Arc::make_mut(&mut scenario.cluster);
+    cluster.price_per_device_hour = "3 EUR".parse().ok();
+    cluster.watts_per_device = "500 W".parse().ok();
+    let hours = Metric::DeviceHours.of(&summary, &scenario);
+    // Three euros and half a kilowatt-hour for each device-hour.
+    assert!((Metric::Cost.of(&summary, &scenario) / hours - 3.0).abs() < 1e-12);
+    assert!((Metric::Energy.of(&summary, &scenario) / hours - 0.5).abs() < 1e-12);
+    assert_eq!(Metric::Cost.title(&scenario), "Cost of 1e9 tokens, EUR");
+    assert_eq!((lacks(Metric::Cost, &scenario), lacks(Metric::Energy, &scenario)), (None, None));
 }
 
 fn sweep() -> Sweep {

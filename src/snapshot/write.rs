@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
-use tempfile::Builder;
 
+use crate::presets::temporary;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 
@@ -117,18 +117,6 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     temporary.persist(path).map(drop).map_err(|refused| refused.error)
-}
-
-/// A file beside the target, gone if it is not renamed; readable by whom the user's mask allows.
-fn temporary(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(".shardscope-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(directory)
 }
 
 /// A file name that says what is in it: the ids, in letters, digits, dots and dashes.

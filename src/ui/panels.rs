@@ -6,6 +6,7 @@ mod browser;
 mod compare;
 mod explain;
 pub(super) mod footer;
+mod form;
 mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
@@ -14,6 +15,7 @@ pub(super) mod layers;
 mod limits;
 mod map;
 pub(super) mod memory;
+mod plan;
 mod profile;
 pub(super) mod status;
 mod strategies;
@@ -59,13 +61,17 @@ fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: 
         .border_set(theme.glyphs().border)
         .border_style(theme.style(role))
         .title_top(Line::styled(format!(" {title} "), theme.style(title_role)));
-    let room = usize::from(area.width).saturating_sub(4);
-    if !note.is_empty() && Span::raw(title).width() + Span::raw(note).width() + 5 <= room {
+    if !note.is_empty() && has_room(title, note, area) {
         block = block.title_top(Line::styled(format!(" {note} "), theme.style(Role::Text)).right_aligned());
     }
     let inside = block.inner(area);
     (&block).render(area, buf);
     inside
+}
+
+/// Whether a note stands beside a title in the frame around an area.
+fn has_room(title: &str, note: &str, area: Rect) -> bool {
+    Span::raw(title).width() + Span::raw(note).width() + 9 <= usize::from(area.width)
 }
 
 /// The rows of a list that are drawn: so many of `count`, the one with the keys in their middle, or as near as the

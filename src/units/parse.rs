@@ -6,7 +6,7 @@ use super::quantity::Quantity;
 
 /// Why a text is no quantity, and how to mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParseError(String);
+pub struct ParseError(pub(super) String);
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -243,6 +243,21 @@ quantity!(
     ]
 );
 
+quantity!(
+    /// Power drawn.
+    Watts, "a power", "700 W",
+    [shown("W", 1.0), shown("kW", 1e3), shown("MW", 1e6), shown("GW", 1e9)]
+);
+
+quantity!(
+    /// Energy drawn; people are shown watt-hours.
+    Joules, "an amount of energy", "24 kWh",
+    [
+        read("J", 1.0), read("kJ", 1e3), shown("Wh", 3600.0), read("MJ", 1e6), shown("kWh", 3.6e6),
+        shown("MWh", 3.6e9), shown("GWh", 3.6e12),
+    ]
+);
+
 impl Seconds {
     /// One day.
     pub const DAY: Self = Self(86400.0);
@@ -250,6 +265,18 @@ impl Seconds {
     /// The number of days.
     pub fn days(self) -> f64 {
         self / Self::DAY
+    }
+
+    /// The number of hours.
+    pub fn hours(self) -> f64 {
+        self.0 / 3600.0
+    }
+}
+
+impl Joules {
+    /// The number of kilowatt-hours.
+    pub fn kwh(self) -> f64 {
+        self.0 / 3.6e6
     }
 }
 
@@ -280,6 +307,7 @@ macro_rules! per {
 
 per!(Bytes / BytesPerSecond);
 per!(Flop / FlopPerSecond);
+per!(Joules / Watts);
 
 /// Three significant digits with the largest unit that leaves at least one before the point.
 fn human<Q: Quantity>(quantity: Q) -> String {

@@ -84,3 +84,26 @@ proptest! {
         let _ = text.parse::<Seconds>();
     }
 }
+
+#[test]
+fn money_is_an_amount_in_a_currency_that_is_never_converted() {
+    let price: Money = "2.50 EUR".parse().expect("a price");
+    // 34,790 device-hours at 2.50 EUR cost 86,975 EUR.
+    assert_eq!((price * 34_790.0).to_string(), "86,975 EUR");
+    assert_eq!(price.to_string(), "2.50 EUR");
+    assert_eq!("1_200".parse::<Money>().expect("no currency").to_string(), "1,200");
+    for (text, why) in [
+        ("-1 EUR", "finite and not negative"),
+        ("inf EUR", "finite and not negative"),
+        ("EUR 2", "does not begin with a number"),
+        ("2 euro", "three capital letters"),
+        ("2 EUR an hour", "something follows"),
+        ("", "does not begin"),
+    ] {
+        let said = text.parse::<Money>().expect_err(text).to_string();
+        assert!(said.contains(why) && said.contains("\"2.50 EUR\""), "{text}: {said}");
+    }
+    // 1,000 devices of 700 W for an hour: 700 kWh.
+    let energy = Watts::new(700.0) * Seconds::new(3_600_000.0);
+    assert_eq!((energy.to_string().as_str(), energy.kwh()), ("700 kWh", 700.0));
+}

@@ -27,7 +27,7 @@ fn keys(value: &Value) -> Vec<&str> {
 #[test]
 fn json_has_the_keys_of_the_contract() {
     let found = json("--top 2");
-    assert_eq!(keys(&found), ["cost_model", "format", "objective", "plans", "searched", "seconds"]);
+    assert_eq!(keys(&found), ["cost_model", "format", "objective", "plans", "searched", "seconds", "uniform"]);
     assert_eq!((found["objective"].as_str(), found["cost_model"].as_str()), (Some("throughput"), Some("simulator")));
     let plans = found["plans"].as_array().expect("a list");
     assert_eq!(plans.len(), 2);
@@ -44,6 +44,31 @@ fn json_has_the_keys_of_the_contract() {
     let best = |plan: &Value| plan["evaluation"]["tokens_per_s_per_device"].as_f64().expect("a number");
     assert!(best(&plans[0]) >= best(&plans[1]));
     assert!(plans[0]["gain_over"]["fsdp"].as_f64().expect("FSDP fits") >= 0.0);
+}
+
+/// With the paper's two-way choice, and with everything alike in each way: on one node weights, gradients
+/// and optimizer state lie on a device or over the node, each at least as wide as the one before, which makes 4 ways.
+#[test]
+fn a_plan_is_compared_with_every_uniform_strategy() {
+    let found = json("");
+    let gains = &found["plans"][0]["gain_over"];
+    let ways = found["uniform"].as_array().expect("a list");
+    let way = |extents: [&str; 3]| {
+        let of = |way: &&Value| {
+            ["weights", "gradients", "optimizer"].map(|part| way["extents"][part].as_str()) == extents.map(Some)
+        };
+        ways.iter().find(of).unwrap_or_else(|| panic!("no {extents:?}"))
+    };
+    assert_eq!(ways.len(), 4);
+    let best = found["plans"][0]["evaluation"]["tokens_per_s_per_device"].as_f64().expect("a number");
+    for (extents, name) in [(["device"; 3], "ddp"), (["system"; 3], "fsdp")] {
+        let over = best / way(extents)["tokens_per_s_per_device"].as_f64().expect("it fits") - 1.0;
+        assert!((over - gains[name].as_f64().expect("a gain")).abs() < 1e-9, "{name}");
+    }
+    let zero1 = way(["device", "device", "system"])["peak_bytes"].as_f64().expect("it fits");
+    assert!(zero1 <= 4e9 && gains["two_way"].as_f64().expect("a gain") >= 0.0);
+    let text = plan("").stdout;
+    assert_contains(&text, &["over all ranks or not at all", "places all alike: device / system / system"]);
 }
 
 /// The scenario in the answer, written as a file, evaluates to what the answer says.
@@ -66,7 +91,7 @@ fn a_plan_can_be_evaluated_again() {
 fn the_answer_says_which_costs_it_went_by() {
     let paper = plan("--cost-model paper");
     assert_contains(&paper.stdout, &["by the paper's model, and evaluated by the simulator", "nothing overlaps"]);
-    assert_contains(&plan("").stdout, &["chosen by the simulator", "state over", "(FSDP)", "(DDP)", "alike"]);
+    assert_contains(&plan("").stdout, &["chosen by the simulator", "state over", "(FSDP)", "(DDP)", "all alike"]);
     assert!(paper.stdout.lines().all(|line| line.len() <= 120), "{}", paper.stdout);
     assert!(json("--cost-model paper")["plans"][0]["paper_step_time_s"].is_number());
 }

@@ -91,6 +91,7 @@ fn bad_axes_are_refused() {
         ("sweep --x nodes=0 --y seq=512", "'0'"),
         ("sweep --x seq=1..4000:1 --y nodes=1..4000:1", "16000000 cells"),
         ("sweep --x nodes=1 --y seq=512 --metric speed", "step-time"),
+        ("sweep --x nodes=1 --y seq=512 --metric cost", "price_per_device_hour"),
     ] {
         assert_contains(&run(arguments).refused().join("\n"), &[part]);
     }

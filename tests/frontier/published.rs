@@ -23,7 +23,7 @@ fn amounts(comparison: &Comparison) -> Vec<(String, f64)> {
 
 #[test]
 fn every_figure_is_within_what_the_preset_promises() {
-    for id in ["zeropp-18b-v100", "frontier-20b-384"] {
+    for id in ["zeropp-18b-v100", "frontier-20b-384", "osdp-48x1536"] {
         for one in comparison(id).figures {
             assert!(one.within(), "{id}: {} is {} and {} here", one.published, one.amount, one.here);
         }
@@ -47,6 +47,47 @@ fn frontier_is_held_to_the_papers_ratios() {
     }
     let note = comparison.note.expect("what is assumed");
     assert!(note.contains("inferred from two published ratios"), "{note}");
+}
+
+/// [osdp C7]: 576 tokens a step and device, which makes 192.257 and 158.049 tokens/s steps of 2.996 and 3.644 s; the gain
+/// of the README is 21.6 %.
+#[test]
+fn osdp_is_held_to_its_measured_runs() {
+    let comparison = comparison("osdp-48x1536");
+    let (osdp, fsdp) = (576.0 / 192.257, 576.0 / 158.049);
+    let expected = [
+        ("step time", osdp),
+        ("step time of fsdp", fsdp),
+        ("tokens", 192.257),
+        ("speedup over fsdp", fsdp / osdp),
+        ("allocated memory", 8057.35 * 1_048_576.0),
+        ("allocated memory of fsdp", 5656.91 * 1_048_576.0),
+    ];
+    assert_eq!(comparison.figures.len(), expected.len());
+    for (one, (name, amount)) in comparison.figures.iter().zip(expected) {
+        assert_eq!(one.published.to_string(), name);
+        assert!((one.amount / amount - 1.0).abs() < 5e-4, "{name}: {} is not {amount}", one.amount);
+        assert!(one.published.tolerance <= 0.15);
+    }
+    let note = comparison.note.expect("what is assumed");
+    assert!(note.contains("inferred") && note.contains("576 tokens"), "{note}");
+}
+
+/// [osdp C7]: the preset is the plan of the search, 2 layers of strategy 1 and 46 of strategy 2.
+#[test]
+fn osdps_preset_is_the_plan_of_its_search() {
+    use shardscope::plan::{Extent, Site};
+    let entry = LIBRARY.scenario_text("osdp-48x1536").expect("a preset");
+    let plan = LIBRARY.resolve(&file::parse(&entry.text).expect("valid")).expect("valid").plan;
+    let sharded = |site: Site| match plan.placement(site) {
+        Some(index) => plan.operators[index].extents.weights == Some(Extent::System),
+        None => plan.sharding.weights == Extent::System,
+    };
+    let count = |attention: bool, mlp: bool| {
+        let alike = |layer: &u32| (sharded(Site::Attention(*layer)), sharded(Site::Mlp(*layer))) == (attention, mlp);
+        (0..48).filter(alike).count()
+    };
+    assert_eq!([count(false, false), count(true, false), count(false, true), count(true, true)], [0, 2, 46, 0]);
 }
 
 /// [frontier D6, LOG]: 9955.9 / 3680.6 = 2.705; tolerances of [frontier A2] and of ZeRO++'s own times.

@@ -25,6 +25,8 @@ const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
 const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
 const LESS: Keys = &[(KeyCode::Char('-'), NONE)];
 const REMOVE: Keys = &[(KeyCode::Char('x'), NONE), (KeyCode::Delete, NONE)];
+const LESS_LIMIT: Keys = &[(KeyCode::Char('['), NONE), (KeyCode::Left, NONE), (KeyCode::Char('h'), NONE)];
+const MORE_LIMIT: Keys = &[(KeyCode::Char(']'), NONE), (KeyCode::Right, NONE), (KeyCode::Char('l'), NONE)];
 const NEXT: Keys = &[(KeyCode::Tab, NONE)];
 const PREVIOUS: Keys = &[(KeyCode::BackTab, NONE)];
 const QUIT: Keys = &[(KeyCode::Char('q'), NONE), (KeyCode::Char('c'), CTRL)];
@@ -56,6 +58,7 @@ const TIME: Place = Place::Panel(Panel::Time);
 const EXPLAIN: Place = Place::Explain;
 const PALETTE: Place = Place::Palette;
 const SNAPSHOTS: Place = Place::Snapshots;
+const FORM: Place = Place::Form;
 const QUESTION: Place = Place::Question;
 const COMPARE: Place = Place::View(View::Compare);
 const ADVICE: Place = Place::View(View::Advice);
@@ -64,6 +67,7 @@ const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
 const TRAINING: Place = Place::View(View::Training);
+const PLAN: Place = Place::View(View::Plan);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -83,6 +87,14 @@ pub const BINDINGS: &[Binding] = &[
     key(INPUTS, LESS, Action::Less, same(""), "", ""),
     key(INPUTS, MORE, Action::More, same(""), "", ""),
     key(INPUTS, TAKE, Action::Take, same("Enter"), "choose", "choose from a list, or type a value"),
+    key(
+        INPUTS,
+        &[(KeyCode::Char('a'), NONE)],
+        Action::Adapt,
+        same("a"),
+        "adapt",
+        "edit a copy of the cluster, or on its field of the model",
+    ),
     key(INPUTS, FIRST, Action::First, same("g G"), "", "first and last field"),
     key(INPUTS, LAST, Action::Last, same(""), "", ""),
     key(INPUTS, PAGE_UP, Action::PageUp, same(""), "", ""),
@@ -122,11 +134,37 @@ pub const BINDINGS: &[Binding] = &[
     key(MEMORY, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TIMELINE, LEFT, Action::Left, LEFT_RIGHT, "span", "previous and next span or visit (also h and l)"),
     key(TIMELINE, RIGHT, Action::Right, same(""), "", ""),
+    key(MEMORY, TAKE, Action::Take, same("Enter"), "peak", "show the moment of the peak on the timeline"),
     key(TIMELINE, UP, Action::Up, UP_DOWN, "row", "lane or pipeline rank above and below (also k and j)"),
     key(TIMELINE, DOWN, Action::Down, same(""), "", ""),
     key(TIMELINE, TAKE, Action::Take, same("Enter"), "lanes", "all lanes of the pipeline rank, and all ranks again"),
     key(TIMELINE, MORE, Action::More, same("+ -"), "zoom", "closer and further out"),
     key(TIMELINE, LESS, Action::Less, same(""), "", ""),
+    key(TIMELINE, &[(KeyCode::Char('z'), NONE)], Action::Zoom, same("z"), "layer", "zoom to the layer"),
+    key(
+        TIMELINE,
+        &[(KeyCode::Char('f'), NONE)],
+        Action::Follow,
+        same("f"),
+        "follow",
+        "from a gather to its use, from compute to its gather, from a reduction to its backward",
+    ),
+    key(
+        TIMELINE,
+        &[(KeyCode::Char('n'), NONE)],
+        Action::NextExposed,
+        same("n"),
+        "exposed",
+        "next stretch of exposed communication",
+    ),
+    key(
+        TIMELINE,
+        &[(KeyCode::Char('N'), NONE)],
+        Action::PreviousExposed,
+        same("N"),
+        "",
+        "stretch of exposed communication before",
+    ),
     key(TIMELINE, PAGE_UP, Action::PageUp, PAGES, "", "a window back and on (also ^U and ^D)"),
     key(TIMELINE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TIMELINE, FIRST, Action::First, same("g G"), "", "first and last span of the row"),
@@ -222,6 +260,21 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
     key(TRAINING, LAST, Action::Last, same(""), "", ""),
+    key(PLAN, LESS_LIMIT, Action::Left, ("[ ]", "[ ]"), "limit", "less and more memory (also Left and Right, h and l)"),
+    key(PLAN, MORE_LIMIT, Action::Right, same(""), "", ""),
+    key(PLAN, UP, Action::Up, UP_DOWN, "operator", "previous and next operators (also k and j)"),
+    key(PLAN, DOWN, Action::Down, same(""), "", ""),
+    key(PLAN, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
+    key(
+        PLAN,
+        &[(KeyCode::Char('m'), NONE)],
+        Action::Metric,
+        same("m"),
+        "objective",
+        "best in throughput at any batch, or in the time of a step",
+    ),
+    key(PLAN, FIRST, Action::First, same("g G"), "", "first and last operators"),
+    key(PLAN, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -250,6 +303,7 @@ pub const BINDINGS: &[Binding] = &[
         "D",
         "days: the shortest training, the fewest of each method against devices",
     ),
+    view(View::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
     key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
@@ -296,6 +350,14 @@ pub const BINDINGS: &[Binding] = &[
         same("Esc"),
         "",
         "close the top layer, or go back to the map, or to the scenario's cell",
+    ),
+    key(
+        PANELS,
+        &[(KeyCode::Char('r'), NONE)],
+        Action::Reload,
+        same("r"),
+        "",
+        "read the presets again, where their files have changed",
     ),
     key(PANELS, SUSPEND, Action::Suspend, same("^Z"), "", "suspend"),
     key(PANELS, QUIT, Action::Quit, same("q"), "quit", "quit (also ^C)"),
@@ -366,6 +428,17 @@ pub const BINDINGS: &[Binding] = &[
     key(SNAPSHOTS, CLOSE, Action::Close, same("Esc"), "close", "close"),
     key(SNAPSHOTS, SUSPEND, Action::Suspend, same(""), "", ""),
     key(SNAPSHOTS, QUIT, Action::Quit, same("q"), "quit", "quit"),
+    key(FORM, UP, Action::Up, UP_DOWN, "field", "previous and next field (also k and j)"),
+    key(FORM, DOWN, Action::Down, same(""), "", ""),
+    key(FORM, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(FORM, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(FORM, FIRST, Action::First, same("g G"), "", "first and last field"),
+    key(FORM, LAST, Action::Last, same(""), "", ""),
+    key(FORM, TAKE, Action::Take, same("Enter"), "type", "type a value; none leaves an optional field out"),
+    key(FORM, &[(KeyCode::Char('s'), NONE)], Action::Save, same("s"), "save", "save it; the scenario switches to it"),
+    key(FORM, CLOSE, Action::Close, same("Esc"), "close", "close; what was changed is lost, after a warning"),
+    key(FORM, SUSPEND, Action::Suspend, same(""), "", ""),
+    key(FORM, QUIT, Action::Quit, same("q"), "quit", "quit"),
     key(QUESTION, TAKE, Action::Take, same("Enter"), "delete", "delete it for good"),
     key(
         QUESTION,

@@ -10,14 +10,14 @@ use crate::evaluate::Workspace;
 use crate::report::PlanReport;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
-use crate::search;
 use crate::search::planner::{self, CostModel, Objective, Request};
+use crate::search::{self, Cancel};
 
 pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     let opened = session.open_possible(arguments.input.scenario.as_deref(), &arguments.input.flags)?;
     let request = request(opened.scenario, arguments)?;
     let start = Instant::now();
-    let planned = planner::plan(&request)?;
+    let planned = planner::plan(&request, &Cancel::default())?;
     let seconds = start.elapsed().as_secs_f64();
     let mut workspace = Workspace::default();
     let evaluations = planned.plans.iter().map(|plan| search::full(&plan.scenario, &mut workspace));

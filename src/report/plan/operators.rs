@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::plan::{Extents, Layers, Operator, Placement};
+use crate::plan::{Extents, Operator, Placement};
 use crate::report::text::{Lines, percent, row};
 use crate::report::{FORMAT, Figures};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::planner::{CostModel, Found, Objective, Planned, Request, Why};
-use crate::units::{Bytes, Seconds, significant, thousands};
+use crate::search::planner::{CostModel, Found, Planned, Request, Uniform, Why};
+use crate::units::{Seconds, thousands};
 
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,7 @@ struct Document {
     objective: &'static str,
     cost_model: &'static str,
     plans: Vec<PlanRecord>,
+    uniform: Vec<UniformRecord>,
     searched: u64,
     seconds: f64,
 }
@@ -53,6 +54,29 @@ struct Gains {
     two_way: Option<f64>,
 }
 
+/// All operators placed alike, at the best batch and recompute; no figures where none fits.
+#[derive(Serialize)]
+struct UniformRecord {
+    extents: Extents,
+    fits: bool,
+    tokens_per_s_per_device: Option<f64>,
+    step_time_s: Option<f64>,
+    peak_bytes: Option<f64>,
+}
+
+impl UniformRecord {
+    fn of(way: &Uniform) -> Self {
+        let figure = |read: fn(&Summary) -> f64| way.best.as_ref().map(read);
+        Self {
+            extents: way.extents.clone(),
+            fits: way.best.is_some(),
+            tokens_per_s_per_device: figure(|best| best.tokens_per_s_per_device),
+            step_time_s: figure(|best| best.step_time.get()),
+            peak_bytes: figure(|best| best.memory.peak.get().round()),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct OperatorRecord {
     layers: Option<String>,
@@ -71,18 +95,6 @@ struct WhyRecord {
     saved_per_byte: Option<f64>,
 }
 
-impl Objective {
-    /// Its word on the command line.
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::StepTime => "step-time",
-            Self::Memory => "memory",
-            Self::Devices => "devices",
-        }
-    }
-}
-
 impl CostModel {
     /// Its word on the command line.
     const fn word(self) -> &'static str {
@@ -98,13 +110,6 @@ fn gain(plan: &Summary, over: Option<&Summary>) -> Option<f64> {
     over.map(|over| plan.tokens_per_s_per_device / over.tokens_per_s_per_device - 1.0)
 }
 
-/// The layers of an entry; all of them where it says none but means layers.
-fn layers(scenario: &Scenario, placement: &Placement) -> Option<Layers> {
-    let all = Layers { first: 0, last: scenario.model.layers - 1 };
-    let ends = matches!(placement.operator, Operator::Embedding | Operator::Head);
-    placement.layers.or((!ends).then_some(all))
-}
-
 impl PlanReport<'_> {
     /// As JSON; a number that is not finite is `null`.
     pub fn json(&self) -> Result<String, serde_json::Error> {
@@ -114,6 +119,7 @@ impl PlanReport<'_> {
             objective: self.request.objective.word(),
             cost_model: self.request.cost_model.word(),
             plans: plans.map(|(plan, evaluation)| self.record(plan, evaluation)).collect(),
+            uniform: self.planned.uniform.iter().map(UniformRecord::of).collect(),
             searched: self.planned.searched,
             seconds: self.seconds,
         })
@@ -122,7 +128,7 @@ impl PlanReport<'_> {
     fn record(&self, plan: &Found, evaluation: &Evaluation) -> PlanRecord {
         let over = |other: &Option<Summary>| gain(&plan.summary, other.as_ref());
         let operator = |(placement, why): (&Placement, &Why)| OperatorRecord {
-            layers: layers(&plan.scenario, placement).map(|layers| layers.to_string()),
+            layers: plan.layers(placement).map(|layers| layers.to_string()),
             operator: placement.operator,
             extents: placement.extents.clone(),
             split: placement.split,
@@ -139,7 +145,7 @@ impl PlanReport<'_> {
             gain_over: Gains {
                 fsdp: over(&self.planned.fsdp),
                 ddp: over(&self.planned.ddp),
-                uniform: over(&self.planned.uniform),
+                uniform: self.planned.best_uniform().and_then(|best| gain(&plan.summary, Some(best))),
                 two_way: over(&self.planned.two_way),
             },
             operators: plan.operators.iter().zip(&plan.why).map(operator).collect(),
@@ -175,19 +181,26 @@ impl PlanReport<'_> {
         lines.0
     }
 
+    /// What a plan gains over the best plan of each kind, and of each way to place all operators alike.
     fn gains(&self, plan: &Found) -> Vec<(String, String)> {
-        let over = |(name, other): (&str, &Option<Summary>)| {
-            let gain = other.as_ref().zip(gain(&plan.summary, other.as_ref()));
+        let over = |name: &str, other: Option<&Summary>| {
+            let gain = other.zip(gain(&plan.summary, other));
             row(name, gain.map_or_else(|| format!("{:>8}", "none fits"), |(other, gain)| against(other, gain)))
         };
-        [
-            ("shards everything over all ranks (FSDP)", &self.planned.fsdp),
-            ("shards nothing (DDP)", &self.planned.ddp),
-            ("places all operators alike", &self.planned.uniform),
-            ("shards each operator over all ranks or not at all", &self.planned.two_way),
-        ]
-        .map(over)
-        .into()
+        let Planned { fsdp, ddp, two_way, uniform, .. } = self.planned;
+        let mut rows = vec![
+            over("shards everything over all ranks (FSDP)", fsdp.as_ref()),
+            over("shards nothing (DDP)", ddp.as_ref()),
+            over("shards each operator over all ranks or not at all", two_way.as_ref()),
+        ];
+        let alike = |way: &Uniform| format!("places all alike: {}", printable(&way.extents.to_string()));
+        let fitting = uniform.iter().filter(|way| way.best.is_some());
+        rows.extend(fitting.map(|way| over(&alike(way), way.best.as_ref())));
+        match uniform.iter().filter(|way| way.best.is_none()).count() {
+            0 => {}
+            others => rows.push(over(&format!("places all alike: {others} other ways"), None)),
+        }
+        rows
     }
 }
 
@@ -220,38 +233,9 @@ fn headline(plan: &Found) -> String {
 
 fn operators(plan: &Found) -> Vec<(String, String)> {
     let one = |(placement, why): (&Placement, &Why)| {
-        let which = match (layers(&plan.scenario, placement), placement.operator) {
-            (Some(_), Operator::All) => "all".to_owned(),
-            (Some(layers), operator) => format!("{operator} {layers}"),
-            (None, operator) => operator.to_string(),
-        };
-        let extents: Vec<String> = placement
-            .extents
-            .named()
-            .into_iter()
-            .filter_map(|(_, extent)| Some(printable(&extent?.to_string())))
-            .collect();
         let slices = if placement.split > 1 { format!(" in {} slices", placement.split) } else { String::new() };
-        row(&which, format!("{}{slices}{}", extents.join(" / "), because(why)))
+        let because = if *why == Why::default() { String::new() } else { format!("; {why}") };
+        row(&plan.name(placement), format!("{}{slices}{because}", printable(&placement.extents.to_string())))
     };
     plan.operators.iter().zip(&plan.why).map(one).collect()
-}
-
-/// What it saves for what it spends.
-fn because(why: &Why) -> String {
-    let (traffic, memory) = (why.traffic_saved, why.memory_spent);
-    match why.ratio() {
-        Some(ratio) => format!(
-            "; saves {} and {traffic} of traffic for {memory}: {} bytes per byte",
-            duration(why.time_saved),
-            significant(ratio, 3)
-        ),
-        None if traffic <= Bytes::ZERO => String::new(),
-        None => format!("; saves {} and {traffic} of traffic for no memory", duration(why.time_saved)),
-    }
-}
-
-/// A duration of either sign.
-fn duration(time: Seconds) -> String {
-    if time < Seconds::ZERO { format!("-{}", -time) } else { time.to_string() }
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
-use crate::search::Tuned;
+use crate::search::{Cancel, Tuned};
 
 use super::candidate::{Candidate, Slot};
 use super::space::Space;
@@ -26,12 +26,14 @@ pub(super) struct Judged {
 pub(super) struct Judge {
     pub objective: Objective,
     pub searched: u64,
+    /// Once asked to, it finds nothing possible any more, which ends every search.
+    cancel: Cancel,
     workspace: Workspace,
 }
 
 impl Judge {
-    pub fn new(objective: Objective) -> Self {
-        Self { objective, searched: 0, workspace: Workspace::default() }
+    pub fn new(objective: Objective, cancel: &Cancel) -> Self {
+        Self { objective, searched: 0, cancel: cancel.clone(), workspace: Workspace::default() }
     }
 
     /// `None` where the candidate cannot be.
@@ -41,6 +43,9 @@ impl Judge {
     }
 
     fn summary(&mut self, scenario: &Scenario) -> Option<Summary> {
+        if self.cancel.is_cancelled() {
+            return None;
+        }
         self.searched += 1;
         summary(scenario, &mut self.workspace).ok()
     }

@@ -19,8 +19,12 @@ fn request(objective: Objective, cost_model: CostModel) -> Request {
     Request { scenario, objective, cost_model, top: 3 }
 }
 
+fn found(request: &Request) -> Result<Planned, Vec<Problem>> {
+    plan(request, &Cancel::default())
+}
+
 fn planned(objective: Objective, cost_model: CostModel) -> Planned {
-    plan(&request(objective, cost_model)).expect("a valid scenario")
+    found(&request(objective, cost_model)).expect("a valid scenario")
 }
 
 /// What most tests look at.
@@ -29,13 +33,16 @@ static SMALLEST: LazyLock<Planned> = LazyLock::new(|| planned(Objective::Memory,
 
 #[test]
 fn a_plan_is_at_least_as_good_as_what_it_is_compared_with() {
-    let judge = Judge::new(Objective::Throughput);
+    let judge = Judge::new(Objective::Throughput, &Cancel::default());
     let found = &*FASTEST;
     let best = found.plans.first().expect("fits");
-    for other in [&found.fsdp, &found.ddp, &found.uniform, &found.two_way].into_iter().flatten() {
+    let uniform = found.uniform.iter().map(|way| &way.best);
+    for other in [&found.fsdp, &found.ddp, &found.two_way].into_iter().chain(uniform).flatten() {
         assert!(!judge.better(other, &best.summary), "{other:?}");
     }
     assert!(found.ddp.is_none() && found.fsdp.is_some());
+    let known = |one: &Option<Summary>| one.is_none() || found.uniform.iter().any(|way| way.best == *one);
+    assert!([&found.fsdp, &found.ddp].into_iter().all(known));
     let gain = best.summary.tokens_per_s_per_device / found.fsdp.expect("fits").tokens_per_s_per_device;
     assert!(gain > 1.01, "spare memory buys throughput: {gain}");
     assert!(found.plans.is_sorted_by(|a, b| !judge.better(&b.summary, &a.summary)));
@@ -84,13 +91,13 @@ fn a_step_keeps_its_sequences() {
 #[test]
 fn the_fewest_devices_are_the_fewest() {
     let mut request = request(Objective::Devices, CostModel::Simulator);
-    let fewest = plan(&request).expect("valid").plans[0].summary.devices;
+    let fewest = found(&request).expect("valid").plans[0].summary.devices;
     assert!(fewest > 1 && fewest < 8, "{fewest}");
     request.objective = Objective::Throughput;
     request.scenario.plan.size = Size::Devices(fewest / 2);
-    assert_eq!(plan(&request).expect("valid").plans, []);
+    assert_eq!(found(&request).expect("valid").plans, []);
     request.scenario.plan.size = Size::Devices(fewest);
-    assert!(!plan(&request).expect("valid").plans.is_empty());
+    assert!(!found(&request).expect("valid").plans.is_empty());
 }
 
 #[test]
@@ -99,7 +106,7 @@ fn nothing_fits_where_nothing_can() {
     request.scenario.plan.memory_factor = 0.01;
     for cost_model in [CostModel::Simulator, CostModel::Paper] {
         request.cost_model = cost_model;
-        let found = plan(&request).expect("valid");
+        let found = found(&request).expect("valid");
         assert_eq!((found.plans, found.fsdp), (vec![], None));
     }
 }
@@ -119,4 +126,46 @@ fn why_weighs_traffic_against_memory() {
     for index in (0..best.why.len()).filter(sharded) {
         assert_eq!(best.why[index], Why::default(), "what is sharded saves and spends nothing");
     }
+}
+
+/// More memory allows all that less memory does.
+#[test]
+fn a_ladder_has_a_plan_for_each_limit() {
+    let request = request(Objective::Throughput, CostModel::Paper);
+    let (own, device) = (request.scenario.plan.memory_factor, request.scenario.cluster.device.memory);
+    let ladder = Ladder { limits: vec![own / 2.0, own, 2.0 * own], request };
+    let plans = std::sync::Mutex::new(vec![None; 3]);
+    let keep = |place: usize, found: Planned| plans.lock().unwrap()[place] = Some(found);
+    let pool = crate::search::pool(Some(1)).expect("threads");
+    assert!(ladder.run(&pool, ladder.own(), &Cancel::default(), &keep));
+    let plans: Vec<Planned> = plans.into_inner().unwrap().into_iter().flatten().collect();
+    assert_eq!(plans[1], found(&ladder.request).expect("valid"), "its own limit is what `plan` searches");
+    for (found, limit) in plans.iter().zip(&ladder.limits) {
+        assert!(found.plans.iter().all(|plan| plan.summary.memory.peak <= device * *limit));
+    }
+    let speeds: Vec<f64> = plans.iter().map(|found| found.plans[0].summary.tokens_per_s_per_device).collect();
+    assert!(speeds.is_sorted() && speeds[2] > speeds[0], "{speeds:?}");
+}
+
+/// An eighth, a sixth and a quarter, the rest in twelfths, and the request's own limit once.
+#[test]
+fn a_ladder_names_its_own_limit_once() {
+    let mut request = request(Objective::Throughput, CostModel::Simulator);
+    assert_eq!((Ladder::new(request.clone()).limits.len(), Ladder::new(request.clone()).own()), (13, 0));
+    request.scenario.plan.memory_factor = 1.0 / 3.0;
+    let ladder = Ladder::new(request.clone());
+    assert_eq!((ladder.limits.len(), ladder.own()), (12, 3));
+    request.scenario.plan.memory_factor = 2.0;
+    assert_eq!(Ladder::new(request).own(), 12);
+}
+
+#[test]
+fn a_cancelled_search_ends_with_nothing() {
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let ladder = Ladder::new(request(Objective::Throughput, CostModel::Simulator));
+    let pool = crate::search::pool(Some(1)).expect("threads");
+    assert!(!ladder.run(&pool, 0, &cancel, &|_, _| panic!("it found something")));
+    let found = plan(&ladder.request, &cancel).expect("valid");
+    assert_eq!((found.plans.len(), found.searched), (0, 0));
 }

@@ -1,7 +1,9 @@
 //! Why an operator lies where it does: what it saves, and the memory that it spends on that.
 
+use std::fmt;
+
 use crate::evaluate::Summary;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, significant};
 
 /// What some operators' place saves and spends, against the same plan with just them sharded over all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -12,6 +14,26 @@ pub struct Why {
     pub time_saved: Seconds,
     /// Memory of the fullest device.
     pub memory_spent: Bytes,
+}
+
+impl fmt::Display for Why {
+    /// What is saved, and for how much.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (traffic, spent) = (self.traffic_saved, self.memory_spent);
+        let time = if self.time_saved < Seconds::ZERO {
+            format!("-{}", -self.time_saved)
+        } else {
+            self.time_saved.to_string()
+        };
+        match self.ratio() {
+            Some(ratio) => {
+                let ratio = significant(ratio, 3);
+                write!(f, "saves {time} and {traffic} of traffic for {spent}: {ratio} bytes per byte")
+            }
+            None if traffic <= Bytes::ZERO => f.write_str("saves nothing and spends nothing"),
+            None => write!(f, "saves {time} and {traffic} of traffic for no memory"),
+        }
+    }
 }
 
 impl Why {

@@ -8,10 +8,10 @@ use ratatui::widgets::Widget;
 
 use super::{frame, in_view, staleness};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{Elasticity, Traffic};
+use crate::evaluate::{Elasticity, Expense, Traffic};
 use crate::explain::Figure;
 use crate::ui::theme::{Role, Theme};
-use crate::units::Seconds;
+use crate::units::{Seconds, significant, thousands};
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;
@@ -60,6 +60,7 @@ fn heading(figure: Figure) -> &'static str {
     match figure {
         Figure::Elasticity(_) => "throughput follows (elasticity)",
         Figure::Traffic(_) => "sent per device",
+        Figure::Days | Figure::DeviceHours | Figure::Cost | Figure::Energy => "training",
         _ => "time",
     }
 }
@@ -86,6 +87,20 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
             let Elasticity { resource, value } = &answer.evaluation.elasticity[index];
             Line::raw(format!(" {resource:<24}{value:>+7.2}"))
         }
+        Figure::Days | Figure::DeviceHours | Figure::Cost | Figure::Energy => training(figure, answer),
         _ => part("other", time.other),
     }
+}
+
+/// What the whole training takes of one thing.
+fn training(figure: Figure, Answer { scenario, evaluation }: &Answer) -> Line<'static> {
+    let tokens = scenario.plan.tokens.unwrap_or(0.0);
+    let Expense { time, device_time, cost, energy } = Expense::of(tokens, &evaluation.summary, &scenario.cluster);
+    let (name, amount) = match figure {
+        Figure::Days => ("days", Some(significant(time.days(), 3))),
+        Figure::DeviceHours => ("device-hours", Some(thousands(device_time.hours()))),
+        Figure::Cost => ("cost", cost.map(|cost| cost.to_string())),
+        _ => ("energy", energy.map(|energy| energy.to_string())),
+    };
+    Line::raw(format!(" {name:<13}{:>18}", amount.unwrap_or_default()))
 }

@@ -15,7 +15,6 @@ use crate::search::{AxisValue, Cell};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::Entry;
-use crate::units::significant;
 
 /// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
 pub(super) const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
@@ -30,7 +29,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (done, all) = map.progress();
     let stale = if map.is_complete() { "" } else { "computing " };
     let note = format!("best batch each, {stale}{done} of {all}");
-    let title = format!("Hardware: {}", map.metric.title());
+    let title = format!("Hardware: {}", map.metric.title(&map.sweep.base));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(2)]));
     let columns: Vec<String> = map.sweep.x.values.iter().map(label).collect();
@@ -98,6 +97,6 @@ pub(super) fn status(app: &App) -> String {
 }
 
 fn figure(map: &Map) -> String {
-    let figure = map.figure(map.cursor).map(|figure| format!("{} {}", significant(figure, 3), unit(map.metric)));
+    let figure = map.figure(map.cursor).map(|figure| format!("{} {}", words::figure(figure), unit(map)));
     figure.unwrap_or_default()
 }

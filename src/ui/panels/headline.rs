@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
-use crate::evaluate::{Evaluation, Summary};
-use crate::report::{self, Training, Verdict};
+use crate::evaluate::{Evaluation, Expense, Summary};
+use crate::report::{self, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{Seconds, significant, thousands};
@@ -63,6 +63,7 @@ struct Facts {
     step: Span<'static>,
     tokens: Span<'static>,
     training: Span<'static>,
+    cost: Span<'static>,
     limit: Span<'static>,
     difference: Span<'static>,
 }
@@ -72,6 +73,7 @@ impl Facts {
         let Answer { scenario, evaluation } = answer;
         let summary = &evaluation.summary;
         let tokens = summary.tokens_per_s_per_device * f64::from(summary.devices);
+        let [training, cost] = scenario.plan.tokens.map_or_else(Default::default, |tokens| training(tokens, answer));
         Self {
             verdict: verdict(summary, theme),
             speed: Span::styled(speed(evaluation, theme), theme.style(Role::Title)),
@@ -80,7 +82,8 @@ impl Facts {
             bubble: Span::raw(bubble(summary)),
             step: Span::raw(format!("step {}", summary.step_time)),
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
-            training: Span::raw(scenario.plan.tokens.map_or_else(String::new, |tokens| training(tokens, summary))),
+            training: Span::raw(training),
+            cost: Span::raw(cost),
             limit: Span::raw(report::limit(scenario, evaluation)),
             difference: Span::styled(difference(app, summary, theme), theme.style(Role::Accent)),
         }
@@ -90,7 +93,7 @@ impl Facts {
     fn wide(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
         (
             vec![self.verdict, self.speed, self.utilisation, self.bubble],
-            vec![self.step, self.tokens, self.training],
+            vec![self.step, self.tokens, self.training, self.cost],
             vec![self.limit, self.difference],
         )
     }
@@ -133,11 +136,15 @@ fn bubble(summary: &Summary) -> String {
     }
 }
 
-/// The whole training: `300B in 3.77 days, 34,790 device-hours`.
-fn training(tokens: f64, summary: &Summary) -> String {
-    let Training { days, device_hours, .. } = Training::of(tokens, summary);
-    let (days, hours) = (days.unwrap_or(f64::NAN), device_hours.unwrap_or(f64::NAN));
-    format!("{} in {} days, {} device-hours", words::count(tokens), significant(days, 3), thousands(hours))
+/// The whole training, and what it costs: `300B in 3.77 days, 34,790 device-hours`, `86,975 EUR, 24.4 MWh`.
+fn training(tokens: f64, Answer { scenario, evaluation }: &Answer) -> [String; 2] {
+    let Expense { time, device_time, cost, energy } = Expense::of(tokens, &evaluation.summary, &scenario.cluster);
+    let (days, hours) = (significant(time.days(), 3), thousands(device_time.hours()));
+    let spent = [cost.map(|cost| cost.to_string()), energy.map(|energy| energy.to_string())];
+    [
+        format!("{} in {days} days, {hours} device-hours", words::count(tokens)),
+        spent.into_iter().flatten().collect::<Vec<_>>().join(", "),
+    ]
 }
 
 /// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.

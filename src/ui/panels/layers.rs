@@ -22,6 +22,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
             super::browser::render(theme, browser, area, buf);
             None
         }
+        Layer::Form(form) => super::form::render(theme, form, area, buf),
         Layer::Explain(explaining) => {
             super::explain::render(theme, explaining, area, buf);
             None
@@ -109,7 +110,7 @@ fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position 
 }
 
 /// A line being typed, scrolled so that its cursor is in sight; gives the place of the cursor.
-fn input(theme: Theme, prompt: &str, input: &Input, area: Rect, buf: &mut Buffer) -> Position {
+pub(super) fn input(theme: Theme, prompt: &str, input: &Input, area: Rect, buf: &mut Buffer) -> Position {
     let before = u16::try_from(Span::raw(prompt).width()).unwrap_or(0).min(area.width);
     let text = Rect { x: area.x + before, width: area.width - before, ..area };
     let scroll = input.visual_scroll(usize::from(text.width.saturating_sub(1)));

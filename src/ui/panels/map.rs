@@ -26,7 +26,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let tuned = if map.sweep.tune { "best batch each, " } else { "" };
     let note =
         if map.is_complete() { format!("{tuned}{done} of {all}") } else { format!("{tuned}computing {done} of {all}") };
-    let inside = frame(app, theme, Panel::Map, map.metric.title(), &note, area, buf);
+    let inside = frame(app, theme, Panel::Map, &map.metric.title(&map.sweep.base), &note, area, buf);
     let labels = |values: &[AxisValue]| -> Vec<String> {
         values.iter().map(|value| axes::label(value, &app.scenario)).collect()
     };

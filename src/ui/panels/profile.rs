@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::map::{down, entry};
+use super::words;
 use crate::app::{App, axes, map::Map};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::heatmap::Entry;
 use crate::ui::widgets::text::{fit, width};
-use crate::units::significant;
 
 /// Rows that it takes.
 pub(super) const HEIGHT: u16 = 2;
@@ -33,7 +33,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     for (index, ((name, cells, here), at)) in lines.into_iter().zip(area.rows()).enumerate() {
         let best = best(map, &cells).map(|(best, figure)| {
             let value = map.values(cells[best]).map(|(x, y)| label(if index == 0 { x } else { y }));
-            format!("  best {} at {}", significant(figure, 3), value.unwrap_or_default())
+            format!("  best {} at {}", words::figure(figure), value.unwrap_or_default())
         });
         let mut line =
             Line::from(Span::styled(format!("{:<NAMES$} ", fit(&name, NAMES, theme)), theme.style(Role::Dim)));

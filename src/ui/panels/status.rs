@@ -4,12 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::view;
+use super::{view, words};
 use crate::app::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::search::Metric;
 use crate::ui::theme::{Role, Theme};
-use crate::units::significant;
 
 /// Draws it.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -44,7 +43,7 @@ pub(super) fn cell(app: &App, width: u16) -> String {
         axes::label(x, scenario)
     );
     let figure = match map.figure(map.cursor) {
-        Some(figure) => format!("{} {}{}", significant(figure, 3), unit(map.metric), settled(map)),
+        Some(figure) => format!("{} {}{}", words::figure(figure), unit(map), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
     let hint = if app.looking { " (Enter takes it, Esc goes back)" } else { "" };
@@ -68,8 +67,13 @@ fn why(app: &App) -> Option<String> {
     }
 }
 
-pub(super) const fn unit(metric: Metric) -> &'static str {
-    match metric {
+/// The unit of a map's figures, in words.
+pub(super) fn unit(map: &Map) -> String {
+    let words = match map.metric {
+        Metric::Cost => {
+            let price = map.sweep.base.cluster.price_per_device_hour;
+            return price.and_then(|price| price.currency).map_or_else(String::new, |currency| currency.to_string());
+        }
         Metric::Throughput => "TFLOP/s per device",
         Metric::Mfu => "% MFU",
         Metric::StepTime => "s per step",
@@ -77,7 +81,9 @@ pub(super) const fn unit(metric: Metric) -> &'static str {
         Metric::Headroom => "GiB left",
         Metric::Exposed => "% of the step exposed",
         Metric::DeviceHours => "device-hours",
+        Metric::Energy => "kWh",
         Metric::Limit => "TFLOP/s per device at most",
         Metric::ShareOfLimit => "% of the limit",
-    }
+    };
+    words.to_owned()
 }

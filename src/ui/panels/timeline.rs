@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::memory::LINE;
-use super::{frame, in_view, staleness, words};
-use crate::app::timeline::{Row, Step, Timeline, Window};
+use super::{frame, has_room, in_view, staleness, words};
+use crate::app::timeline::{Row, Step, Timeline, Window, counterpart};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Trace};
+use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Totals, Trace};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Form, Track};
 use crate::ui::widgets::{Gantt, MemoryLine};
@@ -43,9 +43,13 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
     let window = timeline.window(step);
     let (from, to) = (window.start * step.time, (window.start + window.width) * step.time);
-    let title = format!("Timeline, step {}{}", step.time, staleness(app));
-    let inside =
-        frame(app, theme, Panel::Timeline, &title, &note(app, answer, (from, to), theme, area.width), area, buf);
+    let note = note(app, answer, (from, to), theme, area.width);
+    let mut title = format!("Timeline, step {}", step.time);
+    // While the next answer is computed the note stays, for a line that is slow: the other panels say so, too.
+    if app.shown.is_err() || has_room(&format!("4 {title}{}", staleness(app)), &note, area) {
+        title.push_str(staleness(app));
+    }
+    let inside = frame(app, theme, Panel::Timeline, &title, &note, area, buf);
     let visible = in_view(row, rows.len(), inside.height.saturating_sub(3).into());
     // The rank with the keys is the one whose exposed communication is shown.
     let marked = rows.len() > 1 && (app.focus == Panel::Timeline || timeline.shows_ranks(step));
@@ -65,11 +69,15 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let rows = [Constraint::Max(gantt.height()), Constraint::Length(words), Constraint::Fill(1)];
     let [lanes, said, below] = inside.layout(&Layout::vertical(rows));
     gantt.render(lanes, buf);
-    let lines = match chosen {
-        None => hint(app, step, theme),
+    let mut lines = match chosen {
+        None => Vec::new(),
         Some([span]) if !timeline.shows_ranks(step) => describe(span, answer, theme),
         Some(spans) => visit(spans, step, theme),
     };
+    if chosen.is_none() {
+        lines.push(totals(&step.trace.totals(rank, from, to), to - from, theme));
+        lines.extend(hint(app, step, theme));
+    }
     Text::from(lines).render(said, buf);
     held(answer, theme, rank, (from, to), gantt.plot(below), buf);
     let named = below.height >= HELD && below.width > gantt.plot(below).width;
@@ -83,7 +91,10 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
     let (step, time) = (Step::of(&answer.evaluation), &answer.evaluation.summary.time);
     let window = format!("{from} {} {to}", theme.glyphs().to);
     if step.trace.ranks() == 1 {
-        return format!("{window}, exposed {}", time.exposed);
+        let seen = step.trace.totals(0, from, to);
+        let exposed = format!("exposed {} of {}", seen.exposed, time.exposed);
+        let compute = format!("compute {:.0} %", 100.0 * (seen.compute / (to - from)));
+        return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {compute}, {exposed}") };
     }
     let rank = app.timeline.rank(step);
     let [bubble, exposed] = [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.still(rank, cause));
@@ -168,7 +179,15 @@ fn describe(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Vec<Line<'s
         Span::styled(when, theme.style(Role::Text)),
     ])];
     lines.extend(transfer(span, answer).map(Line::raw));
-    lines.extend(waited(span, &answer.evaluation.trace, theme));
+    lines.extend(fullest(span, answer, theme));
+    let meant = [waited(span, &answer.evaluation.trace, theme), used(span, &answer.evaluation.trace).map(Span::raw)];
+    for (index, part) in meant.into_iter().flatten().enumerate() {
+        let between = Span::raw(if index == 0 { "  " } else { "; " });
+        match lines.last_mut().filter(|_| index > 0) {
+            Some(line) => line.extend([between, part]),
+            None => lines.push(Line::from(vec![between, part])),
+        }
+    }
     lines
 }
 
@@ -186,18 +205,52 @@ fn transfer(span: &evaluate::Span, answer: &Answer) -> Option<String> {
     Some(format!("  {}{over} at {}{alone}{port}", span.bytes, span.bytes / time))
 }
 
+/// What a gather is for: `used by forward, layer 22, at 1.21 s, 12 ms later`.
+fn used(span: &evaluate::Span, trace: &Trace) -> Option<String> {
+    let other = &trace.spans[counterpart(trace, span)?];
+    let at = words::activity(other.activity);
+    match span.lane {
+        Lane::Gather => {
+            let held = other.start - span.end;
+            let held = if held > Seconds::ZERO { format!(", {held} later") } else { String::new() };
+            Some(format!("used by {at}, at {}{held}", other.start))
+        }
+        Lane::Reduce => Some(format!("of {at}, which ended {} before", span.start - other.end)),
+        _ => Some(format!("needs {at}, issued {} before", span.start - other.start)),
+    }
+}
+
+/// That the memory is fullest while it runs.
+fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<'static>> {
+    let memory = answer.evaluation.stages.get(span.rank as usize)?;
+    let here = span.lane == Lane::Compute && (span.start..=span.end).contains(&memory.moment);
+    let text = || format!("  {} the memory's peak: {} at {}", theme.glyphs().peak, memory.peak, memory.moment);
+    here.then(|| Line::styled(text(), theme.style(Role::Accent)))
+}
+
+/// What the window comes to: `in sight: compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
+fn totals(totals: &Totals, time: Seconds, theme: Theme) -> Line<'static> {
+    let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
+    let mut parts = vec![format!("compute {}", share(totals.compute)), format!("exposed {}", share(totals.exposed))];
+    if totals.bubble > Seconds::ZERO {
+        parts.push(format!("bubble {}", share(totals.bubble)));
+    }
+    parts.extend(totals.moved.iter().map(|(lane, bytes)| format!("{} {bytes}", lane.name())));
+    Line::styled(format!("in sight: {}", parts.join(", ")), theme.style(Role::Text))
+}
+
 /// How long compute stands still for a transfer while this one runs.
-fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Line<'static>> {
+fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Span<'static>> {
     if span.bytes <= Bytes::ZERO {
         return None;
     }
     if !span.exposed {
-        return Some(Line::styled("  hidden: compute never waits for it", theme.style(Role::Dim)));
+        return Some(Span::styled("hidden: compute never waits for it", theme.style(Role::Dim)));
     }
     let exposed = trace.idle_of(span.rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
     let waits: Seconds =
         exposed.map(|idle| (idle.end.min(span.end) - idle.start.max(span.start)).max(Seconds::ZERO)).sum();
-    Some(Line::styled(format!("  exposed: compute waits {waits} while it runs"), theme.style(Role::Bad)))
+    Some(Span::styled(format!("exposed: compute waits {waits}"), theme.style(Role::Bad)))
 }
 
 /// What the marks mean and what the keys do.

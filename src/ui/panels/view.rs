@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{advice, compare, hardware, intensities, limits, map, status, strategies, traffic, training};
+use super::{advice, compare, hardware, intensities, limits, map, plan, status, strategies, traffic, training};
 use crate::app::App;
 use crate::app::view::View;
 use crate::ui::theme::Theme;
@@ -20,6 +20,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
         View::Strategies => strategies::height(app),
         View::Traffic => traffic::height(app),
         View::Training => training::HEIGHT,
+        View::Plan => plan::HEIGHT,
     }
 }
 
@@ -35,6 +36,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         View::Strategies => strategies::render(app, theme, area, buf),
         View::Traffic => traffic::render(app, theme, area, buf),
         View::Training => training::render(app, theme, area, buf),
+        View::Plan => plan::render(app, theme, area, buf),
     }
 }
 
@@ -48,5 +50,6 @@ pub(super) fn status(app: &App, width: u16) -> String {
         View::Hardware => hardware::status(app),
         View::Strategies => strategies::status(app),
         View::Training => training::status(app),
+        View::Plan => plan::status(app),
     }
 }

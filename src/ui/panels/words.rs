@@ -2,9 +2,14 @@
 
 use crate::evaluate::{Activity, Part};
 use crate::ui::theme::Theme;
-use crate::units::{Bytes, significant};
+use crate::units::{Bytes, significant, thousands};
 
 pub(super) use crate::units::counted as count;
+
+/// A figure of a map, three digits, or all of them before the point: `57.1`, `738,697`.
+pub(super) fn figure(value: f64) -> String {
+    if value.abs() < 999.5 { significant(value, 3) } else { thousands(value) }
+}
 
 /// What runs: `backward, layer 43`.
 pub(super) fn activity(activity: Activity) -> String {

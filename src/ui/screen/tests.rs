@@ -196,6 +196,33 @@ fn the_training_time_in_ascii() {
 }
 
 #[test]
+fn the_plan() {
+    insta::assert_snapshot!(screen(&fixture::planned(), UTF8, (80, 24)));
+}
+
+#[test]
+fn the_plan_beside_the_other_panels() {
+    insta::assert_snapshot!(shown(fixture::planned(), "[[j", UTF8, (120, 40)));
+}
+
+#[test]
+fn the_plan_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::planned(), "[G", UTF8, (200, 50)));
+}
+
+#[test]
+fn the_plan_in_ascii() {
+    let shown = shown(fixture::planned(), "[[jj", ASCII, (80, 24));
+    assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn the_plan_where_nothing_fits() {
+    insta::assert_snapshot!(shown(fixture::planned(), "[[[[[[[[[[[[", UTF8, (80, 24)));
+}
+
+#[test]
 fn the_views() {
     insta::assert_snapshot!(after("v", (80, 24)));
 }
@@ -240,6 +267,11 @@ const KEYS: [&str; 38] = [
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_plan_is_drawn_on_any_size(size in (0_u16..=300, 0_u16..=100), keys in vec(select(&["[", "]", "j"][..]), 0..12)) {
+        shown(fixture::planned(), &keys.concat(), UTF8, size);
+    }
 
     #[test]
     fn nothing_panics_at_any_size_after_any_keys(

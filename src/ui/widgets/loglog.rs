@@ -178,14 +178,34 @@ fn row(up: usize, plot: Rect) -> usize {
     rows - 1 - (up / DOTS.1).min(rows - 1)
 }
 
-/// Round values from below to above: 1, 2 and 5 times powers of ten within a decade or two, else the powers.
+/// Fewer labels than this do not say how high a curve is.
+const FEW: usize = 3;
+
+/// Round values from below to above: 1, 2 and 5 times powers of ten within a decade or two, else the powers; where that
+/// leaves few, multiples of a round step.
 fn round_values(low: f64, high: f64) -> Vec<(f64, String)> {
     let digits: &[f64] = if high / low > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let powers = libm::floor(libm::log10(low)) as i32..=libm::ceil(libm::log10(high)) as i32;
     let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * libm::pow(10.0, f64::from(power))));
-    let inside = all.filter(|value| (low..=high).contains(value));
+    let inside: Vec<f64> = all.filter(|value| (low..=high).contains(value)).collect();
+    if inside.len() < FEW {
+        return stepped(low, high);
+    }
     let label = |value: f64| if value < 1.0 { significant(value, 1) } else { counted(value) };
-    inside.map(|value| (value, label(value))).collect()
+    inside.into_iter().map(|value| (value, label(value))).collect()
+}
+
+/// Multiples of the smallest of 1, 2 and 5 times a power of ten that gives at most five of them.
+fn stepped(low: f64, high: f64) -> Vec<(f64, String)> {
+    let least = ((high - low) / 5.0).max(low * 1e-6);
+    let power = libm::floor(libm::log10(least)) as i32;
+    let unit = libm::pow(10.0, f64::from(power));
+    let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * unit).into_iter().find(|step| *step >= least);
+    let step = step.unwrap_or(10.0 * unit);
+    let decimals = usize::try_from(-libm::floor(libm::log10(step * 1.001)) as i32).unwrap_or(0);
+    let label = |value: f64| if decimals == 0 { counted(value) } else { format!("{value:.decimals$}") };
+    let multiples = libm::ceil(low / step) as u64..=libm::floor(high / step) as u64;
+    multiples.map(|multiple| multiple as f64 * step).map(|value| (value, label(value))).collect()
 }
 
 #[cfg(test)]

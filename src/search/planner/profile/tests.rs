@@ -61,6 +61,9 @@ fn all_sharded_layers_of_the_measured_profile() {
     let all = |layers, hidden, batch| plans(layers, hidden, 16, Some(batch)).all_sharded.remove(0);
     close(all(48, 1536, 1).time_s, 3.3501);
     assert_eq!(all(48, 1536, 1).mem_mib, 5568);
+    // Nothing sharded takes 48 x 377 = 18,096 MiB, which 16 GiB do not hold.
+    let unsharded = Profile::parse(ROWS).expect("valid").measured(1536, 1, 0).expect("a row").mem_mib;
+    assert_eq!(48 * unsharded as u64, 18_096);
     for (batch, time) in [(1, 1.5817), (2, 1.6264), (3, 1.7471)] {
         close(all(48, 1024, batch).time_s, time);
     }

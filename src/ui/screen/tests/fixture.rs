@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::app::App;
 use crate::app::action::{Action, Command, Report};
 use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
 use crate::app::work::Found;
+use crate::app::{App, Panel};
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
-use crate::plan::{Extent, Offload, Recompute};
+use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute};
 use crate::presets::Kind as Presets;
 use crate::report::Figures;
 use crate::scenario::Problem;
+use crate::search::planner::{Found as PlanFound, Planned, Uniform, Why};
 use crate::search::training::{Best, Choice, Dealing, METHODS};
 use crate::search::{self, Cell, Tuned};
 use crate::snapshot::{Held, Listed};
@@ -216,6 +217,55 @@ pub(super) fn training() -> App {
     app
 }
 
+/// The view of the plan: up to half of the memory everything is sharded, from there on more and more layers are not.
+pub(super) fn planned() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Plan));
+    let ladder = Arc::clone(&app.views.planning.picture.as_ref().unwrap().ladder);
+    for (place, limit) in ladder.limits.iter().enumerate().skip(1) {
+        let whole = (44.0 * (limit - 0.5).max(0.0)).round() as u32;
+        let flops = |share: f64| Summary {
+            model_flops: FlopPerSecond::new(57.1e12 * share),
+            tokens_per_s_per_device: summary().tokens_per_s_per_device * share,
+            ..summary()
+        };
+        let mut planned = Planned { searched: 1000, two_way: Some(flops(0.5 + limit / 4.0)), ..Planned::default() };
+        planned.fsdp = (*limit > 0.2).then(|| flops(0.5));
+        planned.uniform = vec![
+            Uniform { extents: extents(["package", "node", "system"]), best: planned.fsdp.map(|_| flops(0.55)) },
+            Uniform { extents: extents(["system"; 3]), best: planned.fsdp },
+            Uniform { extents: extents(["device"; 3]), best: None },
+        ];
+        let mut best = flops(0.5 + limit / 2.0);
+        best.memory.capacity = gib(64.0 * limit);
+        let placement = |layers: (u32, u32), operator, extents, split| Placement {
+            layers: Some(Layers { first: layers.0, last: layers.1 }),
+            operator,
+            extents,
+            split,
+        };
+        let (narrow, wide) = (extents(["package", "node", "system"]), extents(["system"; 3]));
+        let mut operators = vec![placement((whole, 43), Operator::Mlp, wide.clone(), 4)];
+        if whole > 0 {
+            operators.insert(0, placement((0, whole - 1), Operator::Layer, narrow, 1));
+        }
+        operators.insert(0, placement((whole, 43), Operator::Attention, wide.clone(), 1));
+        operators.push(Placement { layers: None, operator: Operator::Embedding, extents: wide.clone(), split: 1 });
+        operators.push(Placement { layers: None, operator: Operator::Head, extents: wide, split: 1 });
+        let spends = Why { traffic_saved: gib(12.0), time_saved: ms(310.0), memory_spent: gib(4.8) };
+        let why = operators.iter().map(|one| if one.layers.is_some() { spends } else { Why::default() }).collect();
+        planned.plans =
+            vec![PlanFound { scenario: app.scenario.clone(), summary: best, paper_s: None, operators, why }];
+        app.hear(Report::Found { generation: FIRST, found: Found::Plan(place, Box::new(planned)) });
+    }
+    app
+}
+
+fn extents(names: [&str; 3]) -> Extents {
+    let [weights, gradients, optimizer] = names.map(|name| Some(name.parse().unwrap()));
+    Extents { weights, gradients, optimizer }
+}
+
 /// A pipeline of four ranks, everything answered but the map.
 pub(super) fn pipeline() -> App {
     let (mut app, _) = App::new(start(PIPELINE));
@@ -395,4 +445,22 @@ fn trace() -> Trace {
         trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use });
     }
     trace.in_order()
+}
+
+/// The form of the cluster with a value changed, one that cannot be, and one being typed.
+pub(super) fn edited() -> App {
+    let mut app = explorer();
+    let type_in = |app: &mut App, text: &str| {
+        app.update(Action::Take);
+        text.chars().for_each(|letter| drop(app.update(Action::Type(tui_input::InputRequest::InsertChar(letter)))));
+    };
+    app.update(Action::Panel(Panel::Inputs));
+    app.update(Action::Adapt);
+    (0..3).for_each(|_| drop(app.update(Action::Down)));
+    type_in(&mut app, "2.50 EUR");
+    app.update(Action::Take);
+    app.update(Action::Down);
+    type_in(&mut app, "-700");
+    app.update(Action::Take);
+    app
 }

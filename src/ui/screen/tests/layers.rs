@@ -86,3 +86,8 @@ fn the_map_with_contour_and_tuned_cells() {
     everywhere("map_contour", &fixture::explorer, "o");
     insta::assert_snapshot!(screen(&fixture::tuned(), UTF8, (80, 24)));
 }
+
+#[test]
+fn the_form_of_a_cluster() {
+    everywhere("the_form_of_a_cluster", &fixture::edited, "");
+}

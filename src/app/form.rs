@@ -1,0 +1,273 @@
+//! The form of a cluster or a model: its fields, what is typed into them, and what is wrong with it. Not for the file
+//! ([`crate::presets::Draft`]).
+
+use tui_input::{Input, InputRequest};
+
+use crate::presets::{Draft, Kind, Library, Slot, Warning};
+use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
+
+use super::App;
+use super::action::{Action, Command};
+use super::edit::resolve;
+use super::inputs::FIELDS;
+use super::layer::Layer;
+use super::update::moved;
+
+/// One field.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// What it is called: its path in the file.
+    pub label: String,
+    /// Its value: what was typed, right or wrong.
+    pub value: String,
+    /// The unit of the value.
+    pub unit: String,
+    /// The value and its unit before the form was opened.
+    pub before: String,
+    /// What is wrong with the value.
+    pub wrong: Option<String>,
+    /// The field of the file; `None` for the id, which is the file's name.
+    slot: Option<Slot>,
+}
+
+impl Row {
+    fn of(slot: Slot) -> Self {
+        let Slot { path, value, unit, .. } = slot.clone();
+        let before = worded(&value, &unit);
+        Self { label: path, value, unit, before, wrong: None, slot: Some(slot) }
+    }
+
+    /// The value with its unit.
+    pub fn text(&self) -> String {
+        worded(&self.value, &self.unit)
+    }
+}
+
+fn worded(value: &str, unit: &str) -> String {
+    if value.is_empty() || unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
+}
+
+/// A value being typed.
+#[derive(Debug, Clone)]
+pub struct Typing {
+    /// The text.
+    pub input: Input,
+    /// Whether it is still the old value, which the first character replaces.
+    pub untouched: bool,
+}
+
+/// The form on the screen.
+#[derive(Debug, Clone)]
+pub struct Form {
+    draft: Draft,
+    /// The fields.
+    pub rows: Vec<Row>,
+    /// The field that has the keys.
+    pub cursor: usize,
+    /// What is being typed into it.
+    pub typing: Option<Typing>,
+    /// Whether the user was told that leaving loses what was changed.
+    warned: bool,
+}
+
+impl Form {
+    /// The form of a scenario's cluster, or of its model.
+    pub fn of(kind: Kind, scenario: &Scenario, library: &Library) -> Result<Self, String> {
+        let draft = library.draft(kind, scenario)?;
+        let (value, before) = (draft.id.clone(), draft.id.clone());
+        let id = Row { label: "id".to_owned(), value, unit: String::new(), before, wrong: None, slot: None };
+        let fields = draft.slots().into_iter().map(Row::of);
+        let rows = draft.replaces.is_none().then_some(id).into_iter().chain(fields).collect();
+        Ok(Self { draft, rows, cursor: 0, typing: None, warned: false })
+    }
+
+    /// What it is the form of.
+    pub fn kind(&self) -> Kind {
+        self.draft.kind
+    }
+
+    /// Where it is saved, in words.
+    pub fn target(&self) -> String {
+        let (kind, id) = (self.draft.kind.word(), &self.draft.id);
+        if self.draft.replaces.is_some() { format!("your {kind} {id}") } else { format!("a new {kind}, {id}") }
+    }
+
+    /// Whether a value differs from what it was.
+    pub fn is_changed(&self) -> bool {
+        self.rows.iter().any(|row| row.text() != row.before)
+    }
+
+    /// The first field that is wrong.
+    fn wrong(&self) -> Option<usize> {
+        self.rows.iter().position(|row| row.wrong.is_some())
+    }
+
+    fn start_typing(&mut self) {
+        if let Some(row) = self.rows.get(self.cursor) {
+            self.typing = Some(Typing { input: Input::new(row.value.clone()), untouched: true });
+        }
+    }
+
+    fn type_in(&mut self, request: InputRequest) {
+        let Some(typing) = &mut self.typing else { return };
+        if std::mem::take(&mut typing.untouched) && matches!(request, InputRequest::InsertChar(_)) {
+            typing.input.reset();
+        }
+        typing.input.handle(request);
+    }
+
+    /// What was typed becomes the field's value; what is wrong then, anywhere, is said at its field.
+    fn take(&mut self, library: &Library) {
+        let (Some(typing), Some(row)) = (self.typing.take(), self.rows.get_mut(self.cursor)) else { return };
+        let text = typing.input.value().trim().to_owned();
+        let refused = match &row.slot {
+            Some(slot) => self.draft.set(slot, &text).err(),
+            None => {
+                self.draft.id.clone_from(&text);
+                library.refusal(self.draft.kind, &text)
+            }
+        };
+        (row.value, row.wrong) = (text, refused);
+        self.warned = false;
+        self.renew();
+    }
+
+    /// Reads the fields of the copy again; a value that it does not hold stays as it was typed.
+    fn renew(&mut self) {
+        let (slots, problems) = (self.draft.slots(), self.draft.problems());
+        let refused =
+            |row: &Row| row.slot.as_ref().is_none_or(|slot| row.wrong.is_some() && !is_held(slot, &slots, row));
+        for row in &mut self.rows {
+            if refused(row) {
+                continue;
+            }
+            if let Some(slot) = slots.iter().find(|slot| slot.path == row.label) {
+                (row.value, row.unit) = (slot.value.clone(), slot.unit.clone());
+            }
+            row.wrong = problems.iter().find(|(path, _)| *path == row.label).map(|(_, must)| must.clone());
+        }
+        // What has no field of its own is said at the first one around it.
+        for (path, must) in problems {
+            if self.rows.iter().any(|row| row.label == path) {
+                continue;
+            }
+            let near = self.rows.iter_mut().find(|row| !path.is_empty() && row.label.starts_with(path.as_str()));
+            if let Some(row) = near {
+                row.wrong.get_or_insert(must);
+            }
+        }
+    }
+}
+
+/// Whether the copy holds what a row shows.
+fn is_held(slot: &Slot, slots: &[Slot], row: &Row) -> bool {
+    let held = slots.iter().find(|other| other.path == slot.path);
+    held.is_some_and(|held| held.value == row.value || worded(&held.value, &held.unit) == row.value)
+}
+
+impl App {
+    /// Opens the form of the cluster, or of the model where its field has the keys.
+    pub(super) fn open_form(&mut self) {
+        let kind = if self.inputs.field().flag == "model" { Kind::Model } else { Kind::Cluster };
+        match Form::of(kind, &self.scenario, &self.library) {
+            Ok(form) => self.layer = Some(Layer::Form(Box::new(form))),
+            Err(why) => self.tell(why),
+        }
+    }
+
+    pub(super) fn on_form(&mut self, mut form: Box<Form>, action: Action) -> Vec<Command> {
+        let mut commands = Vec::new();
+        match (form.typing.is_some(), action) {
+            (true, Action::Take) => form.take(&self.library),
+            (true, Action::Close) => form.typing = None,
+            (true, Action::Type(request)) => form.type_in(request),
+            (false, Action::Take) => form.start_typing(),
+            (false, Action::Save) => match form.wrong() {
+                // It stays until the file is there: nothing that was typed is lost.
+                None => commands.push(Command::SavePreset(form.draft.saving())),
+                Some(row) => {
+                    form.cursor = row;
+                    self.tell("not saved: a field is wrong, its reason stands beside it".to_owned());
+                }
+            },
+            (false, Action::Close) if form.warned || !form.is_changed() => return commands,
+            (false, Action::Close) => {
+                form.warned = true;
+                self.tell("not saved yet: s saves, Esc once more leaves it".to_owned());
+            }
+            _ => form.cursor = moved(form.cursor, action, form.rows.len(), self.page),
+        }
+        self.layer = Some(Layer::Form(form));
+        commands
+    }
+
+    /// A form was saved: the scenario switches to it.
+    pub(super) fn saved(&mut self, library: Library, kind: Kind, id: &str, path: &str) -> Vec<Command> {
+        self.library = std::sync::Arc::new(library);
+        self.layer.take_if(|layer| matches!(layer, Layer::Form(_)));
+        let (mut file, mut scenario) = (self.file.clone(), self.scenario.clone());
+        match kind {
+            Kind::Cluster => {
+                id.clone_into(&mut file.cluster);
+                scenario.cluster = self.library.cluster(id).unwrap_or(scenario.cluster);
+            }
+            _ => {
+                id.clone_into(&mut file.model);
+                scenario.model = self.library.model(id).unwrap_or(scenario.model);
+            }
+        }
+        (file.name, file.about, file.published) = (None, None, None);
+        let commands = self.switch(file, &scenario);
+        let field = FIELDS.iter().position(|field| field.path == kind.word());
+        self.inputs.changed = field.into_iter().collect();
+        if self.notice.is_none() {
+            self.tell(format!("saved to {path}; u goes back to what it was"));
+        }
+        commands
+    }
+
+    /// The presets were read again: what the scenario has of them follows.
+    pub(super) fn reloaded(&mut self, library: Library, warnings: &[Warning]) -> Vec<Command> {
+        let old = std::mem::replace(&mut self.library, std::sync::Arc::new(library));
+        let mut scenario = self.scenario.clone();
+        macro_rules! follow {
+            ($fact:ident) => {
+                let id = &scenario.$fact.id;
+                if old.$fact(id).is_ok_and(|known| known == scenario.$fact) {
+                    scenario.$fact = self.library.$fact(id).unwrap_or(scenario.$fact);
+                }
+            };
+        }
+        follow!(cluster);
+        follow!(stack);
+        follow!(calibration);
+        follow!(model);
+        let changed = self.library.difference(&old);
+        let commands = self.switch(self.file.clone(), &scenario);
+        if self.notice.is_none() {
+            self.tell(match warnings {
+                [] if changed == 0 => "presets read again: nothing has changed".to_owned(),
+                [] => format!("presets read again: {changed} changed"),
+                [first] => format!("{first}; what it held before stays"),
+                [first, more @ ..] => format!("{first}; {} more wrong; what they held before stays", more.len()),
+            });
+        }
+        commands
+    }
+
+    /// The file with other facts becomes the scenario, if it can be; else what was there stays.
+    fn switch(&mut self, file: ScenarioFile, facts: &Scenario) -> Vec<Command> {
+        match resolve(&self.library, &file, facts) {
+            Ok(scenario) if file == self.file && scenario == self.scenario => Vec::new(),
+            Ok(scenario) => self.adopt(file, scenario),
+            Err(problems) => {
+                self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}"));
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Limits, operators, and taking a plan: keys in, scenario out; the plans are given, not searched.
+
+use super::*;
+use crate::app::action::Report;
+use crate::app::tests::{explorer_on, figures, press_obeying, value};
+use crate::app::view::View;
+use crate::app::work::Found as FoundByWork;
+use crate::evaluate::{Workspace, summary};
+use crate::plan::{Extent, Extents, Operator, Placement, Recompute};
+use crate::scenario::file::parse;
+
+/// A small model on one node of a slow network.
+const SLOW: &str = r#"
+format = 1
+cluster = "titan-rtx-pcie"
+stack = "ideal"
+model = "mpt-125m"
+strategy = "fsdp"
+[plan]
+nodes = 1
+sequence = 512
+precision = "fp32"
+"#;
+
+/// Presses keys; what the view has computed is left to the tests.
+fn press(app: &mut App, keys: &str) -> Vec<Command> {
+    press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }))
+}
+
+/// Attention replicated, the rest sharded, and as many sequences as the limit has a place: what was found there.
+fn planned(ladder: &Ladder, place: usize) -> Planned {
+    let mut scenario = ladder.request.scenario.clone();
+    (scenario.plan.micro_batch, scenario.plan.recompute) = (place as u32, Recompute::Full);
+    scenario.plan.memory_factor = ladder.limits[place];
+    let all = |extent: Extent| Extents {
+        weights: Some(extent.clone()),
+        gradients: Some(extent.clone()),
+        optimizer: Some(extent),
+    };
+    let placed = |operator, extent| Placement { layers: None, operator, extents: all(extent), split: 1 };
+    let operators = vec![placed(Operator::Attention, Extent::Device), placed(Operator::Mlp, Extent::System)];
+    scenario.plan.operators.clone_from(&operators);
+    let summary = summary(&scenario, &mut Workspace::default()).unwrap();
+    let found = Found { scenario, summary, paper_s: None, operators, why: Vec::new() };
+    Planned { plans: vec![found], ..Planned::default() }
+}
+
+/// The view with a plan for each limit but the first.
+fn filled(text: &str) -> App {
+    let mut app = explorer_on(text);
+    let commands = press(&mut app, "P");
+    let [Command::Work { generation, work: Work::Plan(ladder, _) }] = &commands[..] else { panic!("{commands:?}") };
+    assert!(app.is_waiting());
+    for place in 0..ladder.limits.len() {
+        let planned = if place == 0 { Planned::default() } else { planned(ladder, place) };
+        let found = FoundByWork::Plan(place, Box::new(planned));
+        app.hear(Report::Found { generation: *generation, found });
+    }
+    assert_eq!((app.view, app.is_waiting()), (View::Plan, false));
+    app
+}
+
+fn place(app: &App) -> (usize, Option<u32>) {
+    let planning = &app.views.planning;
+    (planning.place(), planning.chosen().map(|found| found.scenario.plan.micro_batch))
+}
+
+#[test]
+fn brackets_move_the_limit_and_the_plan_changes() {
+    let mut app = filled(SLOW);
+    assert_eq!(place(&app), (11, Some(11)), "the scenario's own limit is all of the memory");
+    assert_eq!(press(&mut app, "[[["), [], "nothing has to be searched again");
+    assert_eq!(place(&app), (8, Some(8)));
+    press(&mut app, "]l<right>]");
+    assert_eq!(place(&app), (11, Some(11)));
+    press(&mut app, "[[[[[[[[[[[[[");
+    assert_eq!(place(&app), (0, None));
+}
+
+#[test]
+fn arrows_move_over_the_operators() {
+    let mut app = filled(SLOW);
+    press(&mut app, "j");
+    assert_eq!(app.views.planning.operator(), 1);
+    press(&mut app, "jjkk");
+    assert_eq!(app.views.planning.operator(), 0);
+    press(&mut app, "G");
+    assert_eq!(app.views.planning.operator(), 1);
+}
+
+/// What Enter takes evaluates to what the plan promised, and `u` gives back what was there.
+#[test]
+fn enter_takes_the_plan_and_u_takes_it_back() {
+    let mut app = filled(SLOW);
+    let before = (app.file.clone(), app.scenario.clone(), figures(&app));
+    press(&mut app, "[[[");
+    let plan = app.views.planning.chosen().unwrap().clone();
+    press(&mut app, "<ret>");
+    let taken = app.file.clone();
+    let (now, planned) = (&app.scenario.plan, &plan.scenario.plan);
+    assert_eq!((&now.operators, &now.sharding), (&planned.operators, &planned.sharding));
+    assert_eq!((now.micro_batch, value(&app, "micro")), (8, "8".to_owned()));
+    assert_eq!(value(&app, "recompute"), "full");
+    // A limit below the device's memory is a question, and no property of the job.
+    assert!((now.memory_factor - 1.0).abs() < 1e-12);
+    let promised = plan.summary;
+    assert_eq!((figures(&app).step_time, figures(&app).memory.parts), (promised.step_time, promised.memory.parts));
+    assert!(app.notice.as_deref().is_some_and(|notice| notice.starts_with("took the plan: micro 8")));
+    press(&mut app, "u");
+    assert_eq!((app.file.clone(), app.scenario.clone(), figures(&app)), before);
+    press(&mut app, "U");
+    assert_eq!(app.file, taken);
+}
+
+/// The scenario may use a sixth of the memory; a plan that needs more brings its limit along.
+#[test]
+fn a_plan_beyond_the_limit_brings_it_along() {
+    // 1e-3 of 24 GiB holds no plan of 125M parameters.
+    let mut app = filled(&format!("{SLOW}memory_factor = 0.001"));
+    assert_eq!(place(&app), (0, None));
+    press(&mut app, "]]<ret>");
+    let limit = app.scenario.plan.memory_factor;
+    assert!((limit - 1.0 / 6.0).abs() < 1e-12, "{limit}");
+}
+
+#[test]
+fn m_asks_for_the_time_of_a_step_instead() {
+    let mut app = filled(SLOW);
+    let commands = press(&mut app, "m");
+    let [Command::Work { work: Work::Plan(ladder, _), .. }] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(ladder.request.objective, Objective::StepTime);
+    assert_eq!(press(&mut app, "m").len(), 1);
+    assert_eq!(app.views.planning.objective(), Objective::Throughput);
+}
+
+#[test]
+fn nothing_is_taken_before_it_is_there() {
+    let mut app = explorer_on(SLOW);
+    press(&mut app, "P");
+    let before = app.file.clone();
+    press(&mut app, "<ret>");
+    assert_eq!(app.file, before);
+    assert!(app.notice.as_deref().is_some_and(|notice| notice.contains("computing")));
+}
+
+/// An edit asks again, and what is known of limits that both have stays until then.
+#[test]
+fn an_edit_searches_again_and_keeps_the_picture() {
+    let mut app = filled(SLOW);
+    let mut file = parse(SLOW).unwrap();
+    file.set("seq", "1024").unwrap();
+    let longer = app.library.resolve(&file).unwrap();
+    let planning = &mut app.views.planning;
+    assert!(planning.follow(&app.scenario).is_none(), "the same is not searched again");
+    assert!(matches!(planning.follow(&longer), Some(Work::Plan(ladder, 11)) if ladder.request.scenario == longer));
+    assert!(!planning.is_complete() && planning.chosen().is_some());
+    assert!(!planning.picture.as_ref().unwrap().is_fresh(11));
+}

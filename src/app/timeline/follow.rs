@@ -1,0 +1,161 @@
+//! Where the timeline goes when asked for a thing and not for a way: a layer, what a gather is for, the next wait for a
+//! transfer, the peak of the memory.
+
+use crate::evaluate::{Activity, IdleCause, Kind, Lane, Part, Span, Trace};
+use crate::units::Seconds;
+
+use super::{Step, Timeline, Window};
+
+/// Room around what is shown, as a share of it.
+const MARGIN: f64 = 0.1;
+
+/// The counterpart of a span: what uses a gather, what was gathered for compute, what made the gradients that are
+/// reduced. Its place in the trace.
+pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
+    let same = |index: &usize| is_of(trace.spans[*index].activity, span.activity);
+    let compute = trace.line(span.rank, Lane::Compute);
+    match (span.lane, span.activity.kind) {
+        (Lane::Gather, _) => compute.into_iter().filter(same).find(|index| trace.spans[*index].start >= span.end),
+        (Lane::Reduce, _) => {
+            let made = |index: &usize| {
+                let one = &trace.spans[*index];
+                one.activity.kind == Kind::Backward && one.end <= span.start
+            };
+            compute.rev().filter(same).find(made)
+        }
+        (Lane::Compute, Kind::Forward | Kind::Backward) => {
+            trace.line(span.rank, Lane::Gather).rev().filter(same).find(|index| trace.spans[*index].end <= span.start)
+        }
+        _ => None,
+    }
+}
+
+/// Whether two activities are of one unit: the same layer or part of it.
+fn is_of(one: Activity, other: Activity) -> bool {
+    let layered = |part: Part| matches!(part, Part::Layer | Part::Attention | Part::Mlp);
+    let parts = one.part == other.part || [one.part, other.part].contains(&Part::Layer);
+    match layered(one.part) && layered(other.part) {
+        true => one.layer == other.layer && parts,
+        false => one.part == other.part,
+    }
+}
+
+impl Timeline {
+    /// The layer of what is chosen, or of what runs in the middle of the window, fills the window: its compute in that
+    /// direction and micro-batch, and the gather that it needs. Says whether there is one.
+    pub fn to_layer(&mut self, step: Step) -> bool {
+        let trace = step.trace;
+        let Some(here) = self.computes(step) else { return false };
+        let wanted = trace.spans[here].activity;
+        let same = |index: &usize| {
+            let one = trace.spans[*index].activity;
+            (one.kind, one.micro_batch) == (wanted.kind, wanted.micro_batch) && is_of(one, wanted)
+        };
+        let line = trace.line(trace.spans[here].rank, Lane::Compute);
+        let first = (line.start..=here).rev().take_while(same).last().unwrap_or(here);
+        let last = (here..line.end).take_while(same).last().unwrap_or(here);
+        let gather = counterpart(trace, &trace.spans[first]).map(|index| &trace.spans[index]);
+        // One that came long before would make the layer small.
+        let start = trace.spans[first].start;
+        let length = trace.spans[last].end - start;
+        let near = gather.map(|gather| gather.start).filter(|issued| start - *issued <= length);
+        self.open_lanes(step);
+        self.show(near.unwrap_or(start), trace.spans[last].end, step);
+        true
+    }
+
+    /// The counterpart of what is chosen is chosen, both in sight. Says whether there is one.
+    pub fn follow(&mut self, step: Step) -> bool {
+        let from = self.chosen(step).and_then(|spans| spans.first()).copied();
+        let Some(from) = from.or_else(|| self.computes(step).map(|index| step.trace.spans[index])) else {
+            return false;
+        };
+        let Some(to) = counterpart(step.trace, &from) else { return false };
+        let span = step.trace.spans[to];
+        self.open_lanes(step);
+        self.take_span(to, step);
+        self.show(from.start.min(span.start), from.end.max(span.end), step);
+        true
+    }
+
+    /// The next stretch in which compute waits for a transfer, or the one before, is in the middle, the transfer chosen.
+    /// Says whether there is one.
+    pub fn to_exposed(&mut self, forward: bool, step: Step) -> bool {
+        let (trace, rank) = (step.trace, self.rank(step));
+        let middle = {
+            let now = self.window(step);
+            now.middle() * step.time
+        };
+        let chosen = self.chosen(step).and_then(|spans| Some((spans.first()?.start, spans.last()?.end)));
+        let (before, after) = chosen.unwrap_or((middle, middle));
+        let mut waits = trace.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
+        let found =
+            if forward { waits.find(|idle| idle.start >= after) } else { waits.rfind(|idle| idle.end <= before) };
+        let Some(idle) = found else { return false };
+        let blames = |index: &usize| {
+            let one = &trace.spans[*index];
+            one.exposed && one.start < idle.end && one.end > idle.start
+        };
+        let lines = Lane::ALL.into_iter().filter(|lane| *lane != Lane::Compute).flat_map(|lane| trace.line(rank, lane));
+        let width = self.window(step).width;
+        self.open_lanes(step);
+        match lines
+            .into_iter()
+            .filter(blames)
+            .max_by(|a, b| trace.spans[*a].end.get().total_cmp(&trace.spans[*b].end.get()))
+        {
+            Some(span) => self.take_span(span, step),
+            None => self.chosen = None,
+        }
+        let wide = width.max(2.0 * ((idle.end - idle.start) / step.time));
+        self.window = Some(Window::around((idle.start + idle.end) / 2.0 / step.time, wide));
+        true
+    }
+
+    /// A moment is in the middle, and what compute does then chosen.
+    pub fn to_moment(&mut self, moment: Seconds, step: Step) {
+        self.open_lanes(step);
+        self.lane = 0;
+        let line = step.trace.line(self.rank(step), Lane::Compute);
+        let begun = step.trace.spans[line.clone()].partition_point(|span| span.start <= moment);
+        self.chosen = (begun > 0).then(|| line.start + begun - 1);
+        self.window = Some(Window::around(moment / step.time, self.window(step).width));
+    }
+
+    /// The compute span that is chosen, that uses what is chosen, or that is in the middle of the window.
+    fn computes(&self, step: Step) -> Option<usize> {
+        let trace = step.trace;
+        let line = trace.line(self.rank(step), Lane::Compute);
+        let Some(first) = self.chosen(step).and_then(|spans| spans.first()) else {
+            let middle = self.window(step).middle();
+            let works = |index: &usize| matches!(trace.spans[*index].activity.kind, Kind::Forward | Kind::Backward);
+            let distance = |index: &usize| (step.middle(&trace.spans[*index]) - middle).abs();
+            return line.filter(works).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        };
+        if first.lane == Lane::Compute {
+            return line.into_iter().find(|index| trace.spans[*index] == *first);
+        }
+        counterpart(trace, first).filter(|index| trace.spans[*index].lane == Lane::Compute)
+    }
+
+    /// A span is chosen, on its row.
+    fn take_span(&mut self, index: usize, step: Step) {
+        let lane = step.trace.spans[index].lane;
+        self.lane = self.rows(step).iter().position(|row| row.lane == lane).unwrap_or(self.lane);
+        self.chosen = Some(index);
+    }
+
+    fn open_lanes(&mut self, step: Step) {
+        self.rank = Some(self.rank(step));
+        self.opened = true;
+    }
+
+    /// A stretch of time fills the window, with some room around it.
+    fn show(&mut self, from: Seconds, to: Seconds, step: Step) {
+        let width = (to - from) / step.time * (1.0 + 2.0 * MARGIN);
+        self.window = Some(Window::around((from + to) / 2.0 / step.time, width));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! What a whole training takes: time, device-hours, money and energy, at the speed of one step from beginning to end.
+//! Not for the search of the shortest training ([`crate::search`]).
+
+use crate::hardware::Cluster;
+use crate::units::{Joules, Money, Seconds};
+
+use super::Summary;
+
+/// What a training takes. No restarts, no evaluation, no idle devices.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expense {
+    /// From beginning to end: `tokens / (tokens per second and device x devices)`.
+    pub time: Seconds,
+    /// Of all devices together: `time x devices`.
+    pub device_time: Seconds,
+    /// `device-hours x price per device-hour`, where the cluster has a price.
+    pub cost: Option<Money>,
+    /// `device-hours x power per device`, where the cluster states it.
+    pub energy: Option<Joules>,
+}
+
+impl Expense {
+    /// Of a training of `tokens` at the speed of a summary.
+    pub fn of(tokens: f64, summary: &Summary, cluster: &Cluster) -> Self {
+        let device_time = Seconds::new(tokens / summary.tokens_per_s_per_device);
+        Self {
+            time: device_time / f64::from(summary.devices),
+            device_time,
+            cost: cluster.price_per_device_hour.map(|price| price * device_time.hours()),
+            energy: cluster.watts_per_device.map(|power| power * device_time),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a stretch of a step comes to: compute, waits and bytes of one rank, repeats that are folded away counted.
+
+use crate::program::Lane;
+use crate::units::{Bytes, Seconds};
+
+use super::{IdleCause, Span, Trace};
+
+/// What one rank does in a stretch of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Totals {
+    /// Time during which it computes.
+    pub compute: Seconds,
+    /// Time during which compute stands still for a transfer.
+    pub exposed: Seconds,
+    /// Time during which compute waits for another pipeline rank.
+    pub bubble: Seconds,
+    /// Bytes by lane, of transfers that are only partly in it as much as their time; lanes without any left out.
+    pub moved: Vec<(Lane, Bytes)>,
+}
+
+impl Trace {
+    /// What one rank does between two moments.
+    pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> Totals {
+        let compute = |from: Seconds, to: Seconds| -> f64 {
+            let spans = self.spans_on(rank, Lane::Compute).iter();
+            spans.map(|span| overlap((span.start, span.end), from, to)).sum::<Seconds>().get()
+        };
+        let bytes = |lane: Lane| {
+            let part = |span: &Span, from, to| {
+                let time = (span.end - span.start).get();
+                let inside = overlap((span.start, span.end), from, to).get();
+                if time > 0.0 { span.bytes.get() * inside / time } else { 0.0 }
+            };
+            let spans = self.spans_on(rank, lane);
+            self.unfolded(from, to, |from, to| spans.iter().map(|span| part(span, from, to)).sum())
+        };
+        let moved = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
+        Totals {
+            compute: Seconds::new(self.unfolded(from, to, compute)),
+            exposed: self.stands_still(rank, IdleCause::Communication, from, to),
+            bubble: self.stands_still(rank, IdleCause::Bubble, from, to),
+            moved: moved.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),
+        }
+    }
+
+    /// How long compute of one rank stands still for a cause.
+    pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
+        self.stands_still(rank, cause, Seconds::ZERO, Seconds::new(f64::INFINITY))
+    }
+
+    fn stands_still(&self, rank: u32, cause: IdleCause, from: Seconds, to: Seconds) -> Seconds {
+        let within = |from: Seconds, to: Seconds| -> f64 {
+            let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
+            stretches.map(|idle| overlap((idle.start, idle.end), from, to)).sum::<Seconds>().get()
+        };
+        Seconds::new(self.unfolded(from, to, within))
+    }
+
+    /// A sum over a stretch of time, with what is listed and what of its repeats falls into the stretch.
+    fn unfolded(&self, from: Seconds, to: Seconds, within: impl Fn(Seconds, Seconds) -> f64) -> f64 {
+        let repeats = self.folded.iter().map(|folded| {
+            let seen = overlap((folded.end, folded.over()), from, to);
+            within(folded.start, folded.end) * (seen / (folded.end - folded.start))
+        });
+        within(from, to) + repeats.fold(0.0, |sum, seen| sum + seen)
+    }
+}
+
+/// How much of a stretch lies between two moments.
+fn overlap((start, end): (Seconds, Seconds), from: Seconds, to: Seconds) -> Seconds {
+    (end.min(to) - start.max(from)).max(Seconds::ZERO)
+}
+
+#[cfg(test)]
+mod tests;

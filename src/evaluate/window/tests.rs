@@ -1,0 +1,60 @@
+//! Sums over stretches of a made-up step.
+
+use super::*;
+use crate::evaluate::{Activity, Folded, Idle};
+
+fn s(seconds: f64) -> Seconds {
+    Seconds::new(seconds)
+}
+
+fn span(lane: Lane, start: f64, end: f64, bytes: f64) -> Span {
+    Span {
+        rank: 0,
+        lane,
+        activity: Activity::default(),
+        start: s(start),
+        end: s(end),
+        alone: s(end - start),
+        bytes: Bytes::new(bytes),
+        level: None,
+        exposed: false,
+    }
+}
+
+fn trace() -> Trace {
+    Trace {
+        spans: vec![
+            span(Lane::Compute, 0.0, 4.0, 0.0),
+            span(Lane::Compute, 5.0, 8.0, 0.0),
+            span(Lane::Gather, 1.0, 5.0, 80.0),
+        ],
+        idle: vec![Idle { rank: 0, cause: IdleCause::Communication, start: s(4.0), end: s(5.0) }],
+        memory: Vec::new(),
+        folded: Vec::new(),
+    }
+}
+
+#[test]
+fn a_window_counts_what_lies_in_it() {
+    let trace = trace();
+    // From 3 to 6 s: compute 3-4 and 5-6, the wait 4-5, two of the gather's four seconds.
+    let totals = trace.totals(0, s(3.0), s(6.0));
+    assert_eq!((totals.compute, totals.exposed, totals.bubble), (s(2.0), s(1.0), Seconds::ZERO));
+    assert_eq!(totals.moved, [(Lane::Gather, Bytes::new(40.0))]);
+    let whole = trace.totals(0, Seconds::ZERO, s(8.0));
+    assert_eq!((whole.compute, whole.moved), (s(7.0), vec![(Lane::Gather, Bytes::new(80.0))]));
+    assert_eq!(trace.totals(1, Seconds::ZERO, s(8.0)).compute, Seconds::ZERO, "another rank");
+}
+
+#[test]
+fn repeats_that_are_folded_away_count_as_far_as_they_are_in_sight() {
+    let mut trace = trace();
+    // The four seconds from 4 to 8 happen twice more, until 16.
+    trace.folded = vec![Folded { start: s(4.0), end: s(8.0), times: 2 }];
+    let whole = trace.totals(0, Seconds::ZERO, s(16.0));
+    // 7 s, and twice the 3 s of compute and the 1 s of waiting in the stretch.
+    assert_eq!((whole.compute, whole.exposed), (s(13.0), s(3.0)));
+    assert_eq!(trace.still(0, IdleCause::Communication), s(3.0));
+    // Up to 12 one of the two repeats is seen.
+    assert_eq!(trace.totals(0, Seconds::ZERO, s(12.0)).compute, s(10.0));
+}

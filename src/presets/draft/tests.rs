@@ -1,0 +1,151 @@
+//! Fields read from a text, changed, and what is wrong then.
+
+use super::*;
+use crate::scenario::file;
+
+/// The scenario of the embedded presets with a cluster and a model.
+fn scenario(library: &Library, cluster: &str, model: &str) -> Scenario {
+    let mut file = file::parse(&library.scenario_text("default").unwrap().text).unwrap();
+    file.set("hardware", cluster).unwrap();
+    file.set("model", model).unwrap();
+    library.resolve(&file).unwrap()
+}
+
+fn draft(kind: Kind) -> Draft {
+    let library = Library::embedded();
+    library.draft(kind, &scenario(&library, "mi250x-frontier", "mixtral-8x7b")).unwrap()
+}
+
+fn slot(draft: &Draft, path: &str) -> Slot {
+    draft.slots().into_iter().find(|slot| slot.path == path).unwrap_or_else(|| panic!("no field {path}"))
+}
+
+fn set(draft: &mut Draft, path: &str, text: &str) -> Result<(), String> {
+    let slot = slot(draft, path);
+    draft.set(&slot, text)
+}
+
+#[test]
+fn fields_are_values_with_units() {
+    let cluster = draft(Kind::Cluster);
+    let shown = |path: &str| {
+        let Slot { value, unit, .. } = slot(&cluster, path);
+        (value, unit)
+    };
+    let pair = |value: &str, unit: &str| (value.to_owned(), unit.to_owned());
+    assert_eq!(shown("device.memory"), pair("64", "GiB"));
+    assert_eq!(shown("levels[2].injection"), pair("100", "GB/s"));
+    assert_eq!(shown("levels[0].members"), pair("2", ""));
+    assert_eq!(shown("price_per_device_hour"), pair("", "EUR"));
+    let model = draft(Kind::Model);
+    assert_eq!(slot(&model, "gated").value, "on");
+    assert_eq!(slot(&model, "experts.active").value, "2");
+    assert_eq!(slot(&model, "positions").value, "computed");
+}
+
+#[test]
+fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
+    let library = Library::embedded();
+    for kind in [Kind::Cluster, Kind::Model] {
+        for entry in library.entries(kind) {
+            let (cluster, model) = if kind == Kind::Cluster {
+                (entry.id.as_str(), "mpt-7b")
+            } else {
+                ("h100-80gb-dgx", entry.id.as_str())
+            };
+            let mut draft = library.draft(kind, &scenario(&library, cluster, model)).unwrap();
+            // Writing what a field shows changes no fact.
+            for slot in draft.slots().iter().filter(|slot| !slot.value.is_empty()) {
+                draft.set(slot, &slot.value).unwrap_or_else(|why| panic!("{}: {}: {why}", entry.id, slot.path));
+            }
+            assert_eq!(draft.problems(), [], "{}", entry.id);
+            match kind {
+                Kind::Cluster => {
+                    let copy: Cluster = read::checked(&entry.id, &draft.text()).unwrap();
+                    assert_eq!(copy, *library.cluster(&entry.id).unwrap());
+                }
+                _ => {
+                    let copy: Model = read::checked(&entry.id, &draft.text()).unwrap();
+                    assert_eq!(copy, *library.model(&entry.id).unwrap());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_takes_the_fields_unit_and_comments_stay() {
+    let mut cluster = draft(Kind::Cluster);
+    set(&mut cluster, "device.memory", "96").unwrap();
+    set(&mut cluster, "levels[2].bandwidth", "400 Gb/s").unwrap();
+    set(&mut cluster, "price_per_device_hour", "1.2 USD").unwrap();
+    set(&mut cluster, "watts_per_device", "600").unwrap();
+    set(&mut cluster, "device.peak.fp8", "0.8 PFLOP/s").unwrap();
+    set(&mut cluster, "nodes", "").unwrap();
+    let text = cluster.text();
+    for line in
+        ["memory = \"96 GiB\"", "bandwidth = \"400 Gb/s\"", "watts_per_device = \"600 W\"", "fp8 = \"0.8 PFLOP/s\""]
+    {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("nodes ="), "left out");
+    assert!(text.contains("{ a = 0, b = 1, bandwidth = \"200 GB/s\" },"), "what has no field stays as it was");
+    assert_eq!(cluster.problems(), []);
+    let facts: Cluster = read::checked("copy", &text).unwrap();
+    // 400 Gb/s are 50 GB/s.
+    assert_eq!(facts.levels[2].bandwidth, BytesPerSecond::new(50e9));
+    assert_eq!(facts.price_per_device_hour.unwrap().to_string(), "1.20 USD");
+}
+
+#[test]
+fn what_cannot_stand_is_refused_and_the_copy_stays() {
+    let mut cluster = draft(Kind::Cluster);
+    let before = cluster.text();
+    for (path, text, why) in [
+        ("device.memory", "many", "does not begin with a number"),
+        ("device.memory", "-1", "not negative"),
+        ("device.memory", "64 GB/s", "the unit is unknown"),
+        ("device.memory", "", "must be given"),
+        ("device.compute_units", "1.5", "write a whole number"),
+        ("price_per_device_hour", "-1 EUR", "not negative"),
+        ("watts_per_device", "-700", "not negative"),
+    ] {
+        let said = set(&mut cluster, path, text).expect_err(path);
+        assert!(said.contains(why), "{path} {text}: {said}");
+    }
+    assert_eq!(cluster.text(), before);
+    let mut model = draft(Kind::Model);
+    assert_eq!(set(&mut model, "gated", "maybe").unwrap_err(), "write on or off");
+    assert_eq!(set(&mut model, "norm", "batch").unwrap_err(), "write one of layer-norm, rms-norm, none");
+}
+
+#[test]
+fn what_fields_make_of_each_other_is_said_at_the_field() {
+    let mut model = draft(Kind::Model);
+    set(&mut model, "kv_heads", "5").unwrap();
+    assert_eq!(model.problems(), [("kv_heads".to_owned(), "must divide the 32 heads".to_owned())]);
+    let mut cluster = draft(Kind::Cluster);
+    set(&mut cluster, "levels[1].members", "").unwrap();
+    let (path, must) = &cluster.problems()[0];
+    assert_eq!((path.as_str(), must.contains("every level but the outermost")), ("levels[1].members", true), "{must}");
+}
+
+#[test]
+fn a_copy_gets_an_id_that_nothing_has() {
+    let mut library = Library::embedded();
+    let of = |library: &Library| library.draft(Kind::Model, &scenario(library, "h100-80gb-dgx", "mpt-7b")).unwrap();
+    let first = of(&library);
+    assert_eq!((first.id.as_str(), &first.replaces), ("mpt-7b-2", &None));
+    library.add(Kind::Model, "mpt-7b-2", &first.text(), Origin::Embedded).unwrap();
+    assert_eq!(of(&library).id, "mpt-7b-3");
+}
+
+#[test]
+fn facts_of_a_snapshot_are_copied_as_they_are() {
+    let library = Library::embedded();
+    let mut scenario = scenario(&library, "h100-80gb-dgx", "mpt-7b");
+    std::sync::Arc::make_mut(&mut scenario.model).layers = 7;
+    let draft = library.draft(Kind::Model, &scenario).unwrap();
+    assert_eq!((slot(&draft, "layers").value.as_str(), draft.id.as_str()), ("7", "mpt-7b-2"));
+    assert_eq!(draft.problems(), []);
+}

@@ -1,0 +1,96 @@
+//! Presets out to the user's folder and in again: a draft is written whole or not at all, and what the disk no longer
+//! gives rightly stays as it was.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::scenario::file::printable;
+
+use super::{Kind, Library, Origin, Warning, read};
+
+/// A preset to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saving {
+    /// What it describes.
+    pub kind: Kind,
+    /// Its id.
+    pub id: String,
+    /// The user's own file that it takes the place of; a new one in the user's folder without it.
+    pub replaces: Option<PathBuf>,
+    /// What the file is to hold.
+    pub text: String,
+}
+
+impl Library {
+    /// The embedded presets, those of the user's own folder, which may not be there yet, and those of others.
+    pub fn open(home: Option<PathBuf>, others: &[PathBuf]) -> (Self, Vec<Warning>) {
+        let folders = (home, others.to_vec());
+        let there = folders.0.iter().filter(|folder| !matches!(folder.try_exists(), Ok(false)));
+        let all: Vec<PathBuf> = there.chain(&folders.1).cloned().collect();
+        let (library, warnings) = Self::load(&all);
+        (Self { folders, ..library }, warnings)
+    }
+
+    /// The presets as the folders hold them now; of files that cannot be used any more, what they held before.
+    pub fn reload(&self) -> (Self, Vec<Warning>) {
+        let (mut library, warnings) = Self::open(self.folders.0.clone(), &self.folders.1);
+        for entry in &self.entries {
+            let Origin::File(path) = &entry.origin else { continue };
+            let broken = warnings.iter().any(|warning| path.starts_with(&warning.path));
+            let found = |other: &super::Entry| other.kind == entry.kind && other.id == entry.id;
+            if broken && !library.entries.iter().any(|other| found(other) && other.origin != Origin::Embedded) {
+                // It was read before.
+                let _ = library.add(entry.kind, &entry.id, &entry.text, entry.origin.clone());
+            }
+        }
+        (library, warnings)
+    }
+
+    /// Writes a preset; gives the presets with it, and its file.
+    pub fn save(&self, saving: &Saving) -> Result<(Self, PathBuf), String> {
+        let home = || self.folders.0.as_ref().map(|home| home.join(saving.kind.folder()));
+        let path = match &saving.replaces {
+            Some(path) => fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+            None => home()
+                .ok_or("there is no home to save it in; name a folder with --config")?
+                .join(saving.id.clone() + ".toml"),
+        };
+        let failed = |error: io::Error| format!("cannot write {}: {error}", shown(&path));
+        read::id(&path)?;
+        let mut library = self.clone();
+        let origin = saving.replaces.clone().unwrap_or_else(|| path.clone());
+        library.add(saving.kind, &saving.id, &saving.text, Origin::File(origin))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        let file = temporary(folder).map_err(failed)?;
+        file.as_file().write_all(saving.text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+        let kept = if saving.replaces.is_some() { file.persist(&path) } else { file.persist_noclobber(&path) };
+        kept.map_err(|refused| match refused.error.kind() {
+            ErrorKind::AlreadyExists => format!("{} is there already; choose another id", shown(&path)),
+            _ => failed(refused.error),
+        })?;
+        Ok((library, path))
+    }
+}
+
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
+}
+
+/// A file beside the target, gone if it is not renamed; readable by whom the user's mask allows.
+pub(crate) fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".shardscope-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(directory)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The same search within several memory limits: what a curve of throughput against memory shows.
+
+use rayon::prelude::*;
+
+use crate::search::{Cancel, Pool};
+
+use super::{Planned, Request, plan};
+
+/// Shares of the device's memory that are tried, in twelfths and below.
+const SHARES: [f64; 12] = [
+    1.0 / 8.0,
+    1.0 / 6.0,
+    1.0 / 4.0,
+    4.0 / 12.0,
+    5.0 / 12.0,
+    6.0 / 12.0,
+    7.0 / 12.0,
+    8.0 / 12.0,
+    9.0 / 12.0,
+    10.0 / 12.0,
+    11.0 / 12.0,
+    1.0,
+];
+
+/// Shares that differ by less are the same.
+const SAME: f64 = 1e-3;
+
+/// What to plan, and within which limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ladder {
+    /// What to plan; its own limit is one of them.
+    pub request: Request,
+    /// Limits as shares of the device's memory, ascending.
+    pub limits: Vec<f64>,
+}
+
+impl Ladder {
+    /// From an eighth of the device's memory to all of it, and the limit of the request.
+    pub fn new(request: Request) -> Self {
+        let own = request.scenario.plan.memory_factor;
+        let mut limits: Vec<f64> = SHARES.into_iter().filter(|share| (share / own - 1.0).abs() > SAME).collect();
+        limits.push(own);
+        limits.sort_by(f64::total_cmp);
+        Self { request, limits }
+    }
+
+    /// The place of the request's own limit.
+    pub fn own(&self) -> usize {
+        let own = self.request.scenario.plan.memory_factor;
+        self.limits.iter().position(|limit| limit.total_cmp(&own).is_eq()).unwrap_or(0)
+    }
+
+    /// Searches within each limit on `pool`, the nearest to the place `from` first, and hands over what was found with
+    /// the limit's place.
+    ///
+    /// Returns whether all were searched: `cancel` stops it between two simulations.
+    pub fn run(&self, pool: &Pool, from: usize, cancel: &Cancel, done: &(dyn Fn(usize, Planned) + Sync)) -> bool {
+        let mut order: Vec<usize> = (0..self.limits.len()).collect();
+        order.sort_by_key(|place| place.abs_diff(from));
+        pool.install(|| {
+            order.par_iter().with_max_len(1).for_each(|place| {
+                let mut request = self.request.clone();
+                request.scenario.plan.memory_factor = self.limits[*place];
+                let found = plan(&request, cancel).unwrap_or_default();
+                if !cancel.is_cancelled() {
+                    done(*place, found);
+                }
+            });
+        });
+        !cancel.is_cancelled()
+    }
+}

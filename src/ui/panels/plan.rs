@@ -1,0 +1,179 @@
+//! Which operators to shard: throughput over the memory limit, and the plan within the limit under the cursor.
+
+mod strip;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{frame, joined, words};
+use crate::app::planning::{Picture, Planning};
+use crate::app::{App, Panel};
+use crate::evaluate::Summary;
+use crate::search::planner::{Found, Planned};
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::ui::widgets::loglog::Curve;
+use crate::ui::widgets::{LogLog, StackedBar};
+use crate::units::{significant, thousands};
+
+/// Rows that it wants: frame, what is planned, the curve, the memory, the operators, why, the gains.
+pub(super) const HEIGHT: u16 = 2 + 1 + 9 + 2 + strip::HEIGHT + WHY + 6;
+
+/// Rows of why the operators under the cursor lie where they do.
+const WHY: u16 = 2;
+
+/// Rows that the curve keeps beside a table of gains.
+const LEAST_CURVE: u16 = 7;
+
+/// Rows of a table of gains: its heading and what every plan is compared with.
+const LEAST_TABLE: u16 = 1 + AGAINST.len() as u16;
+
+/// Bytes of a GiB.
+const GIB: f64 = 1_073_741_824.0;
+
+/// Where the best plan of a kind stands in what was found.
+type Kind = fn(&Planned) -> Option<&Summary>;
+
+/// What a plan is compared with: its mark and tone on the chart, its name, and where it stands in what was found.
+const AGAINST: [(char, Tone, &str, Kind); 4] = [
+    ('f', Tone::Ochre, "FSDP", |found| found.fsdp.as_ref()),
+    ('d', Tone::Grey, "DDP", |found| found.ddp.as_ref()),
+    ('u', Tone::Violet, "best uniform", Planned::best_uniform),
+    ('t', Tone::Teal, "two-way", |found| found.two_way.as_ref()),
+];
+
+/// Draws it.
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let planning = &app.views.planning;
+    let Some(picture) = &planning.picture else {
+        frame(app, theme, Panel::Map, "Plan", "", area, buf);
+        return;
+    };
+    let (done, all) = picture.progress();
+    let note = if picture.is_complete() { String::new() } else { format!("computing {done} of {all}") };
+    let title = format!("Plan for {}", planning.objective().word().replace('-', " "));
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
+    let room = inside.height.saturating_sub(1 + LEAST_CURVE + 2 + strip::HEIGHT + WHY);
+    let gains = if room < LEAST_TABLE { 1 } else { room.min(6) };
+    let lengths = [1, 2, strip::HEIGHT, WHY, gains].map(Constraint::Length);
+    let rows = [lengths[0], Constraint::Fill(1), lengths[1], lengths[2], lengths[3], lengths[4]];
+    let [asked, curve, bar, operators, why, table] = inside.layout(&Layout::vertical(rows));
+    buf.set_line(asked.x, asked.y, &question(planning, picture, theme, asked.width), asked.width);
+    chart(planning, picture, theme, curve, buf);
+    let Some(found) = planning.chosen() else {
+        Paragraph::new(nothing(planning)).wrap(Wrap { trim: true }).render(bar, buf);
+        return;
+    };
+    let memory = &found.summary.memory;
+    let most = picture.ladder.limits.iter().copied().fold(0.0, f64::max);
+    let scale = found.scenario.cluster.device.memory * most;
+    StackedBar::new(theme, memory.parts, memory.capacity).name("memory").scale(scale).render(bar, buf);
+    strip::render(found, planning.operator(), theme, operators, buf);
+    because(found, planning.operator(), theme, why, buf);
+    if let Some(planned) = planning.planned() {
+        compared(planned, found, theme, table, buf);
+    }
+}
+
+fn nothing(planning: &Planning) -> String {
+    match planning.planned() {
+        None => "computing".to_owned(),
+        Some(_) => "no plan fits within this limit, at any batch: ] allows more memory".to_owned(),
+    }
+}
+
+/// The limit, and what the plan within it is.
+fn question(planning: &Planning, picture: &Picture, theme: Theme, width: u16) -> Line<'static> {
+    let device = picture.ladder.request.scenario.cluster.device.memory;
+    let limit = device * picture.ladder.limits[planning.place()];
+    let within = format!(" within {} GiB", words::of_capacity(limit, device).replace('/', " of ").replace(" GiB", ""));
+    let mut parts = vec![Span::styled(within, theme.style(Role::Title))];
+    if let Some(found) = planning.chosen() {
+        let (plan, summary) = (&found.scenario.plan, &found.summary);
+        let micro = thousands(f64::from(plan.micro_batch));
+        parts.push(Span::raw(format!("{} TFLOP/s per device", tflops(summary))));
+        parts.push(Span::raw(format!("micro {micro}, accum {}, recompute {}", plan.accumulate, plan.recompute)));
+        parts.push(Span::raw(format!("step {}", summary.step_time)));
+    }
+    joined(parts, theme, width)
+}
+
+fn tflops(summary: &Summary) -> String {
+    significant(summary.model_flops.get() / 1e12, 3)
+}
+
+/// Throughput over the limit: the plan's, and that of what it is compared with.
+fn chart(planning: &Planning, picture: &Picture, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let device = picture.ladder.request.scenario.cluster.device.memory;
+    let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).get() / GIB).collect();
+    let curve = |mark: char, tone: Tone, of: &dyn Fn(&Planned) -> Option<f64>| {
+        let points = places.iter().enumerate().filter_map(|(place, gib)| Some((*gib, of(picture.at(place)?)?)));
+        Curve { mark, tone, points: points.collect() }
+    };
+    let flops = |summary: &Summary| summary.model_flops.get() / 1e12;
+    let others = AGAINST.into_iter().map(|(mark, tone, _, of)| curve(mark, tone, &|found| of(found).map(flops)));
+    let best = curve('p', Tone::Blue, &|found| found.plans.first().map(|plan| flops(&plan.summary)));
+    let curves: Vec<Curve> = others.chain([best]).collect();
+    let (cursor, chosen) = (planning.place(), curves.len() - 1);
+    let title = "TFLOP/s";
+    LogLog { theme, curves: &curves, chosen, places: &places, cursor, title }.render(area, buf);
+}
+
+/// The operators under the cursor, and what their place saves for what it spends.
+fn because(found: &Found, operator: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let (Some(placement), Some(why)) = (found.operators.get(operator), found.why.get(operator)) else { return };
+    let slices = if placement.split > 1 { format!(" in {} slices", placement.split) } else { String::new() };
+    let mark = theme.glyphs().pinned;
+    let lines = [
+        Line::styled(
+            format!("{mark}{}: {}{slices}", found.name(placement), placement.extents),
+            theme.style(Role::Title),
+        ),
+        Line::raw(format!(" {why}")),
+    ];
+    for (line, row) in lines.into_iter().zip(area.rows()) {
+        buf.set_line(row.x, row.y, &line, row.width);
+    }
+}
+
+/// What the plan gains over others: on one row, or as a table where there is room.
+fn compared(planned: &Planned, found: &Found, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let gain = |other: Option<&Summary>| {
+        let faster = |other: &Summary| (other.tokens_per_s_per_device, found.summary.tokens_per_s_per_device);
+        other.map(faster).map_or_else(|| "none fits".to_owned(), |(from, to)| words::change(from, to, theme))
+    };
+    if area.height == 1 {
+        let parts = AGAINST.into_iter().map(|(mark, tone, name, of)| {
+            let name = name.trim_start_matches("best ");
+            Span::styled(format!("{mark} {name} {}", gain(of(planned))), theme.fill(tone))
+        });
+        let line =
+            joined(std::iter::once(Span::styled(" p over", theme.fill(Tone::Blue))).chain(parts), theme, area.width);
+        buf.set_line(area.x, area.y, &line, area.width);
+        return;
+    }
+    let heading = format!(" {:<34}{:>10}{:>10}{:>10}", "p, the plan, over the best", "gain", "TFLOP/s", "GiB");
+    let row = |name: String, other: Option<&Summary>, tone: Tone| {
+        let figures = other.map_or_else(String::new, |other| {
+            format!("{:>10}{:>10}", tflops(other), significant(other.memory.peak.get() / GIB, 3))
+        });
+        Line::styled(format!(" {name:<34}{:>10}{figures}", gain(other)), theme.fill(tone))
+    };
+    let named = AGAINST.into_iter().map(|(mark, tone, name, of)| row(format!("{mark} {name}"), of(planned), tone));
+    let ways = planned.uniform.iter().map(|way| row(format!("  all {}", way.extents), way.best.as_ref(), Tone::Grey));
+    let lines = std::iter::once(Line::styled(heading, theme.style(Role::Title))).chain(named).chain(ways);
+    for (line, place) in lines.zip(area.rows()) {
+        buf.set_line(place.x, place.y, &line, place.width);
+    }
+}
+
+/// What Enter does, and how the operators under the cursor lie.
+pub(super) fn status(app: &App) -> String {
+    let planning = &app.views.planning;
+    let fresh = planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place()));
+    match planning.chosen() {
+        Some(_) if fresh => "[ and ] move the limit; Enter makes this plan the scenario's".to_owned(),
+        _ => String::new(),
+    }
+}
