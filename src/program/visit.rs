@@ -276,6 +276,14 @@ impl<'a> Visits<'a> {
         Payload { elements, format, block: f64::from(self.rates.scenario.plan.sharding.wire.block), parts }
     }
 
+    /// Seconds of one micro-batch's forward through a pipeline rank's layers, everything alone.
+    pub fn forward(&self) -> f64 {
+        let [ahead, _] = self.layers(false);
+        let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
+        let step = |step: &Step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
+        layers * ahead.steps.iter().map(step).sum::<f64>()
+    }
+
     /// Collectives per unit.
     pub fn parts(&self) -> f64 {
         self.collectives
