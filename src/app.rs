@@ -162,7 +162,7 @@ impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
         let Start { library, file, scenario, pins, options } = start;
-        let base = edit::base(&library, &file, &scenario);
+        let base = edit::base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
             library,
             file,
@@ -201,6 +201,7 @@ impl App {
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
             Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(browser)) if browser.searching => Place::Search,
             Some(Layer::Browser(_)) => Place::Snapshots,
             Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
             Some(Layer::Form(_)) => Place::Form,

@@ -4,6 +4,7 @@
 //! the explorer itself ([`crate::term`]).
 
 mod args;
+mod calibrate;
 mod document;
 mod eval;
 mod explore;
@@ -115,6 +116,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Export(export) => export::run(&session()?, export),
         Command::Limits(limits) => limits::run(&session()?, limits),
         Command::Validate(validate) => validate::run(&session()?, validate),
+        Command::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
         Command::Presets(presets) => presets::run(&session()?, presets),
         Command::Config(_) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
         Command::Completions { shell } => document::completions(*shell, Cli::command()),

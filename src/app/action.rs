@@ -57,6 +57,10 @@ pub enum Action {
     Metric,
     /// Each cell of the map takes its best batch and recompute, or the scenario's again.
     Tune,
+    /// Chooses what runs across the map.
+    Across,
+    /// Chooses what runs down the map.
+    Along,
     /// Draws the memory's contour into the map, or takes it away.
     Contour,
     /// Copies the map as CSV.

@@ -74,8 +74,9 @@ impl Facts<'_> {
         Some(Why { formula, about, source })
     }
 
-    /// What the whole training takes at this speed.
+    /// What the whole training takes.
     fn training(&self, figure: Figure) -> Option<Why> {
+        let cluster = &self.scenario.cluster;
         let (formula, about, source) = match figure {
             Figure::Days => (
                 self.tokens()? / (self.figure(Figure::TokensPerSecond)? * self.devices()) / Seconds::DAY.get(),
@@ -89,14 +90,14 @@ impl Facts<'_> {
             ),
             Figure::Cost => (
                 self.figure(Figure::DeviceHours)?
-                    * input("price of a device-hour", self.scenario.cluster.price_per_device_hour?, self.stated()),
+                    * input("price of a device-hour", cluster.price_per_device_hour?, self.stated()),
                 "Device-hours alone: no storage, no people, no discount.",
                 Source::convention("device-hours times their price"),
             ),
             Figure::Energy => (
                 self.figure(Figure::DeviceHours)?
                     * 3600.0
-                    * input("power of a device", self.scenario.cluster.watts_per_device?, self.stated()),
+                    * input("power of a device", cluster.watts_per_device?, self.stated()),
                 "At the stated power from beginning to end, busy or not.",
                 Source::convention("device-hours times the power of a device"),
             ),

@@ -124,6 +124,8 @@ pub const BINDINGS: &[Binding] = &[
         "tune",
         "each cell with its best batch and recompute, or the scenario's",
     ),
+    key(MAP, &[(KeyCode::Char('x'), NONE)], Action::Across, same("x"), "axes", "choose what runs across"),
+    key(MAP, &[(KeyCode::Char('X'), NONE)], Action::Along, same("X"), "", "choose what runs down"),
     key(
         MAP,
         &[(KeyCode::Char('o'), NONE)],
@@ -447,6 +449,7 @@ pub const BINDINGS: &[Binding] = &[
     key(SNAPSHOTS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "save", "save the scenario shown"),
     key(SNAPSHOTS, &[(KeyCode::Char('s'), NONE)], Action::SaveSet, same("s"), "save set", "save all pinned as a set"),
     key(SNAPSHOTS, REMOVE, Action::Remove, same("x"), "delete", "delete it, after a question (also Delete)"),
+    key(SNAPSHOTS, &[(KeyCode::Char('/'), NONE)], Action::Search, same("/"), "search", "search"),
     key(SNAPSHOTS, CLOSE, Action::Close, same("Esc"), "close", "close"),
     key(SNAPSHOTS, SUSPEND, Action::Suspend, same(""), "", ""),
     key(SNAPSHOTS, QUIT, Action::Quit, same("q"), "quit", "quit"),
