@@ -59,6 +59,20 @@ const COMPARED: &[Action] = &[
     Action::View(View::Compare),
 ];
 
+/// What to shard within 8 of 24 GiB, eight limits below all of the memory, and why the second operators.
+const PLANNED: &[Action] = &[
+    Action::View(View::Plan),
+    Action::Left,
+    Action::Left,
+    Action::Left,
+    Action::Left,
+    Action::Left,
+    Action::Left,
+    Action::Left,
+    Action::Left,
+    Action::Down,
+];
+
 /// The largest model of the layered accumulation's paper on its machine.
 const X_160: [(&str, &str); 5] = [
     ("hardware", "a100-80gb-nvlink16"),
@@ -72,7 +86,7 @@ const X_160: [(&str, &str); 5] = [
 const PLAIN: Picture =
     Picture { name: "explorer", scenario: "default", changes: &[], actions: &[], size: (120, 40), light: false };
 
-const PICTURES: [Picture; 12] = [
+const PICTURES: [Picture; 14] = [
     PLAIN,
     Picture {
         name: "frontier",
@@ -130,6 +144,8 @@ const PICTURES: [Picture; 12] = [
     Picture { name: "compare", scenario: "frontier-20b-384", actions: COMPARED, ..PLAIN },
     Picture { name: "zeropp", scenario: "zeropp-18b-v100", actions: &[Action::View(View::Strategies)], ..PLAIN },
     Picture { name: "levels", scenario: "frontier-20b-384", actions: LEVELS, ..PLAIN },
+    Picture { name: "plan", scenario: "osdp-48x1536", actions: PLANNED, ..PLAIN },
+    Picture { name: "evidence", actions: &[Action::View(View::Evidence), Action::Down], ..PLAIN },
 ];
 
 fn main() -> Result<()> {

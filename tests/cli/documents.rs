@@ -27,15 +27,6 @@ fn version() {
     assert_eq!(run("--version").stdout, concat!("shardscope ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-/// What a later version builds is not offered before it works.
-#[test]
-fn nothing_offers_what_does_not_work_yet() {
-    for arguments in ["--help", "eval --help", "sweep --help", "limits --help", "man"] {
-        let text = run(arguments).stdout.replace("\\-", "-");
-        assert!(!text.contains("calibrate"), "{arguments} offers calibrate");
-    }
-}
-
 #[test]
 fn completions_know_commands_flags_and_words() {
     for shell in ["bash", "zsh", "fish"] {

@@ -198,6 +198,7 @@ impl PlanReport<'_> {
         rows.extend(fitting.map(|way| over(&alike(way), way.best.as_ref())));
         match uniform.iter().filter(|way| way.best.is_none()).count() {
             0 => {}
+            1 => rows.push(over("places all alike: one other way", None)),
             others => rows.push(over(&format!("places all alike: {others} other ways"), None)),
         }
         rows
