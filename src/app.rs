@@ -9,6 +9,7 @@ pub mod axes;
 pub mod browser;
 pub mod compare;
 mod edit;
+pub mod evidence;
 pub mod explaining;
 pub mod files;
 pub mod form;
@@ -43,6 +44,7 @@ use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
 use answers::Answers;
+use evidence::Evidence;
 use history::History;
 use inputs::Inputs;
 use keymap::Place;
@@ -159,7 +161,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, pins, .. } = start;
+        let Start { library, file, scenario, pins, options } = start;
         let base = edit::base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
             library,
@@ -167,7 +169,7 @@ impl App {
             inputs: Inputs::default(),
             view: View::default(),
             map: Map::around(&base, &scenario),
-            views: Views::default(),
+            views: Views { evidence: Evidence::of(options.rows), ..Views::default() },
             shown: Ok(scenario.clone()),
             looking: false,
             scenario,

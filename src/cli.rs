@@ -4,6 +4,7 @@
 //! the explorer itself ([`crate::term`]).
 
 mod args;
+mod calibrate;
 mod document;
 mod eval;
 mod explore;
@@ -102,8 +103,9 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         log::open(file).map_err(|error| Failure::io(file, &error))?;
     }
     let session = || Session::start(&cli.everywhere);
-    let Some(command) = &cli.command else { return explore::run(session()?, &cli.input) };
-    if let Some(misplaced) = cli.input.first() {
+    let Some(command) = &cli.command else { return explore::run(session()?, &cli.input, &cli.rows) };
+    let misplaced = cli.input.first();
+    if let Some(misplaced) = misplaced.or_else(|| (!cli.rows.is_empty()).then(|| "--rows".to_owned())) {
         let line = format!("'{misplaced}' stands before a command: write it after the command");
         return Err(Failure::Input(vec![line]));
     }
@@ -114,6 +116,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Export(export) => export::run(&session()?, export),
         Command::Limits(limits) => limits::run(&session()?, limits),
         Command::Validate(validate) => validate::run(&session()?, validate),
+        Command::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
         Command::Presets(presets) => presets::run(&session()?, presets),
         Command::Config(_) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
         Command::Completions { shell } => document::completions(*shell, Cli::command()),

@@ -66,8 +66,25 @@ pub struct Device {
     pub peak: Peaks,
     /// Bandwidth to the host's memory, per direction.
     pub host_bandwidth: BytesPerSecond,
+    /// Share of the product's usual power that this machine allows (500 W of 700 W): under load, clocks fall
+    /// with its cube root, since power grows with frequency and with the square of a voltage that follows it.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    pub power_share: f64,
     /// Where the figures come from.
     pub source: String,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::float_cmp,
+    reason = "the form that serde asks for; exactly the default"
+)]
+fn is_whole(share: &f64) -> bool {
+    *share == 1.0
 }
 
 /// Dense matrix peaks by the format of the factors. A format without a peak cannot be chosen.

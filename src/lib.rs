@@ -48,6 +48,7 @@
 
 pub mod app;
 pub mod bounds;
+pub mod calibrate;
 pub mod cli;
 pub mod config;
 pub mod cost;

@@ -13,6 +13,7 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cost::{Factors, Rates};
 use crate::evaluate::Summary;
 use crate::hardware::Device;
 use crate::presets::Library;
@@ -60,6 +61,10 @@ pub struct Residual {
     pub hardware: String,
     /// The class of its strategy.
     pub class: String,
+    /// Whether it ran on several nodes.
+    pub across: bool,
+    /// Model, machine, software and batch: layouts that have these in common answer the same question.
+    pub choice: String,
     /// What is compared.
     pub metric: Metric,
     /// Who read a peak of memory.
@@ -175,9 +180,8 @@ pub fn validate(
             residuals[index].null = error;
         }
     }
-    let timed = answered.iter().filter(|(case, _)| case.step_time.is_some());
-    let layouts: Vec<Layout> = timed.zip(&residuals).map(|((case, _), residual)| layout(case, residual)).collect();
-    Validation { residuals, skipped, assumed, ranking: Ranking::of(&layouts) }
+    let ranking = ranking(&residuals, |_| true);
+    Validation { residuals, skipped, assumed, ranking }
 }
 
 impl Validation {
@@ -185,6 +189,11 @@ impl Validation {
     pub fn scores(&self, wanted: impl Fn(&Residual) -> bool) -> Option<Scores> {
         let picked = self.residuals.iter().filter(|one| wanted(one));
         Scores::of(picked.map(|one| Compared { group: &one.group, error: one.error(), null: one.null }))
+    }
+
+    /// How well layouts are ordered among what `wanted` picks.
+    pub fn ranking_of(&self, wanted: impl Fn(&Residual) -> bool) -> Ranking {
+        ranking(&self.residuals, wanted)
     }
 
     /// The values that a key has among a metric's residuals, in order.
@@ -201,6 +210,8 @@ fn residual(case: &Case, metric: Metric, predicted: f64, measured: f64) -> Resid
         stack: text("stack"),
         hardware: text("cluster"),
         class: text("strategy_class"),
+        across: case.across(),
+        choice: choice(case),
         metric,
         reading: None,
         predicted,
@@ -213,19 +224,14 @@ fn residual(case: &Case, metric: Metric, predicted: f64, measured: f64) -> Resid
 fn simple(case: &Case, base: f64, measured: f64) -> Simple {
     let scenario = case.scenario();
     let Device { name, .. } = &scenario.cluster.device;
-    let across = scenario.devices() > scenario.cluster.devices_per_node();
-    Simple { cell: (name.clone(), scenario.stack.id.clone(), across), group: case.row.group(), base, measured }
+    Simple { cell: (name.clone(), scenario.stack.id.clone(), case.across()), group: case.row.group(), base, measured }
 }
 
 /// Step time: between the two scenarios where there are two. The null model scales the time that the model
 /// flop (6 N + 12 L d s per token) takes at the peak.
 fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, Simple) {
-    let mean = |of: fn(&Summary) -> f64| {
-        let (first, last) = (own.first().map_or(f64::NAN, of), own.last().map_or(f64::NAN, of));
-        first + (last - first) * case.more
-    };
-    let predicted = mean(|summary| summary.step_time.get());
-    let at_peak = mean(|summary| summary.mfu * summary.step_time.get());
+    let predicted = case.between(own, |summary| summary.step_time.get());
+    let at_peak = case.between(own, |summary| summary.mfu * summary.step_time.get());
     (residual(case, Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
 }
 
@@ -234,17 +240,21 @@ fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, Simple) {
     let parts = &summary.memory.parts;
     let whole = match peak.reading {
         Reading::Device => summary.memory.peak,
+        Reading::Reserved => summary.memory.peak - case.scenario().stack.reserve,
         Reading::Allocator => summary.memory.peak - parts.reserved,
     };
-    let predicted = whole - parts.activations * peak.offloaded;
+    // What a layer works in stays on the device, whatever is kept elsewhere.
+    let own = Rates::of(case.scenario(), &Factors::default()).activations();
+    let kept = (parts.activations - Bytes::new(own.whole + own.working)).max(Bytes::ZERO);
+    let predicted = whole - kept * peak.offloaded;
     let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
     let mut residual = residual(case, Metric::Memory, predicted.get(), peak.bytes.get());
     residual.reading = Some(peak.reading);
     (residual, simple(case, state.get(), peak.bytes.get()))
 }
 
-/// A layout among those of the same model, machine, software and batch.
-fn layout(case: &Case, residual: &Residual) -> Layout {
+/// What layouts are compared within: the cells that say what is trained, where and with what.
+fn choice(case: &Case) -> String {
     let columns = [
         "cluster",
         "inter_node_gbps",
@@ -260,6 +270,12 @@ fn layout(case: &Case, residual: &Residual) -> Layout {
         "seq_len",
         "global_batch",
     ];
-    let key = columns.map(|column| case.row.text(column)).join("|");
-    Layout { key, predicted: residual.predicted, measured: residual.measured }
+    columns.map(|column| case.row.text(column)).join("|")
+}
+
+fn ranking(residuals: &[Residual], wanted: impl Fn(&Residual) -> bool) -> Ranking {
+    let timed = residuals.iter().filter(|one| one.metric == Metric::StepTime && wanted(one));
+    let layouts: Vec<Layout> =
+        timed.map(|one| Layout { key: &one.choice, predicted: one.predicted, measured: one.measured }).collect();
+    Ranking::of(&layouts)
 }

@@ -2,6 +2,7 @@
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
+mod calibrate;
 mod figures;
 mod intensity;
 mod limits;
@@ -19,6 +20,7 @@ use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 use crate::search::Comparison;
 
+pub use calibrate::CalibrateReport;
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
 pub use intensity::{IntensityRecord, verdict};
 pub use limits::LimitsReport;

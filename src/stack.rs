@@ -44,6 +44,8 @@ pub struct Stack {
     /// The same where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_compiled: Option<String>,
+    /// What the loss moves per logit, by its name in the calibration.
+    pub loss: String,
     /// What the program around the kernels costs, by its name in the calibration.
     pub runtime: String,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
@@ -68,11 +70,27 @@ pub struct Stack {
     /// Format in which accumulated gradients are kept, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_format: Option<Format>,
+    /// Bytes per parameter of further copies of whole gradients: halves beside fp32 sums, buffers.
+    #[serde(default)]
+    pub gradient_copies: GradientCopies,
+    /// Bytes per parameter of this rank's share that the optimizer's update works in.
+    #[serde(default)]
+    pub update_copies: f64,
+    /// Whether a gated MLP keeps its activation function's output beside the product with the gate.
+    #[serde(default)]
+    pub keeps_gate: bool,
+    /// Whether sequence parallelism keeps the gathered inputs of matrices instead of gathering them again.
+    #[serde(default)]
+    pub keeps_gathered: bool,
     /// Whether context parallelism deals the pieces of a causal sequence so that all ranks work alike.
     #[serde(default)]
     pub balanced_context: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
     pub reduce_during_backward: bool,
+    /// Whether updated weights are gathered beside the next step's first forward: only what that does not hide
+    /// is left at the step's end.
+    #[serde(default)]
+    pub gather_during_forward: bool,
     /// Memory of the runtime: context, libraries, workspaces.
     pub reserve: Bytes,
     /// Share of the allocated memory that the allocator loses to fragments.
@@ -104,6 +122,18 @@ impl Default for Selective {
     fn default() -> Self {
         Self { core: 1.0, element_wise: 0.0, matmul: 0.0 }
     }
+}
+
+/// Bytes per parameter of copies of gradients, by the format of training.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GradientCopies {
+    /// In bf16, fp8 arithmetic included.
+    #[serde(default)]
+    pub bf16: f64,
+    /// In fp16.
+    #[serde(default)]
+    pub fp16: f64,
 }
 
 /// How layers are dealt to pipeline stages.
@@ -222,6 +252,9 @@ impl Stack {
         check("selective.element_wise", self.selective.element_wise, 1.0);
         check("selective.matmul", self.selective.matmul, 1.0);
         check("logits_held", self.logits_held, 100.0);
+        check("gradient_copies.bf16", self.gradient_copies.bf16, 100.0);
+        check("gradient_copies.fp16", self.gradient_copies.fp16, 100.0);
+        check("update_copies", self.update_copies, 100.0);
         check("fragmentation", self.fragmentation, 0.9);
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));

@@ -8,8 +8,8 @@ use crate::model::{Model, Norm, Positions};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::scenario::Scenario;
 use crate::stack::{
-    AllReduceForm, Attention, Balance, Calibration, Collectives, Efficiency, Overlap, Runtime, Selective, Software,
-    Stack,
+    AllReduceForm, Attention, Balance, Calibration, Collectives, Efficiency, GradientCopies, Overlap, Runtime,
+    Selective, Software, Stack,
 };
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
@@ -43,6 +43,7 @@ pub fn cluster() -> Cluster {
                 fp8: None,
             },
             host_bandwidth: rate(10e9),
+            power_share: 1.0,
             source: "made up".to_owned(),
         },
         levels: vec![level("node", Some(4), 100e9, None), level("system", None, 10e9, Some(40e9))],
@@ -66,6 +67,7 @@ pub fn ideal() -> Stack {
         attention_on: BTreeMap::new(),
         element_wise: "none".to_owned(),
         element_wise_compiled: None,
+        loss: "none".to_owned(),
         runtime: "none".to_owned(),
         sequence_parallel: true,
         selective: Selective::default(),
@@ -82,8 +84,13 @@ pub fn ideal() -> Stack {
         logits_held: 0.0,
         reduce_format: None,
         gradient_format: None,
+        gradient_copies: GradientCopies::default(),
+        update_copies: 0.0,
+        keeps_gate: false,
+        keeps_gathered: false,
         balanced_context: false,
         reduce_during_backward: true,
+        gather_during_forward: false,
         reserve: Bytes::ZERO,
         fragmentation: 0.0,
     }
@@ -143,6 +150,7 @@ pub fn scenario() -> Scenario {
         source: "made up".to_owned(),
         software: Software::IDEAL,
         element_wise: BTreeMap::from([("none".to_owned(), 0.0)]),
+        loss: BTreeMap::from([("none".to_owned(), 0.0)]),
         runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
     };

@@ -5,6 +5,7 @@
 mod cli {
     pub mod run;
 
+    mod calibrate;
     mod documents;
     mod eval;
     mod export;

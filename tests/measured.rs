@@ -8,10 +8,16 @@
 )]
 
 use std::fs;
+use std::sync::Arc;
 
+use shardscope::cost::{Factors, Payload, Rates};
+use shardscope::hardware::Group;
 use shardscope::measured::{Metric, Row, Validation, cases, read, validate};
+use shardscope::plan::Format;
 use shardscope::presets::Library;
+use shardscope::scenario::file::parse;
 use shardscope::search::{pool, summaries};
+use shardscope::units::BytesPerSecond;
 
 fn validated(rows: &[Row]) -> Validation {
     let (cases, unbuilt) = cases(rows, &Library::embedded());
@@ -61,4 +67,63 @@ fn measured_rows_from_outside_are_predicted() {
     let skill = validation.scores(|one| one.metric == Metric::StepTime).unwrap().skill();
     assert!(skill > 1.5, "hardly better than a constant for each device and stack: {skill}");
     println!("{:?}", validation.ranking);
+}
+
+/// Published times of collectives against those of the calibration, whose latencies and rates are not fitted: a
+/// row's hardware and the preset that stands for it.
+const MACHINES: [(&str, &str); 5] = [
+    ("A100", "a100-80gb-dgx"),
+    ("A100-80GB (p4de)", "a100-80gb-dgx"),
+    ("H100-80GB", "h100-80gb-dgx"),
+    ("H100-80GB (p5)", "h100-80gb-dgx"),
+    ("H200", "h200-141gb-dgx"),
+];
+
+/// Seconds of a collective over `ranks` devices that fill their nodes, on a stack that has the library's forms.
+fn collective(library: &Library, cluster: &str, gigabits: Option<f64>, (kind, ranks, bytes): (&str, u32, f64)) -> f64 {
+    let mut file = parse(&library.scenario_text("default").unwrap().text).unwrap();
+    file.set("hardware", cluster).unwrap();
+    file.set("devices", &ranks.to_string()).unwrap();
+    let mut scenario = library.resolve(&file).unwrap();
+    if let (Some(gigabits), Some(level)) = (gigabits, Arc::make_mut(&mut scenario.cluster).levels.last_mut()) {
+        level.injection = Some(BytesPerSecond::new(gigabits * 1e9 / 8.0));
+    }
+    let rates = Rates::of(&scenario, &Factors::default());
+    let payload = Payload { elements: bytes / 2.0, format: Format::Bf16, block: f64::INFINITY, parts: 1.0 };
+    let group = Group { stride: 1, size: ranks };
+    match kind {
+        "all_reduce" => rates.all_reduce(payload, group).time,
+        _ => rates.gather(payload, group).time,
+    }
+}
+
+#[test]
+fn measured_collectives_take_as_long() {
+    let Some(folder) = std::env::var_os("SHARDSCOPE_MEASURED") else {
+        println!("SHARDSCOPE_MEASURED is not set: there are no measured collectives from outside");
+        return;
+    };
+    let library = Library::embedded();
+    let mut table = csv::Reader::from_path(std::path::Path::new(&folder).join("collectives.csv")).unwrap();
+    let (mut errors, mut rows) = (0.0, 0.0);
+    for row in table.records() {
+        let row = row.unwrap();
+        let number = |column: usize| row[column].parse::<f64>().ok().filter(|number| *number > 0.0);
+        let machine = MACHINES.iter().find(|(name, _)| *name == &row[0]);
+        let (Some((_, cluster)), Some(ranks), Some(bytes)) = (machine, number(2), number(4)) else { continue };
+        let kind = &row[3];
+        // Small messages time the library's protocols, not the hops; SHARP adds up in switches between nodes.
+        if bytes < 1e6 || row[7].contains("SHARP") || kind.contains('(') {
+            continue;
+        }
+        let moved = bytes * (ranks - 1.0) / ranks * if kind == "all_reduce" { 2.0 } else { 1.0 };
+        let measured = number(5).map(|time| time * 1e-6).or(number(6).map(|rate| moved / (rate * 1e9))).unwrap();
+        let gigabits = row[7].contains("4x100").then_some(400.0);
+        let predicted = collective(&library, cluster, gigabits, (kind, ranks as u32, bytes));
+        println!("{:+6.1} %  {kind} of {bytes:.0} B over {ranks} {}", 100.0 * (predicted / measured - 1.0), &row[0]);
+        errors += (predicted / measured).ln().abs();
+        rows += 1.0;
+    }
+    println!("{rows} collectives, mean error {:.3} in the logarithm", errors / rows);
+    assert!(rows >= 100.0 && errors / rows < 0.35);
 }

@@ -11,6 +11,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
 use crate::snapshot::{Listed, Opened};
 
+use super::evidence::Facet;
 use super::view::View;
 use super::work::{Found, Work};
 use super::{Answer, Panel};
@@ -68,6 +69,10 @@ pub enum Action {
     SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
+    /// Only what has the next value of a facet is shown.
+    Filter(Facet),
+    /// The chart shows ratios, or the figures themselves again.
+    Ratio,
     /// The scenario's network is slower.
     Slower,
     /// The scenario's network is faster.

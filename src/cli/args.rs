@@ -28,6 +28,9 @@ pub use plan::{CostModel, Objective, Plan, PlanFormat};
 pub struct Cli {
     #[command(flatten)]
     pub input: Input,
+    /// Measured runs for the explorer's view of the evidence, instead of its own; may be repeated
+    #[arg(long, value_name = "ROWS.csv")]
+    pub rows: Vec<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
@@ -61,6 +64,8 @@ pub enum Command {
     Export(Export),
     /// Compare predictions with published measurements
     Validate(Validate),
+    /// Fit the constants of a calibration to measured runs
+    Calibrate(Calibrate),
     /// List or show the presets, the user's own included
     Presets(Presets),
     /// Print a commented config.toml
@@ -194,6 +199,20 @@ pub struct Validate {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: ValidateFormat,
+}
+
+/// Arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// CSV files of measured runs
+    #[arg(value_name = "ROWS.csv", required = true)]
+    pub rows: Vec<PathBuf>,
+    /// Write the calibration with the fitted constants there; a file of that name is replaced
+    #[arg(long, value_name = "FILE.toml")]
+    pub out: Option<PathBuf>,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: PlanFormat,
 }
 
 /// Forms of a validation.

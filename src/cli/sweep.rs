@@ -97,14 +97,27 @@ fn evaluate(sweep: &search::Sweep, options: &Options, interrupted: &AtomicBool) 
     Ok(cells.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A bar with rate and time left on stderr, if that is a terminal; it is drawn a few times a second.
-pub(super) fn progress(count: usize, of: &str, low_bandwidth: bool) -> ProgressBar {
-    let target = if io::stderr().is_terminal() {
+/// stderr, if that is a terminal, a few times a second.
+fn target(low_bandwidth: bool) -> ProgressDrawTarget {
+    if io::stderr().is_terminal() {
         ProgressDrawTarget::stderr_with_hz(if low_bandwidth { 2 } else { 8 })
     } else {
         ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(count as u64), target);
+    }
+}
+
+/// What is done now and how many scenarios have been evaluated, where nobody knows how many there will be.
+pub(super) fn spinner(low_bandwidth: bool) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, target(low_bandwidth));
+    match ProgressStyle::with_template("{msg}: {pos} scenarios in {elapsed}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// A bar with rate and time left on stderr, if that is a terminal.
+pub(super) fn progress(count: usize, of: &str, low_bandwidth: bool) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(count as u64), target(low_bandwidth));
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
         let _ = write!(text, "{} per second", thousands(state.per_sec()));
     };

@@ -1,6 +1,7 @@
 //! `validate`: predictions beside published measurements.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::measured::{self, Row, Skipped};
 use crate::presets::Library;
@@ -12,7 +13,7 @@ use super::session::Session;
 use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, arguments: &Validate) -> Result<Exit, Failure> {
-    let (rows, mut skipped) = rows(arguments)?;
+    let (rows, mut skipped) = rows(&arguments.rows)?;
     if rows.is_empty() {
         let lines = skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect();
         return Err(Failure::Input(lines));
@@ -33,17 +34,17 @@ pub(super) fn run(session: &Session, arguments: &Validate) -> Result<Exit, Failu
 }
 
 /// The rows of the files, or the embedded ones where none is named.
-fn rows(arguments: &Validate) -> Result<(Vec<Row>, Vec<Skipped>), Failure> {
+pub(super) fn rows(files: &[PathBuf]) -> Result<(Vec<Row>, Vec<Skipped>), Failure> {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut add = |(more, without): (Vec<Row>, Vec<Skipped>)| {
         rows.extend(more);
         skipped.extend(without);
     };
-    for file in &arguments.rows {
+    for file in files {
         let bytes = fs::read(file).map_err(|error| Failure::io(file, &error))?;
         add(measured::read(&file.display().to_string(), &String::from_utf8_lossy(&bytes)));
     }
-    if arguments.rows.is_empty() {
+    if files.is_empty() {
         for (name, text) in Library::measured() {
             add(measured::read(name, text));
         }

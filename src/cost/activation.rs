@@ -1,6 +1,6 @@
 //! Bytes of activations: what forward keeps for backward, what backward works in.
 
-use crate::plan::Recompute;
+use crate::plan::{Format, Recompute};
 use crate::stack::Selective;
 
 use super::rates::Rates;
@@ -38,7 +38,7 @@ pub struct HalfActivations {
 impl Rates<'_> {
     /// Activations per layer: in units of the storage format, per token,
     /// norm inputs `2 h`, attention input `h`, query, key and value, attention output, MLP input `h`,
-    /// MLP intermediates (`2 f`, with a gate `3 f`: both halves and their product), with dropout one
+    /// MLP intermediates (`2 f`, with a gate `3 f`, or `4 f` where its activation is kept), with dropout one
     /// byte each for two masks of width `h` ([fsdp A2]: 34 h bytes for `f = 4 h`, 16 h elements and
     /// 2 h mask bytes), and for plain attention the scores: two elements and a mask byte each, the
     /// `5 a s` of Korthikanti et al. (arXiv 2205.05198, eq. 1). Tensor parallelism divides it; norm and matrix
@@ -52,7 +52,9 @@ impl Rates<'_> {
         let ffn = f64::from(model.ffn_hidden) * model.active_experts() as f64;
         let (attention, up) =
             (model.attention_width() as f64, model.up().output as f64 * model.active_experts() as f64);
-        let (qkv, product) = (attention + 2.0 * model.kv_width() as f64, ffn);
+        let qkv = attention + 2.0 * model.kv_width() as f64;
+        let product = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 } * ffn;
+        let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { 2.0 * hidden } else { 0.0 };
         let again = match plan.recompute {
             Recompute::Selective => stack.selective,
@@ -60,9 +62,9 @@ impl Rates<'_> {
         };
         // The outputs of the half's first matrices, and what else it keeps beside its norm's input and output.
         let half = |outputs: f64, core: f64, product: f64, scores: f64| {
-            let streams = tokens * (2.0 * hidden * storage + masks / 2.0) / streams;
-            let whole = streams + tokens * (outputs + core + product) * storage / tensor + scores;
-            let element_wise = tokens * (hidden / self.sequence_ranks() + product / tensor) * storage;
+            let stream = tokens * (hidden * storage * (1.0 / streams + 1.0 / inputs) + masks / 2.0 / streams);
+            let whole = stream + tokens * (outputs + core + product) * storage / tensor + scores;
+            let element_wise = tokens * (hidden / inputs + product / tensor) * storage;
             let matmul = tokens * outputs * storage / tensor;
             let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
             let working = tokens * (hidden + outputs) * storage / tensor;
@@ -89,5 +91,18 @@ impl Rates<'_> {
         let mask = if stack.dropout { 1.0 } else { 0.0 };
         let scores = tokens * f64::from(plan.sequence) * f64::from(model.heads) / f64::from(plan.tensor);
         scores * (2.0 * self.storage() + mask)
+    }
+}
+
+impl Rates<'_> {
+    /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
+    pub fn gradient_bytes(&self, whole: bool) -> f64 {
+        let (stack, precision) = (&self.scenario.stack, self.scenario.plan.precision);
+        let copies = match precision.storage() {
+            Format::Bf16 => stack.gradient_copies.bf16,
+            Format::Fp16 => stack.gradient_copies.fp16,
+            _ => 0.0,
+        };
+        stack.gradient_format.unwrap_or_else(|| precision.storage()).bytes() + if whole { copies } else { 0.0 }
     }
 }

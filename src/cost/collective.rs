@@ -7,6 +7,7 @@ use std::ops::Add;
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::plan::Format;
 use crate::stack::AllReduceForm;
+use crate::units::BytesPerSecond;
 
 use super::rates::Rates;
 
@@ -119,17 +120,11 @@ impl Rates<'_> {
     pub fn all_reduce(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
         let form = |form: &AllReduceForm| match form {
-            AllReduceForm::Ring => {
-                self.ring_pass(payload.bytes(), group, launches) + self.ring_pass(payload.bytes(), group, launches)
-            }
+            AllReduceForm::Ring => self.rings(payload.bytes(), group, launches),
             AllReduceForm::Tree => self.trees(payload.bytes(), group, launches),
         };
         let stack = &self.scenario.stack.collectives;
         let mut best = stack.all_reduce.iter().map(form).reduce(cheaper).unwrap_or_default();
-        let crosses = best.busy[self.beyond_node..].iter().any(|busy| *busy > 0.0);
-        if !crosses {
-            best = best.faster(self.efficiency.wire_all_reduce / self.efficiency.wire_in_node);
-        }
         if stack.hierarchical {
             let pass = self.by_level(payload.bytes(), group, launches);
             best = cheaper(best, Transfer { form: Form::Hierarchical, ..pass + pass });
@@ -209,6 +204,15 @@ impl Rates<'_> {
         if level < self.beyond_node { self.efficiency.wire_in_node } else { self.wire_between }
     }
 
+    /// What a ring reaches of a level's rate.
+    fn reached(&self, level: usize, rate: BytesPerSecond) -> f64 {
+        let wire = rate.get() * self.wire(level);
+        match self.runtime.most_received {
+            Some(most) if level >= self.beyond_node => wire.min(most.get()),
+            _ => wire,
+        }
+    }
+
     fn ring_pass(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
         let mut transfer = Transfer::default();
         if group.size < 2 {
@@ -220,7 +224,7 @@ impl Rates<'_> {
         let mut slowest = 0.0_f64;
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             latency += f64::from(span.hops) * span.latency.get();
-            transfer.busy[level] = transfer.received / (span.rate.get() * self.wire(level));
+            transfer.busy[level] = transfer.received / self.reached(level, span.rate);
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
         }
@@ -228,28 +232,46 @@ impl Rates<'_> {
         transfer
     }
 
-    /// Up and down two trees that share the payload: twice the payload past the slowest level, and a
-    /// latency that grows with the logarithm of the ranks.
+    /// Around a ring and back; inside a node at the rate of all-reduces.
+    fn rings(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+        let pass = self.ring_pass(bytes, group, launches);
+        let crosses = pass.busy[self.beyond_node..].iter().any(|busy| *busy > 0.0);
+        if crosses { pass + pass } else { (pass + pass).faster(1.0 / self.slower_gather()) }
+    }
+
+    /// What all-gathers and reduce-scatters reach inside a node over what all-reduces do.
+    fn slower_gather(&self) -> f64 {
+        self.efficiency.wire_in_node / self.efficiency.wire_all_reduce
+    }
+
+    /// Up and down two trees that share the payload, each member inside one and leaf of the other (Sanders et al.,
+    /// Two-tree algorithms, 2009): twice the payload past a device, and out of a node half of it up in each tree
+    /// and half down to each child: once the payload between two nodes, 1.5 times among three, twice from four on.
+    /// The latency grows with the logarithm of the ranks.
     fn trees(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
         let ring = self.ring_pass(bytes, group, launches);
         if group.size < 2 {
             return ring;
         }
         let mut latency = self.efficiency.collective_launch.get();
+        let (mut busy, mut sent) = (ring.busy, ring.bytes);
         let mut inside = 1;
-        for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
-            latency += libm::ceil(libm::log2(f64::from(span.members) / f64::from(inside))) * span.latency.get();
-            inside = span.members;
-        }
         let ranks = f64::from(group.size);
-        let whole = ranks / (ranks - 1.0);
-        let double = |values: [f64; MAX_LEVELS]| values.map(|value| 2.0 * value * whole);
-        let busy = double(ring.busy);
+        for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
+            let joined = f64::from(span.members / inside);
+            latency += libm::ceil(libm::log2(joined)) * span.latency.get();
+            inside = span.members;
+            // From the ring's `(n - 1) / n` of the payload to what the busiest of the tree's members sends.
+            let inside_node = 2.0 * self.slower_gather();
+            let most = if level < self.beyond_node { inside_node } else { joined.min(4.0) / 2.0 };
+            let factor = most * ranks / (ranks - 1.0);
+            (busy[level], sent[level]) = (busy[level] * factor, sent[level] * factor);
+        }
         let slowest = busy.iter().copied().fold(0.0, f64::max);
         Transfer {
             time: 2.0 * launches * latency + slowest,
             busy,
-            bytes: double(ring.bytes),
+            bytes: sent,
             received: 2.0 * bytes,
             form: Form::Tree,
         }

@@ -174,7 +174,7 @@ impl Rates<'_> {
         let tokens = self.tokens();
         let vocab = f64::from(model.vocab) / f64::from(plan.tensor);
         let (forward, backward) = self.both(tokens, vocab, f64::from(model.hidden), self.matmul_storage);
-        let loss = Work::traffic(tokens * vocab * self.software.loss_traffic / self.memory.get());
+        let loss = Work::traffic(tokens * vocab * self.loss / self.memory.get());
         (forward + loss * (1.0 / 3.0), backward + loss * (2.0 / 3.0))
     }
 

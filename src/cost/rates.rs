@@ -38,6 +38,8 @@ pub struct Rates<'a> {
     pub runtime: &'a Runtime,
     /// Traffic of element-wise operators, in multiples of passing each intermediate once.
     pub element_wise: f64,
+    /// Bytes moved per logit by the loss, forward and backward.
+    pub loss: f64,
     /// The attention kernel that runs.
     pub attention: Attention,
     /// Peak in the format of the layers' matrix products.
@@ -78,11 +80,12 @@ impl<'a> Rates<'a> {
         let efficiency = calibration.efficiency(&device.architecture).unwrap_or(NO_EFFICIENCY);
         let runtime = calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME);
         let doublings = libm::log2(f64::from(nodes(scenario)));
-        // The slowest of all devices sets the pace of the others' kernels.
+        // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
         let pace = 1.0 / (1.0 + calibration.software.stragglers * doublings);
+        let clock = libm::cbrt(device.power_share) * pace;
         let precision = scenario.plan.precision;
-        let peak = peak(scenario, precision) * (factors.peak * pace);
-        let peak_storage = peak_storage(scenario) * (factors.peak * pace);
+        let peak = peak(scenario, precision) * (factors.peak * clock);
+        let peak_storage = peak_storage(scenario) * (factors.peak * clock);
         let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { efficiency.matmul };
         let mut bandwidth = factors.bandwidth;
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
@@ -92,13 +95,13 @@ impl<'a> Rates<'a> {
         for (level, factor) in latency.iter_mut().enumerate() {
             *factor *= if level < beyond_node { efficiency.latency } else { efficiency.latency_between };
         }
-        let library = efficiency.wire_between / (1.0 + efficiency.wire_loss * doublings);
         Self {
             scenario,
             efficiency,
             software: &calibration.software,
             runtime,
             element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
+            loss: calibration.loss.get(&stack.loss).copied().unwrap_or(0.0),
             attention: attention(scenario),
             peak,
             matmul: peak * share,
@@ -108,7 +111,7 @@ impl<'a> Rates<'a> {
             host: device.host_bandwidth,
             network: Network::new(cluster, bandwidth, latency),
             beyond_node,
-            wire_between: library * runtime.wire / (1.0 + runtime.wire_loss * doublings),
+            wire_between: efficiency.wire_between / (1.0 + efficiency.wire_loss * doublings),
         }
     }
 }

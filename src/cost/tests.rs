@@ -9,7 +9,7 @@ use crate::plan::{Format, Recompute};
 use crate::scenario::Scenario;
 use crate::stack::{AllReduceForm, Attention, Efficiency, Runtime, Selective};
 use crate::testing;
-use crate::units::Seconds;
+use crate::units::{BytesPerSecond, Seconds};
 
 fn close(value: f64, expected: f64) {
     assert!((value / expected - 1.0).abs() < 1e-9, "{value} is not {expected}");
@@ -100,8 +100,12 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     let rates = rates(&scenario);
     let tree = rates.all_reduce(payload(10.0, Format::Bf16), group);
     assert_eq!(tree.form, Form::Tree);
-    close(tree.time, 6e-6 + 2.0 * 20.0 / 40e9);
-    assert_eq!(rates.all_reduce(payload(40e6, Format::Bf16), group).form, Form::Ring);
+    // Between two nodes each byte passes once each way.
+    close(tree.time, 6e-6 + 20.0 / 40e9);
+    close(rates.all_reduce(payload(40e6, Format::Bf16), group).time, 6e-6 + 80e6 / 40e9);
+    // Among four, the ring's 2 x 15 / 16 beat the trees' 2.
+    let large = rates.all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
+    assert_eq!(large.form, Form::Ring);
 }
 
 #[test]
@@ -323,19 +327,21 @@ fn the_slowest_of_many_nodes_sets_the_pace() {
 }
 
 #[test]
-fn a_program_may_get_less_of_the_wire_and_less_of_a_large_one() {
+fn copies_may_be_slower_than_the_wire() {
     let mut scenario = testing::scenario();
     let group = Group { stride: 1, size: 8 };
-    let runtime = Runtime {
-        wire: 0.5,
-        wire_loss: 0.25,
-        step: Seconds::new(0.1),
-        step_per_shard: Seconds::new(1e-3),
-        ..Runtime::IDEAL
-    };
+    let runtime = Runtime { most_received: Some(BytesPerSecond::new(16e9)), ..Runtime::IDEAL };
     Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
-    // 70 MB at 40 GB/s x 0.5 / (1 + 0.25 x log2 2).
-    close(rates(&scenario).gather(payload(40e6, Format::Bf16), group).time, 70e6 / (40e9 * 0.5 / 1.25));
+    // 70 MB at 16 GB/s instead of 40; inside a node as ever: 30 MB of 40 at 100 GB/s.
+    close(rates(&scenario).gather(payload(40e6, Format::Bf16), group).time, 70e6 / 16e9);
+    close(rates(&scenario).gather(payload(20e6, Format::Bf16), Group { size: 4, ..group }).time, 30e6 / 100e9);
+}
+
+#[test]
+fn a_step_costs_the_host_a_time_and_a_broadcast_per_shard() {
+    let mut scenario = testing::scenario();
+    let runtime = Runtime { step: Seconds::new(0.1), step_per_shard: Seconds::new(1e-3), ..Runtime::IDEAL };
+    Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
     close(rates(&scenario).host_step(64), 0.164);
     close(rates(&scenario).host_step(1), 0.1);
 }

@@ -145,11 +145,6 @@ impl Facts<'_> {
         self.state("bytes of a weight", self.rates.storage(), self.layout.weights)
     }
 
-    fn gradient_bytes(&self) -> f64 {
-        let format = self.scenario.stack.gradient_format;
-        format.unwrap_or_else(|| self.scenario.plan.precision.storage()).bytes()
-    }
-
     fn gradients(&self) -> Option<Formula> {
         let state = self.program.states.get(self.fullest)?;
         let waiting = self.memory_of_fullest().parts.gradients - Bytes::new(state.gradients);
@@ -157,7 +152,7 @@ impl Facts<'_> {
             .then(|| input("gradients that wait for their reduction", waiting, Source::simulated()));
         let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
         let kept = (!self.scenario.plan.offload.state())
-            .then(|| self.state("bytes of a gradient", self.gradient_bytes(), ranks))
+            .then(|| self.state("bytes of a gradient", self.rates.gradient_bytes(state.whole_gradients), ranks))
             .flatten();
         Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
     }

@@ -115,6 +115,8 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
     ] {
         refuse(value <= 0.0, field.to_owned(), "must be above 0");
     }
+    let share = device.power_share;
+    refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
     for (index, level) in levels.iter().enumerate() {
         let last = index + 1 == levels.len();
         let at = |field: &str| format!("levels[{index}].{field}");

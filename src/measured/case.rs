@@ -9,6 +9,7 @@ mod plan;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::evaluate::Summary;
 use crate::hardware::Cluster;
 use crate::plan::Format;
 use crate::presets::Library;
@@ -35,6 +36,8 @@ pub struct Assumed {
 pub enum Reading {
     /// The allocator: what the program asked for.
     Allocator,
+    /// The allocator: what it holds for the program, fragments included.
+    Reserved,
     /// `nvidia-smi`: with the runtime and what the allocator holds back.
     Device,
 }
@@ -131,6 +134,18 @@ impl Case {
         Ok(Self { row: row.clone(), scenarios, more, assumed: cells.assumed, step_time, peak })
     }
 
+    /// A figure of the row, from the summaries of its scenarios: between the two where there are two.
+    pub fn between(&self, own: &[Summary], of: fn(&Summary) -> f64) -> f64 {
+        let (first, last) = (own.first().map_or(f64::NAN, of), own.last().map_or(f64::NAN, of));
+        first + (last - first) * self.more
+    }
+
+    /// Whether it ran on several nodes.
+    pub fn across(&self) -> bool {
+        let scenario = self.scenario();
+        scenario.devices() > scenario.cluster.devices_per_node()
+    }
+
     /// The scenario, or the one with fewer micro-batches.
     pub fn scenario(&self) -> &Scenario {
         &self.scenarios[0]
@@ -162,6 +177,7 @@ fn as_run(row: &Row, stack: &Stack) -> Stack {
         && let Some(compiled) = &stack.element_wise_compiled
     {
         stack.element_wise.clone_from(compiled);
+        stack.keeps_gate = false;
     }
     match row.text("notes") {
         notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,
@@ -176,6 +192,9 @@ fn as_run(row: &Row, stack: &Stack) -> Stack {
     stack
 }
 
+/// Stacks whose logs give what the allocator holds: `max_memory_reserved`.
+const RESERVED: [&str; 2] = ["torchtitan", "nanotron"];
+
 /// The peak of memory that a row states.
 fn peak(row: &Row) -> Result<Option<Peak>, String> {
     let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
@@ -183,7 +202,11 @@ fn peak(row: &Row) -> Result<Option<Peak>, String> {
     // Sources count in GiB unless their note gives bytes or decimal units.
     let decimal = notes.contains("1e9 bytes") || notes.contains("MiB");
     let unit = if decimal { 1e9 } else { f64::from(1 << 30) };
-    let reading = if notes.contains("nvidia-smi") { Reading::Device } else { Reading::Allocator };
+    let reading = match row.text("stack") {
+        _ if notes.contains("nvidia-smi") => Reading::Device,
+        stack if RESERVED.contains(&stack) => Reading::Reserved,
+        _ => Reading::Allocator,
+    };
     let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
     Ok(Some(Peak { bytes: Bytes::new(amount * unit), reading, offloaded }))
 }

@@ -102,6 +102,11 @@ impl Row {
         }
     }
 
+    /// The file that it stands in.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// What it is averaged with before anything else: near-duplicates share a group.
     pub fn group(&self) -> String {
         match self.text("group") {

@@ -2,11 +2,11 @@
 
 use crate::plan::Reduction;
 
-use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
+use super::build::{HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
-use super::step::waits;
-use super::task::{Class, Counter, Task};
+use super::step::{held_bytes, waits};
+use super::task::{Class, Counter, Task, held};
 use super::visit::{Moved, Visits};
 use crate::cost::{Payload, Transfer};
 
@@ -19,12 +19,12 @@ pub(super) struct Share<'a> {
 }
 
 /// Fills the last block of a step whose parameters are all placed alike.
-pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
+pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>, parameters: f64) {
     build_shares(&[Share { visits, parameters }], queues, builder);
 }
 
 /// Fills the last block of a step; there is at least one share.
-pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut Builder<'_>) {
+pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut RoutineBuilder<'_>) {
     let Some(Share { visits, .. }) = shares.first() else { return };
     let rates = visits.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
@@ -33,7 +33,7 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
             reduce(share, queues, builder);
         }
     }
-    let owned = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
+    let owned: f64 = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         let gradients = if plan.offload.state() { 0.0 } else { owned * gradient_format(rates).bytes() };
@@ -45,6 +45,7 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
         let mut task = builder.compute(piece, Class::Optimizer, label(Lane::Compute, Kind::Optimizer));
         task.waits = done(builder);
         task.signals = [Some(Counter::Computed), None];
+        (task.takes, task.gives) = [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * stack.update_copies)).into();
         builder.push(task);
     }
     for share in shares {
@@ -53,7 +54,7 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
 }
 
 /// Reduces what waited for the end of backward.
-fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+fn reduce(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
     let Share { visits, parameters } = *share;
     let scenario = visits.rates.scenario;
     let parts = buckets(visits, parameters * gradient_format(visits.rates).bytes());
@@ -68,11 +69,14 @@ fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
 }
 
 /// Everything that gradients wait for.
-fn done(builder: &Builder<'_>) -> [Option<super::Wait>; super::WAITS] {
-    waits([Counter::Released, Counter::Reduced, Counter::HostOut].map(|counter| Some(builder.after(counter, 0))))
+fn done(builder: &RoutineBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
+    waits(
+        [Counter::Released, Counter::Reduced, Counter::HostOut, Counter::Computed]
+            .map(|counter| Some(builder.after(counter, 0))),
+    )
 }
 
-fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
+fn copy(visits: &Visits<'_>, builder: &mut RoutineBuilder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
     if bytes == 0.0 {
         return;
     }
@@ -84,7 +88,7 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
     builder.push(task);
 }
 
-fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+fn weights(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
     for gather in ways_back(share, buckets) {
         let label = label(Lane::Gather, gather.kind);
         let contention = share.visits.rates.runtime.contention;
@@ -98,7 +102,7 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
 
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
 /// first, then inside them [frontier D4, boundary of the three levels]. So many bytes take `parts`
-/// collectives.
+/// collectives. Where the next step's first forward hides them, only the rest is left.
 fn ways_back(share: &Share<'_>, parts: fn(&Visits<'_>, f64) -> f64) -> impl Iterator<Item = Moved> {
     let Share { visits, parameters } = *share;
     let (rates, layout) = (visits.rates, visits.layout);
@@ -110,7 +114,11 @@ fn ways_back(share: &Share<'_>, parts: fn(&Visits<'_>, f64) -> f64) -> impl Iter
         let elements = parameters / f64::from(inner);
         let parts = parts(visits, elements * format.bytes());
         let payload = Payload { elements, format, block: f64::from(wire.block), parts };
-        visits.gathered(payload, layout.replica_group(inner, outer))
+        let mut gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        if rates.scenario.stack.gather_during_forward {
+            gather.transfer.time -= gather.transfer.time.min(visits.forward()) * (1.0 - rates.runtime.contention);
+        }
+        gather
     })
 }
 

@@ -59,7 +59,7 @@ impl State {
         };
         Self {
             weights: on_device(plan.offload.state(), storage.bytes(), layout.weights),
-            gradients: on_device(plan.offload.state(), gradient_format(rates).bytes(), gradient_ranks),
+            gradients: on_device(plan.offload.state(), rates.gradient_bytes(whole_gradients), gradient_ranks),
             optimizer: on_device(plan.offload.optimizer(), plan.optimizer.state(storage), layout.optimizer),
             whole_gradients,
             parameters,

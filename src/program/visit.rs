@@ -276,6 +276,14 @@ impl<'a> Visits<'a> {
         Payload { elements, format, block: f64::from(self.rates.scenario.plan.sharding.wire.block), parts }
     }
 
+    /// Seconds of one micro-batch's forward through a pipeline rank's layers, everything alone.
+    pub fn forward(&self) -> f64 {
+        let [ahead, _] = self.layers(false);
+        let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
+        let step = |step: &Step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
+        layers * ahead.steps.iter().map(step).sum::<f64>()
+    }
+
     /// Collectives per unit.
     pub fn parts(&self) -> f64 {
         self.collectives
@@ -379,6 +387,19 @@ impl<'a> Visits<'a> {
         let same = format == self.rates.scenario.plan.precision.storage();
         let buffer = if same { 0.0 } else { payload(elements, format).bytes() };
         found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
+    }
+
+    /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
+    /// each rank with its shard; `None` where one rank has both.
+    pub fn tied(&self) -> Option<Transfer> {
+        let (model, layout) = (&self.rates.scenario.model, self.layout);
+        let shared = u64::from(model.vocab) * u64::from(model.hidden);
+        let apart = model.tied && shared > 0 && layout.pipeline > 1;
+        let ranks = if whole_gradients(self.rates, layout) { 1 } else { layout.gradients };
+        let elements = self.local(shared) / f64::from(ranks);
+        let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
+        let payload = Payload { parts: 1.0, ..self.payload(elements, format) };
+        apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
     }
 
     /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only

@@ -19,7 +19,7 @@ pub struct ValidateReport<'a> {
 
 /// Scores as JSON; without rows the figures are `null`.
 #[derive(Debug, Serialize)]
-struct ScoresRecord {
+pub(super) struct ScoresRecord {
     rows: usize,
     groups: usize,
     mean: f64,
@@ -79,7 +79,7 @@ struct SkippedRecord<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Summary {
+pub(super) struct Summary {
     step_time: ScoresRecord,
     memory: ScoresRecord,
     memory_allocator: ScoresRecord,
@@ -87,7 +87,7 @@ struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-struct Part<'a> {
+pub(super) struct Part<'a> {
     metric: &'static str,
     by: &'static str,
     value: &'a str,
@@ -132,6 +132,7 @@ struct Document<'a> {
 const fn reading(residual: &Residual) -> Option<&'static str> {
     match residual.reading {
         Some(Reading::Allocator) => Some("allocator"),
+        Some(Reading::Reserved) => Some("allocator, reserved"),
         Some(Reading::Device) => Some("nvidia-smi"),
         None => None,
     }
@@ -153,12 +154,7 @@ impl<'a> ValidateReport<'a> {
             format: super::FORMAT,
             rows: validation.residuals.iter().map(RowRecord::of).collect(),
             skipped: validation.skipped.iter().map(|Skipped { id, why }| SkippedRecord { id, why }).collect(),
-            summary: Summary {
-                step_time: self.metric(Metric::StepTime).into(),
-                memory: self.metric(Metric::Memory).into(),
-                memory_allocator: self.memory(Reading::Allocator).into(),
-                memory_device: self.memory(Reading::Device).into(),
-            },
+            summary: self.in_all(),
             by: self.parts(),
             ranking: RankingRecord { pairs, choices, slowdown_mean, slowdown_worst },
             assumed: assumed.collect(),
@@ -195,20 +191,37 @@ impl<'a> ValidateReport<'a> {
 
     /// For people: each comparison, then the scores.
     pub fn text(self) -> String {
-        let parts = [self.rows(), self.scores(Metric::StepTime), self.scores(Metric::Memory), self.ranking()];
-        let notes = [self.assumed(), self.skipped()];
-        parts.into_iter().chain(notes).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+        let parts = [self.rows(), self.summary(), self.assumed(), self.skipped()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    fn metric(self, metric: Metric) -> Option<Scores> {
+    /// The scores without the rows.
+    pub(super) fn summary(self) -> String {
+        let parts = [self.scores(Metric::StepTime), self.scores(Metric::Memory), self.ranking()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The scores of all rows, as JSON has them.
+    pub(super) fn in_all(self) -> Summary {
+        Summary {
+            step_time: self.metric(Metric::StepTime).into(),
+            memory: self.metric(Metric::Memory).into(),
+            memory_allocator: self.memory(false).into(),
+            memory_device: self.memory(true).into(),
+        }
+    }
+
+    pub(super) fn metric(self, metric: Metric) -> Option<Scores> {
         self.validation.scores(|one| one.metric == metric)
     }
 
-    fn memory(self, reading: Reading) -> Option<Scores> {
-        self.validation.scores(|one| one.reading == Some(reading))
+    /// Of peaks that the device or that the allocator reports.
+    fn memory(self, device: bool) -> Option<Scores> {
+        self.validation.scores(|one| one.reading.is_some_and(|reading| (reading == Reading::Device) == device))
     }
 
-    fn parts(self) -> Vec<Part<'a>> {
+    /// The scores by each key, as JSON has them.
+    pub(super) fn parts(self) -> Vec<Part<'a>> {
         let mut parts = Vec::new();
         for metric in [Metric::StepTime, Metric::Memory] {
             for by in Key::ALL {
@@ -245,17 +258,31 @@ impl<'a> ValidateReport<'a> {
             line("in all", &all),
         ];
         if metric == Metric::Memory {
-            let readings = [("allocator's peak", Reading::Allocator), ("nvidia-smi", Reading::Device)];
-            table.extend(readings.iter().filter_map(|(name, reading)| Some(line(name, &self.memory(*reading)?))));
+            let readings = [("allocator's peak", false), ("nvidia-smi", true)];
+            table.extend(readings.iter().filter_map(|(name, device)| Some(line(name, &self.memory(*device)?))));
         }
         for by in [Key::Stack, Key::Hardware, Key::Class] {
             table.push(std::iter::once(format!("by {}", by.name())).chain(vec![String::new(); 8]).collect());
             for value in self.validation.values(metric, by) {
                 let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
                 table.extend(scores.map(|scores| line(&format!("  {value}"), &scores)));
+                if by == Key::Stack {
+                    table.extend(self.reaches(metric, value));
+                }
             }
         }
         aligned(&table) + &self.worst(metric)
+    }
+
+    /// A stack's runs on one node and on several, where it has both.
+    fn reaches(self, metric: Metric, stack: &str) -> Vec<Vec<String>> {
+        let of = |across: bool| {
+            self.validation.scores(|one| one.metric == metric && one.stack == stack && one.across == across)
+        };
+        match [of(false), of(true)] {
+            [Some(one), Some(several)] => vec![line("    on one node", &one), line("    on several", &several)],
+            _ => Vec::new(),
+        }
     }
 
     /// The groups that are furthest off.
@@ -274,20 +301,23 @@ impl<'a> ValidateReport<'a> {
     }
 
     fn ranking(self) -> String {
-        let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = &self.validation.ranking;
-        if *choices == 0 {
+        let all = self.validation.ranking_of(|_| true);
+        if all.choices == 0 {
             return String::new();
         }
-        let line = |Pairs { apart, pairs, right }: &Pairs| {
-            format!(
-                "  {} of {pairs} pairs of layouts more than {} apart are in the right order\n",
-                share(*right),
-                share(*apart)
-            )
-        };
-        let lines: String = pairs.iter().filter(|pairs| pairs.pairs > 0).map(line).collect();
-        let (mean, worst) = (share(*slowdown_mean), share(*slowdown_worst));
-        format!("ranking\n{lines}  choosing by prediction costs {mean} over {choices} choices, {worst} at worst\n")
+        let head = ["ranking", "pairs", "right", "pairs", "right", "choices", "slower", "at worst"];
+        let apart = all.pairs.map(|pairs| format!("> {}", share(pairs.apart)));
+        let under = ["", "", &apart[0], "", &apart[1], "", "", ""];
+        let mut table =
+            vec![head.map(str::to_owned).to_vec(), under.map(str::to_owned).to_vec(), ordered("in all", &all)];
+        for stack in self.validation.values(Metric::StepTime, Key::Stack) {
+            let reaches = [false, true]
+                .map(|across| self.validation.ranking_of(|one| one.stack == stack && one.across == across));
+            let names = [format!("  {stack} on one node"), format!("  {stack} on several")];
+            let told = reaches.iter().zip(&names).filter(|(ranking, _)| ranking.pairs[0].pairs > 0);
+            table.extend(told.map(|(ranking, name)| ordered(name, ranking)));
+        }
+        aligned(&table)
     }
 
     fn assumed(self) -> String {
@@ -305,7 +335,7 @@ impl<'a> ValidateReport<'a> {
     }
 }
 
-fn line(name: &str, scores: &Scores) -> Vec<String> {
+pub(super) fn line(name: &str, scores: &Scores) -> Vec<String> {
     vec![
         name.to_owned(),
         scores.rows.to_string(),
@@ -317,6 +347,15 @@ fn line(name: &str, scores: &Scores) -> Vec<String> {
         share(scores.null_mean),
         format!("{:.1}", scores.skill()),
     ]
+}
+
+fn ordered(name: &str, ranking: &Ranking) -> Vec<String> {
+    let Ranking { pairs: [near, far], choices, slowdown_mean, slowdown_worst } = ranking;
+    let right = |pairs: &Pairs| if pairs.pairs > 0 { share(pairs.right) } else { String::new() };
+    let (mean, worst) = (share(*slowdown_mean), share(*slowdown_worst));
+    let counts = [near.pairs, far.pairs, *choices].map(|count| count.to_string());
+    let [near_pairs, far_pairs, choices] = counts;
+    vec![name.to_owned(), near_pairs, right(near), far_pairs, right(far), choices, mean, worst]
 }
 
 fn share(value: f64) -> String {

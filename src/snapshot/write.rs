@@ -109,6 +109,16 @@ fn write_in(directory: &Path, (stem, extension): (&str, &str), text: &str) -> Re
     Err(failed("create", &directory.join(format!("{stem}.{extension}")), taken))
 }
 
+/// Writes a file whole or not at all; one of that name is replaced.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = temporary(directory)?;
+    let mut file = temporary.as_file();
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    temporary.persist(path).map(drop).map_err(|refused| refused.error)
+}
+
 /// A file name that says what is in it: the ids, in letters, digits, dots and dashes.
 fn stem(scenario: &Scenario) -> String {
     let Scenario { model, cluster, strategy, .. } = scenario;

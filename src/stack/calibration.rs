@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Seconds;
+use crate::units::{BytesPerSecond, Seconds};
 
 use super::Stack;
 
@@ -25,6 +25,9 @@ pub struct Calibration {
     /// Traffic of element-wise operators and norms by the name that a stack gives: in multiples of
     /// reading or writing each intermediate of the layer once.
     pub element_wise: BTreeMap<String, f64>,
+    /// Bytes moved per logit by the loss, forward and backward, beside the matrix products: by the name that a
+    /// stack gives.
+    pub loss: BTreeMap<String, f64>,
     /// What the program around the kernels costs, by the name that a stack gives.
     pub runtimes: BTreeMap<String, Runtime>,
     /// Efficiency by architecture; `default` serves an architecture without an entry.
@@ -39,8 +42,6 @@ pub struct Software {
     pub host_exponent: f64,
     /// Fixed time per micro-batch.
     pub micro_batch: Seconds,
-    /// Bytes moved per logit by the loss, forward and backward, beside the matrix products.
-    pub loss_traffic: f64,
     /// Optimizer traffic, in multiples of reading and writing each byte of its state once.
     pub optimizer_traffic: f64,
     /// Relative growth of compute time per doubling of the nodes: the slowest of more devices sets the pace.
@@ -65,16 +66,9 @@ pub struct Runtime {
     /// Time per step for each rank that shares the optimizer's state: one broadcast each.
     #[serde(default)]
     pub step_per_shard: Seconds,
-    /// Share of what the library's collectives reach between nodes that this program gets.
-    #[serde(default = "whole")]
-    pub wire: f64,
-    /// How much that share's inverse grows per doubling of the nodes.
-    #[serde(default)]
-    pub wire_loss: f64,
-}
-
-fn whole() -> f64 {
-    1.0
+    /// Most that a device receives from other nodes, where copies around the wire are slower than the wire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_received: Option<BytesPerSecond>,
 }
 
 /// What kernels and collectives reach on one architecture.
@@ -123,13 +117,8 @@ pub struct Efficiency {
 
 impl Software {
     /// Nothing costs anything.
-    pub const IDEAL: Self = Self {
-        host_exponent: 64.0,
-        micro_batch: Seconds::ZERO,
-        loss_traffic: 0.0,
-        optimizer_traffic: 0.0,
-        stragglers: 0.0,
-    };
+    pub const IDEAL: Self =
+        Self { host_exponent: 64.0, micro_batch: Seconds::ZERO, optimizer_traffic: 0.0, stragglers: 0.0 };
 }
 
 impl Runtime {
@@ -140,8 +129,7 @@ impl Runtime {
         tensor_collective: Seconds::ZERO,
         step: Seconds::ZERO,
         step_per_shard: Seconds::ZERO,
-        wire: 1.0,
-        wire_loss: 0.0,
+        most_received: None,
     };
 }
 
@@ -204,12 +192,11 @@ impl Calibration {
             ));
         }
         let shares = self.architectures.iter().flat_map(|(name, efficiency)| {
-            efficiency.shares().map(|(field, share)| (format!("architectures.{name}.{field}"), share, 1.25))
+            efficiency.shares().map(|(field, share)| (format!("architectures.{name}.{field}"), share))
         });
-        let wires = self.runtimes.iter().map(|(name, runtime)| (format!("runtimes.{name}.wire"), runtime.wire, 4.0));
-        for (path, share, most) in shares.chain(wires) {
-            if !(share > 0.0 && share <= most) {
-                found.push((path, format!("must be above 0 and at most {most}")));
+        for (path, share) in shares {
+            if !(share > 0.0 && share <= 1.25) {
+                found.push((path, "must be above 0 and at most 1.25".to_owned()));
             }
         }
         let mut check = |path: String, value: f64, least: f64, most: f64| {
@@ -220,12 +207,15 @@ impl Calibration {
         for (name, traffic) in &self.element_wise {
             check(format!("element_wise.{name}"), *traffic, 0.0, 100.0);
         }
+        for (name, traffic) in &self.loss {
+            check(format!("loss.{name}"), *traffic, 0.0, 1000.0);
+        }
         for (name, runtime) in &self.runtimes {
             check(format!("runtimes.{name}.contention"), runtime.contention, 0.0, 1.0);
-            check(format!("runtimes.{name}.wire_loss"), runtime.wire_loss, 0.0, 100.0);
+            let most = runtime.most_received.map_or(f64::MAX, BytesPerSecond::get);
+            check(format!("runtimes.{name}.most_received"), most, 1.0, f64::MAX);
         }
         check("software.host_exponent".to_owned(), self.software.host_exponent, 1.0, 64.0);
-        check("software.loss_traffic".to_owned(), self.software.loss_traffic, 0.0, 1000.0);
         check("software.optimizer_traffic".to_owned(), self.software.optimizer_traffic, 0.0, 100.0);
         check("software.stragglers".to_owned(), self.software.stragglers, 0.0, 1.0);
         found
@@ -245,6 +235,7 @@ impl Calibration {
             let has = self.element_wise.contains_key(name);
             miss("element_wise", name, has, known(&mut self.element_wise.keys()));
         }
+        miss("loss", &stack.loss, self.loss.contains_key(&stack.loss), known(&mut self.loss.keys()));
         let has = self.runtimes.contains_key(&stack.runtime);
         miss("runtime", &stack.runtime, has, known(&mut self.runtimes.keys()));
         found

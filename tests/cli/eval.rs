@@ -178,11 +178,6 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
 }
 
 #[test]
-fn what_a_later_version_builds_is_refused_in_one_line() {
-    assert_eq!(run("calibrate").refused().len(), 1);
-}
-
-#[test]
 fn a_scenario_file_is_named_by_its_path() {
     let home = Home::new();
     let text = home.run("presets scenarios --show default").stdout;

@@ -41,7 +41,7 @@ pub(super) fn of(
         ));
     }
     let (strategy, sharding) = sharding(cells, library, stack)?;
-    let batch = batch(cells, data, shared)?;
+    let batch = batch(cells, data, pipeline, shared)?;
     let sequence = cells.row.needed("seq_len")?;
     let mut plan = Plan::new(sharding, sequence);
     plan.size = Size::Devices(devices);
@@ -88,9 +88,13 @@ struct Batch {
 
 /// A step does the work of `global_batch`: its micro-batches may be no whole number, where the last one
 /// of each rank is smaller.
-fn batch(cells: &mut Cells<'_>, data: u32, shared: u32) -> Result<Batch, String> {
-    let usual = if shared > 1 { 1 } else { 8 };
-    let micro = cells.count_or("micro_batch", || usual, "1 where the model is split, else 8")?;
+fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32, shared: u32) -> Result<Batch, String> {
+    let usual = match (pipeline, shared) {
+        (1, 1) => 8,
+        (1, _) => 2,
+        _ => 1,
+    };
+    let micro = cells.count_or("micro_batch", || usual, "1 in a pipeline, 2 where matrices are split, else 8")?;
     let per_rank = if let Some(sequences) = cells.row.number("global_batch")? {
         sequences / f64::from(data)
     } else {

@@ -219,10 +219,11 @@ impl<'a> Shown<'a> {
         let evaluation = self.columns[index].1;
         let trace = &evaluation.trace;
         let rank = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
-        let idle = trace.idle_of(rank.map_or(0, |span| span.rank));
+        let rank = rank.map_or(0, |span| span.rank);
+        let idle = trace.idle_of(rank);
         let bar = self.draw_letter(index, theme, row, buf);
         let window = longest / f64::from(1 << zoom);
-        Strip::new(theme, idle, evaluation.summary.step_time, window).folded(&trace.folded).render(bar, buf);
+        Strip::new(theme, idle, evaluation.summary.step_time, window).folded(trace.folded_of(rank)).render(bar, buf);
         row.right()
     }
 }

@@ -1,0 +1,170 @@
+//! Fitting: the free constants of a calibration from published step times, how sure they are, and how far
+//! off the fit is on rows that it has not seen.
+//!
+//! Takes cases, a calibration and a way to evaluate scenarios; not for reading rows, for threads, or for
+//! what a report looks like.
+
+mod fit;
+mod holdout;
+mod model;
+mod text;
+
+use std::sync::Arc;
+
+use crate::evaluate::Summary;
+use crate::measured::{self, Case, Metric, Scores, Validation};
+use crate::scenario::{Problem, Scenario};
+use crate::stack::Calibration;
+use crate::stack::constants::{CONSTANTS, Constant};
+
+use model::Model;
+
+pub use text::write;
+
+/// Answers scenarios in their order.
+pub type Evaluate<'a> = dyn Fn(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>> + 'a;
+
+/// How well the rows determine a constant, from its standard error as a share of its range of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Determined {
+    /// Within a twentieth of its range.
+    Well,
+    /// Within a sixth.
+    Fairly,
+    /// Hardly: others can stand for it.
+    Weakly,
+    /// It would go beyond one of its bounds.
+    AtBound,
+    /// No row depends on it: it keeps its value.
+    Without,
+}
+
+impl Determined {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Well => "well determined",
+            Self::Fairly => "fairly determined",
+            Self::Weakly => "weakly determined",
+            Self::AtBound => "at its bound",
+            Self::Without => "without evidence",
+        }
+    }
+}
+
+/// A constant and what the rows say of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The constant.
+    pub constant: &'static Constant,
+    /// Its value before.
+    pub before: f64,
+    /// Its value now.
+    pub value: f64,
+    /// Its standard error; `None` at a bound and without evidence.
+    pub error: Option<f64>,
+    /// How well it is determined.
+    pub determined: Determined,
+    /// Groups of rows that depend on it.
+    pub groups: usize,
+    /// The stacks of those rows.
+    pub stacks: Vec<String>,
+}
+
+/// Rows that a fit left out, predicted by constants fitted to all others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOut {
+    /// Which they are.
+    pub name: String,
+    /// How far off they are so.
+    pub scores: Scores,
+    /// How far off they are when the fit has seen them.
+    pub seen: Scores,
+}
+
+/// A finished fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// All constants, in the order of their table.
+    pub constants: Vec<Found>,
+    /// The calibration with their values.
+    pub calibration: Calibration,
+    /// Predictions before.
+    pub before: Validation,
+    /// Predictions of the rows that were fitted.
+    pub after: Validation,
+    /// Each row predicted by constants that were fitted without its group.
+    pub crossed: Validation,
+    /// A source at a time, then what is larger than anything fitted.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Digits that a constant is written with: more than rows can tell.
+const DIGITS: i32 = 3;
+
+/// Fits the constants of `calibration` to the step times of cases; `None` if there are none. Says of each part of
+/// the work that it has begun.
+pub fn calibrate(
+    cases: &[Case],
+    calibration: &Calibration,
+    evaluate: &Evaluate<'_>,
+    begins: &dyn Fn(&str),
+) -> Option<Fitted> {
+    let with = |calibration: &Calibration| under(cases, &[Arc::new(calibration.clone())], |_| 0);
+    let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
+    begins("before");
+    let before = validate(&with(calibration));
+    let model = Model::new(cases, calibration, &before, evaluate);
+    if model.is_empty() {
+        return None;
+    }
+    begins("fit");
+    let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant.name).unwrap_or(f64::NAN)).collect();
+    let known = fit::solve(&model, &start);
+    let calibration = model.calibration(&known.values);
+    let after = validate(&with(&calibration));
+    let constants = fit::found(&model, &known, &start);
+    begins("cross-validation by group");
+    let folds = holdout::folds(&model);
+    let fitted: Vec<Arc<Calibration>> =
+        (0..holdout::FOLDS).map(|fold| Arc::new(holdout::without(&model, &known, |row| folds[row] == fold))).collect();
+    let place = |case: usize| model.row_of(case).map_or(0, |row| folds[row]);
+    let crossed = validate(&under(cases, &fitted, place));
+    begins("leaving out one source at a time");
+    let left_out = holdout::wholes(&model)
+        .into_iter()
+        .filter_map(|(name, out)| {
+            let fitted = holdout::without(&model, &known, |row| out[row]);
+            let own: Vec<Case> = (0..model.len()).filter(|row| out[*row]).map(|row| model.case(row).clone()).collect();
+            let scores = |calibration: &Calibration| {
+                let cases = under(&own, &[Arc::new(calibration.clone())], |_| 0);
+                validate(&cases).scores(|one| one.metric == Metric::StepTime)
+            };
+            Some(LeftOut { name, scores: scores(&fitted)?, seen: scores(&calibration)? })
+        })
+        .collect();
+    Some(Fitted { constants, calibration, before, after, crossed, left_out })
+}
+
+/// The cases with other calibrations: each takes that of its place.
+fn under(cases: &[Case], calibrations: &[Arc<Calibration>], place: impl Fn(usize) -> usize) -> Vec<Case> {
+    let mut cases = cases.to_vec();
+    for (index, case) in cases.iter_mut().enumerate() {
+        let Some(calibration) = calibrations.get(place(index)) else { continue };
+        case.scenarios.iter_mut().for_each(|scenario| scenario.calibration = Arc::clone(calibration));
+    }
+    cases
+}
+
+/// A value with [`DIGITS`] significant digits.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let last = libm::floor(libm::log10(value.abs())) as i32 + 1 - DIGITS;
+    // The shortest text has no binary remainder: 2.67e-3, not 2.6700000000000001e-3.
+    format!("{:.0}e{last}", value / libm::pow(10.0, f64::from(last))).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Fits that leave rows out: folds of groups, whole sources, and all that is larger than what was fitted.
+//!
+//! They begin at the solution of all rows, with what is usual for constants that lose all their rows, and
+//! follow the slopes that were found there; what was left out is then simulated.
+
+use std::collections::BTreeMap;
+
+use crate::stack::Calibration;
+use crate::stack::constants::CONSTANTS;
+
+use super::fit::{Fit, Known};
+use super::model::Model;
+
+/// Parts of a cross-validation.
+pub(super) const FOLDS: usize = 5;
+
+/// Devices that a fit may have seen where larger jobs are predicted.
+const SMALL: u32 = 64;
+
+/// The fold of each row: the groups of each stack are dealt in order of their names.
+pub(super) fn folds(model: &Model<'_>) -> Vec<usize> {
+    let key = |row: usize| {
+        let row = &model.case(row).row;
+        (row.text("stack").to_owned(), row.group())
+    };
+    let mut dealt: BTreeMap<String, usize> = BTreeMap::new();
+    let mut groups: Vec<(String, String)> = (0..model.len()).map(key).collect();
+    groups.sort();
+    for (_, group) in groups {
+        let next = dealt.len();
+        dealt.entry(group).or_insert(next);
+    }
+    (0..model.len()).map(|row| dealt[&model.case(row).row.group()] % FOLDS).collect()
+}
+
+/// Each source by its file, and the large jobs of all: which rows to leave out.
+pub(super) fn wholes(model: &Model<'_>) -> Vec<(String, Vec<bool>)> {
+    let file = |row: usize| model.case(row).row.file().rsplit('/').next().unwrap_or_default().to_owned();
+    let mut files: Vec<String> = (0..model.len()).map(file).collect();
+    files.sort();
+    files.dedup();
+    let mut wholes: Vec<(String, Vec<bool>)> = files
+        .into_iter()
+        .map(|name| {
+            let out = (0..model.len()).map(|row| file(row) == name).collect();
+            (name, out)
+        })
+        .collect();
+    let large = (0..model.len()).map(|row| model.case(row).scenario().devices() > SMALL).collect();
+    wholes.push((format!("more than {SMALL} devices"), large));
+    wholes.retain(|(_, out)| out.iter().any(|out| *out) && !out.iter().all(|out| *out));
+    wholes
+}
+
+/// The calibration that is fitted to all other rows.
+pub(super) fn without(model: &Model<'_>, known: &Known, out: impl Fn(usize) -> bool) -> Calibration {
+    let rows: Vec<usize> = (0..model.len()).filter(|row| !out(*row)).collect();
+    let told = |column: usize| known.told(column, rows.iter().copied()) || !known.told(column, 0..model.len());
+    let values: Vec<f64> = (0..CONSTANTS.len())
+        .map(|column| if told(column) { known.values[column] } else { CONSTANTS[column].usual })
+        .collect();
+    model.calibration(&Fit::new(model, &rows, &values, known, false).solve())
+}

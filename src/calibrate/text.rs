@@ -1,0 +1,67 @@
+//! A fitted calibration as a file: the text of the one that it began from, with new values and what each
+//! rests on; everything else stays.
+
+use toml_edit::{DocumentMut, Item, Value};
+
+use crate::stack::constants::matches;
+use crate::units::{BytesPerSecond, Quantity, Seconds};
+
+use super::{Determined, Found};
+
+/// The most stacks that are named beside a value.
+const NAMED: usize = 3;
+
+/// `text` with the values of `found`; what is wrong with it if it is no calibration.
+pub fn write(text: &str, found: &[Found]) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    for found in found.iter().filter(|found| found.determined != Determined::Without) {
+        for path in found.constant.path.split(' ') {
+            let words: Vec<&str> = path.split('.').collect();
+            set(document.as_item_mut(), &words, found);
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// Follows a path, which may end in a place of a list, and sets what is there.
+fn set(item: &mut Item, path: &[&str], found: &Found) {
+    let Some((first, rest)) = path.split_first() else {
+        if let Some(value) = item.as_value_mut() {
+            *value = spelled(value, found.value);
+            value.decor_mut().set_suffix(format!(" # {}", rests_on(found)));
+        }
+        return;
+    };
+    if let (Some(list), Ok(index)) = (item.as_array_mut(), first.parse::<usize>()) {
+        if let Some(value) = list.get_mut(index) {
+            *value = spelled(value, found.value);
+        }
+        return;
+    }
+    let Some(table) = item.as_table_like_mut() else { return };
+    for (key, item) in table.iter_mut() {
+        if matches(first, &key) {
+            set(item, rest, found);
+        }
+    }
+}
+
+/// A value in the form and with the spacing of the one that it replaces.
+fn spelled(old: &Value, value: f64) -> Value {
+    let unit = old.as_str().map(|text| text.parse::<Seconds>().is_ok());
+    let mut new = match unit {
+        Some(true) => Value::from(Seconds::new(value).exact()),
+        Some(false) => Value::from(BytesPerSecond::new(value).exact()),
+        None => Value::from(value),
+    };
+    *new.decor_mut() = old.decor().clone();
+    new
+}
+
+/// To which rows a value is fitted, and how well they tell it.
+fn rests_on(found: &Found) -> String {
+    let stacks =
+        if found.stacks.len() > NAMED { format!("{} stacks", found.stacks.len()) } else { found.stacks.join(", ") };
+    let groups = if found.groups == 1 { "group" } else { "groups" };
+    format!("fitted to {} {groups} of {stacks}; {}", found.groups, found.determined.name())
+}

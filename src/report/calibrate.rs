@@ -1,0 +1,150 @@
+//! A calibration's fit as text and as JSON.
+
+use serde::Serialize;
+
+use crate::calibrate::{Determined, Fitted, Found, LeftOut};
+use crate::measured::{Metric, Validation};
+
+use super::ValidateReport;
+use super::sweep::aligned;
+use super::validate::{Part, ScoresRecord, Summary, line};
+
+/// A fit and what to say of it.
+#[derive(Debug, Clone, Copy)]
+pub struct CalibrateReport<'a> {
+    /// What was fitted.
+    pub fitted: &'a Fitted,
+}
+
+#[derive(Debug, Serialize)]
+struct ConstantRecord<'a> {
+    name: &'a str,
+    meaning: &'a str,
+    unit: &'a str,
+    path: &'a str,
+    before: f64,
+    value: f64,
+    low: f64,
+    high: f64,
+    standard_error: Option<f64>,
+    groups: usize,
+    stacks: &'a [String],
+    determined: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct LeftOutRecord<'a> {
+    left_out: &'a str,
+    #[serde(flatten)]
+    scores: ScoresRecord,
+    mean_when_fitted: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Crossed<'a> {
+    summary: Summary,
+    by: Vec<Part<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    format: u32,
+    constants: Vec<ConstantRecord<'a>>,
+    before: Summary,
+    after: Summary,
+    cross_validated: Crossed<'a>,
+    left_out: Vec<LeftOutRecord<'a>>,
+}
+
+impl<'a> CalibrateReport<'a> {
+    /// As JSON.
+    pub fn json(self) -> Result<String, serde_json::Error> {
+        let fitted = self.fitted;
+        let of = |validation: &'a Validation| ValidateReport { validation };
+        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen }| LeftOutRecord {
+            left_out: name,
+            scores: Some(*scores).into(),
+            mean_when_fitted: seen.mean,
+        });
+        serde_json::to_string_pretty(&Document {
+            format: super::FORMAT,
+            constants: fitted.constants.iter().map(constant).collect(),
+            before: of(&fitted.before).in_all(),
+            after: of(&fitted.after).in_all(),
+            cross_validated: Crossed { summary: of(&fitted.crossed).in_all(), by: of(&fitted.crossed).parts() },
+            left_out: left_out.collect(),
+        })
+    }
+
+    /// For people: how far off before and after, on unseen rows, and each constant.
+    pub fn text(self) -> String {
+        let crossed = ValidateReport { validation: &self.fitted.crossed }.summary();
+        let parts = [
+            self.overview(),
+            self.constants(),
+            format!("each group predicted by constants fitted without it\n\n{crossed}"),
+        ];
+        parts.join("\n")
+    }
+
+    fn overview(self) -> String {
+        let Fitted { before, after, crossed, left_out, .. } = self.fitted;
+        let names = ["", "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
+        let mut table = vec![names.map(str::to_owned).to_vec()];
+        for (name, validation) in [("before", before), ("fitted", after), ("cross-validated by group", crossed)] {
+            table.extend(ValidateReport { validation }.metric(Metric::StepTime).map(|scores| line(name, &scores)));
+        }
+        for LeftOut { name, scores, seen } in left_out {
+            table.push(line(&format!("without {name}"), scores));
+            table.push(line("  seen", seen));
+        }
+        format!("step time\n{}", aligned(&table))
+    }
+
+    fn constants(self) -> String {
+        let names = ["constant", "value", "before", "least", "most", "error", "groups", ""];
+        let mut table = vec![names.map(str::to_owned).to_vec()];
+        table.extend(self.fitted.constants.iter().map(|found| {
+            let Found { constant, before, value, error, groups, determined, .. } = found;
+            let number = |value: f64| short(value);
+            let name = if constant.unit.is_empty() {
+                constant.name.to_owned()
+            } else {
+                format!("{}, {}", constant.name, constant.unit)
+            };
+            let error = error.map_or_else(String::new, number);
+            let values = [*value, *before, constant.low, constant.high].map(number);
+            let [value, before, low, high] = values;
+            vec![name, value, before, low, high, error, groups.to_string(), determined.name().to_owned()]
+        }));
+        let count =
+            |wanted: Determined| self.fitted.constants.iter().filter(|found| found.determined == wanted).count();
+        let (bound, without) = (count(Determined::AtBound), count(Determined::Without));
+        let all = self.fitted.constants.len();
+        format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", aligned(&table))
+    }
+}
+
+fn constant(found: &Found) -> ConstantRecord<'_> {
+    let Found { constant, before, value, error, determined, groups, stacks } = found;
+    ConstantRecord {
+        name: constant.name,
+        meaning: constant.meaning,
+        unit: constant.unit,
+        path: constant.path,
+        before: *before,
+        value: *value,
+        low: constant.low,
+        high: constant.high,
+        standard_error: error.filter(|error| error.is_finite()),
+        groups: *groups,
+        stacks,
+        determined: determined.name(),
+    }
+}
+
+/// Four digits at most, in the notation that is shorter.
+fn short(value: f64) -> String {
+    let plain = format!("{}", format!("{value:.3e}").parse::<f64>().unwrap_or(value));
+    if plain.len() <= 8 { plain } else { format!("{value:.3e}") }
+}

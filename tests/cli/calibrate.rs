@@ -1,0 +1,53 @@
+//! `calibrate`: what is printed, the file that it writes, and what is refused.
+
+use serde_json::Value;
+
+use super::run::{Home, assert_contains, run};
+
+const ROWS: &str = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,heads,vocab,seq_len,micro_batch,\
+                    global_batch,act_ckpt,precision,group,scored,step_time_s
+a,a100-80gb-dgx,default,1,ddp,MPT,8,1024,8,50368,2048,2,2,none,bf16,a,yes,0.2
+b,a100-80gb-dgx,default,1,ddp,MPT,8,2048,16,50368,2048,2,2,none,bf16,b,yes,0.4
+";
+
+/// A folder of presets with the file that a fit has written predicts what the fit printed.
+#[test]
+fn a_fitted_file_is_a_preset() {
+    let home = Home::new();
+    home.write("rows.csv", ROWS);
+    home.write("own/calibration/measured.toml", "what a fit replaces");
+    let fit = home.run("calibrate rows.csv --out own/calibration/measured.toml --format json");
+    assert_eq!(fit.code, Some(0), "{}", fit.stderr);
+    let fit: Value = serde_json::from_str(&fit.stdout).expect("JSON");
+    assert_eq!(fit["format"], 1);
+    let names = ["name", "value", "before", "low", "high", "standard_error", "groups", "determined", "meaning", "unit"];
+    let constants = fit["constants"].as_array().expect("a list");
+    assert!(constants.len() <= 40 && names.iter().all(|name| constants.iter().all(|one| one.get(name).is_some())));
+    let again = home.run("validate rows.csv --presets own --format json");
+    let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+    assert_eq!(again["summary"]["step_time"]["mean"], fit["after"]["step_time"]["mean"]);
+    assert!(fit["after"]["step_time"]["mean"].as_f64() < fit["before"]["step_time"]["mean"].as_f64());
+    assert_eq!(fit["cross_validated"]["summary"]["step_time"]["rows"], 2);
+}
+
+#[test]
+fn people_read_what_each_constant_rests_on() {
+    let home = Home::new();
+    home.write("rows.csv", ROWS);
+    let fit = home.run("calibrate rows.csv");
+    let parts = ["before ", "fitted ", "cross-validated by group", "matmul-ampere", "without evidence", "by stack"];
+    assert_contains(&fit.stdout, &parts);
+    assert!(!home.path().join("measured.toml").exists());
+}
+
+#[test]
+fn rows_without_a_time_are_refused() {
+    let home = Home::new();
+    home.write("rows.csv", &ROWS.replace(",yes,", ",no,"));
+    home.write("none.csv", ROWS.lines().next().expect("a header"));
+    for file in ["rows.csv", "none.csv"] {
+        assert!(!home.run(&format!("calibrate {file}")).refused().is_empty(), "{file}");
+    }
+    assert_eq!(run("calibrate missing.csv").code, Some(1));
+    assert!(!run("calibrate").refused().is_empty());
+}
