@@ -1,5 +1,7 @@
 //! An explanation cannot lie: what it states, worked out, is what is shown.
 
+use std::sync::Arc;
+
 use crate::evaluate::Workspace;
 use crate::presets::Library;
 use crate::scenario::file;
@@ -34,7 +36,11 @@ fn scenario(changes: &[(&str, &str)]) -> Scenario {
     for (flag, value) in changes {
         file.set(flag, value).unwrap();
     }
-    library.resolve(&file).unwrap()
+    let mut scenario = library.resolve(&file).unwrap();
+    let cluster = Arc::make_mut(&mut scenario.cluster);
+    cluster.price_per_device_hour = "2.50 EUR".parse().ok();
+    cluster.watts_per_device = "1.3 kW".parse().ok();
+    scenario
 }
 
 /// Each scenario with its evaluation.

@@ -10,7 +10,7 @@ use crate::evaluate::Workspace;
 use crate::presets::{self, Library};
 use crate::report::tests::{evaluation, scenario};
 use crate::search::full;
-use crate::units::{Bytes, Quantity, Seconds};
+use crate::units::{Bytes, Quantity, Seconds, Watts};
 
 use super::write::write_to_first;
 use super::*;
@@ -27,6 +27,8 @@ fn a_snapshot_reads_back_to_the_last_bit() {
     // Neither is a round number of any unit.
     cluster.device.memory = Bytes::new(80e9 / 3.0);
     cluster.levels[0].latency = Seconds::new(1e-6 / 7.0);
+    cluster.price_per_device_hour = "3.3333333333333335 EUR".parse().ok();
+    cluster.watts_per_device = Some(Watts::new(1000.0 / 3.0));
     scenario.cluster = Arc::new(cluster);
     scenario.plan.bandwidth_factor = 1.0 / 3.0;
     let snapshot = Snapshot::of(&scenario, &evaluation(&scenario));
