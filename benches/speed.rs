@@ -10,12 +10,15 @@ use ratatui::backend::TestBackend;
 use shardscope::app::action::Report;
 use shardscope::app::jobs;
 use shardscope::app::{App, Options, Start};
-use shardscope::evaluate::{Activity, Evaluation, Idle, IdleCause, Kind, Lane, Part, Span, Trace, Workspace, summary};
-use shardscope::plan::{Plan, Size};
+use shardscope::evaluate::{
+    Activity, Evaluation, Idle, IdleCause, Kind, Lane, Part, Span, Trace, Workspace, summary, traced,
+};
+use shardscope::plan::{Plan, Recompute, Schedule, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
 use shardscope::search::planner::{CostModel, Objective, Request, plan};
+use shardscope::search::training::{Goal, Training};
 use shardscope::search::{Cancel, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::draw;
@@ -52,6 +55,53 @@ fn one(criterion: &mut Criterion) {
     });
 }
 
+/// A model of a trillion parameters on `P` pipeline ranks of `K` stages each, with `M` micro-batches.
+fn pipeline(
+    strategy: &str,
+    tensor: u32,
+    (ranks, stages, micro_batches): (u32, u32, u32),
+    schedule: Schedule,
+) -> Scenario {
+    let library = Library::embedded();
+    let mut scenario = scenario(128, micro_batches);
+    let strategy = library.strategy(strategy).unwrap();
+    scenario.cluster = library.cluster("a100-80gb-dgx").unwrap();
+    scenario.model = library.model("megatron-1t").unwrap();
+    scenario.strategy = strategy.id.as_str().into();
+    let plan = &mut scenario.plan;
+    (plan.sharding, plan.sequence, plan.tensor) = (strategy.sharding.clone(), 2048, tensor);
+    (plan.pipeline, plan.stages_per_rank, plan.schedule) = (ranks, stages, schedule);
+    (plan.size, plan.recompute) = (Size::Devices(8 * ranks * tensor), Recompute::Full);
+    scenario
+}
+
+fn pipelines(criterion: &mut Criterion) {
+    let mut workspace = Workspace::default();
+    for (strategy, tensor, shape, schedule) in [
+        ("ddp", 8, (8, 1, 32), Schedule::OneForwardOneBackward),
+        ("ddp", 8, (8, 1, 4096), Schedule::GPipe),
+        ("ddp", 8, (64, 1, 1024), Schedule::OneForwardOneBackward),
+        ("ddp", 8, (8, 8, 64), Schedule::BreadthFirst),
+        ("fsdp", 8, (8, 8, 64), Schedule::BreadthFirst),
+        ("fsdp", 8, (8, 8, 4096), Schedule::BreadthFirst),
+        ("ddp", 8, (8, 8, 64), Schedule::Interleaved),
+        ("fsdp", 8, (8, 8, 64), Schedule::Interleaved),
+        ("zero1", 8, (16, 8, 64), Schedule::Interleaved),
+    ] {
+        let scenario = pipeline(strategy, tensor, shape, schedule);
+        let (ranks, stages, micro_batches) = shape;
+        let name = format!(
+            "summary, {schedule}, {strategy}, {ranks} ranks x {stages} stages x {micro_batches} micro-batches (target 300 us)"
+        );
+        criterion.bench_function(&name, |bench| bench.iter(|| summary(black_box(&scenario), &mut workspace)));
+    }
+    for schedule in [Schedule::BreadthFirst, Schedule::Interleaved] {
+        let scenario = pipeline("ddp", 1, (16, 8, 64), schedule);
+        let name = format!("trace, {schedule}, 16 ranks x 8 stages x 64 micro-batches (target 10 ms)");
+        criterion.bench_function(&name, |bench| bench.iter(|| traced(black_box(&scenario), &mut workspace)));
+    }
+}
+
 fn many(criterion: &mut Criterion) {
     for (name, x, y, threads) in [
         ("map of 32 x 16 on the explorer's pool (target 40 ms)", "nodes=1..32:1", "micro-batch=1..16:1", None),
@@ -78,6 +128,25 @@ fn plans(criterion: &mut Criterion) {
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
+}
+
+/// The shortest training of a trillion parameters on at most 100,000 devices.
+fn training(criterion: &mut Criterion) {
+    let library = Library::embedded();
+    let mut base = scenario(1, 1);
+    base.cluster = library.cluster("a100-80gb-nvlink16").unwrap();
+    base.stack = library.stack("ideal").unwrap();
+    base.calibration = library.calibration(&base.stack.calibration).unwrap();
+    base.model = library.model("x-160").unwrap();
+    (base.plan.sequence, base.plan.recompute) = (2560, Recompute::Full);
+    let training = Training::new(base, Goal { critical: 2415.0, steps: 1e5 }, 100_000, &library).unwrap();
+    let pool = pool(Some(2)).unwrap();
+    let mut group = criterion.benchmark_group("training");
+    group.sample_size(10);
+    group.bench_function("shortest training of X_160 on two cores (target 5 s)", |bench| {
+        bench.iter(|| training.run(&pool, &Cancel::default(), &|_, answer| drop(black_box(answer))));
+    });
+    group.finish();
 }
 
 /// The explorer on the default scenario, with everything answered.
@@ -133,5 +202,5 @@ fn long(app: &App) -> Evaluation {
     evaluation
 }
 
-criterion_group!(benches, one, many, plans, screen);
+criterion_group!(benches, one, pipelines, many, plans, training, screen);
 criterion_main!(benches);

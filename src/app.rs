@@ -9,6 +9,7 @@ pub mod axes;
 pub mod browser;
 pub mod compare;
 mod edit;
+pub mod evidence;
 pub mod explaining;
 pub mod files;
 pub mod form;
@@ -43,6 +44,7 @@ use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
 use answers::Answers;
+use evidence::Evidence;
 use history::History;
 use inputs::Inputs;
 use keymap::Place;
@@ -159,15 +161,15 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, pins, .. } = start;
-        let base = edit::base(&library, &file, &scenario);
+        let Start { library, file, scenario, pins, options } = start;
+        let base = edit::base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
             library,
             file,
             inputs: Inputs::default(),
             view: View::default(),
             map: Map::around(&base, &scenario),
-            views: Views::default(),
+            views: Views { evidence: Evidence::of(options.rows), ..Views::default() },
             shown: Ok(scenario.clone()),
             looking: false,
             scenario,
@@ -199,6 +201,7 @@ impl App {
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
             Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(browser)) if browser.searching => Place::Search,
             Some(Layer::Browser(_)) => Place::Snapshots,
             Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
             Some(Layer::Form(_)) => Place::Form,

@@ -103,8 +103,9 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         log::open(file).map_err(|error| Failure::io(file, &error))?;
     }
     let session = || Session::start(&cli.everywhere);
-    let Some(command) = &cli.command else { return explore::run(session()?, &cli.input) };
-    if let Some(misplaced) = cli.input.first() {
+    let Some(command) = &cli.command else { return explore::run(session()?, &cli.input, &cli.rows) };
+    let misplaced = cli.input.first();
+    if let Some(misplaced) = misplaced.or_else(|| (!cli.rows.is_empty()).then(|| "--rows".to_owned())) {
         let line = format!("'{misplaced}' stands before a command: write it after the command");
         return Err(Failure::Input(vec![line]));
     }

@@ -248,7 +248,7 @@ pub fn summary_with(
     factors: &Factors,
     workspace: &mut Workspace,
 ) -> Result<Summary, Vec<Problem>> {
-    summary::run(scenario, factors, workspace, true, &mut ())
+    summary::run(scenario, factors, workspace, true)
 }
 
 /// The figures of one scenario, and what runs when.

@@ -13,6 +13,8 @@ mod operators;
 mod order;
 mod pipeline;
 mod schedule;
+mod script;
+mod stage;
 mod state;
 mod step;
 mod task;
@@ -27,18 +29,21 @@ use pipeline::Pipeline;
 
 pub use build::Volume;
 pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
+pub use script::{Block, Code, Place, Position, Round, Routine, Script, Section, Slot};
 pub use state::State;
 pub use task::{
-    Block, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, PICOS, Picos, QUEUES, REMOTE, RESOURCES, RankProgram,
-    Section, Task, WAITS, WHOLE, Wait, held, picos,
+    CHAIN, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, NONE, PICOS, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE,
+    Wait, held, picos,
 };
 pub use terms::{Cost, Terms};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
 pub struct Program {
-    /// What each pipeline rank does; ranks that do the same are listed once.
-    pub ranks: Vec<RankProgram>,
+    /// What ranks do, listed once.
+    pub code: Code,
+    /// Which of it each pipeline rank does, and how often.
+    pub ranks: Vec<Script>,
     /// What each rank's tasks move and need, repeats counted.
     pub volumes: Vec<Volume>,
     /// Each rank's memory that does not change during the step.
@@ -50,21 +55,21 @@ impl Program {
     pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
         let rates = Rates::of(scenario, factors);
         let ranks = layout.pipeline as usize;
-        self.ranks.resize_with(ranks, RankProgram::default);
-        self.ranks.iter_mut().for_each(RankProgram::clear);
+        self.code.clear();
+        self.ranks.resize_with(ranks, Script::default);
+        self.ranks.iter_mut().for_each(Script::clear);
         self.volumes.clear();
         self.volumes.resize(ranks, Volume::default());
         self.states.clear();
-        let builders = self.ranks.iter_mut().zip(&mut self.volumes);
         if pipeline::wanted(&rates, layout) {
-            let pipeline = Pipeline::of(&rates, layout);
-            for (rank, (program, volume)) in (0..layout.pipeline).zip(builders) {
+            let mut pipeline = Pipeline::of(&rates, layout);
+            for (rank, (script, volume)) in (0..layout.pipeline).zip(self.ranks.iter_mut().zip(&mut self.volumes)) {
                 self.states.push(State::of(&rates, layout, pipeline.parameters(rank)));
-                pipeline.build(rank, Builder::new(program, volume));
+                pipeline.build(rank, Builder::new(&mut self.code, script, volume));
             }
         } else {
-            for (program, volume) in builders {
-                let builder = Builder::new(program, volume);
+            for (script, volume) in self.ranks.iter_mut().zip(&mut self.volumes) {
+                let builder = Builder::new(&mut self.code, script, volume);
                 if scenario.plan.operators.is_empty() {
                     self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
                     step::build(&rates, layout, builder);

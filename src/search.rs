@@ -18,7 +18,7 @@ pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use batch::summaries;
 pub use compare::{Compared, Comparison, compare};
 pub use many::many;
-pub use mend::{Mend, mend};
+pub use mend::{Change, Mend, mend};
 pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
 pub use tune::{Tuned, tuned};
 

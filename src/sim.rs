@@ -1,24 +1,37 @@
 //! Runs a program: tasks on queues over shared resources, in whole picoseconds.
 //!
 //! Knows ids, durations and demands only; why a task exists is [`crate::program`]'s. Rules:
+//! - a slot's tasks are put on their queues when compute has come to it, all of them at once; a slot is
+//!   over when compute and what goes hand in hand with it ([`CHAIN`](crate::program::CHAIN)) are;
 //! - a queue runs its tasks one at a time, in order; a task starts as soon as its waits hold;
 //! - concurrent tasks whose demands on a resource exceed the whole slow down alike, so that the
 //!   demands add up to the whole again;
-//! - things that happen at the same picosecond happen in the order of ranks and queues, ends before
-//!   starts;
+//! - memory that is taken and given back at the same picosecond is not seen;
+//! - ranks know of each other what arrives and when. So each runs ahead until it needs to know what
+//!   another has not sent yet; then the one that is least ahead goes on;
 //! - repeats are folded: when a rank's state at the end of an iteration is that of an earlier one,
 //!   shifted, the iterations between here and the end of the block do the same, and time, counters
 //!   and totals move on by multiples. The folded answer equals the unfolded one to the picosecond.
 
+mod agenda;
+mod arrivals;
 mod fold;
+mod joint;
+mod local;
+mod memo;
 mod queue;
 mod rank;
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{HELD, PHASES, Picos, RankProgram, Task};
+use crate::program::{CHAIN, Code, Counter, HELD, PHASES, Picos, Place, Script, Task};
 
-use fold::Folds;
-use rank::Rank;
+use agenda::Agenda;
+use arrivals::{Inbox, Train};
+use fold::History;
+use joint::Joint;
+use memo::Memo;
+use queue::Role;
+use rank::{Around, Entry, Rank, Wait};
 
 /// Why compute stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,30 +44,26 @@ pub enum Idle {
     Other,
 }
 
-/// Where a task stands in its loops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Iteration {
-    /// Of its block.
-    pub block: u32,
-    /// Of its section.
-    pub section: u32,
-}
-
-/// Sees what happens. The summary needs none of it: `()` sees nothing and costs nothing.
+/// Sees what happens, rank by rank in the order of time. The summary needs none of it: `()` sees nothing
+/// and costs nothing.
 pub trait Observer {
+    /// Whether it wants to see every task.
+    const SEES: bool = true;
     /// A task began and will be reported again when it ends.
-    fn started(&mut self, _rank: usize, _task: &Task, _iteration: Iteration, _at: Picos) {}
+    fn started(&mut self, _rank: usize, _task: &Task, _place: Place, _at: Picos) {}
     /// A task ended.
     fn ended(&mut self, _rank: usize, _task: &Task, _at: Picos) {}
     /// Compute stood still.
     fn idle(&mut self, _rank: usize, _cause: Idle, _from: Picos, _to: Picos) {}
     /// Memory in use changed.
     fn memory(&mut self, _rank: usize, _held: i64, _at: Picos) {}
-    /// What happened between two moments happens so many times more.
-    fn folded(&mut self, _from: Picos, _to: Picos, _times: u64) {}
+    /// What a rank did between two moments it does so many times more.
+    fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
 }
 
-impl Observer for () {}
+impl Observer for () {
+    const SEES: bool = false;
+}
 
 /// Where one rank's time goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,10 +94,34 @@ pub struct Peak {
     pub held: [i64; HELD],
     /// When.
     pub at: Picos,
-    /// The task that computes then, or the one that took the last of it where none does, by index.
+    /// The task that computes then, or another that runs where none does, by index.
     pub task: u32,
     /// Where that task stood.
-    pub iteration: Iteration,
+    pub place: Place,
+}
+
+impl Totals {
+    /// What has been added since an earlier moment.
+    fn since(&self, before: &Self) -> Self {
+        self.each(before, |now, before| now - before)
+    }
+
+    fn add(&mut self, more: &Self) {
+        *self = self.each(more, |now, more| now + more);
+    }
+
+    fn each(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
+        Self {
+            compute: both(self.compute, other.compute),
+            optimizer: both(self.optimizer, other.optimizer),
+            host: both(self.host, other.host),
+            exposed: std::array::from_fn(|level| both(self.exposed[level], other.exposed[level])),
+            bubble: both(self.bubble, other.bubble),
+            waiting: both(self.waiting, other.waiting),
+            communication: both(self.communication, other.communication),
+            phases: std::array::from_fn(|phase| both(self.phases[phase], other.phases[phase])),
+        }
+    }
 }
 
 /// One rank's result.
@@ -115,28 +148,39 @@ pub struct Stuck {
 #[derive(Debug, Default)]
 pub struct Simulator {
     ranks: Vec<Rank>,
-    folds: Folds,
+    inboxes: Vec<Inbox>,
+    agenda: Agenda,
+    sent: Vec<(Train, Counter)>,
+    /// Whether repeats are skipped.
+    fold: bool,
+    /// Earlier states of the block that a rank is in, and of the section that each is in.
+    block: History,
+    sections: Vec<History>,
+    /// Earlier states of all ranks together.
+    joint: Joint,
+    memo: Memo,
 }
 
 impl Simulator {
-    /// Runs a program to its end and returns the outcome of each rank through [`Simulator::outcome`].
+    /// Runs the scripts of all ranks to their ends; [`Simulator::outcome`] has what came of each.
     ///
     /// With `fold`, repeats are skipped once they are periodic.
-    pub fn run(&mut self, program: &[RankProgram], fold: bool, observer: &mut impl Observer) -> Result<(), Stuck> {
-        self.ranks.clear();
-        self.ranks.extend(program.iter().map(Rank::new));
-        self.folds.clear();
-        for (index, rank) in self.ranks.iter_mut().enumerate() {
-            rank.settle(&program[index], index, observer);
-        }
-        while let Some((index, at)) = self.next() {
-            let moved = self.ranks[index].step(&program[index], index, at, observer);
-            for (target, counter) in self.ranks[index].take_outbox().into_iter().flatten() {
-                let target = target as usize;
-                self.ranks[target].receive(&program[target], target, counter, at, observer);
-            }
-            if fold && let Some(boundary) = moved {
-                self.folds.reached(&mut self.ranks, program, index, boundary, observer);
+    pub fn run(
+        &mut self,
+        code: &Code,
+        scripts: &[Script],
+        fold: bool,
+        observer: &mut impl Observer,
+    ) -> Result<(), Stuck> {
+        self.reset(code, scripts, fold);
+        while let Some((rank, now)) = self.agenda.first() {
+            let role = Role { code, script: &scripts[rank], rank };
+            let next = self.proceed(role, now, observer);
+            self.agenda.set(rank, next);
+            self.deliver(rank);
+            if self.ranks[rank].paused {
+                let Self { ranks, inboxes, agenda, joint, .. } = self;
+                joint.fold(code, scripts, (ranks, inboxes, agenda), observer);
             }
         }
         match self.ranks.iter().position(|rank| !rank.finished()) {
@@ -145,10 +189,107 @@ impl Simulator {
         }
     }
 
-    /// The rank with the earliest next event, and its time.
-    fn next(&self) -> Option<(usize, Picos)> {
-        let events = self.ranks.iter().enumerate().map(|(index, rank)| (rank.next(), index));
-        events.min().filter(|(at, _)| *at < Picos::MAX).map(|(at, index)| (index, at))
+    fn reset(&mut self, code: &Code, scripts: &[Script], fold: bool) {
+        self.ranks.clear();
+        self.ranks.extend(scripts.iter().map(|script| Rank::new(script.first())));
+        self.inboxes.resize_with(scripts.len(), Inbox::default);
+        self.inboxes.iter_mut().for_each(Inbox::clear);
+        self.agenda.reset(scripts.len());
+        self.fold = fold;
+        self.block.clear();
+        self.sections.resize_with(scripts.len(), History::default);
+        self.sections.iter_mut().for_each(History::clear);
+        self.joint.clear();
+        self.memo.clear(code.routines.len());
+    }
+
+    /// Runs a rank as far as what it knows of the others lets it; all of them have come to the moment `now`.
+    /// Returns when it has something to do again.
+    fn proceed<O: Observer>(&mut self, role: Role<'_>, now: Picos, observer: &mut O) -> Picos {
+        let Self { ranks, inboxes, sent, sections, block, memo, fold, .. } = self;
+        let (rank, section) = (&mut ranks[role.rank], &mut sections[role.rank]);
+        let mut around = Around { role, inbox: &mut inboxes[role.rank], sent, observer };
+        let remember = *fold && !O::SEES;
+        loop {
+            let mut wait = None;
+            if !rank.issued {
+                match rank.entry(role, around.inbox) {
+                    Some(Entry::Wait(entry)) => {
+                        rank.foresee(&role);
+                        wait = Some(entry);
+                    }
+                    Some(Entry::Ready) => {}
+                    None => {
+                        rank.issue(&role);
+                        rank.settle(!CHAIN, &mut around);
+                    }
+                }
+            }
+            if wait.is_none() && !rank.begun && (!rank.issued || rank.can_begin(role, around.inbox)) {
+                if *fold && !rank.paused && joint::begins(&role, rank) {
+                    rank.paused = true;
+                    return rank.clock;
+                }
+                rank.begin();
+                if *fold {
+                    local::fold_section(rank, section, &mut around);
+                }
+                if remember && memo.replay(rank, &mut around) {
+                    rank.leave(&mut around);
+                    continue;
+                }
+                if !rank.issued {
+                    rank.issue(&role);
+                }
+                if remember {
+                    memo.watch(rank, &around);
+                }
+            }
+            if wait.is_none() {
+                rank.settle(u8::MAX, &mut around);
+                if rank.slot_is_over() {
+                    memo.finish(rank, &around);
+                    rank.leave(&mut around);
+                    continue;
+                }
+                if remember && rank.begun && memo.resume(rank, &mut around) {
+                    memo.finish(rank, &around);
+                    rank.leave(&mut around);
+                    continue;
+                }
+                if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
+                    continue;
+                }
+            }
+            let next = rank.next();
+            let until = match wait.unwrap_or_else(|| rank.wait(role, around.inbox)) {
+                Wait::Own => next,
+                Wait::Until(arrival) => {
+                    rank.waited = true;
+                    next.min(arrival)
+                }
+                Wait::Unknown if next <= now => next,
+                Wait::Unknown => {
+                    memo.finish(rank, &around);
+                    return next;
+                }
+            };
+            if until == Picos::MAX {
+                rank.look(&mut around);
+                return until;
+            }
+            rank.pass(until, &mut around);
+        }
+    }
+
+    /// Hands what a rank has sent to its neighbours.
+    fn deliver(&mut self, from: usize) {
+        let ranks = self.ranks.len();
+        for (train, counter) in self.sent.drain(..) {
+            let to = if counter == Counter::ArrivedForward { from + 1 } else { from + ranks - 1 } % ranks;
+            self.inboxes[to].of_mut(counter).push(train);
+            self.agenda.hasten(to, train.first);
+        }
     }
 
     /// One rank's result.

@@ -11,6 +11,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Mend, Sweep};
 use crate::snapshot::{Listed, Opened};
 
+use super::evidence::Facet;
 use super::view::View;
 use super::work::{Found, Work};
 use super::{Answer, Panel};
@@ -56,6 +57,10 @@ pub enum Action {
     Metric,
     /// Each cell of the map takes its best batch and recompute, or the scenario's again.
     Tune,
+    /// Chooses what runs across the map.
+    Across,
+    /// Chooses what runs down the map.
+    Along,
     /// Draws the memory's contour into the map, or takes it away.
     Contour,
     /// Copies the map as CSV.
@@ -64,6 +69,10 @@ pub enum Action {
     SaveMap,
     /// The map's cursor goes to its best cell.
     Best,
+    /// Only what has the next value of a facet is shown.
+    Filter(Facet),
+    /// The chart shows ratios, or the figures themselves again.
+    Ratio,
     /// The scenario's network is slower.
     Slower,
     /// The scenario's network is faster.

@@ -1,4 +1,4 @@
-//! The map's axes: which counts of nodes and which extents are worth a column and a row.
+//! The map's axes: which values of each are worth a column or a row.
 
 use crate::hardware::Cluster;
 use crate::plan::{Extent, Sharding, Size};
@@ -11,8 +11,58 @@ const MOST_NODES: u32 = 512;
 /// The most rows of shard extents.
 const MOST_ROWS: usize = 8;
 
-/// Nodes across: powers of two up to the machine's size, and the scenario's own count.
-pub fn across(scenario: &Scenario) -> Axis {
+/// The most of what is counted in powers of two, and of the lengths of sequences.
+const MOST_COUNT: u32 = 128;
+const SEQUENCES: (u32, u32) = (512, 131_072);
+
+/// Factors on what the hardware has.
+const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+
+/// What usually runs across and down: nodes, and extents, or micro-batches where nothing is sharded.
+pub fn usual(scenario: &Scenario) -> [AxisKind; 2] {
+    let down = own_extent(&scenario.plan.sharding).map_or(AxisKind::MicroBatch, |_| AxisKind::Shard);
+    [AxisKind::Nodes, down]
+}
+
+/// The values of an axis that are worth a look, the scenario's own among them.
+pub fn axis(kind: AxisKind, scenario: &Scenario) -> Axis {
+    let plan = &scenario.plan;
+    match kind {
+        AxisKind::Nodes => across(scenario),
+        AxisKind::Shard => down(scenario),
+        AxisKind::MicroBatch => powers(kind, (1, MOST_COUNT), plan.micro_batch),
+        AxisKind::Seq => powers(kind, SEQUENCES, plan.sequence),
+        AxisKind::Accumulate => powers(kind, (1, MOST_COUNT), plan.accumulate),
+        AxisKind::Tp => powers(kind, (1, MOST_COUNT / 2), plan.tensor),
+        AxisKind::Pp => powers(kind, (1, MOST_COUNT / 2), plan.pipeline),
+        AxisKind::Bandwidth => factors(kind, plan.bandwidth_factor),
+        AxisKind::Memory => factors(kind, plan.memory_factor),
+    }
+}
+
+/// What cells of a map over these axes have in common: the scenario without what they set, so that moving along them
+/// changes no cell. The extents of the state are the caller's.
+pub fn common(kinds: [AxisKind; 2], scenario: Scenario) -> Scenario {
+    let mut common = scenario;
+    let plan = &mut common.plan;
+    for kind in kinds {
+        match kind {
+            AxisKind::Nodes => plan.size = Size::Nodes(1),
+            AxisKind::Shard => {}
+            AxisKind::MicroBatch => plan.micro_batch = 1,
+            AxisKind::Seq => plan.sequence = common.model.sequence,
+            AxisKind::Accumulate => plan.accumulate = 1,
+            AxisKind::Tp => plan.tensor = 1,
+            AxisKind::Pp => plan.pipeline = 1,
+            AxisKind::Bandwidth => plan.bandwidth_factor = 1.0,
+            AxisKind::Memory => plan.memory_factor = 1.0,
+        }
+    }
+    common
+}
+
+/// Nodes: powers of two up to the machine's size, and the scenario's own count.
+fn across(scenario: &Scenario) -> Axis {
     let most = scenario.cluster.nodes.map_or(MOST_NODES, |nodes| nodes.min(MOST_NODES));
     let mut counts: Vec<u32> = std::iter::successors(Some(1_u32), |count| count.checked_mul(2))
         .take_while(|count| *count <= most)
@@ -23,11 +73,9 @@ pub fn across(scenario: &Scenario) -> Axis {
     Axis { kind: AxisKind::Nodes, values: counts.into_iter().map(AxisValue::Count).collect() }
 }
 
-/// Shard extents down, narrow to wide, the scenario's own among them; micro-batches where nothing is sharded.
-pub fn down(scenario: &Scenario) -> Axis {
-    let Some(own) = own_extent(&scenario.plan.sharding) else {
-        return micro_batches(scenario);
-    };
+/// Shard extents, narrow to wide, the scenario's own among them.
+fn down(scenario: &Scenario) -> Axis {
+    let own = own_extent(&scenario.plan.sharding).unwrap_or(&Extent::Device);
     let cluster = &scenario.cluster;
     let mut rows: Vec<Extent> = std::iter::once(Extent::Device)
         .chain(levels_up_to_node(cluster))
@@ -50,6 +98,12 @@ pub fn position(axis: &Axis, scenario: &Scenario) -> Option<usize> {
     axis.values.iter().position(|value| match (axis.kind, value) {
         (AxisKind::Nodes, AxisValue::Count(count)) => nodes(scenario) == Some(*count),
         (AxisKind::MicroBatch, AxisValue::Count(count)) => scenario.plan.micro_batch == *count,
+        (AxisKind::Seq, AxisValue::Count(count)) => scenario.plan.sequence == *count,
+        (AxisKind::Accumulate, AxisValue::Count(count)) => scenario.plan.accumulate == *count,
+        (AxisKind::Tp, AxisValue::Count(count)) => scenario.plan.tensor == *count,
+        (AxisKind::Pp, AxisValue::Count(count)) => scenario.plan.pipeline == *count,
+        (AxisKind::Bandwidth, AxisValue::Factor(factor)) => same(scenario.plan.bandwidth_factor, *factor),
+        (AxisKind::Memory, AxisValue::Factor(factor)) => same(scenario.plan.memory_factor, *factor),
         (AxisKind::Shard, AxisValue::Shard(extent)) => {
             own_extent(&scenario.plan.sharding).is_some_and(|own| same_group(own, extent, &scenario.cluster))
         }
@@ -82,12 +136,22 @@ fn nodes(scenario: &Scenario) -> Option<u32> {
     }
 }
 
-fn micro_batches(scenario: &Scenario) -> Axis {
-    let mut counts: Vec<u32> = (0..MOST_ROWS as u32).map(|power| 1 << power).collect();
-    counts.push(scenario.plan.micro_batch);
+fn powers(kind: AxisKind, (first, last): (u32, u32), own: u32) -> Axis {
+    let doubled = std::iter::successors(Some(first), |count| count.checked_mul(2));
+    let mut counts: Vec<u32> = doubled.take_while(|count| *count <= last).chain([own]).collect();
     counts.sort_unstable();
     counts.dedup();
-    Axis { kind: AxisKind::MicroBatch, values: counts.into_iter().map(AxisValue::Count).collect() }
+    Axis { kind, values: counts.into_iter().map(AxisValue::Count).collect() }
+}
+
+fn factors(kind: AxisKind, own: f64) -> Axis {
+    let mut factors: Vec<f64> = FACTORS.into_iter().filter(|factor| !same(*factor, own)).chain([own]).collect();
+    factors.sort_by(f64::total_cmp);
+    Axis { kind, values: factors.into_iter().map(AxisValue::Factor).collect() }
+}
+
+fn same(one: f64, other: f64) -> bool {
+    one.total_cmp(&other).is_eq()
 }
 
 fn own_extent(sharding: &Sharding) -> Option<&Extent> {

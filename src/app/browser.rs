@@ -1,5 +1,7 @@
 //! Snapshots and sets on disk: a list with a preview, from which they are opened, saved and deleted.
 
+use tui_input::Input;
+
 use crate::snapshot::{Listed, Opened};
 
 use super::App;
@@ -14,18 +16,44 @@ pub struct Browser {
     pub files: Option<Vec<Listed>>,
     /// Which of them has the keys.
     pub cursor: usize,
+    /// What is searched for in names and contents.
+    pub search: Input,
+    /// Whether keys are text of the search.
+    pub searching: bool,
     /// Whether the user is asked if it is to be deleted.
     pub asking: bool,
 }
 
 impl Browser {
-    /// The file that has the keys.
-    pub fn file(&self) -> Option<&Listed> {
-        self.files.as_ref()?.get(self.cursor)
+    /// The files whose name or contents hold the searched text, in any case.
+    pub fn found(&self) -> Vec<&Listed> {
+        let wanted = self.search.value().to_lowercase();
+        let holds = |text: &str| text.to_lowercase().contains(&wanted);
+        let found = |file: &&Listed| {
+            let held = file.holds.iter().flatten();
+            holds(&file.name) || held.into_iter().any(|held| holds(&held.what) || holds(&held.name))
+        };
+        self.files.iter().flatten().filter(found).collect()
     }
 
-    fn count(&self) -> usize {
-        self.files.as_ref().map_or(0, Vec::len)
+    /// The file that has the keys.
+    pub fn file(&self) -> Option<&Listed> {
+        self.found().get(self.cursor).copied()
+    }
+
+    /// Does what the user asked of the search; says whether that was all.
+    fn search(&mut self, action: Action) -> bool {
+        match action {
+            Action::Search => self.searching = true,
+            Action::Close if self.searching => self.searching = false,
+            Action::Type(request) => {
+                if self.search.handle(request).is_some_and(|changed| changed.value) {
+                    self.cursor = 0;
+                }
+            }
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -47,6 +75,10 @@ impl App {
     pub(super) fn on_browser(&mut self, mut browser: Browser, action: Action) -> Vec<Command> {
         let mut commands = Vec::new();
         let path = browser.file().map(|file| file.path.clone());
+        if browser.search(action) {
+            self.layer = Some(Layer::Browser(browser));
+            return commands;
+        }
         match (browser.asking, action) {
             (true, Action::Take) => {
                 browser.asking = false;
@@ -70,7 +102,7 @@ impl App {
                     return commands;
                 }
             }
-            (false, _) => browser.cursor = moved(browser.cursor, action, browser.count(), self.page),
+            (false, _) => browser.cursor = moved(browser.cursor, action, browser.found().len(), self.page),
         }
         self.layer = Some(Layer::Browser(browser));
         commands

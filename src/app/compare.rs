@@ -108,7 +108,7 @@ impl App {
 
     /// Rows of the comparison that can be scrolled away: figures, bars, timelines.
     fn rows_compared(&self) -> usize {
-        12 + 2 * self.columns().len().min(MOST)
+        14 + 2 * self.columns().len().min(MOST)
     }
 
     fn let_go(&mut self, pin: Option<usize>) {

@@ -1,12 +1,13 @@
 //! Changing the scenario: a field gets a text, the file gets the value, and the scenario follows if it can be.
 
-use crate::plan::Size;
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
+use crate::search::AxisKind;
 
 use super::App;
 use super::action::Command;
+use super::axes;
 use super::history::Edited;
 use super::inputs::{FIELDS, Wrong};
 
@@ -19,15 +20,13 @@ pub(super) fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -
 }
 
 /// What the map's cells start from: the scenario without what the axes set, so that moving along them changes no cell.
-pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario) -> Scenario {
+pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario, kinds: [AxisKind; 2]) -> Scenario {
     let mut file = file.clone();
-    file.plan.shard = None;
-    let mut base = library.resolve_over(&file, Some(scenario)).unwrap_or_else(|_| scenario.clone());
-    base.plan.size = Size::Nodes(1);
-    if base.plan.sharding.first_sharded().is_none() {
-        base.plan.micro_batch = 1;
+    if kinds.contains(&AxisKind::Shard) {
+        file.plan.shard = None;
     }
-    base
+    let base = library.resolve_over(&file, Some(scenario)).unwrap_or_else(|_| scenario.clone());
+    axes::common(kinds, base)
 }
 
 impl App {
@@ -150,7 +149,7 @@ impl App {
     /// The scenario is another one: the map follows it, and the screen shows it.
     fn follow(&mut self, scenario: Scenario) -> Vec<Command> {
         self.inputs.wrong.retain(|wrong| !wrong.in_file);
-        let base = base(&self.library, &self.file, &scenario);
+        let base = base(&self.library, &self.file, &scenario, self.map.kinds(&scenario));
         let redo = self.map.follow(&base, &scenario);
         self.scenario = scenario;
         self.looking = false;

@@ -121,12 +121,11 @@ impl Form {
     fn take(&mut self, library: &Library) {
         let (Some(typing), Some(row)) = (self.typing.take(), self.rows.get_mut(self.cursor)) else { return };
         let text = typing.input.value().trim().to_owned();
-        let refused = match &row.slot {
-            Some(slot) => self.draft.set(slot, &text).err(),
-            None => {
-                self.draft.id.clone_from(&text);
-                library.refusal(self.draft.kind, &text)
-            }
+        let refused = if let Some(slot) = &row.slot {
+            self.draft.set(slot, &text).err()
+        } else {
+            self.draft.id.clone_from(&text);
+            library.refusal(self.draft.kind, &text)
         };
         (row.value, row.wrong) = (text, refused);
         self.warned = false;
@@ -207,15 +206,12 @@ impl App {
         self.library = std::sync::Arc::new(library);
         self.layer.take_if(|layer| matches!(layer, Layer::Form(_)));
         let (mut file, mut scenario) = (self.file.clone(), self.scenario.clone());
-        match kind {
-            Kind::Cluster => {
-                id.clone_into(&mut file.cluster);
-                scenario.cluster = self.library.cluster(id).unwrap_or(scenario.cluster);
-            }
-            _ => {
-                id.clone_into(&mut file.model);
-                scenario.model = self.library.model(id).unwrap_or(scenario.model);
-            }
+        if kind == Kind::Cluster {
+            id.clone_into(&mut file.cluster);
+            scenario.cluster = self.library.cluster(id).unwrap_or(scenario.cluster);
+        } else {
+            id.clone_into(&mut file.model);
+            scenario.model = self.library.model(id).unwrap_or(scenario.model);
         }
         (file.name, file.about, file.published) = (None, None, None);
         let commands = self.switch(file, &scenario);

@@ -3,6 +3,7 @@
 use crate::plan::{Accumulation, Extent, Offload, Optimizer, Precision, Schedule, Size};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
+use crate::search::AxisKind;
 
 use super::axes;
 
@@ -219,7 +220,7 @@ fn lengths() -> Vec<String> {
 
 /// The rows of the map, as words.
 fn extents(scenario: &Scenario) -> Vec<String> {
-    axes::down(scenario).values.iter().map(ToString::to_string).collect()
+    axes::axis(AxisKind::Shard, scenario).values.iter().map(ToString::to_string).collect()
 }
 
 /// A value that the scenario cannot take, and why.

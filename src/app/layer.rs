@@ -2,6 +2,8 @@
 
 use tui_input::{Input, InputRequest};
 
+use crate::search::AxisKind;
+
 use super::browser::Browser;
 use super::explaining::Explaining;
 use super::form::Form;
@@ -34,6 +36,8 @@ pub enum Subject {
     Field(usize),
     /// What stands in the map's place.
     Views,
+    /// What runs across the map (0) or down (1).
+    Axis(usize),
     /// What a pinned scenario is called; the pin by its place.
     Pin(usize),
     /// What a set is called.
@@ -65,6 +69,11 @@ impl List {
     /// The views, with the cursor on the one that is shown.
     pub fn of_views(shown: View) -> Self {
         Self::new(Subject::Views, View::ALL.map(|view| view.name().to_owned()).into(), shown.name())
+    }
+
+    /// What can run across the map (0) or down (1), with the cursor on what does.
+    pub fn of_axes(at: usize, now: AxisKind) -> Self {
+        Self::new(Subject::Axis(at), AxisKind::ALL.map(|kind| kind.word().to_owned()).into(), now.word())
     }
 
     /// The items that hold the searched text, in any case.

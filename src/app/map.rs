@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::report::SweepReport;
 use crate::scenario::{Problem, Scenario};
-use crate::search::{AxisValue, Cell, Metric, Sweep, Tuned};
+use crate::search::{AxisKind, AxisValue, Cell, Metric, Sweep, Tuned};
 
 use super::action::Action;
 use super::axes;
@@ -14,6 +14,8 @@ use super::axes;
 pub struct Map {
     /// What fills it.
     pub sweep: Arc<Sweep>,
+    /// What the user wants across and down instead of the usual.
+    wanted: Option<[AxisKind; 2]>,
     /// The figure that it shows.
     pub metric: Metric,
     /// Where the cursor is.
@@ -35,7 +37,7 @@ pub struct Map {
 impl Map {
     /// An empty map around a scenario.
     pub fn around(base: &Scenario, scenario: &Scenario) -> Self {
-        let sweep = sweep(base, scenario, false);
+        let sweep = sweep(base, scenario, axes::usual(scenario), false);
         let home = home(&sweep, scenario);
         Self::new(sweep, home)
     }
@@ -43,6 +45,7 @@ impl Map {
     /// An empty map, and where the scenario is on it.
     pub fn new(sweep: Sweep, home: Option<usize>) -> Self {
         Self {
+            wanted: None,
             metric: Metric::Throughput,
             cursor: home.unwrap_or(0),
             settled: home.unwrap_or(0),
@@ -57,9 +60,11 @@ impl Map {
 
     /// Follows the scenario; says whether the cells have to be computed anew. A map that shows it already stays.
     pub fn follow(&mut self, base: &Scenario, scenario: &Scenario) -> bool {
-        let changed = self.sweep.base != *base || home(&self.sweep, scenario).is_none();
+        let kinds = self.kinds(scenario);
+        let other = [self.sweep.x.kind, self.sweep.y.kind] != kinds;
+        let changed = other || self.sweep.base != *base || home(&self.sweep, scenario).is_none();
         if changed {
-            let sweep = sweep(base, scenario, self.sweep.tune);
+            let sweep = sweep(base, scenario, kinds, self.sweep.tune);
             let home = home(&sweep, scenario);
             self.replace(sweep, home);
         }
@@ -69,6 +74,22 @@ impl Map {
         self.home = home(&self.sweep, scenario);
         self.cursor = self.home.unwrap_or(self.cursor);
         changed
+    }
+
+    /// What runs across and down.
+    pub fn kinds(&self, scenario: &Scenario) -> [AxisKind; 2] {
+        self.wanted.unwrap_or_else(|| axes::usual(scenario))
+    }
+
+    /// Lets something run across (0) or down (1); what ran there changes places with it, if it was on the map.
+    pub fn want(&mut self, at: usize, kind: AxisKind, scenario: &Scenario) {
+        let mut kinds = self.kinds(scenario);
+        if kinds[1 - at] == kind {
+            kinds.swap(0, 1);
+        } else {
+            kinds[at] = kind;
+        }
+        self.wanted = Some(kinds).filter(|kinds| *kinds != axes::usual(scenario));
     }
 
     /// Becomes another map; what it has in common with the last one keeps its picture until it is filled.
@@ -87,6 +108,9 @@ impl Map {
     /// The last picture of a cell of another map with the same coordinates.
     fn cell_of(&self, other: &Sweep, index: usize) -> Option<Cell> {
         let width = other.x.values.len();
+        if (self.sweep.x.kind, self.sweep.y.kind) != (other.x.kind, other.y.kind) {
+            return None;
+        }
         let x = self.sweep.x.values.iter().position(|value| *value == other.x.values[index % width])?;
         let y = self.sweep.y.values.iter().position(|value| *value == other.y.values[index / width])?;
         self.cells.get(y * self.width() + x)?.clone()
@@ -225,8 +249,8 @@ impl Map {
 }
 
 /// The sweep around a scenario. What its axes set is taken from `base`, so that moving along them changes no cell.
-fn sweep(base: &Scenario, scenario: &Scenario, tune: bool) -> Sweep {
-    Sweep { base: base.clone(), x: axes::across(scenario), y: axes::down(scenario), tune }
+fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [AxisKind; 2], tune: bool) -> Sweep {
+    Sweep { base: base.clone(), x: axes::axis(x, scenario), y: axes::axis(y, scenario), tune }
 }
 
 fn home(sweep: &Sweep, scenario: &Scenario) -> Option<usize> {

@@ -35,4 +35,6 @@ pub struct Options {
     pub ascii: bool,
     /// Fewer colours, fewer updates.
     pub low_bandwidth: bool,
+    /// Tables of measured runs, each with its name; the program's own where there is none.
+    pub rows: Vec<(String, String)>,
 }

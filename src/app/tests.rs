@@ -386,7 +386,7 @@ fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
     app.mend = None;
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
-    let mend = search::Mend { flag: "nodes", value: "4".to_owned() };
+    let mend = search::Mend(vec![search::Change { flag: "nodes", value: "4".to_owned() }]);
     app.hear(Report::Mended { generation: app.question + 1, mend: mend.clone() });
     assert_eq!(app.mend, None, "the mend of another question");
     app.hear(Report::Mended { generation: app.question, mend });

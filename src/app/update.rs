@@ -1,5 +1,7 @@
 //! What each action does, by what has the keys.
 
+use crate::search::AxisKind;
+
 use super::action::{Action, Command};
 use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
@@ -7,7 +9,7 @@ use super::layer::{Entry, Layer, List, Subject};
 use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
-use super::{App, Panel, axes, keymap};
+use super::{App, Panel, axes, edit, keymap};
 
 impl App {
     /// Does what the user asked for.
@@ -99,6 +101,11 @@ impl App {
                 self.map.toggle_tuned();
                 vec![self.fill_map()]
             }
+            Action::Across | Action::Along => {
+                let at = usize::from(action == Action::Along);
+                self.layer = Some(Layer::List(List::of_axes(at, self.map.kinds(&self.scenario)[at])));
+                Vec::new()
+            }
             Action::Contour => {
                 self.map.contour = !self.map.contour;
                 Vec::new()
@@ -111,6 +118,9 @@ impl App {
 
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
+        if self.map.kinds(&self.scenario).iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
+            return self.take_hardware();
+        }
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
         let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
         let tuned = self.map.tuned(self.map.cursor).map_or_else(Vec::new, |choice| {
@@ -133,6 +143,41 @@ impl App {
         let commands = self.change(&changes);
         if self.notice.is_none() {
             self.tell(format!("took {}", taken.join(", ")));
+        }
+        commands
+    }
+
+    /// Something else runs across the map or down.
+    fn take_axis(&mut self, at: usize, word: &str) -> Vec<Command> {
+        let Some(kind) = AxisKind::ALL.into_iter().find(|kind| kind.word() == word) else { return Vec::new() };
+        self.map.want(at, kind, &self.scenario);
+        let base = edit::base(&self.library, &self.file, &self.scenario, self.map.kinds(&self.scenario));
+        let redo = self.map.follow(&base, &self.scenario);
+        let home = self.go_home();
+        redo.then(|| self.fill_map()).into_iter().chain(home).collect()
+    }
+
+    /// The cell of a map over more or less hardware becomes the scenario.
+    fn take_hardware(&mut self) -> Vec<Command> {
+        let Ok(cell) = self.map.scenario(self.map.cursor) else { return self.look() };
+        let mut file = self.file.clone();
+        let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
+        for kind in self.map.kinds(&self.scenario) {
+            let field = FIELDS.iter().find(|field| field.flag == kind.word());
+            match kind {
+                AxisKind::Bandwidth => file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor),
+                AxisKind::Memory => file.plan.memory_factor = factor(cell.plan.memory_factor),
+                _ => {}
+            }
+            let set = field.map_or(Ok(()), |field| file.set(field.flag, &field.read(&cell)));
+            if let Err(problem) = set {
+                self.tell(problem.to_string());
+                return Vec::new();
+            }
+        }
+        let commands = self.revise(file);
+        if self.notice.is_none() {
+            self.tell("took the hardware of the cell: u undoes it".to_owned());
         }
         commands
     }
@@ -286,6 +331,7 @@ impl App {
         match subject {
             Subject::Field(field) => self.change(&[(field, text)]),
             Subject::Pin(_) | Subject::Set => Vec::new(),
+            Subject::Axis(at) => self.take_axis(at, &text),
             Subject::Views => {
                 let view = View::ALL.into_iter().find(|view| view.name() == text);
                 view.map_or_else(Vec::new, |view| self.open_view(view))

@@ -5,6 +5,7 @@
 use super::action::{Action, Command};
 use super::advice::Advice;
 use super::compare::Compare;
+use super::evidence::Evidence;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
@@ -38,11 +39,13 @@ pub enum View {
     Training,
     /// Which operators to shard.
     Plan,
+    /// Predictions beside published measurements.
+    Evidence,
 }
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Map,
         Self::Compare,
         Self::Advice,
@@ -53,6 +56,7 @@ impl View {
         Self::Traffic,
         Self::Training,
         Self::Plan,
+        Self::Evidence,
     ];
 
     /// Its name.
@@ -68,6 +72,7 @@ impl View {
             Self::Traffic => "Traffic",
             Self::Training => "Training time",
             Self::Plan => "Plan",
+            Self::Evidence => "Evidence",
         }
     }
 
@@ -84,6 +89,7 @@ impl View {
             Self::Traffic => "bytes and busy time of each level of the cluster",
             Self::Training => "the shortest training: days against devices",
             Self::Plan => "which operators to shard, within a memory limit",
+            Self::Evidence => "predictions beside published measurements",
         }
     }
 }
@@ -107,6 +113,8 @@ pub struct Views {
     pub training: Training,
     /// Of the plan.
     pub planning: Planning,
+    /// Of the evidence.
+    pub evidence: Evidence,
 }
 
 impl App {
@@ -131,6 +139,7 @@ impl App {
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
             View::Training => self.views.training.follow(&scenario, &self.library),
             View::Plan => self.views.planning.follow(&scenario),
+            View::Evidence => self.views.evidence.ask(&self.library),
         }?;
         self.work += 1;
         Some(Command::Work { generation: self.work, work })
@@ -151,6 +160,7 @@ impl App {
             View::Strategies => !self.views.strategies.is_complete(),
             View::Training => !self.views.training.is_complete(),
             View::Plan => !self.views.planning.is_complete(),
+            View::Evidence => self.views.evidence.picture.is_none(),
         }
     }
 
@@ -163,6 +173,7 @@ impl App {
             Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
             Found::Training(index, answer) => self.views.training.fill(index, *answer),
             Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
+            Found::Evidence(picture) => self.views.evidence.fill(*picture),
         }
     }
 
@@ -176,6 +187,7 @@ impl App {
             View::Traffic => {}
             View::Training => return self.on_training(action),
             View::Plan => return self.on_plan(action),
+            View::Evidence => return self.on_evidence(action),
             View::Limits => self.views.limits.update(action),
             View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),

@@ -9,6 +9,7 @@ use crate::search::planner::{Ladder, Planned};
 use crate::search::training::{Answer, Training};
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
+use super::evidence::{self, Picture, Tables};
 use super::jobs::Batch;
 use super::strategies::{Row, evaluate};
 
@@ -27,6 +28,8 @@ pub enum Work {
     Training(Arc<Training>),
     /// The plans within each memory limit, beginning with a place.
     Plan(Arc<Ladder>, usize),
+    /// The runs of tables beside their predictions.
+    Evidence(Tables),
 }
 
 /// What was found, perhaps a part of it.
@@ -44,6 +47,8 @@ pub enum Found {
     Training(usize, Box<Answer>),
     /// The plans within a limit, by its place.
     Plan(usize, Box<Planned>),
+    /// Every run that could be compared.
+    Evidence(Box<Picture>),
 }
 
 /// What work is done with.
@@ -93,6 +98,7 @@ impl Work {
                 let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
                 ladder.run(desk.pool, *from, desk.cancel, &found);
             }
+            Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(evidence::compare(tables, desk.pool)))),
         }
     }
 }

@@ -28,6 +28,9 @@ pub use plan::{CostModel, Objective, Plan, PlanFormat};
 pub struct Cli {
     #[command(flatten)]
     pub input: Input,
+    /// Measured runs for the explorer's view of the evidence, instead of its own; may be repeated
+    #[arg(long, value_name = "ROWS.csv")]
+    pub rows: Vec<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]

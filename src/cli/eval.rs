@@ -29,7 +29,10 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
             let now = || Figures::of(scenario, &evaluation);
             let beside = stored.map(|stored| report::beside(&stored.version, &stored.figures, &now()));
             let published = comparison.as_ref().map(report::published);
-            report::text(scenario, &evaluation) + &published.unwrap_or_default() + &beside.unwrap_or_default()
+            let mend = (!evaluation.summary.fits).then(|| search::mend(scenario, &mut workspace)).flatten();
+            report::text(scenario, &evaluation, mend.as_ref())
+                + &published.unwrap_or_default()
+                + &beside.unwrap_or_default()
         }
         EvalFormat::Json => report().to_json().map_err(Failure::unwritten)? + "\n",
         EvalFormat::Toml => report().to_toml().map_err(Failure::unwritten)?,

@@ -1,8 +1,11 @@
 //! No command: the explorer; without a terminal, the report of `eval`.
 
+use std::fs;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
 use crate::app::Start;
+use crate::measured;
 use crate::snapshot::Opened;
 use crate::term;
 
@@ -10,14 +13,30 @@ use super::args::{EvalFormat, Input};
 use super::session::Session;
 use super::{Exit, Failure, eval};
 
-pub(super) fn run(session: Session, input: &Input) -> Result<Exit, Failure> {
+pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<Exit, Failure> {
     let opened = session.open_possible(input.scenario.as_deref(), &input.flags)?;
+    let tables = tables(rows)?;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return eval::report(&session.library, &opened, EvalFormat::Text);
     }
     let Opened { file, scenario, pins, .. } = opened;
-    let Session { library, options } = session;
+    let Session { library, mut options } = session;
+    options.rows = tables;
     term::run(Start { library, file, scenario, pins, options })
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
+}
+
+/// The tables of measured runs that are given, each with its name; one that holds no run is refused.
+fn tables(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
+    let table = |file: &PathBuf| {
+        let bytes = fs::read(file).map_err(|error| Failure::io(file, &error))?;
+        let (name, text) = (file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
+        let (rows, skipped) = measured::read(&name, &text);
+        if rows.is_empty() {
+            return Err(Failure::Input(skipped.iter().map(|one| format!("{}: {}", one.id, one.why)).collect()));
+        }
+        Ok((name, text))
+    };
+    files.iter().map(table).collect()
 }

@@ -119,6 +119,7 @@ fn options(everywhere: &Everywhere, config: &Config) -> Options {
         theme: config.terminal.theme,
         ascii: everywhere.ascii || config.terminal.ascii,
         low_bandwidth: everywhere.low_bandwidth || config.terminal.low_bandwidth,
+        rows: Vec::new(),
     }
 }
 

@@ -13,8 +13,8 @@ use super::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    program: Program,
-    simulator: Simulator,
+    pub(super) program: Program,
+    pub(super) simulator: Simulator,
 }
 
 impl Workspace {
@@ -27,7 +27,7 @@ impl Workspace {
 
     /// How many tasks the program that was built last runs.
     pub(super) fn task_count(&self) -> u64 {
-        self.program.ranks.iter().map(crate::program::RankProgram::task_count).sum()
+        self.program.ranks.iter().map(|script| script.task_count(&self.program.code)).sum()
     }
 
     /// Memory that each rank of the program that was built last holds all the time.
@@ -42,17 +42,31 @@ pub(super) fn run(
     factors: &Factors,
     workspace: &mut Workspace,
     fold: bool,
-    observer: &mut impl Observer,
 ) -> Result<Summary, Vec<Problem>> {
     let layout = workspace.build(scenario, factors)?;
-    workspace.simulator.run(&workspace.program.ranks, fold, observer).map_err(|stuck| {
+    simulate(&workspace.program, &mut workspace.simulator, fold, &mut ())?;
+    Ok(figures(scenario, layout, workspace))
+}
+
+/// Runs the program that was built last.
+pub(super) fn simulate(
+    program: &Program,
+    simulator: &mut Simulator,
+    fold: bool,
+    observer: &mut impl Observer,
+) -> Result<(), Vec<Problem>> {
+    simulator.run(&program.code, &program.ranks, fold, observer).map_err(|stuck| {
         vec![Problem {
             field: "plan".to_owned(),
             what: format!("the program of rank {} is stuck at task {:?}", stuck.rank, stuck.task),
             mend: "this is a bug in shardscope: please report it with the scenario".to_owned(),
         }]
-    })?;
-    Ok(Figures::of(scenario, layout, workspace).summary())
+    })
+}
+
+/// The figures of the run that was made last.
+pub(super) fn figures(scenario: &Scenario, layout: Layout, workspace: &Workspace) -> Summary {
+    Figures::of(scenario, layout, workspace).summary()
 }
 
 /// Memory of each pipeline rank in the run that was made last.
@@ -208,7 +222,7 @@ impl<'a> Figures<'a> {
 /// Memory of one rank at its fullest moment.
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &Peak) -> Memory {
     let state = &program.states[rank];
-    let Peak { held: in_use, at, task, iteration } = *peak;
+    let Peak { held: in_use, at, task, place } = *peak;
     let dynamic = |part: usize| in_use[part] as f64;
     let mut parts = MemoryParts {
         weights: Bytes::new(state.weights),
@@ -221,12 +235,12 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &Peak) -> M
         reserved: Bytes::ZERO,
     };
     parts.reserved = scenario.stack.reserve + parts.total() * scenario.stack.fragmentation;
-    let label = program.ranks[rank].tasks.get(task as usize).map(|task| task.label);
+    let during = program.code.tasks.get(task as usize).map(|task| program.ranks[rank].activity(task, &place));
     Memory {
         capacity: scenario.cluster.device.memory * scenario.plan.memory_factor,
         peak: parts.total(),
         parts,
         moment: seconds(at),
-        during: label.map(|label| label.at(iteration.block, iteration.section)).unwrap_or_default(),
+        during: during.unwrap_or_default(),
     }
 }

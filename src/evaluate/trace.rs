@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::cost::Factors;
-use crate::program::{Activity, Class, Lane, PICOS, Part, Picos, Task};
+use crate::program::{Activity, COMPUTE, Class, Lane, PICOS, Part, Picos, Place, Program, QUEUES, Task};
 use crate::scenario::{Problem, Scenario};
-use crate::sim::{self, Iteration, Observer};
+use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
 
 use super::{Summary, Workspace, summary};
@@ -87,13 +87,15 @@ pub struct Trace {
     pub idle: Vec<Idle>,
     /// Memory over time, by rank and time.
     pub memory: Vec<MemoryPoint>,
-    /// Repeats that were folded away, because the step has too many tasks to list, by time.
+    /// Repeats that were folded away, because the step has too many tasks to list, by rank and time.
     pub folded: Vec<Folded>,
 }
 
 /// A stretch of time that repeats: what happens in it happens so many times more after it, and is not listed again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Folded {
+    /// Pipeline rank, from 0.
+    pub rank: u32,
     /// Start.
     pub start: Seconds,
     /// End; the repeats follow.
@@ -116,6 +118,7 @@ impl Trace {
         self.spans.sort_by_key(|span| (span.rank, span.lane));
         self.idle.sort_by_key(|idle| idle.rank);
         self.memory.sort_by_key(|point| point.rank);
+        self.folded.sort_by_key(|folded| folded.rank);
         self
     }
 
@@ -141,6 +144,11 @@ impl Trace {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
 
+    /// What is folded away of one rank.
+    pub fn folded_of(&self, rank: u32) -> &[Folded] {
+        of_rank(&self.folded, rank, |folded| folded.rank)
+    }
+
     /// Memory of one rank over time.
     pub fn memory_of(&self, rank: u32) -> &[MemoryPoint] {
         of_rank(&self.memory, rank, |point| point.rank)
@@ -159,22 +167,19 @@ const MOST_TASKS: u64 = 60_000;
 
 /// Runs a scenario and writes down what happens.
 pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
-    workspace.build(scenario, &Factors::default())?;
-    let fold = workspace.task_count() > MOST_TASKS;
-    let stack = &scenario.stack;
-    let mut recorder = Recorder {
-        states: workspace.state_bytes().collect(),
-        lost: 1.0 + stack.fragmentation,
-        reserve: stack.reserve,
-        ..Recorder::default()
-    };
-    let summary = summary::run(scenario, &Factors::default(), workspace, fold, &mut recorder)?;
-    Ok((summary, recorder.trace.in_order()))
+    let layout = workspace.build(scenario, &Factors::default())?;
+    let tasks = workspace.task_count();
+    let states: Vec<f64> = workspace.state_bytes().collect();
+    let Workspace { program, simulator } = workspace;
+    let mut recorder = Recorder::new(scenario, program, states);
+    summary::simulate(program, simulator, tasks > MOST_TASKS, &mut recorder)?;
+    let trace = recorder.trace.in_order();
+    Ok((summary::figures(scenario, layout, workspace), trace))
 }
 
 /// Writes down what the simulator reports.
-#[derive(Debug, Default)]
-struct Recorder {
+struct Recorder<'a> {
+    program: &'a Program,
     trace: Trace,
     /// Memory that each rank holds all the time.
     states: Vec<f64>,
@@ -182,18 +187,19 @@ struct Recorder {
     lost: f64,
     /// Memory of the runtime.
     reserve: Bytes,
-    /// The open span of each queue of each rank.
-    open: Vec<Open>,
+    /// The last span of each queue of each rank.
+    last: Vec<[Last; QUEUES]>,
+    /// The last stretch in which each rank's compute stood still, by its place in the trace.
+    idle: Vec<Option<usize>>,
 }
 
-/// A span that has not ended.
-#[derive(Debug, Clone, Copy)]
-struct Open {
-    rank: usize,
-    queue: u8,
+/// A span that may not have ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
     /// Its place in the trace.
     span: usize,
-    /// Time that has been folded away since it began.
+    /// When it began, and time that has been folded away since then.
+    began: Picos,
     skipped: Picos,
 }
 
@@ -201,36 +207,46 @@ fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
-impl Observer for Recorder {
-    fn started(&mut self, rank: usize, task: &Task, iteration: Iteration, at: Picos) {
-        self.open.push(Open { rank, queue: task.queue, span: self.trace.spans.len(), skipped: 0 });
+impl<'a> Recorder<'a> {
+    fn new(scenario: &Scenario, program: &'a Program, states: Vec<f64>) -> Self {
+        let ranks = program.ranks.len();
+        Self {
+            program,
+            trace: Trace::default(),
+            states,
+            lost: 1.0 + scenario.stack.fragmentation,
+            reserve: scenario.stack.reserve,
+            last: vec![[Last::default(); QUEUES]; ranks],
+            idle: vec![None; ranks],
+        }
+    }
+}
+
+impl Observer for Recorder<'_> {
+    fn started(&mut self, rank: usize, task: &Task, place: Place, at: Picos) {
+        self.last[rank][task.queue as usize] = Last { span: self.trace.spans.len(), began: at, skipped: 0 };
         self.trace.spans.push(Span {
             rank: rank as u32,
             lane: task.label.lane,
-            activity: task.label.at(iteration.block, iteration.section),
+            activity: self.program.ranks[rank].activity(task, &place),
             start: seconds(at),
             end: seconds(at),
             alone: seconds(task.duration),
             bytes: Bytes::new(task.label.bytes as f64),
             level: task.label.level,
-            exposed: task.class == Class::Transfer && task.queue == crate::program::COMPUTE,
+            exposed: task.class == Class::Transfer && task.queue == COMPUTE,
         });
     }
 
     fn ended(&mut self, rank: usize, task: &Task, at: Picos) {
-        let open = self.open.iter().position(|open| (open.rank, open.queue) == (rank, task.queue));
-        if let Some(open) = open {
-            // What ends now is the last repeat of the span that began; that one ended before the repeats.
-            let Open { span, skipped, .. } = self.open.swap_remove(open);
-            self.trace.spans[span].end = seconds(at - skipped);
-        }
+        // What ends now may be the last repeat of the span that began; that one ended before the repeats.
+        let Last { span, skipped, .. } = self.last[rank][task.queue as usize];
+        self.trace.spans[span].end = seconds(at - skipped);
     }
 
     fn idle(&mut self, rank: usize, cause: sim::Idle, from: Picos, to: Picos) {
-        if let sim::Idle::Transfer(queue) = cause
-            && let Some(open) = self.open.iter().find(|open| (open.rank, open.queue) == (rank, queue))
-        {
-            self.trace.spans[open.span].exposed = true;
+        if let sim::Idle::Transfer(queue) = cause {
+            self.trace.spans[self.last[rank][queue as usize].span].exposed = true;
         }
         let cause = match cause {
             sim::Idle::Transfer(_) => IdleCause::Communication,
@@ -238,10 +254,12 @@ impl Observer for Recorder {
             sim::Idle::Other => IdleCause::Other,
         };
         let (start, end) = (seconds(from), seconds(to));
-        let last = self.trace.idle.iter_mut().rev().find(|idle| idle.rank == rank as u32);
-        match last {
+        match self.idle[rank].and_then(|last| self.trace.idle.get_mut(last)) {
             Some(last) if last.cause == cause && last.end == start => last.end = end,
-            _ => self.trace.idle.push(Idle { rank: rank as u32, cause, start, end }),
+            _ => {
+                self.idle[rank] = Some(self.trace.idle.len());
+                self.trace.idle.push(Idle { rank: rank as u32, cause, start, end });
+            }
         }
     }
 
@@ -250,11 +268,12 @@ impl Observer for Recorder {
         self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use });
     }
 
-    fn folded(&mut self, from: Picos, to: Picos, times: u64) {
-        for open in &mut self.open {
-            open.skipped += (to - from) * times;
+    fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {
+        // What ran all along is not repeated.
+        for last in self.last[rank].iter_mut().filter(|last| last.began >= from) {
+            last.skipped += (to - from) * times;
         }
         let times = u32::try_from(times).unwrap_or(u32::MAX);
-        self.trace.folded.push(Folded { start: seconds(from), end: seconds(to), times });
+        self.trace.folded.push(Folded { rank: rank as u32, start: seconds(from), end: seconds(to), times });
     }
 }

@@ -3,7 +3,7 @@
 use crate::program::Lane;
 use crate::units::{Bytes, Seconds};
 
-use super::{IdleCause, Span, Trace};
+use super::{Folded, IdleCause, Span, Trace};
 
 /// What one rank does in a stretch of time.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,11 +32,11 @@ impl Trace {
                 if time > 0.0 { span.bytes.get() * inside / time } else { 0.0 }
             };
             let spans = self.spans_on(rank, lane);
-            self.unfolded(from, to, |from, to| spans.iter().map(|span| part(span, from, to)).sum())
+            unfolded(self.folded_of(rank), (from, to), &|from, to| spans.iter().map(|span| part(span, from, to)).sum())
         };
         let moved = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
         Totals {
-            compute: Seconds::new(self.unfolded(from, to, compute)),
+            compute: Seconds::new(unfolded(self.folded_of(rank), (from, to), &compute)),
             exposed: self.stands_still(rank, IdleCause::Communication, from, to),
             bubble: self.stands_still(rank, IdleCause::Bubble, from, to),
             moved: moved.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),
@@ -53,17 +53,22 @@ impl Trace {
             let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
             stretches.map(|idle| overlap((idle.start, idle.end), from, to)).sum::<Seconds>().get()
         };
-        Seconds::new(self.unfolded(from, to, within))
+        Seconds::new(unfolded(self.folded_of(rank), (from, to), &within))
     }
+}
 
-    /// A sum over a stretch of time, with what is listed and what of its repeats falls into the stretch.
-    fn unfolded(&self, from: Seconds, to: Seconds, within: impl Fn(Seconds, Seconds) -> f64) -> f64 {
-        let repeats = self.folded.iter().map(|folded| {
-            let seen = overlap((folded.end, folded.over()), from, to);
-            within(folded.start, folded.end) * (seen / (folded.end - folded.start))
-        });
-        within(from, to) + repeats.fold(0.0, |sum, seen| sum + seen)
-    }
+/// A sum over a stretch of time, with what is listed and what of its repeats falls into the stretch; what repeats
+/// inside a stretch that repeats is listed before that.
+fn unfolded(folded: &[Folded], (from, to): (Seconds, Seconds), within: &impl Fn(Seconds, Seconds) -> f64) -> f64 {
+    let repeats = folded.iter().enumerate().map(|(index, repeated)| {
+        let seen = overlap((repeated.end, repeated.over()), from, to);
+        if seen <= Seconds::ZERO {
+            return 0.0;
+        }
+        let stretch = (repeated.start, repeated.end);
+        unfolded(&folded[..index], stretch, within) * (seen / (repeated.end - repeated.start))
+    });
+    within(from, to) + repeats.fold(0.0, |sum, seen| sum + seen)
 }
 
 /// How much of a stretch lies between two moments.

@@ -69,8 +69,17 @@ impl Facts<'_> {
                 "What a better schedule could still win is the rest.",
                 Source::convention("throughput over its limit"),
             ),
+            _ => return self.training(figure),
+        };
+        Some(Why { formula, about, source })
+    }
+
+    /// What the whole training takes.
+    fn training(&self, figure: Figure) -> Option<Why> {
+        let cluster = &self.scenario.cluster;
+        let (formula, about, source) = match figure {
             Figure::Days => (
-                self.tokens()? / (self.figure(Figure::TokensPerSecond)? * devices) / Seconds::DAY.get(),
+                self.tokens()? / (self.figure(Figure::TokensPerSecond)? * self.devices()) / Seconds::DAY.get(),
                 "At the speed of this step from beginning to end: no restarts, no evaluation.",
                 Source::convention("86,400 seconds a day"),
             ),
@@ -81,14 +90,14 @@ impl Facts<'_> {
             ),
             Figure::Cost => (
                 self.figure(Figure::DeviceHours)?
-                    * input("price of a device-hour", self.scenario.cluster.price_per_device_hour?, self.stated()),
+                    * input("price of a device-hour", cluster.price_per_device_hour?, self.stated()),
                 "Device-hours alone: no storage, no people, no discount.",
                 Source::convention("device-hours times their price"),
             ),
             Figure::Energy => (
                 self.figure(Figure::DeviceHours)?
                     * 3600.0
-                    * input("power of a device", self.scenario.cluster.watts_per_device?, self.stated()),
+                    * input("power of a device", cluster.watts_per_device?, self.stated()),
                 "At the stated power from beginning to end, busy or not.",
                 Source::convention("device-hours times the power of a device"),
             ),

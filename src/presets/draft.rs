@@ -115,15 +115,12 @@ impl Library {
     /// A copy of a scenario's cluster, or else of its model, to edit: a new file for one that the program or a snapshot
     /// carries, the file itself for one of the user's.
     pub fn draft(&self, kind: Kind, scenario: &Scenario) -> Result<Draft, String> {
-        let (id, known, own) = match kind {
-            Kind::Cluster => {
-                let (id, facts) = (&scenario.cluster.id, &scenario.cluster);
-                (id, self.cluster(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
-            }
-            _ => {
-                let (id, facts) = (&scenario.model.id, &scenario.model);
-                (id, self.model(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
-            }
+        let (id, known, own) = if kind == Kind::Cluster {
+            let (id, facts) = (&scenario.cluster.id, &scenario.cluster);
+            (id, self.cluster(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
+        } else {
+            let (id, facts) = (&scenario.model.id, &scenario.model);
+            (id, self.model(id).is_ok_and(|known| known == *facts), toml::to_string(&**facts))
         };
         let entry = self.entries(kind).find(|entry| known && entry.id == *id);
         let text = match entry {
@@ -142,7 +139,7 @@ impl Library {
     /// An id like this one that nothing has: `mpt-7b-2`.
     fn free(&self, kind: Kind, id: &str) -> String {
         let taken = |id: &String| self.entries(kind).any(|entry| entry.id == *id);
-        (2_u32..).map(|count| format!("{id}-{count}")).find(|id| !taken(id)).unwrap_or_default()
+        (2..u32::MAX).map(|count| format!("{id}-{count}")).find(|id| !taken(id)).unwrap_or_default()
     }
 }
 
@@ -151,7 +148,10 @@ impl Draft {
     pub fn slots(&self) -> Vec<Slot> {
         let specs = if self.kind == Kind::Cluster { CLUSTER } else { MODEL };
         let levels = self.document.get("levels");
-        let levels = levels.map_or(0, |levels| (0..).take_while(|index: &usize| levels.get(*index).is_some()).count());
+        let levels = levels.map_or(0, |levels| match levels {
+            Item::ArrayOfTables(tables) => tables.len(),
+            other => other.as_array().map_or(0, toml_edit::Array::len),
+        });
         let (plain, each): (Vec<&Spec>, Vec<&Spec>) = specs.iter().partition(|spec| !spec.path.contains("[]"));
         let indexed = (0..levels).flat_map(|index| {
             each.iter().map(move |spec| (spec.path.replace("[]", &format!("[{index}]")), *spec)).collect::<Vec<_>>()

@@ -2,7 +2,7 @@
 
 use crate::plan::Reduction;
 
-use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues};
+use super::build::{HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
 use super::step::{held_bytes, waits};
@@ -19,12 +19,12 @@ pub(super) struct Share<'a> {
 }
 
 /// Fills the last block of a step whose parameters are all placed alike.
-pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut Builder<'_>, parameters: f64) {
+pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>, parameters: f64) {
     build_shares(&[Share { visits, parameters }], queues, builder);
 }
 
 /// Fills the last block of a step; there is at least one share.
-pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut Builder<'_>) {
+pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut RoutineBuilder<'_>) {
     let Some(Share { visits, .. }) = shares.first() else { return };
     let rates = visits.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
@@ -54,7 +54,7 @@ pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut B
 }
 
 /// Reduces what waited for the end of backward.
-fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+fn reduce(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
     let Share { visits, parameters } = *share;
     let scenario = visits.rates.scenario;
     let parts = buckets(visits, parameters * gradient_format(visits.rates).bytes());
@@ -69,11 +69,14 @@ fn reduce(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
 }
 
 /// Everything that gradients wait for.
-fn done(builder: &Builder<'_>) -> [Option<super::Wait>; super::WAITS] {
-    waits([Counter::Released, Counter::Reduced, Counter::HostOut].map(|counter| Some(builder.after(counter, 0))))
+fn done(builder: &RoutineBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
+    waits(
+        [Counter::Released, Counter::Reduced, Counter::HostOut, Counter::Computed]
+            .map(|counter| Some(builder.after(counter, 0))),
+    )
 }
 
-fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
+fn copy(visits: &Visits<'_>, builder: &mut RoutineBuilder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
     if bytes == 0.0 {
         return;
     }
@@ -85,7 +88,7 @@ fn copy(visits: &Visits<'_>, builder: &mut Builder<'_>, bytes: f64, queue: u8, l
     builder.push(task);
 }
 
-fn weights(share: &Share<'_>, queues: Queues, builder: &mut Builder<'_>) {
+fn weights(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
     for gather in ways_back(share, buckets) {
         let label = label(Lane::Gather, gather.kind);
         let contention = share.visits.rates.runtime.contention;

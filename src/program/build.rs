@@ -1,13 +1,14 @@
-//! Puts tasks into blocks and sections, keeping the books: what each iteration announces to the
-//! counters, and what all repeats move.
+//! Puts tasks into blocks and routines, and routines into scripts, keeping the books: what each iteration
+//! announces to the counters, and what all repeats move.
 
 use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
 
 use super::label::{Label, Lane};
+use super::script::{Block, Code, Round, Routine, Script, Section, Slot};
 use super::task::{
-    Block, COUNTERS, Class, Counter, DEVICE, Picos, QUEUES, RESOURCES, RankProgram, Section, Task, WHOLE, Wait, picos,
+    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos,
 };
 
 /// What the tasks of a step move and need, repeats counted.
@@ -25,6 +26,21 @@ pub struct Volume {
     pub memory_bound: f64,
 }
 
+impl Volume {
+    /// Adds another, so many times over.
+    fn add(&mut self, other: &Self, times: f64) {
+        for level in 0..MAX_LEVELS {
+            self.bytes[level] += other.bytes[level] * times;
+            self.busy[level] += other.busy[level] * times;
+        }
+        for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
+            *sent += other * times;
+        }
+        self.host += other.host * times as u64;
+        self.memory_bound += other.memory_bound * times;
+    }
+}
+
 /// Which queue each kind of transfer runs on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Queues {
@@ -34,8 +50,6 @@ pub(super) struct Queues {
 
 pub(super) const GATHER: u8 = 1;
 pub(super) const REDUCE: u8 = 2;
-pub(super) const TENSOR: u8 = 3;
-pub(super) const CONTEXT: u8 = 4;
 pub(super) const PIPELINE: u8 = 5;
 pub(super) const HOST_OUT: u8 = 6;
 pub(super) const HOST_IN: u8 = 7;
@@ -62,105 +76,78 @@ pub(crate) struct Piece {
     pub host: f64,
 }
 
-/// Builds one rank's program.
-pub(crate) struct Builder<'a> {
-    program: &'a mut RankProgram,
-    volume: &'a mut Volume,
-    section_repeat: u32,
-    block_repeat: u32,
-    section_start: u32,
-    block_start: u32,
-    /// Announced by the program so far, by this section's iteration so far, by this block's.
-    announced: [i64; COUNTERS],
-    in_section: [i64; COUNTERS],
-    in_block: [i64; COUNTERS],
+/// Fills one routine.
+pub(crate) struct RoutineBuilder<'a> {
+    code: &'a mut Code,
+    routine: Routine,
+    block: Block,
+    /// Each queue's last task in the open block.
+    last: [u32; QUEUES],
 }
 
-impl<'a> Builder<'a> {
-    pub fn new(program: &'a mut RankProgram, volume: &'a mut Volume) -> Self {
-        Self {
-            program,
-            volume,
-            section_repeat: 1,
-            block_repeat: 1,
-            section_start: 0,
-            block_start: 0,
-            announced: [0; COUNTERS],
-            in_section: [0; COUNTERS],
-            in_block: [0; COUNTERS],
-        }
-    }
-
-    /// Opens a section that runs `repeat` times; everything until the next one belongs to it.
-    pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
-        self.section_start = self.program.blocks.len() as u32;
-        self.section_repeat = repeat;
-        self.in_section = [0; COUNTERS];
-        fill(self);
-        let blocks = self.section_start..self.program.blocks.len() as u32;
-        if blocks.is_empty() {
+impl RoutineBuilder<'_> {
+    /// Opens a block that runs `repeat` times; everything until its end belongs to it.
+    pub fn block(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
+        if repeat == 0 {
             return;
         }
-        let queues = self.program.blocks[blocks.start as usize..].iter().fold(0, |bits, block| bits | block.queues);
-        let section = Section { repeat, blocks, advance: self.in_section, base: self.announced, queues };
-        for (announced, one) in self.announced.iter_mut().zip(self.in_section) {
+        let start = self.code.tasks.len() as u32;
+        self.block = Block {
+            repeat,
+            tasks: start..start,
+            advance: [0; COUNTERS],
+            base: self.routine.advance,
+            first: [NONE; QUEUES],
+        };
+        self.last = [NONE; QUEUES];
+        fill(self);
+        let mut block = std::mem::take(&mut self.block);
+        block.tasks.end = self.code.tasks.len() as u32;
+        if block.tasks.is_empty() {
+            return;
+        }
+        for (announced, one) in self.routine.advance.iter_mut().zip(block.advance) {
             *announced += i64::from(repeat) * one;
         }
-        self.program.sections.push(section);
-    }
-
-    /// Opens a block that runs `repeat` times in each iteration of the section.
-    pub fn block(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
-        self.block_start = self.program.tasks.len() as u32;
-        self.block_repeat = repeat;
-        self.in_block = [0; COUNTERS];
-        fill(self);
-        let tasks = self.block_start..self.program.tasks.len() as u32;
-        if tasks.is_empty() {
-            return;
-        }
-        let queues = self.program.tasks[tasks.start as usize..].iter().fold(0, |bits, task| bits | 1 << task.queue);
-        let block = Block { repeat, tasks, advance: self.in_block, base: self.in_section, queues };
-        for (in_section, one) in self.in_section.iter_mut().zip(self.in_block) {
-            *in_section += i64::from(repeat) * one;
-        }
-        self.program.blocks.push(block);
+        self.routine.blocks.end += 1;
+        self.code.blocks.push(block);
     }
 
     /// Announces one more of what another rank will raise; between blocks.
     pub fn expect(&mut self, counter: Counter) {
-        self.in_section[counter as usize] += 1;
-        self.program.producer[counter as usize] = super::REMOTE;
-    }
-
-    /// Everything announced to a counter by the sections before the open one.
-    pub fn announced(&self, counter: Counter) -> i64 {
-        self.announced[counter as usize]
+        self.routine.advance[counter as usize] += 1;
     }
 
     /// A wait for everything announced to a counter so far, less the latest `behind`.
     pub fn after(&self, counter: Counter, behind: i64) -> Wait {
-        Wait { counter, offset: self.in_block[counter as usize] - behind }
+        Wait { counter, offset: self.block.advance[counter as usize] - behind }
     }
 
     /// Adds a task to the open block.
     pub fn push(&mut self, task: Task) {
+        let (index, queue) = (self.code.tasks.len() as u32, task.queue as usize);
         for counter in task.signals.iter().flatten() {
-            self.in_block[*counter as usize] += 1;
-            self.program.producer[*counter as usize] = task.queue;
+            self.block.advance[*counter as usize] += 1;
+            // What two pipeline ranks sum is reduced too, but is not what gradients wait for in a step.
+            if task.queue != PIPELINE {
+                self.code.producer[*counter as usize] = task.queue;
+            }
         }
-        self.program.tasks.push(task);
-    }
-
-    fn repeats(&self) -> f64 {
-        f64::from(self.block_repeat) * f64::from(self.section_repeat)
+        match self.last[queue] {
+            NONE => self.block.first[queue] = index,
+            last => self.code.tasks[last as usize].next = index,
+        }
+        self.last[queue] = index;
+        self.routine.queues |= 1 << queue;
+        self.routine.tasks[queue] += self.block.repeat;
+        self.code.tasks.push(Task { next: NONE, ..task });
     }
 
     /// A compute task; `push` it after setting waits, signals and memory.
     pub fn compute(&mut self, piece: Piece, class: Class, label: Label) -> Task {
         let host = picos(piece.host);
-        self.volume.memory_bound += piece.work.memory * self.repeats();
-        self.volume.host += host * u64::from(self.block_repeat) * u64::from(self.section_repeat);
+        let volume = Volume { host, memory_bound: piece.work.memory, ..Volume::default() };
+        self.routine.volume.add(&volume, self.block.repeat.into());
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task { queue: super::COMPUTE, class, duration: picos(piece.work.time) + host, demand, label, ..Task::default() }
@@ -168,13 +155,13 @@ impl<'a> Builder<'a> {
 
     /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.
     pub fn transfer(&mut self, transfer: &Transfer, queue: u8, contention: f64, label: Label) -> Task {
+        let mut volume = Volume { bytes: transfer.bytes, busy: transfer.busy, ..Volume::default() };
+        volume.sent[label.lane as usize] = transfer.bytes;
+        self.routine.volume.add(&volume, self.block.repeat.into());
         let mut demand = [0; RESOURCES];
-        for (level, demand) in demand.iter_mut().enumerate().take(MAX_LEVELS) {
-            self.volume.bytes[level] += transfer.bytes[level] * self.repeats();
-            self.volume.sent[label.lane as usize][level] += transfer.bytes[level] * self.repeats();
-            self.volume.busy[level] += transfer.busy[level] * self.repeats();
-            if transfer.busy[level] > 0.0 {
-                let share = (transfer.busy[level] / transfer.time).min(1.0);
+        for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
+            if busy > 0.0 {
+                let share = (busy / transfer.time).min(1.0);
                 *demand = (libm::ceil(share * f64::from(WHOLE)) as u32).min(WHOLE);
             }
         }
@@ -185,5 +172,121 @@ impl<'a> Builder<'a> {
             ..label
         };
         Task { queue, class: Class::Transfer, duration: picos(transfer.time), demand, label, ..Task::default() }
+    }
+}
+
+/// A routine to run, and what its labels count from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub routine: u32,
+    pub layer: u32,
+    pub micro_batch: u32,
+}
+
+/// Writes one rank's script, and the routines that it needs.
+pub(crate) struct Builder<'a> {
+    code: &'a mut Code,
+    script: &'a mut Script,
+    volume: &'a mut Volume,
+    /// Whether the last round is still open.
+    open: bool,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(code: &'a mut Code, script: &'a mut Script, volume: &'a mut Volume) -> Self {
+        Self { code, script, volume, open: false }
+    }
+
+    /// Opens a round that runs `repeat` times, `micro_batches` further each time. Sections outside such
+    /// a round run once.
+    pub fn round(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
+        self.open(repeat, micro_batches);
+        fill(self);
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.script.rounds.pop_if(|last| last.sections.is_empty());
+        self.open = false;
+    }
+
+    fn open(&mut self, repeat: u32, micro_batches: u32) {
+        let last = self.script.rounds.last();
+        let announced = |last: &Round| std::array::from_fn(|c| last.base[c] + i64::from(last.repeat) * last.advance[c]);
+        let (base, advance) = (last.map_or([0; COUNTERS], announced), [0; COUNTERS]);
+        let sections = self.script.sections.len() as u32;
+        self.script.rounds.push(Round { repeat, sections: sections..sections, advance, base, micro_batches });
+        self.open = true;
+    }
+
+    /// A routine, to be run by any script.
+    pub fn routine(&mut self, fill: impl FnOnce(&mut RoutineBuilder<'_>)) -> u32 {
+        let blocks = self.code.blocks.len() as u32;
+        let routine = Routine { blocks: blocks..blocks, ..Routine::default() };
+        let mut builder = RoutineBuilder { code: self.code, routine, block: Block::default(), last: [NONE; QUEUES] };
+        fill(&mut builder);
+        let mut routine = builder.routine;
+        routine.entry = self.entry(&routine);
+        self.code.routines.push(routine);
+        self.code.routines.len() as u32 - 1
+    }
+
+    /// What compute waits for to begin with a routine in which every queue beside it waits for what compute
+    /// does there.
+    fn entry(&self, routine: &Routine) -> Option<[Option<Wait>; WAITS]> {
+        let blocks = &self.code.blocks[routine.blocks.start as usize..routine.blocks.end as usize];
+        let chained =
+            |wait: &Wait| !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
+        let waits = |queue: usize| {
+            let block = blocks.iter().find(|block| block.first[queue] != NONE)?;
+            let counted = |wait: Wait| Wait { offset: wait.offset + block.base[wait.counter as usize], ..wait };
+            Some(self.code.tasks[block.first[queue] as usize].waits.map(|wait| wait.map(counted)))
+        };
+        let closed = |queue: usize| {
+            let waits = waits(queue);
+            waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
+        };
+        let mut beside = (0..QUEUES).filter(|queue| routine.queues & !CHAIN & 1 << queue != 0);
+        let first = waits(super::COMPUTE as usize).filter(|_| beside.all(closed))?;
+        // What is chained to compute is done when the slots before are over.
+        Some(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0)))
+    }
+
+    /// A section that runs a routine of its own `repeat` times.
+    pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut RoutineBuilder<'_>)) {
+        let routine = self.routine(fill);
+        self.turn(repeat, &[Run { routine, layer: 0, micro_batch: 0 }]);
+    }
+
+    /// A section that runs routines one after the other, `repeat` times.
+    pub fn turn(&mut self, repeat: u32, runs: &[Run]) {
+        let empty = |run: &Run| self.code.routines[run.routine as usize].blocks.is_empty();
+        if repeat == 0 || runs.iter().all(empty) {
+            return;
+        }
+        if !self.open {
+            self.open(1, 0);
+        }
+        let Some(round) = self.script.rounds.last_mut() else { return };
+        let start = self.script.slots.len() as u32;
+        let mut advance = [0; COUNTERS];
+        for run in runs {
+            let routine = &self.code.routines[run.routine as usize];
+            if routine.blocks.is_empty() {
+                continue;
+            }
+            let Run { routine: index, layer, micro_batch } = *run;
+            self.script.slots.push(Slot { routine: index, base: advance, layer, micro_batch });
+            for (announced, one) in advance.iter_mut().zip(routine.advance) {
+                *announced += one;
+            }
+            self.volume.add(&routine.volume, f64::from(repeat) * f64::from(round.repeat));
+        }
+        let slots = start..self.script.slots.len() as u32;
+        self.script.sections.push(Section { repeat, slots, advance, base: round.advance });
+        round.sections.end += 1;
+        for (announced, one) in round.advance.iter_mut().zip(advance) {
+            *announced += i64::from(repeat) * one;
+        }
     }
 }

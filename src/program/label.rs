@@ -147,14 +147,14 @@ pub struct Activity {
     pub micro_batch: u32,
 }
 
-/// What a task is in the first iteration of its block and section, and how that moves with them.
+/// What a task is in the first iteration of all its loops, and how that moves with its block's.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Label {
     /// Its line on the timeline.
     pub lane: Lane,
     /// The phase that needs it.
     pub phase: Phase,
-    /// What it is in the first iteration.
+    /// What it is in the first iteration, layer and micro-batch counted from its slot's.
     pub first: Activity,
     /// How the layer moves with the block's iterations: 1, -1 or 0.
     pub layer_step: i32,
@@ -162,16 +162,4 @@ pub struct Label {
     pub bytes: u64,
     /// The level that it keeps busiest, for a transfer between devices.
     pub level: Option<u8>,
-}
-
-impl Label {
-    /// What it is in one iteration.
-    pub fn at(&self, block_iteration: u32, section_iteration: u32) -> Activity {
-        let moved = i64::from(self.first.layer) + i64::from(self.layer_step) * i64::from(block_iteration);
-        Activity {
-            layer: u32::try_from(moved).unwrap_or(0),
-            micro_batch: self.first.micro_batch + section_iteration,
-            ..self.first
-        }
-    }
 }

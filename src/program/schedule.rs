@@ -1,23 +1,58 @@
-//! The order in which one pipeline rank visits its stages, in turns of equal slots.
+//! The order in which one pipeline rank visits its stages, in turns of equal passes.
+
+use std::ops::Range;
 
 use crate::plan::Schedule;
 
 /// Forward or backward of one of a rank's stages for one micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct Pass {
     /// Which of the rank's stages, from 0.
     pub stage: u32,
     /// Its direction.
     pub backward: bool,
-    /// The micro-batch, from 0, when the slot runs first.
+    /// The micro-batch, from 0, when the pass runs first.
     pub micro_batch: u32,
 }
 
-/// One slot, or a forward and a backward, so many times in a row; each time the next micro-batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One pass, or a forward and a backward, so many times in a row; each time the next micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
     pub repeat: u32,
-    pub slots: Vec<Slot>,
+    pub first: Pass,
+    pub second: Option<Pass>,
+}
+
+impl Turn {
+    pub fn passes(&self) -> impl Iterator<Item = Pass> + use<> {
+        [Some(self.first), self.second].into_iter().flatten()
+    }
+
+    /// The pass with which it ends.
+    pub fn last(&self) -> Pass {
+        self.second.unwrap_or(self.first)
+    }
+
+    /// The same, so many micro-batches later.
+    pub fn later(self, micro_batches: u32) -> Self {
+        let later = |pass: Pass| Pass { micro_batch: pass.micro_batch + micro_batches, ..pass };
+        Self { first: later(self.first), second: self.second.map(later), ..self }
+    }
+
+    /// The stage whose backward runs, if one's does.
+    fn backward(&self) -> Option<u32> {
+        self.passes().find(|pass| pass.backward).map(|pass| pass.stage)
+    }
+}
+
+/// What a rank does: turns, some of which may repeat together.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    pub turns: Vec<Turn>,
+    /// Turns that repeat together, each time for as many micro-batches later as there are ranks.
+    pub round: Range<usize>,
+    /// How often they do.
+    pub repeat: u32,
 }
 
 /// A pipeline's shape.
@@ -27,110 +62,138 @@ pub(super) struct Shape {
     pub ranks: u32,
     pub stages_per_rank: u32,
     pub micro_batches: u32,
+    /// Whether stages take turns in buffers.
+    pub buffered: bool,
 }
 
-const fn forward(stage: u32, micro_batch: u32) -> Slot {
-    Slot { stage, backward: false, micro_batch }
+const fn forward(stage: u32, micro_batch: u32) -> Pass {
+    Pass { stage, backward: false, micro_batch }
 }
 
-const fn backward(stage: u32, micro_batch: u32) -> Slot {
-    Slot { stage, backward: true, micro_batch }
+const fn backward(stage: u32, micro_batch: u32) -> Pass {
+    Pass { stage, backward: true, micro_batch }
 }
+
+/// Groups of micro-batches that the interleaved schedule lists one by one: forwards run ahead by less
+/// than two groups, and of the periods that follow the second stands for all further ones.
+const GROUPS: u32 = 5;
 
 impl Shape {
     /// What rank `rank` does, in order.
-    pub fn turns(self, rank: u32) -> Vec<Turn> {
+    pub fn order(self, rank: u32) -> Order {
         let micro_batches = self.micro_batches;
-        let mut order = Order::default();
+        let mut order = Order { repeat: 1, ..Order::default() };
         match self.schedule {
             Schedule::GPipe => {
-                order.add(micro_batches, &[forward(0, 0)]);
-                order.add(micro_batches, &[backward(0, 0)]);
+                order.add(micro_batches, forward(0, 0), None);
+                order.add(micro_batches, backward(0, 0), None);
             }
             Schedule::OneForwardOneBackward => {
                 let ahead = (self.ranks - 1 - rank).min(micro_batches);
-                order.add(ahead, &[forward(0, 0)]);
-                order.add(micro_batches - ahead, &[forward(0, ahead), backward(0, 0)]);
-                order.add(ahead, &[backward(0, micro_batches - ahead)]);
+                order.add(ahead, forward(0, 0), None);
+                order.add(micro_batches - ahead, forward(0, ahead), Some(backward(0, 0)));
+                order.add(ahead, backward(0, micro_batches - ahead), None);
             }
             Schedule::BreadthFirst => {
-                (0..self.stages_per_rank).for_each(|stage| order.add(micro_batches, &[forward(stage, 0)]));
-                (0..self.stages_per_rank).rev().for_each(|stage| order.add(micro_batches, &[backward(stage, 0)]));
+                (0..self.stages_per_rank).for_each(|stage| order.add(micro_batches, forward(stage, 0), None));
+                (0..self.stages_per_rank).rev().for_each(|stage| order.add(micro_batches, backward(stage, 0), None));
             }
             Schedule::Interleaved => self.interleaved(rank, &mut order),
         }
-        order.turns
+        order
     }
 
     /// Depth first: groups of as many micro-batches as ranks go through the rank's stages in turn;
     /// `2 (P - r - 1) + (K - 1) P` forwards go ahead (Narayanan et al., arXiv 2104.04473, section 2.2).
     fn interleaved(self, rank: u32, order: &mut Order) {
         let (ranks, stages) = (self.ranks, self.stages_per_rank);
-        let total = self.micro_batches * stages;
-        let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
-        let ahead_of = |index: u32| {
+        let groups = self.micro_batches / ranks;
+        // With one stage per rank all turns join anyway.
+        let listed = if stages == 1 { groups } else { groups.min(GROUPS) };
+        let (period, later) = (stages * ranks, (groups - listed) * ranks);
+        let total = listed * period;
+        let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks);
+        let ahead_of = |index: u32, later: u32| {
             let (stage, micro_batch) = place(index);
-            forward(stage, micro_batch)
+            forward(stage, micro_batch + later)
         };
-        let behind_of = |index: u32| {
+        let behind_of = |index: u32, later: u32| {
             let (stage, micro_batch) = place(index);
-            backward(stages - 1 - stage, micro_batch)
+            backward(stages - 1 - stage, micro_batch + later)
         };
         let ahead = (2 * (ranks - 1 - rank) + (stages - 1) * ranks).min(total);
-        (0..ahead).for_each(|index| order.add(1, &[ahead_of(index)]));
-        (ahead..total).for_each(|index| order.add(1, &[ahead_of(index), behind_of(index - ahead)]));
-        (total - ahead..total).for_each(|index| order.add(1, &[behind_of(index)]));
+        (0..ahead).for_each(|index| order.add(1, ahead_of(index, 0), None));
+        for behind in 0..total - ahead {
+            if later > 0 && behind == period {
+                order.round.start = order.turns.len();
+            }
+            if later > 0 && behind == 2 * period {
+                (order.round.end, order.repeat) = (order.turns.len(), 1 + later / ranks);
+            }
+            let later = if behind < 2 * period { 0 } else { later };
+            let (first, second) = (ahead_of(ahead + behind, later), behind_of(behind, later));
+            // Two stages of one buffer take it from each other at every pass.
+            if self.buffered && first.stage != second.stage && buffer(first.stage) == buffer(second.stage) {
+                order.turns.push(Turn { repeat: 1, first, second: None });
+                order.turns.push(Turn { repeat: 1, first: second, second: None });
+            } else {
+                order.add(1, first, Some(second));
+            }
+        }
+        (total - ahead..total).for_each(|index| order.add(1, behind_of(index, later), None));
     }
 }
 
-/// Collects turns, joining equal neighbours.
-#[derive(Debug, Default)]
-struct Order {
-    turns: Vec<Turn>,
-}
-
 impl Order {
-    fn add(&mut self, repeat: u32, slots: &[Slot]) {
+    /// Adds a turn, joining it with an equal neighbour.
+    fn add(&mut self, repeat: u32, first: Pass, second: Option<Pass>) {
         if repeat == 0 {
             return;
         }
-        // Two stages of one buffer take it from each other at every slot.
-        if let [first, second] = slots
-            && first.stage != second.stage
-            && buffer(first.stage) == buffer(second.stage)
-        {
-            for time in 0..repeat {
-                let later = |slot: &Slot| Slot { micro_batch: slot.micro_batch + time, ..*slot };
-                self.turns.extend(slots.iter().map(|slot| Turn { repeat: 1, slots: vec![later(slot)] }));
-            }
-            return;
-        }
         if let Some(last) = self.turns.last_mut() {
-            let follows = |before: &Slot, slot: &Slot| {
-                (before.stage, before.backward) == (slot.stage, slot.backward)
-                    && before.micro_batch + last.repeat == slot.micro_batch
+            let follows =
+                |before: Pass, pass: Pass| Pass { micro_batch: before.micro_batch + last.repeat, ..before } == pass;
+            let joined = match (last.second, second) {
+                (Some(before), Some(pass)) => follows(before, pass),
+                (None, None) => true,
+                _ => false,
             };
-            let joined = last.slots.len() == slots.len() && last.slots.iter().zip(slots).all(|(a, b)| follows(a, b));
-            if joined {
+            if joined && follows(last.first, first) {
                 last.repeat += repeat;
                 return;
             }
         }
-        self.turns.push(Turn { repeat, slots: slots.to_vec() });
+        self.turns.push(Turn { repeat, first, second });
     }
 }
 
 /// Layers of each stage: one at a time to the stage that has least time so far, embedding and head
 /// counted where they are; among equals the earliest. Each time is of forward and backward together.
 pub(super) fn split(layers: u32, stages: u32, layer: f64, embedding: f64, head: f64) -> Vec<u32> {
-    let mut times = vec![0.0; stages as usize];
-    times[0] += embedding;
-    times[stages as usize - 1] += head;
+    let last = stages as usize - 1;
     let mut counts = vec![0; stages as usize];
+    if last == 0 {
+        counts[0] = layers;
+        return counts;
+    }
+    // Stages between the ends fill up level by level.
+    let (mut first_time, mut level, mut last_time) = (embedding, 0.0, head);
+    let mut next = 1;
     for _ in 0..layers {
-        let least = (0..stages as usize).min_by(|a, b| f64::total_cmp(&times[*a], &times[*b])).unwrap_or(0);
-        counts[least] += 1;
-        times[least] += layer;
+        let between = if last > 1 { level } else { f64::INFINITY };
+        if first_time <= between && first_time <= last_time {
+            counts[0] += 1;
+            first_time += layer;
+        } else if between <= last_time {
+            counts[next] += 1;
+            next += 1;
+            if next == last {
+                (next, level) = (1, level + layer);
+            }
+        } else {
+            counts[last] += 1;
+            last_time += layer;
+        }
     }
     counts
 }
@@ -139,42 +202,49 @@ pub(super) fn split(layers: u32, stages: u32, layer: f64, embedding: f64, head: 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fill {
     pub stage: u32,
-    /// The stage whose buffer it takes, and the turns that had passed after that one's last use.
-    pub evicts: Option<(u32, usize)>,
+    /// The stage whose buffer it takes.
+    pub evicts: Option<u32>,
+    /// The turn that needs it.
+    pub turn: usize,
+    /// Turns that have passed when that buffer is free.
+    pub free: usize,
 }
 
-/// The stages to gather before each turn: those that their buffer does not hold.
-pub(super) fn fills(turns: &[Turn]) -> Vec<Vec<Fill>> {
+/// The stages to gather, in the order of the turns that need them: those that their buffer does not hold.
+pub(super) fn fills(turns: &[Turn]) -> Vec<Fill> {
     let mut buffers: [Option<(u32, usize)>; BUFFERS] = [None; BUFFERS];
-    let fill = |(index, turn): (usize, &Turn)| {
-        let mut needed = Vec::new();
-        for slot in &turn.slots {
-            let held = buffers[buffer(slot.stage)].replace((slot.stage, index + 1));
-            if held.is_none_or(|(stage, _)| stage != slot.stage) {
-                needed.push(Fill { stage: slot.stage, evicts: held });
+    let mut fills = Vec::new();
+    for (turn, passes) in turns.iter().map(Turn::passes).enumerate() {
+        for Pass { stage, .. } in passes {
+            let held = buffers[buffer(stage)].replace((stage, turn + 1));
+            if held.is_none_or(|(held, _)| held != stage) {
+                let (evicts, free) = held.map_or((None, 0), |(held, free)| (Some(held), free));
+                fills.push(Fill { stage, evicts, turn, free });
             }
         }
-        needed
-    };
-    turns.iter().enumerate().map(fill).collect()
+    }
+    fills
 }
 
 /// For each turn, whether its backward stage begins (its predecessor's was another), ends, and ends for good.
 pub(super) fn spells(turns: &[Turn]) -> Vec<Option<Spell>> {
-    let stage = |turn: &Turn| turn.slots.iter().find(|slot| slot.backward).map(|slot| slot.stage);
-    let backward: Vec<(usize, u32)> =
-        turns.iter().enumerate().filter_map(|(index, turn)| Some((index, stage(turn)?))).collect();
     let mut spells = vec![None; turns.len()];
-    for (place, (index, stage)) in backward.iter().enumerate() {
-        let differs = |other: Option<&(usize, u32)>| other.is_none_or(|(_, other)| other != stage);
-        let before = place.checked_sub(1).and_then(|before| backward.get(before));
-        let again = backward[place + 1..].iter().any(|(_, later)| later == stage);
-        spells[*index] = Some(Spell {
-            stage: *stage,
-            begins: differs(before),
-            ends: differs(backward.get(place + 1)),
-            last: !again,
-        });
+    let mut ended = Vec::new();
+    let mut after: Option<usize> = None;
+    for (index, stage) in turns.iter().enumerate().rev().filter_map(|(index, turn)| Some((index, turn.backward()?))) {
+        let ends = match after.and_then(|after: usize| spells[after].as_mut()) {
+            Some(Spell { stage: next, begins, .. }) => {
+                *begins = *next != stage;
+                *begins
+            }
+            None => true,
+        };
+        let last = !ended.contains(&stage);
+        if last {
+            ended.push(stage);
+        }
+        spells[index] = Some(Spell { stage, begins: true, ends, last });
+        after = Some(index);
     }
     spells
 }
@@ -202,9 +272,8 @@ mod tests {
     use super::*;
 
     fn collectives(schedule: Schedule, (ranks, stages_per_rank, micro_batches): (u32, u32, u32)) -> (usize, usize) {
-        let turns = Shape { schedule, ranks, stages_per_rank, micro_batches }.turns(0);
-        let gathers = fills(&turns).iter().map(Vec::len).sum();
-        (gathers, spells(&turns).iter().flatten().filter(|spell| spell.ends).count())
+        let turns = Shape { schedule, ranks, stages_per_rank, micro_batches, buffered: true }.order(0).turns;
+        (fills(&turns).len(), spells(&turns).iter().flatten().filter(|spell| spell.ends).count())
     }
 
     /// [layered C5], the table: (all-gathers, reduce-scatters) per rank and batch with two buffers.
@@ -219,31 +288,70 @@ mod tests {
         assert_eq!(collectives(depth, (8, 8, 8)), (14, 8));
     }
 
+    /// Every pass of an order, rounds unrolled.
+    fn unrolled(order: &Order, ranks: u32) -> Vec<Pass> {
+        let mut passes = Vec::new();
+        let mut list = |turns: &[Turn], later: u32| {
+            for turn in turns {
+                for time in 0..turn.repeat {
+                    let moved = |pass: Pass| Pass { micro_batch: pass.micro_batch + time + later, ..pass };
+                    passes.extend(turn.passes().map(moved));
+                }
+            }
+        };
+        list(&order.turns[..order.round.start], 0);
+        (0..order.repeat).for_each(|round| list(&order.turns[order.round.clone()], round * ranks));
+        list(&order.turns[order.round.end..], 0);
+        passes
+    }
+
     #[test]
-    fn every_slot_runs_once_and_forward_first() {
+    fn every_pass_runs_once_and_forward_first() {
         for schedule in Schedule::ALL {
-            for (ranks, stages_per_rank, micro_batches) in [(1, 1, 1), (4, 1, 6), (4, 3, 8), (2, 4, 2)] {
-                let stages = if matches!(schedule, Schedule::GPipe | Schedule::OneForwardOneBackward) {
-                    1
-                } else {
-                    stages_per_rank
-                };
-                let shape = Shape { schedule: *schedule, ranks, stages_per_rank: stages, micro_batches };
+            for (ranks, stages_per_rank, micro_batches) in [(1, 1, 1), (4, 1, 6), (4, 3, 8), (2, 4, 2), (3, 2, 33)] {
+                let contiguous = matches!(schedule, Schedule::GPipe | Schedule::OneForwardOneBackward);
+                let stages = if contiguous { 1 } else { stages_per_rank };
+                if *schedule == Schedule::Interleaved && micro_batches % ranks > 0 {
+                    continue;
+                }
+                for buffered in [false, true] {
+                    let shape = Shape { schedule: *schedule, ranks, stages_per_rank: stages, micro_batches, buffered };
+                    for rank in 0..ranks {
+                        let mut seen = std::collections::HashSet::new();
+                        for Pass { stage, backward, micro_batch } in unrolled(&shape.order(rank), ranks) {
+                            assert!(seen.insert((stage, micro_batch, backward)), "twice");
+                            assert!(!backward || seen.contains(&(stage, micro_batch, false)), "too early");
+                        }
+                        assert_eq!(seen.len() as u32, 2 * stages * micro_batches);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rounds stand for what would be listed without them: index by index, `ahead` forwards first.
+    #[test]
+    fn rounds_stand_for_all_groups() {
+        for (ranks, stages, groups) in [(2, 2, 6), (3, 2, 11), (4, 3, 9), (2, 7, 8)] {
+            let (schedule, micro_batches) = (Schedule::Interleaved, ranks * groups);
+            for buffered in [false, true] {
+                let shape = Shape { schedule, ranks, stages_per_rank: stages, micro_batches, buffered };
                 for rank in 0..ranks {
-                    let mut seen = std::collections::HashSet::new();
-                    for turn in shape.turns(rank) {
-                        for time in 0..turn.repeat {
-                            for slot in &turn.slots {
-                                let micro_batch = slot.micro_batch + time;
-                                assert!(seen.insert((slot.stage, micro_batch, slot.backward)), "twice");
-                                assert!(
-                                    !slot.backward || seen.contains(&(slot.stage, micro_batch, false)),
-                                    "too early"
-                                );
-                            }
+                    let order = shape.order(rank);
+                    assert_eq!(order.repeat, groups - 4);
+                    let total = micro_batches * stages;
+                    let ahead = 2 * (ranks - 1 - rank) + (stages - 1) * ranks;
+                    let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
+                    let mut expected = Vec::new();
+                    for index in 0..total + ahead {
+                        if index < total {
+                            expected.push(forward(place(index).0, place(index).1));
+                        }
+                        if let Some(behind) = index.checked_sub(ahead) {
+                            expected.push(backward(stages - 1 - place(behind).0, place(behind).1));
                         }
                     }
-                    assert_eq!(seen.len() as u32, 2 * stages * micro_batches);
+                    assert_eq!(unrolled(&order, ranks), expected);
                 }
             }
         }

@@ -5,11 +5,11 @@ use crate::plan::Recompute;
 use crate::scenario::Layout;
 
 use super::boundary::{self, Share};
-use super::build::{Builder, CONTEXT, HOST_IN, HOST_OUT, Piece, Queues, TENSOR};
+use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::order::{ALONE, Order, Place, whole_layers};
 use super::state::local;
-use super::task::{COMPUTE, Class, Counter, Task, WAITS, Wait, held};
+use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held};
 use super::visit::{Moved, Visit, Visits};
 
 /// Consecutive visits that differ in nothing but the layer.
@@ -22,8 +22,33 @@ pub(super) struct Run {
     pub step: i32,
 }
 
+/// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ahead {
+    bytes: f64,
+    part: Part,
+    /// Layer, how it moves with the block's iterations, and micro-batch.
+    layer: u32,
+    step: i32,
+    micro_batch: u32,
+}
+
+impl Ahead {
+    /// For the visit at `position` of a run; `None` where nothing is fetched for it.
+    pub fn of(run: &Run, position: u32) -> Option<Self> {
+        let Run { visit: Visit { part, checkpoint, .. }, step, .. } = *run;
+        let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
+        (checkpoint > 0.0).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
+    }
+
+    /// The same with its layer and micro-batch counted from those of another slot.
+    pub fn from(self, layer: u32, micro_batch: u32) -> Self {
+        Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
+    }
+}
+
 impl Run {
-    fn layer_at(&self, position: u32) -> u32 {
+    pub fn layer_at(&self, position: u32) -> u32 {
         (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
     }
 }
@@ -54,21 +79,19 @@ pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: B
     // A gather that stops compute gains nothing from being early.
     let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
     let emit = Emit { visits, queues, ahead, contention: visits.rates.runtime.contention };
-    builder.section(1, |builder| {
-        Emit::host(builder, visits.rates.host_step(visits.layout.optimizer));
+    builder.section(1, |routine| {
+        Emit::host(routine, visits.rates.host_step(visits.layout.optimizer));
         for distance in 0..ahead {
             let Some(place) = order.find(Place::default(), distance, false) else { continue };
-            builder.block(1, |builder| emit.fetch(builder, order, place, 0));
+            routine.block(1, |block| emit.fetch(block, order, place, 0));
         }
     });
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.section(last, |builder| emit.micro_batch(builder, order, None));
+        builder.section(last, |routine| emit.micro_batch(routine, order, None));
     }
-    builder.section(1, |builder| emit.micro_batch(builder, order, Some(last)));
-    builder.section(1, |builder| {
-        builder.block(1, |builder| boundary::build_shares(shares, emit.queues, builder));
-    });
+    builder.section(1, |routine| emit.micro_batch(routine, order, Some(last)));
+    builder.section(1, |routine| routine.block(1, |block| boundary::build_shares(shares, emit.queues, block)));
 }
 
 /// Layers that are computed again from their input: the first ones.
@@ -83,7 +106,7 @@ pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
 
 impl Emit<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut Builder<'_>, order: Order<'_>, last: Option<u32>) {
+    fn micro_batch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, last: Option<u32>) {
         Self::host(builder, self.visits.rates.software.micro_batch.get());
         for (index, pattern) in order.patterns.iter().enumerate() {
             let alike = order.alike(*pattern, self.ahead);
@@ -102,7 +125,7 @@ impl Emit<'_> {
     }
 
     /// One visit, and before it the fetch of the one that is `ahead` of it.
-    fn place(&self, builder: &mut Builder<'_>, order: Order<'_>, place: Place, last: Option<u32>) {
+    fn place(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         if let Some(place) = order.find(place, self.ahead, wrap) {
             self.fetch(builder, order, place, micro_batch);
@@ -116,7 +139,7 @@ impl Emit<'_> {
     }
 
     /// A fixed time of the host.
-    pub fn host(builder: &mut Builder<'_>, seconds: f64) {
+    pub fn host(builder: &mut RoutineBuilder<'_>, seconds: f64) {
         if seconds <= 0.0 {
             return;
         }
@@ -131,7 +154,7 @@ impl Emit<'_> {
 
     /// Brings a unit's weights: from the host if they live there, then from the other ranks. It may
     /// begin when compute begins the unit that is `ahead` units earlier.
-    fn fetch(&self, builder: &mut Builder<'_>, order: Order<'_>, place: Place, micro_batch: u32) {
+    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, micro_batch: u32) {
         let run = order.run(place);
         let visit = &run.visit;
         let micro_batch = micro_batch + place.later;
@@ -163,7 +186,7 @@ impl Emit<'_> {
     /// A unit's compute, then its reduction.
     fn visit(
         &self,
-        builder: &mut Builder<'_>,
+        builder: &mut RoutineBuilder<'_>,
         run: &Run,
         position: u32,
         [gathers_ahead, copies_ahead]: [i64; 2],
@@ -187,25 +210,30 @@ impl Emit<'_> {
         }
     }
 
-    /// A unit's compute on weights that a whole stage has gathered; its gradients stay with the stage's.
-    pub fn stage_visit(&self, builder: &mut Builder<'_>, run: &Run, start: [Option<Wait>; 2], micro_batch: u32) {
-        let visit = &run.visit;
-        if visit.checkpoint > 0.0 {
-            // One unit ahead of compute.
-            let label = Self::label(run, 0, Lane::HostIn, Kind::Copy, micro_batch);
-            let mut task = self.copy(builder, visit.checkpoint, HOST_IN, label);
-            task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::HostOut, 0))]);
-            task.signals = [Some(Counter::HostIn), None];
-            task.takes = held_bytes(held::ACTIVATIONS, visit.checkpoint);
-            builder.push(task);
-        }
-        let copied = (visit.checkpoint > 0.0).then(|| builder.after(Counter::HostIn, 0));
-        self.compute(builder, run, 0, [start[0], start[1], copied], micro_batch);
-        self.write_checkpoint(builder, run, 0, micro_batch);
+    /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
+    /// after it; its gradients stay with the stage's.
+    pub fn stage_visit(
+        &self,
+        builder: &mut RoutineBuilder<'_>,
+        run: &Run,
+        start: [Option<Wait>; 2],
+        ahead: Option<Ahead>,
+    ) {
+        let copied = (run.visit.checkpoint > 0.0).then(|| builder.after(Counter::HostIn, 0));
+        self.compute(builder, run, 0, [start[0], start[1], copied], 0);
+        self.write_checkpoint(builder, run, 0, 0);
+        let Some(Ahead { bytes, part, layer, step, micro_batch }) = ahead else { return };
+        let first = Activity { kind: Kind::Copy, part, layer, micro_batch };
+        let label = Label { lane: Lane::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
+        let mut task = self.copy(builder, bytes, HOST_IN, label);
+        task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::HostOut, 0))]);
+        task.signals = [Some(Counter::HostIn), None];
+        task.takes = held_bytes(held::ACTIVATIONS, bytes);
+        builder.push(task);
     }
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
-    fn write_checkpoint(&self, builder: &mut Builder<'_>, run: &Run, position: u32, micro_batch: u32) {
+    fn write_checkpoint(&self, builder: &mut RoutineBuilder<'_>, run: &Run, position: u32, micro_batch: u32) {
         let moved = run.visit.to_host;
         if moved <= 0.0 {
             return;
@@ -218,7 +246,7 @@ impl Emit<'_> {
         builder.push(task);
     }
 
-    fn reduce(&self, builder: &mut Builder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
+    fn reduce(&self, builder: &mut RoutineBuilder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
         let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
         task.waits = waits([Some(released)]);
         task.signals = [Some(Counter::Reduced), None];
@@ -236,7 +264,14 @@ impl Emit<'_> {
     }
 
     /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
-    fn compute(&self, builder: &mut Builder<'_>, run: &Run, position: u32, start: [Option<Wait>; 3], micro_batch: u32) {
+    fn compute(
+        &self,
+        builder: &mut RoutineBuilder<'_>,
+        run: &Run,
+        position: u32,
+        start: [Option<Wait>; 3],
+        micro_batch: u32,
+    ) {
         let visit = &run.visit;
         let layout = self.visits.layout;
         let kind = if visit.backward { Kind::Backward } else { Kind::Forward };
@@ -278,7 +313,15 @@ impl Emit<'_> {
         }
     }
 
-    fn tensor(&self, builder: &mut Builder<'_>, run: &Run, position: u32, times: u32, last: bool, micro_batch: u32) {
+    fn tensor(
+        &self,
+        builder: &mut RoutineBuilder<'_>,
+        run: &Run,
+        position: u32,
+        times: u32,
+        last: bool,
+        micro_batch: u32,
+    ) {
         let label = Self::label(run, position, Lane::Tensor, Kind::AllReduce, micro_batch);
         let transfer = (1..times).fold(self.visits.tensor, |sum, _| sum + self.visits.tensor);
         let mut task = builder.transfer(&transfer, TENSOR, self.contention, label);
@@ -291,7 +334,7 @@ impl Emit<'_> {
     }
 
     /// A copy to or from the host.
-    fn copy(&self, builder: &mut Builder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+    fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
         transfer.time = self.visits.rates.host_copy(moved);
         builder.transfer(&transfer, queue, self.contention, label)

@@ -1,11 +1,8 @@
-//! A step in compact form: tasks in blocks that repeat (layers), blocks in sections that repeat
-//! (micro-batches), one list of sections per rank.
+//! One task: the queue that runs it, for how long, what it needs and what it leaves behind.
 //!
 //! Within a rank a task runs on a queue, in the order of the list, once the counters that it waits
 //! for are high enough; finishing, it raises counters. Waits are relative to what the list has
-//! announced so far, so one task stands for all its repeats.
-
-use std::ops::Range;
+//! announced so far, so one task stands for all its repeats ([`super::script`]).
 
 use crate::hardware::MAX_LEVELS;
 
@@ -28,14 +25,20 @@ pub const QUEUES: usize = 8;
 /// The queue of compute.
 pub const COMPUTE: u8 = 0;
 
+/// The queue of the collectives between tensor ranks.
+pub const TENSOR: u8 = 3;
+
+/// The queue of the exchanges between context ranks.
+pub const CONTEXT: u8 = 4;
+
+/// Queues that compute goes hand in hand with, as bits: a slot is over when they are.
+pub const CHAIN: u8 = 1 << COMPUTE | 1 << TENSOR | 1 << CONTEXT;
+
 /// Things that tasks share: the levels, and the device itself, for which overlapping work contends.
 pub const RESOURCES: usize = MAX_LEVELS + 1;
 
 /// The index of the device among the resources.
 pub const DEVICE: usize = MAX_LEVELS;
-
-/// The producer of a counter that another rank raises.
-pub const REMOTE: u8 = u8::MAX;
 
 /// The whole of a resource, as a demand.
 pub const WHOLE: u32 = 4096;
@@ -86,6 +89,13 @@ pub enum Counter {
 /// Number of counters.
 pub const COUNTERS: usize = 10;
 
+impl Counter {
+    /// Whether another rank raises it.
+    pub const fn remote(self) -> bool {
+        matches!(self, Self::ArrivedForward | Self::ArrivedBackward)
+    }
+}
+
 /// A condition of a task: the counter must have reached what the list announced before this
 /// iteration of the block, plus `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,74 +138,17 @@ pub struct Task {
     pub waits: [Option<Wait>; WAITS],
     /// Counters that it raises by one.
     pub signals: [Option<Counter>; 2],
-    /// A counter of another rank that it raises by one.
-    pub sends: Option<(u32, Counter)>,
+    /// What arrives at the next rank (forward) or the one before (backward) when it ends.
+    pub sends: Option<Counter>,
     /// Memory taken when it starts, by what it is held for.
     pub takes: [i64; HELD],
     /// Memory given back (or, negative, left behind) when it ends.
     pub gives: [i64; HELD],
     /// For people.
     pub label: Label,
+    /// The queue's next task in the block, by index; [`NONE`] if there is none.
+    pub next: u32,
 }
 
-/// Tasks that repeat together.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Block {
-    /// Iterations.
-    pub repeat: u32,
-    /// Its tasks, by index into the rank's.
-    pub tasks: Range<u32>,
-    /// How far one iteration moves each counter.
-    pub advance: [i64; COUNTERS],
-    /// What the section's earlier blocks have announced.
-    pub base: [i64; COUNTERS],
-    /// Queues that have a task in it, as bits.
-    pub queues: u8,
-}
-
-/// Blocks that repeat together.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Section {
-    /// Iterations.
-    pub repeat: u32,
-    /// Its blocks, by index into the rank's.
-    pub blocks: Range<u32>,
-    /// How far one iteration moves each counter.
-    pub advance: [i64; COUNTERS],
-    /// What earlier sections have announced.
-    pub base: [i64; COUNTERS],
-    /// Queues that have a task in it, as bits.
-    pub queues: u8,
-}
-
-/// What one rank does in a step.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RankProgram {
-    /// Sections, in order.
-    pub sections: Vec<Section>,
-    /// Their blocks.
-    pub blocks: Vec<Block>,
-    /// The blocks' tasks.
-    pub tasks: Vec<Task>,
-    /// The queue whose tasks raise each counter.
-    pub producer: [u8; COUNTERS],
-}
-
-impl RankProgram {
-    /// Empties it, keeping its memory.
-    pub fn clear(&mut self) {
-        self.sections.clear();
-        self.blocks.clear();
-        self.tasks.clear();
-        self.producer = [COMPUTE; COUNTERS];
-    }
-
-    /// How many tasks one step runs, repeats counted.
-    pub fn task_count(&self) -> u64 {
-        let blocks = |section: &Section| -> u64 {
-            let range = section.blocks.start as usize..section.blocks.end as usize;
-            self.blocks[range].iter().map(|block| u64::from(block.repeat) * block.tasks.len() as u64).sum()
-        };
-        self.sections.iter().map(|section| u64::from(section.repeat) * blocks(section)).sum()
-    }
-}
+/// No task, no block.
+pub const NONE: u32 = u32::MAX;

@@ -57,9 +57,9 @@ impl Terms {
         let (send, buffered) = (visits.send().time, !whole_gradients(&rates, layout));
         let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
         if visits.staged {
-            for (size, runs) in Pipeline::of(&rates, layout).stages() {
-                terms.add(&stage(&visits, size, &runs), 1);
-            }
+            let pipeline = Pipeline::of(&rates, layout);
+            terms.parts.extend(pipeline.works().map(|(size, runs)| stage(&visits, size, &runs)));
+            terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
             let (runs, used) = whole_layers(&visits);
             let (ahead, behind) = runs[..used].split_at(used / 2);

@@ -146,9 +146,9 @@ fn a_quantised_boundary_sends_half() {
         let mut scenario = testing::scenario();
         scenario.plan.sharding = sharding;
         let program = built(&scenario);
-        let kinds = program.ranks[0].tasks.iter().map(|task| task.label.first.kind);
+        let kinds = program.code.tasks.iter().map(|task| task.label.first.kind);
         (
-            program.ranks[0].tasks.iter().map(|task| task.label.bytes).sum::<u64>() as f64,
+            program.code.tasks.iter().map(|task| task.label.bytes).sum::<u64>() as f64,
             kinds.filter(|kind| *kind == Kind::AllToAll).count(),
         )
     };
@@ -165,7 +165,7 @@ fn the_second_copy_is_there_as_soon_as_the_unit_is() {
     // 12 x 1024^2 parameters of two bytes over four ranks.
     let share = 12 * 1024 * 1024 * 2 / 4;
     let program = built(&scenario);
-    let of = |kind: Kind| program.ranks[0].tasks.iter().find(move |task| task.label.first.kind == kind).expect("one");
+    let of = |kind: Kind| program.code.tasks.iter().find(move |task| task.label.first.kind == kind).expect("one");
     assert_eq!(of(Kind::Forward).takes[held::SECONDARY], share);
     assert_eq!(of(Kind::Backward).gives[held::SECONDARY], share);
 }

@@ -389,6 +389,19 @@ impl<'a> Visits<'a> {
         found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
     }
 
+    /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
+    /// each rank with its shard; `None` where one rank has both.
+    pub fn tied(&self) -> Option<Transfer> {
+        let (model, layout) = (&self.rates.scenario.model, self.layout);
+        let shared = u64::from(model.vocab) * u64::from(model.hidden);
+        let apart = model.tied && shared > 0 && layout.pipeline > 1;
+        let ranks = if whole_gradients(self.rates, layout) { 1 } else { layout.gradients };
+        let elements = self.local(shared) / f64::from(ranks);
+        let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
+        let payload = Payload { parts: 1.0, ..self.payload(elements, format) };
+        apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
+    }
+
     /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
     /// what has been dequantised can be added [frontier D4].
     fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, Kind) {

@@ -146,7 +146,7 @@ fn a_price_and_a_power_make_money_and_energy() {
     assert!((training["cost"].as_f64().expect("cost") - 10_172.5).abs() < 0.1, "{training}");
     assert_eq!(training["currency"], "USD");
     assert!((training["energy_kwh"].as_f64().expect("energy") - 5086.3).abs() < 0.1, "{training}");
-    let text = text(&scenario, &evaluation);
+    let text = text(&scenario, &evaluation, None);
     assert!(text.contains("  cost           10,173 USD, 2.00 USD a device-hour\n"), "{text}");
     assert!(text.contains("  energy         5.09 MWh, 1.00 kW a device\n"), "{text}");
 }
@@ -170,7 +170,9 @@ fn a_band_has_its_rows() {
     evaluation.error_band = Some(ErrorBand { low: Seconds::new(0.45), high: Seconds::new(0.6), rows: 12 });
     let json = json_of(&scenario, &evaluation);
     assert_eq!(json["error_band"], json!({ "low": 0.45, "high": 0.6, "rows": 12 }));
-    assert!(text(&scenario, &evaluation).contains("500 ms; 8 of 10 measured between 450 ms and 600 ms (12 rows)"));
+    assert!(
+        text(&scenario, &evaluation, None).contains("500 ms; 8 of 10 measured between 450 ms and 600 ms (12 rows)")
+    );
 }
 
 #[test]
@@ -189,14 +191,16 @@ fn toml_leaves_out_what_is_not_finite() {
 fn the_text_begins_with_the_verdict() {
     let scenario = scenario();
     let mut evaluation = evaluation(&scenario);
-    let report = text(&scenario, &evaluation);
+    let report = text(&scenario, &evaluation, None);
     insta::assert_snapshot!(report);
     // 36 of 36 GB is above 92 %; 36 of 30 GB is 6 GB too many, 5.59 GiB.
     evaluation.summary.memory.capacity = evaluation.summary.memory.peak;
-    assert!(text(&scenario, &evaluation).contains("\nfits, tight: 33.5 GiB of 33.5 GiB, 100 %, 0 B left\n"));
+    assert!(text(&scenario, &evaluation, None).contains("\nfits, tight: 33.5 GiB of 33.5 GiB, 100 %, 0 B left\n"));
     evaluation.summary.memory.capacity = Bytes::new(30e9);
     evaluation.summary.fits = false;
-    assert!(text(&scenario, &evaluation).contains("\ndoes not fit: needs 33.5 GiB, 5.59 GiB more than 27.9 GiB\n"));
+    assert!(
+        text(&scenario, &evaluation, None).contains("\ndoes not fit: needs 33.5 GiB, 5.59 GiB more than 27.9 GiB\n")
+    );
 }
 
 #[test]

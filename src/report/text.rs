@@ -6,6 +6,7 @@ use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary};
 use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
+use crate::search::Mend;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
 use super::figures::Figures;
@@ -46,11 +47,15 @@ impl Verdict {
 }
 
 /// The report of an evaluation: every line ends in a line end, nothing is drawn.
-pub fn text(scenario: &Scenario, evaluation: &Evaluation) -> String {
+/// What would let a scenario fit that does not stands under the verdict.
+pub fn text(scenario: &Scenario, evaluation: &Evaluation, mend: Option<&Mend>) -> String {
     let summary = &evaluation.summary;
     let mut lines = Lines(String::new());
     lines.line(&title(scenario, summary));
     lines.line(&verdict(summary));
+    if let Some(mend) = mend {
+        lines.line(&format!("would fit with {mend}"));
+    }
     lines.line(&limit(scenario, evaluation));
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(summary));

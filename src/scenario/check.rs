@@ -27,8 +27,10 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     if !checks.0.is_empty() {
         return checks.0;
     }
+    tensor(scenario, &mut checks);
+    context(scenario, &mut checks);
     mesh(scenario, &mut checks);
-    model(scenario, &mut checks);
+    precision(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     operators::named(scenario, &mut checks);
     if checks.0.is_empty() {
@@ -121,10 +123,12 @@ fn size(scenario: &Scenario, checks: &mut Checks) {
 
 fn mesh(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
-    let (total, per_node) = (devices(scenario), scenario.cluster.devices_per_node());
-    let product = plan.tensor.saturating_mul(plan.context).saturating_mul(plan.pipeline);
-    let widest = [("plan.tensor", plan.tensor), ("plan.context", plan.context), ("plan.pipeline", plan.pipeline)];
-    let (field, _) = widest.into_iter().max_by_key(|(_, ranks)| *ranks).unwrap_or(widest[0]);
+    let total = devices(scenario);
+    let all = [("plan.tensor", plan.tensor), ("plan.context", plan.context), ("plan.pipeline", plan.pipeline)];
+    // A size that is wrong by itself was named already.
+    let right = all.into_iter().filter(|(field, _)| !checks.0.iter().any(|problem| problem.field == *field));
+    let product = right.clone().fold(1_u32, |product, (_, ranks)| product.saturating_mul(ranks));
+    let Some((field, _)) = right.max_by_key(|(_, ranks)| *ranks) else { return };
     checks.refuse(
         !total.is_multiple_of(product),
         field,
@@ -136,13 +140,39 @@ fn mesh(scenario: &Scenario, checks: &mut Checks) {
         },
         || "choose sizes whose product divides the devices".to_owned(),
     );
-    let straddles = !per_node.is_multiple_of(plan.tensor) && !plan.tensor.is_multiple_of(per_node);
-    checks.refuse(
-        straddles && total > per_node,
-        "plan.tensor",
-        || format!("groups of {} straddle nodes of {per_node} devices", plan.tensor),
-        || format!("choose a size that divides {per_node}, or a multiple of it"),
-    );
+}
+
+/// What tensor ranks share among them, each with its name: all that one size does not divide is one mistake.
+fn tensor(scenario: &Scenario, checks: &mut Checks) {
+    let (model, tensor) = (&scenario.model, scenario.plan.tensor);
+    let (total, per_node) = (devices(scenario), scenario.cluster.devices_per_node());
+    let straddles = |size: u32| total > per_node && !per_node.is_multiple_of(size) && !size.is_multiple_of(per_node);
+    let shares = |size: u32| model.kv_heads.is_multiple_of(size) || size.is_multiple_of(model.kv_heads);
+    let divides = |size: u32| {
+        let kv = shares(size) || model.kv_heads == model.heads;
+        [model.heads.is_multiple_of(size), kv, model.ffn_hidden.is_multiple_of(size), !straddles(size)]
+    };
+    let right = |size: &u32| divides(*size).into_iter().all(|divides| divides);
+    let what = || {
+        let named = [
+            format!("the {} heads of {}", model.heads, model.name),
+            format!("its {} key and value heads", model.kv_heads),
+            format!("the MLP's width {}", model.ffn_hidden),
+            format!("nodes of {per_node} devices"),
+        ];
+        let undivided = named.into_iter().zip(divides(tensor)).filter(|(_, divides)| !divides);
+        let undivided: Vec<String> = undivided.map(|(name, _)| name).collect();
+        format!("{tensor} does not divide {}", undivided.join(", "))
+    };
+    let mend = || {
+        let sizes = (1..=total.min(model.heads)).filter(|size| total.is_multiple_of(*size)).filter(right);
+        format!("choose one of {}", sizes.map(|size| size.to_string()).collect::<Vec<_>>().join(", "))
+    };
+    checks.refuse(!right(&tensor), "plan.tensor", what, mend);
+}
+
+fn context(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
     checks.refuse(
         !plan.sequence.is_multiple_of(plan.context),
         "plan.context",
@@ -151,28 +181,8 @@ fn mesh(scenario: &Scenario, checks: &mut Checks) {
     );
 }
 
-fn model(scenario: &Scenario, checks: &mut Checks) {
-    let (model, plan) = (&scenario.model, &scenario.plan);
-    let tensor = plan.tensor;
-    checks.refuse(
-        !model.heads.is_multiple_of(tensor),
-        "plan.tensor",
-        || format!("{tensor} does not divide the {} heads of {}", model.heads, model.name),
-        || format!("choose one of {}", divisors(model.heads)),
-    );
-    let kv = model.kv_heads.is_multiple_of(tensor) || tensor.is_multiple_of(model.kv_heads);
-    checks.refuse(
-        !kv,
-        "plan.tensor",
-        || format!("{tensor} neither divides the {} key and value heads nor is a multiple of them", model.kv_heads),
-        || format!("choose one of {}", divisors(model.kv_heads)),
-    );
-    checks.refuse(
-        !model.ffn_hidden.is_multiple_of(tensor),
-        "plan.tensor",
-        || format!("{tensor} does not divide the MLP's width {}", model.ffn_hidden),
-        || format!("choose one of {}", divisors(model.ffn_hidden)),
-    );
+fn precision(scenario: &Scenario, checks: &mut Checks) {
+    let plan = &scenario.plan;
     let peak = scenario.cluster.device.peak;
     let missing = match plan.precision {
         Precision::Bf16 => peak.bf16.is_none(),
@@ -186,13 +196,6 @@ fn model(scenario: &Scenario, checks: &mut Checks) {
         || format!("{} has no {} peak", scenario.cluster.device.name, plan.precision),
         || "choose another precision: fp32 is always there".to_owned(),
     );
-}
-
-/// The divisors of a count, at most a dozen, for a message.
-fn divisors(count: u32) -> String {
-    let all: Vec<String> =
-        (1..=count.min(4096)).filter(|d| count.is_multiple_of(*d)).take(12).map(|d| d.to_string()).collect();
-    all.join(", ")
 }
 
 /// Pipelines: stages that have layers, micro-batches that fill the schedule, and what is not simulated yet.

@@ -99,6 +99,12 @@ impl Layout {
     pub fn pipeline_group(&self) -> Group {
         Group { stride: self.tensor * self.group(), size: self.pipeline }
     }
+
+    /// The first and the last rank of a pipeline of several.
+    pub fn pipeline_ends(&self) -> Group {
+        let Group { stride, size } = self.pipeline_group();
+        Group { stride: stride * (size - 1), size: 2 }
+    }
 }
 
 /// How many of the `group` data x context ranks an extent has; `None` if the cluster lacks the level.

@@ -59,6 +59,21 @@ impl AxisKind {
             Self::Memory => "memory",
         }
     }
+
+    /// What it is, for a list.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes of the job",
+            Self::Shard => "extent over which the first sharded part lies",
+            Self::MicroBatch => "sequences of a micro-batch",
+            Self::Seq => "tokens of a sequence",
+            Self::Accumulate => "micro-batches of a step",
+            Self::Tp => "tensor-parallel devices",
+            Self::Pp => "pipeline ranks",
+            Self::Bandwidth => "the outermost level's bandwidth, times",
+            Self::Memory => "the device's memory, times",
+        }
+    }
 }
 
 /// One value on an axis.

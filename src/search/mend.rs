@@ -1,4 +1,4 @@
-//! The smallest change that lets a scenario fit. Not for the fastest one ([`super::tuned`]), nor for another strategy.
+//! The smallest changes that let a scenario fit. Not for the fastest one ([`super::tuned`]), nor for another strategy.
 
 use std::fmt;
 
@@ -9,39 +9,69 @@ use crate::scenario::Scenario;
 /// Doublings of the job that are tried.
 const DOUBLINGS: u32 = 6;
 
+/// The most changes that are named.
+const MOST: usize = 3;
+
+/// Single changes with each of which a scenario fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mend(pub Vec<Change>);
+
+impl fmt::Display for Mend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, change) in self.0.iter().enumerate() {
+            let last = index + 1 == self.0.len();
+            f.write_str(if index == 0 {
+                ""
+            } else if last {
+                " or "
+            } else {
+                ", "
+            })?;
+            change.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
 /// One field's other value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mend {
+pub struct Change {
     /// The field, as the command line calls it.
     pub flag: &'static str,
     /// The value with which it fits.
     pub value: String,
 }
 
-impl fmt::Display for Mend {
+impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.flag, self.value)
     }
 }
 
-/// The first single change with which the scenario fits: more recompute, then a smaller micro-batch, then a wider
-/// shard, then more nodes; of each the least. `None` if none does.
+/// The single changes with which the scenario fits: more recompute, a smaller micro-batch, a wider shard, more nodes; of
+/// each the least, and of these the first three. `None` if there is none.
 pub fn mend(scenario: &Scenario, workspace: &mut Workspace) -> Option<Mend> {
-    let mut changes = recompute(scenario).chain(micro_batch(scenario)).chain(shard(scenario)).chain(nodes(scenario));
+    let kinds: [Box<dyn Iterator<Item = Trial>>; 4] = [
+        Box::new(recompute(scenario)),
+        Box::new(micro_batch(scenario)),
+        Box::new(shard(scenario)),
+        Box::new(nodes(scenario)),
+    ];
     let mut fits = |scenario: &Scenario| summary(scenario, workspace).is_ok_and(|summary| summary.fits);
-    let (mend, _) = changes.find(|(_, changed)| fits(changed))?;
-    Some(mend)
+    let least = kinds.into_iter().filter_map(|mut kind| kind.find(|(_, changed)| fits(changed)));
+    let changes: Vec<Change> = least.take(MOST).map(|(change, _)| change).collect();
+    (!changes.is_empty()).then_some(Mend(changes))
 }
 
-type Change = (Mend, Scenario);
+type Trial = (Change, Scenario);
 
-fn change(scenario: &Scenario, flag: &'static str, value: &impl ToString, touch: impl FnOnce(&mut Scenario)) -> Change {
+fn change(scenario: &Scenario, flag: &'static str, value: &impl ToString, touch: impl FnOnce(&mut Scenario)) -> Trial {
     let mut changed = scenario.clone();
     touch(&mut changed);
-    (Mend { flag, value: value.to_string() }, changed)
+    (Change { flag, value: value.to_string() }, changed)
 }
 
-fn recompute(scenario: &Scenario) -> impl Iterator<Item = Change> {
+fn recompute(scenario: &Scenario) -> impl Iterator<Item = Trial> {
     let more: &[Recompute] = match scenario.plan.recompute {
         Recompute::None => &[Recompute::Selective, Recompute::Full],
         Recompute::Full => &[],
@@ -51,14 +81,14 @@ fn recompute(scenario: &Scenario) -> impl Iterator<Item = Change> {
 }
 
 /// Halves, as long as they are whole.
-fn micro_batch(scenario: &Scenario) -> impl Iterator<Item = Change> {
+fn micro_batch(scenario: &Scenario) -> impl Iterator<Item = Trial> {
     let half = |size: &u32| size.is_multiple_of(2).then_some(size / 2);
     let sizes = std::iter::successors(half(&scenario.plan.micro_batch), half);
     sizes.map(|size| change(scenario, "micro-batch", &size, |changed| changed.plan.micro_batch = size))
 }
 
 /// The levels beyond the extent of what is sharded first, then the whole job.
-fn shard(scenario: &Scenario) -> impl Iterator<Item = Change> {
+fn shard(scenario: &Scenario) -> impl Iterator<Item = Trial> {
     let cluster = &scenario.cluster;
     let sharding = &scenario.plan.sharding;
     let devices = |extent: &Extent| match extent {
@@ -82,7 +112,7 @@ fn shard(scenario: &Scenario) -> impl Iterator<Item = Change> {
     })
 }
 
-fn nodes(scenario: &Scenario) -> impl Iterator<Item = Change> {
+fn nodes(scenario: &Scenario) -> impl Iterator<Item = Trial> {
     let now = match scenario.plan.size {
         Size::Nodes(nodes) => nodes,
         Size::Devices(devices) => devices.div_ceil(scenario.cluster.devices_per_node().max(1)),

@@ -1,254 +1,221 @@
-//! Finding that a program has become periodic, and skipping the repeats.
+//! Finding that a rank repeats itself, and skipping the repeats.
 //!
-//! At each end of an iteration of compute, all ranks are compared with themselves one to three
-//! iterations ago. They match when every queue is either exactly some iterations further in the same
-//! block (or section) with the same work left, or waits at the same task as before; and when every
-//! counter has moved as those iterations announce. Then the future is the past, shifted, for as long
-//! as no queue reaches the end of its loop and no waiting queue is let go: that many iterations are
-//! skipped, less the last ones, which are run so that the peak of memory is met where it is.
+//! A rank's state at the beginning of an iteration of one of its loops is compared with the states one
+//! to three iterations ago. They match when every queue is either exactly some iterations further with
+//! the same work left, or waits at the same task as before, or still runs it; and when every counter
+//! has moved as those iterations announce. Then the future is the past, shifted, for as long as no
+//! queue reaches the end of its loop, no waiting queue is let go and no task ends that ran all along:
+//! that many iterations are skipped.
 
-use crate::hardware::MAX_LEVELS;
-use crate::program::{COUNTERS, HELD, Picos, QUEUES, RankProgram};
+use crate::program::{COMPUTE, COUNTERS, HELD, Position, Script};
 
-use super::queue::{Cursor, Queue};
-use super::rank::{Boundary, Rank};
-use super::{Observer, Totals};
+use super::Observer;
+use super::queue::{Cursor, Role};
+use super::rank::{Rank, queues};
 
-/// How many earlier iterations a state is compared with: periods of up to three are found.
-const PERIODS: usize = 3;
-
-/// Periods that are run after a skip: in the first of them no queue runs out yet, so that memory which
-/// grows from period to period has its peak where it would have had it.
-const PERIODS_LEFT: u64 = 2;
-
-/// Earlier states at the ends of iterations of the block and of the section that compute is in.
-#[derive(Debug, Default)]
-pub(super) struct Folds {
-    block: History,
-    section: History,
+/// A loop around a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Its block: layers.
+    Block,
+    /// Its section: micro-batches.
+    Section,
+    /// Its round: groups of micro-batches.
+    Round,
 }
 
-/// The last few states of one loop.
-#[derive(Debug, Default)]
-struct History {
-    place: Cursor,
-    states: Vec<Vec<Rank>>,
-    used: usize,
-}
-
-/// How one rank moved between two states.
+/// How a rank moved between two states, and how often it can do so again.
 #[derive(Debug, Clone, Copy)]
-struct Shift {
+pub(super) struct Shift {
+    level: Level,
     iterations: u32,
     advance: [i64; COUNTERS],
-    /// How often it can be repeated.
-    times: u64,
+    pub times: u64,
 }
 
-impl Folds {
-    pub fn clear(&mut self) {
-        self.block.used = 0;
-        self.section.used = 0;
+impl Level {
+    /// The outermost loop that repeats around a slot.
+    pub fn outermost(script: &Script, at: &Position) -> Self {
+        if script.rounds[at.round as usize].repeat > 1 { Self::Round } else { Self::Section }
     }
 
-    /// Called when compute of rank `reference` has passed the end of an iteration.
-    pub fn reached(
-        &mut self,
-        ranks: &mut [Rank],
-        program: &[RankProgram],
-        reference: usize,
-        boundary: Boundary,
-        observer: &mut impl Observer,
-    ) {
-        if reference != 0 {
-            return;
+    fn iteration(self, cursor: &Cursor) -> u32 {
+        match self {
+            Self::Block => cursor.block_iteration,
+            Self::Section => cursor.at.section_iteration,
+            Self::Round => cursor.at.round_iteration,
         }
-        let history = match boundary {
-            Boundary::Block => &mut self.block,
-            Boundary::Section => &mut self.section,
-        };
-        let place = place(&ranks[0].queues[0].cursor, boundary);
-        if history.place != place {
-            history.place = place;
-            history.used = 0;
+    }
+
+    fn iteration_mut(self, cursor: &mut Cursor) -> &mut u32 {
+        match self {
+            Self::Block => &mut cursor.block_iteration,
+            Self::Section => &mut cursor.at.section_iteration,
+            Self::Round => &mut cursor.at.round_iteration,
         }
-        for state in history.states[..history.used.min(PERIODS)].iter().rev() {
-            if let Some(times) = repeats(state, ranks, program, boundary) {
-                let (from, to) = (state[0].clock, ranks[0].clock);
-                skip(state, ranks, program, boundary, times);
-                observer.folded(from, to, times);
-                history.used = 0;
-                return;
+    }
+
+    /// The iterations between two places that differ in nothing else; `None` if they do, or if there are none.
+    fn between(self, before: &Cursor, now: &Cursor) -> Option<u32> {
+        let iterations = self.iteration(now).checked_sub(self.iteration(before))?;
+        let mut moved = *before;
+        *self.iteration_mut(&mut moved) += iterations;
+        (moved == *now && iterations > 0).then_some(iterations)
+    }
+
+    /// Whether two places are in the same run of the loop.
+    fn together(self, a: &Cursor, b: &Cursor) -> bool {
+        match self {
+            Self::Block => (a.at, a.block) == (b.at, b.block),
+            Self::Section => {
+                let run = |at: &Position| (at.round, at.round_iteration, at.section);
+                run(&a.at) == run(&b.at)
+            }
+            Self::Round => a.at.round == b.at.round,
+        }
+    }
+
+    /// Repeats of the loop around a place, and how one iteration moves the counters.
+    fn repeat(self, cursor: &Cursor, role: &Role<'_>) -> (u32, [i64; COUNTERS]) {
+        match self {
+            Self::Block => {
+                let block = &role.code.blocks[cursor.block as usize];
+                (block.repeat, block.advance)
+            }
+            Self::Section => {
+                let section = &role.script.sections[cursor.at.section as usize];
+                (section.repeat, section.advance)
+            }
+            Self::Round => {
+                let round = &role.script.rounds[cursor.at.round as usize];
+                (round.repeat, round.advance)
             }
         }
-        history.remember(ranks);
     }
-}
-
-impl History {
-    /// Keeps the state, dropping the oldest of [`PERIODS`].
-    fn remember(&mut self, ranks: &[Rank]) {
-        if self.states.len() < PERIODS {
-            self.states.push(Vec::new());
-        }
-        if self.used == PERIODS {
-            self.states.rotate_left(1);
-            self.used -= 1;
-        }
-        let slot = &mut self.states[self.used];
-        slot.clear();
-        slot.extend_from_slice(ranks);
-        self.used += 1;
-    }
-}
-
-/// Which loop a position is in: the cursor without what counts its iterations.
-fn place(cursor: &Cursor, boundary: Boundary) -> Cursor {
-    match boundary {
-        Boundary::Block => Cursor { block_iteration: 0, task: 0, ..*cursor },
-        Boundary::Section => Cursor { section: cursor.section, ..Cursor::default() },
-    }
-}
-
-/// How often what happened since `before` happens again, if it does.
-fn repeats(before: &[Rank], now: &[Rank], program: &[RankProgram], boundary: Boundary) -> Option<u64> {
-    let passed = |(before, now): (&Rank, &Rank)| now.clock - before.clock;
-    let period = passed((&before[0], &now[0]));
-    let mut times = u64::MAX;
-    for ((before, now), program) in before.iter().zip(now).zip(program) {
-        // Ranks that moved by different times are not one periodic whole.
-        if passed((before, now)) != period {
-            return None;
-        }
-        times = times.min(shift(before, now, program, boundary)?.times);
-    }
-    (times > 0).then_some(times)
 }
 
 /// How a rank moved, if its state is the earlier one shifted by whole iterations.
-fn shift(before: &Rank, now: &Rank, program: &RankProgram, boundary: Boundary) -> Option<Shift> {
-    let moved = now.queues.iter().zip(&before.queues).find(|(now, before)| now.cursor != before.cursor);
-    let (now_head, before_head) = moved?;
-    let iterations = between(&before_head.cursor, &now_head.cursor, boundary)?;
-    let (repeat, advance) = loop_of(&now_head.cursor, program, boundary);
-    let expected = |counter: usize| i64::from(iterations) * advance[counter];
-    if (0..COUNTERS).any(|counter| now.counters[counter] - before.counters[counter] != expected(counter)) {
+pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level) -> Option<Shift> {
+    let place = |rank: &Rank| match level {
+        Level::Block => Some(rank.queues[COMPUTE as usize].cursor),
+        Level::Section | Level::Round => rank.at.map(|at| Cursor { at, ..Cursor::default() }),
+    };
+    let here = place(now)?;
+    let iterations = level.between(&place(before)?, &here)?;
+    let (repeat, advance) = level.repeat(&here, role);
+    let flags = |rank: &Rank| (rank.issued, rank.begun, rank.waited, rank.paused);
+    let same = (before.active, before.running) == (now.active, now.running)
+        && (level == Level::Block || flags(before) == flags(now))
+        && (level == Level::Block || before.pending == now.pending);
+    let announced = |counter: usize| i64::from(iterations) * advance[counter];
+    if !same || (0..COUNTERS).any(|counter| now.counters[counter] - before.counters[counter] != announced(counter)) {
         return None;
     }
-    let mut times = u64::MAX;
-    for (before, head) in before.queues.iter().zip(&now.queues) {
-        if before.running != head.running || before.remaining_if_running() != head.remaining_if_running() {
-            return None;
+    let left = |cursor: &Cursor| u64::from((repeat - 1 - level.iteration(cursor)) / iterations);
+    let mut times = left(&here);
+    for queue in queues(now.active) {
+        let running = now.running & 1 << queue != 0;
+        let (earlier, head) = (&before.queues[queue], &now.queues[queue]);
+        if earlier.cursor != head.cursor {
+            let moved = level.between(&earlier.cursor, &head.cursor) == Some(iterations);
+            if !moved || !level.together(&here, &head.cursor) || running && earlier.remaining != head.remaining {
+                return None;
+            }
+            times = times.min(left(&head.cursor));
+        } else if running {
+            // It ran all along, and may do so until it would end.
+            let done = earlier.remaining - head.remaining;
+            times = times.min(head.remaining.saturating_sub(1).checked_div(done).unwrap_or(u64::MAX));
+        } else {
+            times = times.min(patience(queue, now, role, &advance, iterations)?);
         }
-        if before.cursor == head.cursor {
-            times = times.min(patience(head, now, &advance, iterations)?);
-            continue;
-        }
-        let same_loop = loop_of(&head.cursor, program, boundary) == (repeat, advance)
-            && place(&head.cursor, boundary) == place(&now_head.cursor, boundary);
-        if !same_loop || between(&before.cursor, &head.cursor, boundary)? != iterations {
-            return None;
-        }
-        let left = repeat - 1 - iteration(&head.cursor, boundary);
-        times = times.min(u64::from(left / iterations).saturating_sub(PERIODS_LEFT));
     }
-    Some(Shift { iterations, advance, times })
+    // Memory that grows is fullest in the last of the equal iterations: that one is run.
+    let held = |rank: &Rank| rank.held.iter().sum::<i64>();
+    let grows = u64::from(held(now) > held(before));
+    Some(Shift { level, iterations, advance, times: times.saturating_sub(grows) })
 }
 
-/// The iterations between two positions that differ in nothing else.
-fn between(before: &Cursor, now: &Cursor, boundary: Boundary) -> Option<u32> {
-    let iterations = iteration(now, boundary).checked_sub(iteration(before, boundary))?;
-    let mut moved = *before;
-    match boundary {
-        Boundary::Block => moved.block_iteration += iterations,
-        Boundary::Section => moved.section_iteration += iterations,
-    }
-    (moved == *now && iterations > 0).then_some(iterations)
-}
-
-fn iteration(cursor: &Cursor, boundary: Boundary) -> u32 {
-    match boundary {
-        Boundary::Block => cursor.block_iteration,
-        Boundary::Section => cursor.section_iteration,
-    }
-}
-
-/// Repeats of the loop around a position, and how one iteration moves the counters.
-fn loop_of(cursor: &Cursor, program: &RankProgram, boundary: Boundary) -> (u32, [i64; COUNTERS]) {
-    match boundary {
-        Boundary::Block => {
-            program.blocks.get(cursor.block as usize).map_or((1, [0; COUNTERS]), |block| (block.repeat, block.advance))
-        }
-        Boundary::Section => {
-            let section = program.sections.get(cursor.section as usize);
-            section.map_or((1, [0; COUNTERS]), |section| (section.repeat, section.advance))
-        }
-    }
-}
-
-/// How many shifts a queue that waits keeps waiting through; `None` if its state is not that of waiting.
-fn patience(head: &Queue, rank: &Rank, advance: &[i64; COUNTERS], iterations: u32) -> Option<u64> {
-    if !head.has_task {
-        return Some(u64::MAX);
-    }
-    if head.running {
-        return None;
-    }
-    let unmet = head.needs.iter().flatten().filter_map(|need| {
+/// How many shifts a queue that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
+fn patience(queue: usize, rank: &Rank, role: &Role<'_>, advance: &[i64; COUNTERS], iterations: u32) -> Option<u64> {
+    let shifts = rank.needs(queue, *role).filter(|need| !need.counter.remote()).filter_map(|need| {
         let counter = need.counter as usize;
         let missing = need.least - rank.counters[counter];
         let pace = advance[counter] * i64::from(iterations);
         let shifts = if pace <= 0 { u64::MAX } else { ((missing - 1) / pace) as u64 };
         (missing > 0).then_some(shifts)
     });
-    unmet.max()
+    shifts.max()
 }
 
-/// Moves all ranks on by `times` shifts.
-fn skip(before: &[Rank], ranks: &mut [Rank], program: &[RankProgram], boundary: Boundary, times: u64) {
-    for ((before, rank), program) in before.iter().zip(ranks).zip(program) {
-        let Some(shift) = shift(before, rank, program, boundary) else { continue };
+impl Shift {
+    /// Moves a rank on by `times` shifts.
+    pub fn skip(&self, before: &Rank, rank: &mut Rank, role: &Role<'_>, times: u64, observer: &mut impl Observer) {
+        observer.folded(role.rank, before.clock, rank.clock, times);
         let later = (rank.clock - before.clock) * times;
-        let iterations = shift.iterations * times as u32;
-        for queue in 0..QUEUES {
-            let head = &mut rank.queues[queue];
-            if head.running {
-                head.end += later;
+        let iterations = self.iterations * times as u32;
+        for queue in queues(rank.active) {
+            let (earlier, head) = (&before.queues[queue], &mut rank.queues[queue]);
+            head.unmet = None;
+            if earlier.cursor == head.cursor {
+                head.remaining -= (earlier.remaining - head.remaining) * times;
+            } else {
+                *self.level.iteration_mut(&mut head.cursor) += iterations;
             }
-            if head.cursor != before.queues[queue].cursor {
-                match boundary {
-                    Boundary::Block => head.cursor.block_iteration += iterations,
-                    Boundary::Section => head.cursor.section_iteration += iterations,
-                }
-                head.refresh(program);
+            if self.level == Level::Block {
+                let done = before.pending[queue] - rank.pending[queue];
+                rank.pending[queue] -= done * times as u32;
             }
         }
-        for counter in 0..COUNTERS {
-            rank.counters[counter] += i64::from(iterations) * shift.advance[counter];
+        if self.level != Level::Block
+            && let Some(at) = &mut rank.at
+        {
+            let mut cursor = Cursor { at: *at, ..Cursor::default() };
+            *self.level.iteration_mut(&mut cursor) += iterations;
+            *at = cursor.at;
         }
+        let announced = self.advance.map(|advance| i64::from(iterations) * advance);
+        rank.announce(&announced, self.level != Level::Block);
         for part in 0..HELD {
             rank.held[part] += (rank.held[part] - before.held[part]) * times.cast_signed();
         }
-        rank.totals = extrapolated(&before.totals, &rank.totals, times);
+        rank.totals = rank.totals.each(&before.totals, |now, before| now + (now - before) * times);
         rank.clock += later;
     }
 }
 
-/// `now + times x (now - before)`.
-fn extrapolated(before: &Totals, now: &Totals, times: u64) -> Totals {
-    let more = |before: Picos, now: Picos| now + (now - before) * times;
-    let mut exposed = [0; MAX_LEVELS + 1];
-    for (level, exposed) in exposed.iter_mut().enumerate() {
-        *exposed = more(before.exposed[level], now.exposed[level]);
+/// The last few states of a loop of one rank.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    states: Vec<Rank>,
+    next: usize,
+}
+
+/// How many earlier iterations a state is compared with: periods of up to three are found.
+const PERIODS: usize = 3;
+
+impl History {
+    pub fn clear(&mut self) {
+        self.states.clear();
+        self.next = 0;
     }
-    Totals {
-        compute: more(before.compute, now.compute),
-        optimizer: more(before.optimizer, now.optimizer),
-        host: more(before.host, now.host),
-        exposed,
-        bubble: more(before.bubble, now.bubble),
-        waiting: more(before.waiting, now.waiting),
-        communication: more(before.communication, now.communication),
-        phases: std::array::from_fn(|phase| more(before.phases[phase], now.phases[phase])),
+
+    /// The states kept, the latest first.
+    pub fn latest(&self) -> impl Iterator<Item = &Rank> {
+        let (newer, older) = self.states.split_at(self.next.min(self.states.len()));
+        newer.iter().rev().chain(older.iter().rev())
+    }
+
+    /// Keeps a state, in place of the oldest where there are enough.
+    pub fn keep(&mut self, rank: &Rank) {
+        if self.next == PERIODS {
+            self.next = 0;
+        }
+        if self.next < self.states.len() {
+            self.states[self.next] = *rank;
+        } else {
+            self.states.push(*rank);
+        }
+        self.next += 1;
     }
 }

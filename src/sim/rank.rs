@@ -1,284 +1,392 @@
 //! One rank: its queues, counters, shared resources and memory.
 
-use crate::program::{
-    COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, QUEUES, REMOTE, RESOURCES, RankProgram, WHOLE,
-};
+mod books;
 
-use super::queue::{Cursor, Queue};
-use super::{Idle, Observer, Outcome, Peak, Totals};
+use crate::program::{CHAIN, COUNTERS, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES, WHOLE};
 
-/// The end of an iteration that compute has just passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Boundary {
-    /// Of a block.
-    Block,
-    /// Of a section.
-    Section,
-}
+use super::arrivals::{Inbox, Train};
+use super::queue::{Cursor, Need, Queue, Role};
+use super::{Observer, Outcome, Peak, Totals};
 
 /// A rank at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rank {
+    /// The slot that compute is at; none is left otherwise.
+    pub at: Option<Position>,
+    /// What was announced to the counters before it.
+    base: [i64; COUNTERS],
+    /// Whether that slot's tasks are on their queues, and whether compute has begun with it.
+    pub issued: bool,
+    pub begun: bool,
+    /// Whether it had to wait for another rank to begin, and whether it has stopped to be looked at.
+    pub waited: bool,
+    pub paused: bool,
     pub queues: [Queue; QUEUES],
+    /// Queues with tasks, and those among them that run one, as bits.
+    pub active: u8,
+    pub running: u8,
+    /// Tasks on each queue, the running one included.
+    pub pending: [u32; QUEUES],
+    /// What tasks have counted; of what other ranks raise, how much has been taken.
     pub counters: [i64; COUNTERS],
+    /// How much was sent to the next rank and to the one before, and when the last of it was.
+    pub sent: [Sent; 2],
     pub clock: Picos,
     pub held: [i64; HELD],
+    /// Whether that has changed since it was last looked at, and its sum then.
+    pub changed: bool,
+    seen: i64,
     pub totals: Totals,
-    load: [u32; RESOURCES],
-    peak: Peak,
-    fullest: i64,
-    /// Counters of other ranks to raise, from tasks that ended at this moment.
-    outbox: [Option<(u32, Counter)>; QUEUES],
+    pub peak: Peak,
+    pub fullest: i64,
+    pub load: [u32; RESOURCES],
+}
+
+/// What a rank has sent one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sent {
+    pub count: u64,
+    pub last: Picos,
+}
+
+/// What surrounds a rank that moves.
+pub(super) struct Around<'a, O> {
+    pub role: Role<'a>,
+    pub inbox: &'a mut Inbox,
+    /// What it sends, and when that arrives.
+    pub sent: &'a mut Vec<(Train, Counter)>,
+    pub observer: &'a mut O,
+}
+
+/// When a rank that waits can go on, as far as other ranks are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// It waits for itself only.
+    Own,
+    /// Another rank has sent what it waits for; it arrives then.
+    Until(Picos),
+    /// Another rank has not sent it yet.
+    Unknown,
+}
+
+/// Whether compute can begin with a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Now.
+    Ready,
+    /// When another rank's word has come.
+    Wait(Wait),
+}
+
+/// The queues of a set, from the first.
+pub(super) fn queues(mut set: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(first)
+    })
 }
 
 impl Rank {
-    pub fn new(program: &RankProgram) -> Self {
+    pub fn new(at: Option<Position>) -> Self {
         Self {
-            queues: std::array::from_fn(|queue| Queue::new(program, queue as u8)),
+            at,
+            base: [0; COUNTERS],
+            issued: false,
+            begun: false,
+            waited: false,
+            paused: false,
+            queues: [Queue::default(); QUEUES],
+            active: 0,
+            running: 0,
+            pending: [0; QUEUES],
             counters: [0; COUNTERS],
+            sent: [Sent::default(); 2],
             clock: 0,
             held: [0; HELD],
+            changed: false,
+            seen: 0,
             totals: Totals::default(),
-            load: [0; RESOURCES],
             peak: Peak::default(),
             fullest: 0,
-            outbox: [None; QUEUES],
+            load: [0; RESOURCES],
         }
     }
 
     /// When the next task ends; `MAX` if none runs.
     pub fn next(&self) -> Picos {
-        let ends = self.queues.iter().filter(|queue| queue.running).map(|queue| queue.end);
-        ends.min().unwrap_or(Picos::MAX)
+        queues(self.running).map(|queue| self.queues[queue].end).min().unwrap_or(Picos::MAX)
     }
 
-    /// Whether every queue has run out of tasks.
+    /// Whether it has nothing left to do.
     pub fn finished(&self) -> bool {
-        self.queues.iter().all(|queue| !queue.has_task)
+        self.at.is_none() && self.active == 0
     }
 
-    /// The task that compute cannot start.
+    /// The first task that has not ended.
     pub fn blocked(&self) -> Option<u32> {
-        self.queues.iter().find(|queue| queue.has_task).map(|queue| queue.cursor.task)
+        queues(self.active).next().map(|queue| self.queues[queue].cursor.task)
     }
 
     pub fn outcome(&self) -> Outcome {
         Outcome { end: self.clock, totals: self.totals, peak: self.peak }
     }
 
-    /// Moves to the moment `at`: ends what ends then, starts what can start.
-    pub fn step(
-        &mut self,
-        program: &RankProgram,
-        index: usize,
-        at: Picos,
-        observer: &mut impl Observer,
-    ) -> Option<Boundary> {
-        self.advance(program, index, at, observer);
-        let before = self.queues[COMPUTE as usize].cursor;
-        for queue in 0..QUEUES {
-            if self.queues[queue].running && self.queues[queue].end == at {
-                self.end(program, index, queue, observer);
+    /// Whether the slot that compute is at is over: compute and what goes hand in hand with it.
+    pub fn slot_is_over(&self) -> bool {
+        self.issued && self.active & CHAIN == 0
+    }
+
+    /// Puts the tasks of the slot that compute is at on their queues.
+    pub fn issue(&mut self, role: &Role<'_>) {
+        let Some(at) = self.at else { return };
+        let routine = role.routine(&at);
+        for queue in queues(routine.queues) {
+            self.pending[queue] += routine.tasks[queue];
+            if self.active & 1 << queue == 0
+                && let Some(cursor) = Cursor::first(role, at, queue)
+            {
+                self.queues[queue] = Queue { cursor, ..Queue::default() };
+                self.active |= 1 << queue;
             }
         }
-        self.settle(program, index, observer);
-        boundary(&before, &self.queues[COMPUTE as usize].cursor)
+        self.issued = true;
     }
 
-    /// Counters of other ranks to raise now.
-    pub fn take_outbox(&mut self) -> [Option<(u32, Counter)>; QUEUES] {
-        std::mem::take(&mut self.outbox)
+    /// Begins with the slot. Memory is looked at then in any case, so that a slot's own account of it is whole.
+    pub fn begin(&mut self) {
+        (self.begun, self.paused, self.changed) = (true, false, true);
     }
 
-    /// Another rank raised one of this rank's counters.
-    pub fn receive(
-        &mut self,
-        program: &RankProgram,
-        index: usize,
-        counter: Counter,
-        at: Picos,
-        observer: &mut impl Observer,
-    ) {
-        self.advance(program, index, at, observer);
-        self.counters[counter as usize] += 1;
-        self.settle(program, index, observer);
-    }
-
-    /// Lets time pass until `at`, no task ending in between.
-    fn advance(&mut self, program: &RankProgram, index: usize, at: Picos, observer: &mut impl Observer) {
-        let passed = at - self.clock;
-        if passed == 0 {
-            return;
+    /// Whether compute can begin with a slot in which nothing starts before, while the rank has nothing on
+    /// its queues but what runs; `None` if that is not how things are.
+    pub fn entry(&self, role: Role<'_>, inbox: &Inbox) -> Option<Entry> {
+        let at = self.at.filter(|_| self.active == self.running && self.running & CHAIN == 0)?;
+        let waits = role.routine(&at).entry.as_ref()?;
+        if queues(self.running).any(|queue| self.pending[queue] > 1) {
+            return None;
         }
-        self.account(program, index, passed, observer);
-        for queue in 0..QUEUES {
-            if self.queues[queue].running {
-                let done = scaled(passed, WHOLE, self.pace(program, queue));
-                let queue = &mut self.queues[queue];
-                queue.remaining = queue.remaining.saturating_sub(done);
-            }
-        }
-        self.clock = at;
-    }
-
-    /// Books a stretch of time under what it went into.
-    fn account(&mut self, program: &RankProgram, index: usize, passed: Picos, observer: &mut impl Observer) {
-        let transfer =
-            |queue: &Queue| queue.running && queue.task(program).is_some_and(|task| task.class == Class::Transfer);
-        if self.queues.iter().any(transfer) {
-            self.totals.communication += passed;
-        }
-        let compute = &self.queues[COMPUTE as usize];
-        let next = compute.task(program);
-        let phase = next.map_or(Phase::Update, |task| task.label.phase);
-        let running = next.filter(|_| compute.running).map(|task| task.class);
-        let computing = match running {
-            Some(Class::Compute) => Some(&mut self.totals.compute),
-            Some(Class::Optimizer) => Some(&mut self.totals.optimizer),
-            Some(Class::Host) => Some(&mut self.totals.host),
-            Some(Class::Transfer) | None => None,
+        let needs = || {
+            let least = |wait: &crate::program::Wait| self.base[wait.counter as usize] + wait.offset;
+            waits.iter().flatten().map(move |wait| Need { counter: wait.counter, least: least(wait) })
         };
-        if let Some(total) = computing {
-            *total += passed;
-            self.totals.phases[phase as usize] += passed;
-            return;
+        if needs().any(|need| !need.counter.remote() && self.counters[need.counter as usize] < need.least) {
+            return None;
         }
-        let cause = if running.is_some() { Idle::Transfer(COMPUTE) } else { self.cause(program, COMPUTE, QUEUES) };
-        let awaited = match cause {
-            Idle::Transfer(queue) => self.queues[queue as usize].task(program),
-            Idle::Bubble | Idle::Other => None,
-        };
-        self.totals.phases[awaited.map_or(phase, |task| task.label.phase) as usize] += passed;
-        match cause {
-            Idle::Transfer(_) => {
-                let level = awaited.and_then(|task| task.label.level);
-                self.totals.exposed[level.map_or(RESOURCES - 1, usize::from)] += passed;
+        let mut entry = Entry::Ready;
+        for need in needs().filter(|need| need.counter.remote()) {
+            match inbox.of(need.counter).nth(need.least) {
+                Some(arrival) if arrival <= self.clock => {}
+                Some(arrival) => entry = Entry::Wait(Wait::Until(arrival)),
+                None => return Some(Entry::Wait(Wait::Unknown)),
             }
-            Idle::Bubble => self.totals.bubble += passed,
-            Idle::Other => self.totals.waiting += passed,
         }
-        observer.idle(index, cause, self.clock, self.clock + passed);
+        Some(entry)
     }
 
-    /// What the queue's next task waits for: followed through waits to a transfer that runs.
-    fn cause(&self, program: &RankProgram, queue: u8, depth: usize) -> Idle {
-        let head = &self.queues[queue as usize];
-        if !head.has_task {
-            // Nothing left to compute: the step ends with what still travels.
-            let travelling = self.queues.iter().position(|queue| queue.running);
-            return travelling.map_or(Idle::Other, |queue| Idle::Transfer(queue as u8));
-        }
-        let unmet = head.needs.iter().flatten().filter(|need| self.counters[need.counter as usize] < need.least);
-        for need in unmet {
-            let producer = program.producer[need.counter as usize];
-            if producer == REMOTE {
-                return Idle::Bubble;
+    /// Goes to the slot after the one that is over.
+    pub fn leave<O>(&mut self, around: &mut Around<'_, O>) {
+        let Some(at) = self.at else { return };
+        let routine = around.role.routine(&at);
+        for counter in [Counter::ArrivedForward, Counter::ArrivedBackward] {
+            let taken = routine.advance[counter as usize];
+            if taken > 0 {
+                self.counters[counter as usize] += taken;
+                around.inbox.of_mut(counter).take(taken as u64);
             }
-            if producer == queue {
+        }
+        for (base, announced) in self.base.iter_mut().zip(routine.advance) {
+            *base += announced;
+        }
+        self.at = around.role.script.after(at);
+        (self.issued, self.begun, self.waited) = (false, false, false);
+    }
+
+    /// Moves the counters on by what whole iterations announce; and what was announced before the slot, if
+    /// they are iterations of slots.
+    pub fn announce(&mut self, announced: &[i64; COUNTERS], slots: bool) {
+        for counter in 0..COUNTERS {
+            self.counters[counter] += announced[counter];
+            self.base[counter] += if slots { announced[counter] } else { 0 };
+        }
+    }
+
+    /// Whether compute, or what goes hand in hand with it, can begin with the slot.
+    pub fn can_begin(&mut self, role: Role<'_>, inbox: &Inbox) -> bool {
+        queues(self.active & CHAIN).any(|queue| self.ready(queue, role, inbox))
+    }
+
+    /// Starts every task of some queues whose conditions hold, then finds when each running one ends.
+    pub fn settle<O: Observer>(&mut self, among: u8, around: &mut Around<'_, O>) {
+        for queue in queues(self.active & !self.running & among) {
+            if self.ready(queue, around.role, around.inbox) {
+                self.start(queue, around);
+            }
+        }
+        self.foresee(&around.role);
+    }
+
+    /// Finds when each running task ends.
+    pub fn foresee(&mut self, role: &Role<'_>) {
+        let shared = self.load.iter().any(|load| *load > WHOLE);
+        for queue in queues(self.running) {
+            let pace = if shared { self.pace(queue, role) } else { WHOLE };
+            let queue = &mut self.queues[queue];
+            (queue.pace, queue.end) = (pace, self.clock + scaled_up(queue.remaining, pace));
+        }
+    }
+
+    /// Whether the conditions of the task at a queue's head hold.
+    pub fn ready(&mut self, queue: usize, role: Role<'_>, inbox: &Inbox) -> bool {
+        let head = &self.queues[queue];
+        if head.unmet.is_some_and(|need| !self.met(&need, inbox)) {
+            return false;
+        }
+        let unmet = self.needs(queue, role).find(|need| !self.met(need, inbox));
+        self.queues[queue].unmet = unmet;
+        unmet.is_none()
+    }
+
+    /// The conditions of the task at a queue's head.
+    pub fn needs<'p>(&self, queue: usize, role: Role<'p>) -> impl Iterator<Item = Need> + use<'p> {
+        let cursor = self.queues[queue].cursor;
+        let base = if Some(cursor.at) == self.at { self.base } else { role.script.announced(&cursor.at) };
+        role.needs(cursor, &base)
+    }
+
+    fn met(&self, need: &Need, inbox: &Inbox) -> bool {
+        if need.counter.remote() {
+            inbox.of(need.counter).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
+        } else {
+            self.counters[need.counter as usize] >= need.least
+        }
+    }
+
+    /// What tasks that could start otherwise wait for.
+    pub fn wait(&self, role: Role<'_>, inbox: &Inbox) -> Wait {
+        let mut wait = Wait::Own;
+        for queue in queues(self.active & !self.running) {
+            let Some(unmet) = self.queues[queue].unmet.filter(|need| need.counter.remote()) else { continue };
+            let own = |need: &Need| !need.counter.remote() && self.counters[need.counter as usize] < need.least;
+            if self.needs(queue, role).any(|need| own(&need)) {
                 continue;
             }
-            if self.queues[producer as usize].running {
-                return Idle::Transfer(producer);
-            }
-            if depth > 0
-                && let found @ (Idle::Transfer(_) | Idle::Bubble) = self.cause(program, producer, depth - 1)
-            {
-                return found;
-            }
+            wait = match (wait, inbox.of(unmet.counter).nth(unmet.least)) {
+                (Wait::Unknown, _) | (_, None) => Wait::Unknown,
+                (Wait::Until(first), Some(arrival)) => Wait::Until(first.min(arrival)),
+                (Wait::Own, Some(arrival)) => Wait::Until(arrival),
+            };
         }
-        Idle::Other
+        wait
     }
 
-    fn end(&mut self, program: &RankProgram, index: usize, queue: usize, observer: &mut impl Observer) {
-        let Some(task) = self.queues[queue].task(program) else { return };
+    /// Moves to the moment `at`, ending what ends then; nothing ends before.
+    pub fn pass<O: Observer>(&mut self, at: Picos, around: &mut Around<'_, O>) {
+        let passed = at - self.clock;
+        if passed > 0 {
+            self.account(passed, around);
+            for queue in queues(self.running) {
+                let queue = &mut self.queues[queue];
+                queue.remaining = queue.remaining.saturating_sub(scaled(passed, queue.pace));
+            }
+            self.clock = at;
+        }
+        for queue in queues(self.running) {
+            if self.queues[queue].end == at {
+                self.end(queue, around);
+            }
+        }
+    }
+
+    /// Sends something that arrives then.
+    pub fn send<O>(&mut self, arrival: Picos, counter: Counter, around: &mut Around<'_, O>) {
+        let sent = &mut self.sent[usize::from(counter == Counter::ArrivedBackward)];
+        *sent = Sent { count: sent.count + 1, last: arrival };
+        around.sent.push((Train::one(arrival), counter));
+    }
+
+    /// Books what it has sent in `times` periods like the one since `before`.
+    pub fn skip_sent(&mut self, before: &Self, period: Picos, times: u64) {
+        for (sent, before) in self.sent.iter_mut().zip(before.sent) {
+            if sent.count > before.count {
+                *sent =
+                    Sent { count: sent.count + (sent.count - before.count) * times, last: sent.last + period * times };
+            }
+        }
+    }
+
+    fn start<O: Observer>(&mut self, queue: usize, around: &mut Around<'_, O>) {
+        let cursor = self.queues[queue].cursor;
+        let task = around.role.task(&cursor);
+        self.queues[queue].remaining = task.duration;
+        self.running |= 1 << queue;
+        for (load, demand) in self.load.iter_mut().zip(task.demand) {
+            *load += demand;
+        }
+        for (held, takes) in self.held.iter_mut().zip(task.takes) {
+            *held += takes;
+            self.changed |= takes != 0;
+        }
+        around.observer.started(around.role.rank, task, place(&cursor), self.clock);
+    }
+
+    fn end<O: Observer>(&mut self, queue: usize, around: &mut Around<'_, O>) {
+        let cursor = self.queues[queue].cursor;
+        let task = around.role.task(&cursor);
+        self.running &= !(1 << queue);
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load -= demand;
+        }
+        for (held, gives) in self.held.iter_mut().zip(task.gives) {
+            *held -= gives;
+            self.changed |= gives != 0;
         }
         for counter in task.signals.iter().flatten() {
             self.counters[*counter as usize] += 1;
         }
-        self.outbox[queue] = task.sends;
-        let mut changed = false;
-        for (held, gives) in self.held.iter_mut().zip(task.gives) {
-            *held -= gives;
-            changed |= gives != 0;
+        if let Some(counter) = task.sends {
+            self.send(self.clock, counter, around);
         }
-        observer.ended(index, task, self.clock);
-        let cursor = self.queues[queue].cursor;
-        if changed {
-            self.remember_peak(index, cursor, observer);
-        }
-        self.queues[queue].advance(program, queue as u8);
-    }
-
-    /// Starts every task whose waits hold, then finds when each running one ends.
-    pub fn settle(&mut self, program: &RankProgram, index: usize, observer: &mut impl Observer) {
-        for queue in 0..QUEUES {
-            let head = &self.queues[queue];
-            let met = |need: &super::queue::Need| self.counters[need.counter as usize] >= need.least;
-            if head.has_task && !head.running && head.needs.iter().flatten().all(met) {
-                self.start(program, index, queue, observer);
-            }
-        }
-        for queue in 0..QUEUES {
-            if self.queues[queue].running {
-                let pace = self.pace(program, queue);
-                let queue = &mut self.queues[queue];
-                queue.end = self.clock + scaled_up(queue.remaining, pace);
-            }
-        }
-    }
-
-    fn start(&mut self, program: &RankProgram, index: usize, queue: usize, observer: &mut impl Observer) {
-        let head = &mut self.queues[queue];
-        let Some(task) = head.task(program) else { return };
-        head.running = true;
-        head.remaining = task.duration;
-        let cursor = head.cursor;
-        for (load, demand) in self.load.iter_mut().zip(task.demand) {
-            *load += demand;
-        }
-        let mut changed = false;
-        for (held, takes) in self.held.iter_mut().zip(task.takes) {
-            *held += takes;
-            changed |= takes != 0;
-        }
-        observer.started(index, task, cursor.iteration(), self.clock);
-        if changed {
-            self.remember_peak(index, cursor, observer);
-        }
-    }
-
-    /// Memory changed while the task at `cursor` began or ended.
-    fn remember_peak(&mut self, index: usize, cursor: Cursor, observer: &mut impl Observer) {
-        let held = self.held.iter().sum();
-        observer.memory(index, held, self.clock);
-        if held > self.fullest {
-            self.fullest = held;
-            // What computes then says more than what happened to take the last byte.
-            let compute = &self.queues[COMPUTE as usize];
-            let during = if compute.running { compute.cursor } else { cursor };
-            let (task, iteration) = (during.task, during.iteration());
-            self.peak = Peak { held: self.held, at: self.clock, task, iteration };
+        around.observer.ended(around.role.rank, task, self.clock);
+        self.pending[queue] -= 1;
+        if self.pending[queue] == 0 {
+            self.active &= !(1 << queue);
+        } else {
+            let next = cursor.next(&around.role, queue).or_else(|| later(&around.role, cursor.at, queue));
+            self.queues[queue] = Queue { cursor: next.unwrap_or(cursor), ..Queue::default() };
         }
     }
 
     /// How much longer than alone a running task takes, in units of [`WHOLE`].
-    fn pace(&self, program: &RankProgram, queue: usize) -> u32 {
-        let Some(task) = self.queues[queue].task(program) else { return WHOLE };
+    fn pace(&self, queue: usize, role: &Role<'_>) -> u32 {
+        let task = role.task(&self.queues[queue].cursor);
         let needed = self.load.iter().zip(task.demand).filter(|(_, demand)| *demand > 0);
         needed.map(|(load, _)| *load).max().unwrap_or(0).max(WHOLE)
     }
 }
 
-/// `value x whole / pace`, rounded down.
-fn scaled(value: Picos, whole: u32, pace: u32) -> Picos {
-    if pace == whole {
+fn place(cursor: &Cursor) -> Place {
+    Place { at: cursor.at, block_iteration: cursor.block_iteration }
+}
+
+/// The first task of a queue in the slots after `at`.
+fn later(role: &Role<'_>, mut at: Position, queue: usize) -> Option<Cursor> {
+    loop {
+        at = role.script.after(at)?;
+        if role.routine(&at).queues & 1 << queue != 0 {
+            return Cursor::first(role, at, queue);
+        }
+    }
+}
+
+/// `value x WHOLE / pace`, rounded down.
+fn scaled(value: Picos, pace: u32) -> Picos {
+    if pace == WHOLE {
         return value;
     }
-    match value.checked_mul(u64::from(whole)) {
+    match value.checked_mul(u64::from(WHOLE)) {
         Some(product) => product / u64::from(pace),
-        None => (u128::from(value) * u128::from(whole) / u128::from(pace)) as Picos,
+        None => (u128::from(value) * u128::from(WHOLE) / u128::from(pace)) as Picos,
     }
 }
 
@@ -290,18 +398,5 @@ fn scaled_up(value: Picos, pace: u32) -> Picos {
     match value.checked_mul(u64::from(pace)) {
         Some(product) => product.div_ceil(u64::from(WHOLE)),
         None => (u128::from(value) * u128::from(pace)).div_ceil(u128::from(WHOLE)) as Picos,
-    }
-}
-
-/// Whether moving from one position to the other ended an iteration of the same block or section.
-fn boundary(before: &Cursor, after: &Cursor) -> Option<Boundary> {
-    if after.section != before.section {
-        None
-    } else if after.section_iteration != before.section_iteration {
-        Some(Boundary::Section)
-    } else if after.block == before.block && after.block_iteration != before.block_iteration {
-        Some(Boundary::Block)
-    } else {
-        None
     }
 }

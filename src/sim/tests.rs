@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::build::Builder;
-use crate::program::{COUNTERS, Class, Counter, DEVICE, QUEUES, Volume, WHOLE, Wait};
+use crate::program::build::{Builder, RoutineBuilder};
+use crate::program::{CHAIN, COUNTERS, Class, Counter, DEVICE, Position, QUEUES, Volume, WHOLE, Wait};
 
 const COMPUTED: Counter = Counter::Computed;
 const GATHERED: Counter = Counter::Gathered;
@@ -26,22 +26,49 @@ fn demanding(mut task: Task, resource: usize, demand: u32) -> Task {
     task
 }
 
-fn program(fill: impl FnOnce(&mut Builder<'_>)) -> RankProgram {
-    let (mut rank, mut volume) = (RankProgram::default(), Volume::default());
-    fill(&mut Builder::new(&mut rank, &mut volume));
-    rank
+/// What ranks do.
+#[derive(Debug, Clone, Default)]
+struct Program {
+    code: Code,
+    scripts: Vec<Script>,
 }
 
-fn once(tasks: &[Task]) -> RankProgram {
-    program(|builder| {
-        builder.section(1, |builder| builder.block(1, |builder| tasks.iter().for_each(|task| builder.push(*task))));
-    })
+impl Program {
+    fn with(mut self, fill: impl FnOnce(&mut Builder<'_>)) -> Self {
+        let (mut script, mut volume) = (Script::default(), Volume::default());
+        fill(&mut Builder::new(&mut self.code, &mut script, &mut volume));
+        self.scripts.push(script);
+        self
+    }
+
+    /// A rank that runs these tasks once.
+    fn with_once(self, tasks: &[Task]) -> Self {
+        self.with(|builder| builder.section(1, |routine| routine.block(1, |block| push_all(block, tasks))))
+    }
+
+    /// Another rank that does the same as the last.
+    fn with_same(mut self) -> Self {
+        self.scripts.extend(self.scripts.last().cloned());
+        self
+    }
 }
 
-fn run(programs: &[RankProgram], fold: bool) -> Vec<Outcome> {
+fn push_all(block: &mut RoutineBuilder<'_>, tasks: &[Task]) {
+    tasks.iter().for_each(|task| block.push(*task));
+}
+
+fn program(fill: impl FnOnce(&mut Builder<'_>)) -> Program {
+    Program::default().with(fill)
+}
+
+fn once(tasks: &[Task]) -> Program {
+    Program::default().with_once(tasks)
+}
+
+fn run(program: &Program, fold: bool) -> Vec<Outcome> {
     let mut simulator = Simulator::default();
-    simulator.run(programs, fold, &mut ()).expect("no task waits for ever");
-    (0..programs.len()).map(|rank| simulator.outcome(rank)).collect()
+    simulator.run(&program.code, &program.scripts, fold, &mut ()).expect("no task waits for ever");
+    (0..program.scripts.len()).map(|rank| simulator.outcome(rank)).collect()
 }
 
 /// After everything announced to `counter` in this iteration so far, less `behind`.
@@ -54,10 +81,10 @@ fn compute_hides_a_gather_that_may_begin_early() {
     let gather = |computed: i64| waiting(task(1, 30, GATHERED), &[after(computed, COMPUTED)]);
     let compute = |gathered: i64| waiting(task(0, 100, COMPUTED), &[after(gathered, GATHERED)]);
     // Not before the first compute ends: gather 0-30, compute 30-130, gather 130-160, compute 160-260.
-    let outcome = run(&[once(&[gather(0), compute(1), gather(1), compute(2)])], true)[0];
+    let outcome = run(&once(&[gather(0), compute(1), gather(1), compute(2)]), true)[0];
     assert_eq!((outcome.end, outcome.totals.exposed.iter().sum::<Picos>()), (260, 60));
     // At once: gathers 0-30 and 30-60, compute 30-130 and 130-230.
-    let outcome = run(&[once(&[gather(0), compute(1), gather(0), compute(2)])], true)[0];
+    let outcome = run(&once(&[gather(0), compute(1), gather(0), compute(2)]), true)[0];
     assert_eq!((outcome.end, outcome.totals.exposed.iter().sum::<Picos>()), (230, 30));
     assert_eq!((outcome.totals.compute, outcome.totals.communication), (200, 60));
 }
@@ -67,12 +94,12 @@ fn two_transfers_share_a_level() {
     // 100 and 50 ps of the whole level: both run at half pace until the shorter ends at 100, having
     // done 50 each; the longer does its other 50 alone: 150.
     let level = |queue, duration, signal| demanding(task(queue, duration, signal), 0, WHOLE);
-    let outcome = run(&[once(&[level(1, 100, GATHERED), level(2, 50, Counter::Reduced)])], true)[0];
+    let outcome = run(&once(&[level(1, 100, GATHERED), level(2, 50, Counter::Reduced)]), true)[0];
     assert_eq!(outcome.end, 150);
 
     // Half of the level each: nothing is shared.
     let half = |queue, duration, signal| demanding(task(queue, duration, signal), 0, WHOLE / 2);
-    let outcome = run(&[once(&[half(1, 100, GATHERED), half(2, 50, Counter::Reduced)])], true)[0];
+    let outcome = run(&once(&[half(1, 100, GATHERED), half(2, 50, Counter::Reduced)]), true)[0];
     assert_eq!(outcome.end, 100);
 }
 
@@ -81,16 +108,15 @@ fn contention_adds_its_share_of_the_shorter() {
     // max + share x min [prototype: overlap]: 1000 + 0.25 x 400 = 1100.
     let compute = demanding(task(0, 1000, COMPUTED), DEVICE, WHOLE);
     let gather = demanding(task(1, 400, GATHERED), DEVICE, WHOLE / 4);
-    assert_eq!(run(&[once(&[compute, gather])], true)[0].end, 1100);
+    assert_eq!(run(&once(&[compute, gather]), true)[0].end, 1100);
 }
 
 #[test]
 fn a_rank_that_waits_for_another_has_a_bubble() {
     let mut send = task(0, 70, COMPUTED);
-    send.sends = Some((1, Counter::ArrivedForward));
-    let mut second = once(&[waiting(task(0, 50, COMPUTED), &[after(1, Counter::ArrivedForward)])]);
-    second.producer[Counter::ArrivedForward as usize] = crate::program::REMOTE;
-    let outcomes = run(&[once(&[send]), second], true);
+    send.sends = Some(Counter::ArrivedForward);
+    let second = waiting(task(0, 50, COMPUTED), &[after(1, Counter::ArrivedForward)]);
+    let outcomes = run(&once(&[send]).with_once(&[second]), true);
     assert_eq!((outcomes[0].end, outcomes[1].end), (70, 120));
     assert_eq!((outcomes[1].totals.bubble, outcomes[1].totals.compute), (70, 50));
 }
@@ -101,10 +127,10 @@ fn memory_peaks_where_takes_outweigh_gives() {
     (first.takes[2], first.gives[2]) = (100, 60);
     let mut second = task(0, 10, COMPUTED);
     (second.takes[2], second.gives[2]) = (50, 90);
-    let peak = run(&[once(&[first, second])], true)[0].peak;
+    let peak = run(&once(&[first, second]), true)[0].peak;
     assert_eq!((peak.held[2], peak.at, peak.task), (100, 0, 0));
     second.takes[2] = 70;
-    let peak = run(&[once(&[first, second])], true)[0].peak;
+    let peak = run(&once(&[first, second]), true)[0].peak;
     assert_eq!((peak.held[2], peak.at, peak.task), (110, 10, 1), "100 - 60 + 70");
 }
 
@@ -112,14 +138,15 @@ fn memory_peaks_where_takes_outweigh_gives() {
 fn a_circle_is_reported_and_does_not_hang() {
     let first = waiting(task(0, 10, COMPUTED), &[after(1, GATHERED)]);
     let second = waiting(task(1, 10, GATHERED), &[after(1, COMPUTED)]);
-    let stuck = Simulator::default().run(&[once(&[first, second])], true, &mut ());
+    let Program { code, scripts } = once(&[first, second]);
+    let stuck = Simulator::default().run(&code, &scripts, true, &mut ());
     assert_eq!(stuck, Err(Stuck { rank: 0, task: Some(0) }));
 }
 
 /// Counts the tasks that are run one by one.
 struct Count(u64);
 impl Observer for Count {
-    fn started(&mut self, _: usize, _: &Task, _: Iteration, _: Picos) {
+    fn started(&mut self, _: usize, _: &Task, _: Place, _: Picos) {
         self.0 += 1;
     }
 }
@@ -136,9 +163,9 @@ fn a_million_iterations_cost_a_few() {
     });
     let mut count = Count(0);
     let mut simulator = Simulator::default();
-    simulator.run(&[layers], true, &mut count).expect("no task waits for ever");
-    // The gather is the slower of the two: 30 each, and the last compute after the last gather.
-    assert_eq!(simulator.outcome(0).end, 30_000_000 + 20);
+    simulator.run(&layers.code, &layers.scripts, true, &mut count).expect("no task waits for ever");
+    // The gather is the slower of the two: 30 each, and a section's last compute after its last gather.
+    assert_eq!(simulator.outcome(0).end, 30_000_000 + 1000 * 20);
     assert!(count.0 < 200, "{} tasks were run one by one", count.0);
 }
 
@@ -153,7 +180,7 @@ fn sharing_is_not_monotone_and_this_is_why() {
         // Needed by nobody, begins after the first compute.
         let spare = waiting(demanding(task(2, 100, Counter::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
         let last = waiting(task(0, 1000, COMPUTED), &[after(1, GATHERED)]);
-        run(&[once(&[first, needed, spare, last])], true)[0].end
+        run(&once(&[first, needed, spare, last]), true)[0].end
     };
     // 50: alone until 50, half pace after: 50 + 2 x 50 = 150, then 1000. 100: no sharing: 100, then 1000.
     assert_eq!((end(50), end(100)), (1150, 1100));
@@ -188,19 +215,19 @@ fn sections() -> impl Strategy<Value = Sections> {
     proptest::collection::vec(section, 1..4)
 }
 
-fn build(sections: &Sections, share: bool) -> RankProgram {
+fn build(sections: &Sections, share: bool) -> Program {
     program(|builder| {
         for (repeat, blocks) in sections {
-            builder.section(*repeat, |builder| {
+            builder.section(*repeat, |routine| {
                 for (repeat, tasks) in blocks {
-                    builder.block(*repeat, |builder| tasks.iter().for_each(|sketch| push(builder, sketch, share)));
+                    routine.block(*repeat, |block| tasks.iter().for_each(|sketch| push(block, sketch, share)));
                 }
             });
         }
     })
 }
 
-fn push(builder: &mut Builder<'_>, sketch: &Sketch, share: bool) {
+fn push(block: &mut RoutineBuilder<'_>, sketch: &Sketch, share: bool) {
     let mut new = task(sketch.queue, sketch.duration, SIGNALS[usize::from(sketch.queue)]);
     if share {
         new.demand[0] = sketch.demand[0];
@@ -209,45 +236,58 @@ fn push(builder: &mut Builder<'_>, sketch: &Sketch, share: bool) {
     new.takes[2] = sketch.takes;
     new.gives[2] = sketch.gives;
     let waits: Vec<Wait> =
-        sketch.waits.iter().map(|(counter, behind)| builder.after(SIGNALS[usize::from(*counter)], *behind)).collect();
-    builder.push(waiting(new, &waits));
+        sketch.waits.iter().map(|(counter, behind)| block.after(SIGNALS[usize::from(*counter)], *behind)).collect();
+    block.push(waiting(new, &waits));
 }
 
-/// Every task of a program in the order of the list, with its waits as absolute counts.
-fn unrolled(program: &RankProgram) -> Vec<(Task, Vec<(usize, i64)>)> {
+/// Every task of a program in the order of the list, with its waits as absolute counts; slot by slot.
+fn unrolled(program: &Program) -> Vec<Vec<(Task, Vec<(usize, i64)>)>> {
+    let Program { code, scripts } = program;
     let mut all = Vec::new();
     let mut announced = [0_i64; COUNTERS];
-    for section in &program.sections {
-        for _ in 0..section.repeat {
-            for block in &program.blocks[section.blocks.start as usize..section.blocks.end as usize] {
-                for _ in 0..block.repeat {
-                    let start = announced;
-                    for task in &program.tasks[block.tasks.start as usize..block.tasks.end as usize] {
-                        let wait = |wait: &Wait| (wait.counter as usize, start[wait.counter as usize] + wait.offset);
-                        all.push((*task, task.waits.iter().flatten().map(wait).collect()));
-                        task.signals.iter().flatten().for_each(|counter| announced[*counter as usize] += 1);
-                    }
+    let mut at: Option<Position> = scripts[0].first();
+    while let Some(position) = at {
+        let mut slot = Vec::new();
+        let routine = &code.routines[scripts[0].slot(&position).routine as usize];
+        for block in &code.blocks[routine.blocks.start as usize..routine.blocks.end as usize] {
+            for _ in 0..block.repeat {
+                let start = announced;
+                for task in &code.tasks[block.tasks.start as usize..block.tasks.end as usize] {
+                    let wait = |wait: &Wait| (wait.counter as usize, start[wait.counter as usize] + wait.offset);
+                    slot.push((*task, task.waits.iter().flatten().map(wait).collect()));
+                    task.signals.iter().flatten().for_each(|counter| announced[*counter as usize] += 1);
                 }
             }
         }
+        all.push(slot);
+        at = scripts[0].after(position);
     }
     all
 }
 
-/// When a program ends if nothing is shared: a task starts when its queue is free and its waits hold.
-fn longest_path(program: &RankProgram) -> Picos {
+fn tasks(program: &Program) -> Vec<Task> {
+    unrolled(program).into_iter().flatten().map(|(task, _)| task).collect()
+}
+
+/// When a program ends if nothing is shared: a task starts when its queue is free, its waits hold, and
+/// compute and what goes hand in hand with it are done with the slots before.
+fn longest_path(program: &Program) -> Picos {
     let mut free = [0; QUEUES];
     let mut raised: Vec<Vec<Picos>> = vec![Vec::new(); COUNTERS];
-    for (task, waits) in unrolled(program) {
-        let ready = waits
-            .into_iter()
-            .filter(|(_, least)| *least > 0)
-            .map(|(counter, least)| raised[counter][least as usize - 1]);
-        let start = ready.max().unwrap_or(0).max(free[usize::from(task.queue)]);
-        free[usize::from(task.queue)] = start + task.duration;
-        for counter in task.signals.iter().flatten() {
-            raised[*counter as usize].push(start + task.duration);
+    let (mut over, mut next) = (0, 0);
+    for slot in unrolled(program) {
+        for (task, waits) in slot {
+            let met = |(counter, least): (usize, i64)| (least > 0).then(|| raised[counter][least as usize - 1]);
+            let ready = waits.into_iter().filter_map(met).max().unwrap_or(0);
+            let start = ready.max(free[usize::from(task.queue)]).max(over);
+            let end = start + task.duration;
+            free[usize::from(task.queue)] = end;
+            task.signals.iter().flatten().for_each(|counter| raised[*counter as usize].push(end));
+            if CHAIN & 1 << task.queue != 0 {
+                next = next.max(end);
+            }
         }
+        over = next;
     }
     free.into_iter().max().unwrap_or(0)
 }
@@ -258,19 +298,19 @@ proptest! {
     #[test]
     fn folded_equals_unfolded(sections in sections(), share: bool) {
         let program = build(&sections, share);
-        prop_assert_eq!(run(std::slice::from_ref(&program), true), run(&[program], false));
+        prop_assert_eq!(run(&program, true), run(&program, false));
     }
 
     #[test]
     fn without_sharing_the_end_is_the_longest_path(sections in sections()) {
         let program = build(&sections, false);
         let expected = longest_path(&program);
-        prop_assert_eq!(run(&[program], true)[0].end, expected);
+        prop_assert_eq!(run(&program, true)[0].end, expected);
     }
 
     #[test]
     fn the_parts_of_time_sum_to_the_end(sections in sections(), share: bool) {
-        let outcome = run(&[build(&sections, share)], true)[0];
+        let outcome = run(&build(&sections, share), true)[0];
         let Totals { compute, optimizer, host, exposed, bubble, waiting, communication, phases } = outcome.totals;
         prop_assert_eq!(phases.iter().sum::<Picos>(), outcome.end);
         let exposed: Picos = exposed.iter().sum();
@@ -282,9 +322,9 @@ proptest! {
     fn sharing_never_beats_having_everything_alone(sections in sections()) {
         let program = build(&sections, true);
         let busy: Picos = (0..QUEUES as u8).map(|queue| {
-            unrolled(&program).iter().filter(|(task, _)| task.queue == queue).map(|(task, _)| task.duration).sum()
+            tasks(&program).iter().filter(|task| task.queue == queue).map(|task| task.duration).sum()
         }).max().unwrap_or(0);
-        let end = run(std::slice::from_ref(&program), true)[0].end;
+        let end = run(&program, true)[0].end;
         prop_assert!(end >= longest_path(&program));
         prop_assert!(end >= busy);
     }
@@ -294,18 +334,18 @@ proptest! {
         sections in sections(), which: proptest::sample::Index, more in 1..1000_u64,
     ) {
         let mut program = build(&sections, false);
-        let before = run(std::slice::from_ref(&program), true)[0].end;
-        let count = program.tasks.len();
-        program.tasks[which.index(count)].duration += more;
-        prop_assert!(run(&[program], true)[0].end >= before);
+        let before = run(&program, true)[0].end;
+        let count = program.code.tasks.len();
+        program.code.tasks[which.index(count)].duration += more;
+        prop_assert!(run(&program, true)[0].end >= before);
     }
 
     #[test]
     fn ranks_that_do_the_same_end_at_the_same_time(sections in sections()) {
-        let program = build(&sections, true);
-        let outcomes = run(&[program.clone(), program.clone()], true);
+        let program = build(&sections, true).with_same();
+        let outcomes = run(&program, true);
         prop_assert_eq!(outcomes[0], outcomes[1]);
-        prop_assert_eq!(outcomes, run(&[program.clone(), program], false));
+        prop_assert_eq!(outcomes, run(&program, false));
     }
 }
 
@@ -317,17 +357,17 @@ fn a_peak_is_met_where_it_is_first_reached() {
             (
                 6,
                 vec![
-                    Sketch { queue: 2, duration: 0, demand: [0, 0], waits: vec![(0, 0)], takes: 87, gives: 87 },
+                    Sketch { queue: 2, duration: 20, demand: [0, 0], waits: vec![(0, 0)], takes: 87, gives: 87 },
                     Sketch { queue: 0, duration: 50, demand: [0, 0], waits: vec![], takes: 19, gives: 11 },
                 ],
             ),
-            (1, vec![Sketch { queue: 1, duration: 0, demand: [0, 0], waits: vec![(2, 1)], takes: 0, gives: 8 }]),
+            (1, vec![Sketch { queue: 1, duration: 10, demand: [0, 0], waits: vec![(2, 1)], takes: 0, gives: 8 }]),
         ],
     )];
-    let program = build(&sections, true);
-    let folded = run(&[program.clone(), program.clone()], true);
-    let unfolded = run(&[program.clone(), program], false);
+    let program = build(&sections, true).with_same();
+    let (folded, unfolded) = (run(&program, true), run(&program, false));
     assert_eq!(folded, unfolded);
-    // 8 more from each iteration to the next, and 87 + 19 within: 32 + 106 in the fifth at 4 x 50.
+    // 8 more from each iteration to the next, and 87 + 19 within: 32 + 106 in the fifth, from 4 x 50 on; the
+    // sixth has no more, because the last task gives back 8 after the fifth.
     assert_eq!((unfolded[0].peak.held[2], unfolded[0].peak.at), (138, 200));
 }

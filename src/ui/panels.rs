@@ -4,6 +4,7 @@ mod advice;
 pub(super) mod breakdown;
 mod browser;
 mod compare;
+mod evidence;
 mod explain;
 pub(super) mod footer;
 mod form;

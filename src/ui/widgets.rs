@@ -15,7 +15,7 @@ pub mod text;
 pub use gantt::Gantt;
 pub use heatmap::Heatmap;
 pub use keys::KeyTable;
-pub use loglog::LogLog;
+pub use loglog::{LogLog, Scatter};
 pub use memory_line::MemoryLine;
 pub use picker::Picker;
 pub use stacked_bar::StackedBar;

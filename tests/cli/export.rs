@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::run::{Home, assert_contains, run};
 
@@ -47,6 +47,72 @@ fn the_loader_compiles() {
             assert!(std::env::var_os("CI").is_none(), "CI compiles it");
         }
     }
+}
+
+/// The first two of 12 layers replicated, the MLPs of the last two in four slices, half of the layers computed again.
+const APART: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "mpt-125m"
+strategy = "fsdp"
+[plan]
+nodes = 1
+accumulate = 2
+recompute = "0.5"
+[[plan.operators]]
+layers = "0-1"
+operator = "layer"
+extents = { weights = "device", gradients = "device", optimizer = "device" }
+[[plan.operators]]
+layers = "10-11"
+operator = "mlp"
+extents = { weights = "system", gradients = "system", optimizer = "system" }
+split = 4
+"#;
+
+/// What the loader does to a model, with stand-ins for PyTorch: each layer is sharded once, its parts and their slices
+/// before it, on a mesh of the ranks that share it; where there is no Python, that is said.
+#[test]
+fn the_loader_does_what_the_plan_says() {
+    let home = Home::new();
+    home.write("apart.toml", APART);
+    assert_eq!(home.run("export ./apart.toml --to fsdp2 --out here").code, Some(0));
+    home.write("here/check.py", include_str!("../fixtures/fsdp2_loader_check.py"));
+    let python = Command::new("python3").arg("check.py").current_dir(home.path().join("here")).output();
+    let output = match python {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("not run: python3: {error}");
+            assert!(std::env::var_os("CI").is_none(), "CI runs it");
+            return;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let done: Vec<Value> = serde_json::from_slice(&output.stdout).expect("a list");
+    let of = |kind: &str| done.iter().filter(|one| one[0] == kind).cloned().collect::<Vec<Value>>();
+    let sharded = of("shard");
+    let layer = |index: u32| sharded.iter().filter(|one| one[1] == format!("layers.{index}")).collect::<Vec<_>>();
+    for index in 0..12 {
+        // FSDP2 replicates over a mesh of 8 groups of one.
+        let (mesh, drops) = if index < 2 { (json!([8, 1]), false) } else { (json!([8]), true) };
+        assert_eq!(layer(index), [&json!(["shard", format!("layers.{index}"), mesh, drops])]);
+    }
+    let inside = |path: &str| {
+        let named = |one: &&Value| one[1].as_str().is_some_and(|name| name.starts_with(path));
+        sharded.iter().filter(named).count()
+    };
+    assert_eq!(inside("layers.10.feed_forward.w1.slices."), 4);
+    assert_eq!(inside("layers.9."), 0, "a whole layer is one piece");
+    let at = |path: &str| sharded.iter().position(|one| one[1] == path).expect("sharded");
+    let inner = ["layers.10.feed_forward.w1.slices.3", "layers.10.feed_forward", "layers.10", ""];
+    assert!(inner.map(at).is_sorted(), "from the inside to the whole model");
+    let again: Vec<Value> = (0..6).map(|index| json!(["checkpoint", format!("layers.{index}"), []])).collect();
+    assert_eq!(of("checkpoint"), again);
+    // Two micro-batches: what is replicated is reduced at the last one, what is sharded at both.
+    let synced =
+        |path: &str| of("sync").iter().filter(|one| one[1] == path).map(|one| one[2] == true).collect::<Vec<_>>();
+    assert_eq!((synced("layers.0"), synced("layers.10.attention")), (vec![false, true], vec![true, true]));
 }
 
 #[test]

@@ -161,3 +161,14 @@ fn without_a_file_the_embedded_rows_are_scored() {
         report["summary"]["step_time"].as_object().expect("scores").keys().map(String::as_str).collect();
     assert_eq!(keys.join(" "), "rows groups mean median p90 bias null_mean skill");
 }
+
+/// Rows for the explorer are read before it opens; without a terminal they change nothing of its report.
+#[test]
+fn rows_for_the_explorer_are_checked_by_name() {
+    let home = Home::new();
+    home.write("none.csv", "a,b\n1,2\n");
+    assert_contains(&home.run("--rows none.csv eval").refused().join("\n"), &["--rows", "before a command"]);
+    let missing = home.run("--rows missing.csv");
+    assert_eq!((missing.code, missing.stderr.contains("missing.csv")), (Some(1), true), "{}", missing.stderr);
+    assert_contains(&home.run("--rows none.csv").refused().join("\n"), &["none.csv", "no column"]);
+}

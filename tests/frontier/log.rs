@@ -81,11 +81,11 @@ fn unshared(scenario: &Scenario) -> [f64; 3] {
     let layout = scenario.layout().expect("a valid scenario");
     let mut program = Program::default();
     program.build(scenario, &layout, &Factors::default());
-    for task in program.ranks.iter_mut().flat_map(|rank| &mut rank.tasks) {
+    for task in &mut program.code.tasks {
         task.demand = [0; RESOURCES];
     }
     let mut simulator = Simulator::default();
-    simulator.run(&program.ranks, true, &mut ()).expect("no task waits for ever");
+    simulator.run(&program.code, &program.ranks, true, &mut ()).expect("no task waits for ever");
     let outcome = simulator.outcome(0);
     let [forward, backward, _] = outcome.totals.phases;
     [forward, backward, outcome.end].map(|picos| picos as f64 / PICOS)

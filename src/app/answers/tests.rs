@@ -13,7 +13,7 @@ fn an_answer_is_found_by_its_scenario() {
     let mut answers = Answers::default();
     let (one, two) = (answer(1), answer(2));
     answers.keep(one.clone());
-    let mend = Mend { flag: "nodes", value: "4".to_owned() };
+    let mend = Mend(vec![crate::search::Change { flag: "nodes", value: "4".to_owned() }]);
     answers.mend(&one.scenario, &mend);
     assert_eq!(answers.of(&one.scenario).map(|(_, mend)| mend), Some(Some(mend.clone())));
     assert!(answers.of(&two.scenario).is_none());

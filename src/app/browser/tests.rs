@@ -139,3 +139,20 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     press(&mut app, "1gjjjjl");
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");
 }
+
+#[test]
+fn files_are_searched_by_name_and_by_what_they_hold() {
+    let mut app = browsing();
+    let names = |app: &App| browser(app).found().iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+    let all = names(&app).len();
+    press(&mut app, "/PAIR");
+    assert_eq!(names(&app), ["pair.toml"]);
+    assert_eq!(press(&mut app, "<ret>"), [Command::Open(PathBuf::from("./pair.toml"))]);
+    let mut app = browsing();
+    press(&mut app, "/pair<esc>");
+    assert!(!browser(&app).searching && names(&app) == ["pair.toml"], "what was found stays");
+    press(&mut app, "/<c-u>");
+    assert_eq!(names(&app).len(), all);
+    press(&mut app, "nothing like it<ret>");
+    assert_eq!(names(&app).len(), 0);
+}

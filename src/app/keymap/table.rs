@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use super::{Binding, Place};
 use crate::app::Panel;
 use crate::app::action::Action;
+use crate::app::evidence::Facet;
 use crate::app::view::View;
 
 const NONE: KeyModifiers = KeyModifiers::NONE;
@@ -20,6 +21,12 @@ const FIRST: Keys = &[(KeyCode::Char('g'), NONE), (KeyCode::Home, NONE)];
 const LAST: Keys = &[(KeyCode::Char('G'), NONE), (KeyCode::End, NONE)];
 const PAGE_UP: Keys = &[(KeyCode::PageUp, NONE), (KeyCode::Char('u'), CTRL)];
 const PAGE_DOWN: Keys = &[(KeyCode::PageDown, NONE), (KeyCode::Char('d'), CTRL)];
+const LETTER_M: Keys = &[(KeyCode::Char('m'), NONE)];
+const LETTER_T: Keys = &[(KeyCode::Char('t'), NONE)];
+const LETTER_N: Keys = &[(KeyCode::Char('n'), NONE)];
+const LETTER_R: Keys = &[(KeyCode::Char('r'), NONE)];
+const LETTER_D: Keys = &[(KeyCode::Char('d'), NONE)];
+const ZERO: Keys = &[(KeyCode::Char('0'), NONE)];
 const TAKE: Keys = &[(KeyCode::Enter, NONE)];
 const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
 const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
@@ -68,6 +75,7 @@ const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
 const TRAINING: Place = Place::View(View::Training);
 const PLAN: Place = Place::View(View::Plan);
+const EVIDENCE: Place = Place::View(View::Evidence);
 
 const LEFT_RIGHT: (&str, &str) = ("←→", "Left Right");
 const ARROWS: (&str, &str) = ("←↓↑→", "Arrows");
@@ -110,12 +118,14 @@ pub const BINDINGS: &[Binding] = &[
     key(MAP, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(
         MAP,
-        &[(KeyCode::Char('t'), NONE)],
+        LETTER_T,
         Action::Tune,
         same("t"),
         "tune",
         "each cell with its best batch and recompute, or the scenario's",
     ),
+    key(MAP, &[(KeyCode::Char('x'), NONE)], Action::Across, same("x"), "axes", "choose what runs across"),
+    key(MAP, &[(KeyCode::Char('X'), NONE)], Action::Along, same("X"), "", "choose what runs down"),
     key(
         MAP,
         &[(KeyCode::Char('o'), NONE)],
@@ -149,14 +159,7 @@ pub const BINDINGS: &[Binding] = &[
         "follow",
         "from a gather to its use, from compute to its gather, from a reduction to its backward",
     ),
-    key(
-        TIMELINE,
-        &[(KeyCode::Char('n'), NONE)],
-        Action::NextExposed,
-        same("n"),
-        "exposed",
-        "next stretch of exposed communication",
-    ),
+    key(TIMELINE, LETTER_N, Action::NextExposed, same("n"), "exposed", "next stretch of exposed communication"),
     key(
         TIMELINE,
         &[(KeyCode::Char('N'), NONE)],
@@ -169,7 +172,7 @@ pub const BINDINGS: &[Binding] = &[
     key(TIMELINE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TIMELINE, FIRST, Action::First, same("g G"), "", "first and last span of the row"),
     key(TIMELINE, LAST, Action::Last, same(""), "", ""),
-    key(TIMELINE, &[(KeyCode::Char('0'), NONE)], Action::Whole, same("0"), "whole", "the whole step, and back"),
+    key(TIMELINE, ZERO, Action::Whole, same("0"), "whole", "the whole step, and back"),
     key(TIME, UP, Action::Up, UP_DOWN, "row", "previous and next figure (also k and j)"),
     key(TIME, DOWN, Action::Down, same(""), "", ""),
     key(TIME, FIRST, Action::First, same("g G"), "", "first and last figure"),
@@ -182,7 +185,7 @@ pub const BINDINGS: &[Binding] = &[
     key(COMPARE, TAKE, Action::Take, same("Enter"), "take", "make the pinned scenario the one in hand"),
     key(COMPARE, &[(KeyCode::Char('<'), NONE)], Action::Earlier, same("<"), "", "move it towards the front"),
     key(COMPARE, &[(KeyCode::Char('>'), NONE)], Action::Later, same(">"), "", "move it towards the end"),
-    key(COMPARE, &[(KeyCode::Char('n'), NONE)], Action::Rename, same("n"), "name", "give it a name"),
+    key(COMPARE, LETTER_N, Action::Rename, same("n"), "name", "give it a name"),
     key(COMPARE, REMOVE, Action::Remove, same("x"), "remove", "let go of it (also Delete)"),
     key(COMPARE, MORE, Action::More, same("+ -"), "zoom", "the timelines closer and further out"),
     key(COMPARE, LESS, Action::Less, same(""), "", ""),
@@ -226,7 +229,7 @@ pub const BINDINGS: &[Binding] = &[
     key(STRATEGIES, LAST, Action::Last, same(""), "", ""),
     key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(STRATEGIES, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "sort", "sort by the next column"),
+    key(STRATEGIES, LETTER_M, Action::Metric, same("m"), "sort", "sort by the next column"),
     key(TRAINING, LEFT, Action::Left, LEFT_RIGHT, "devices", "fewer and more devices (also h and l)"),
     key(TRAINING, RIGHT, Action::Right, same(""), "", ""),
     key(TRAINING, UP, Action::Up, UP_DOWN, "method", "previous and next method (also k and j)"),
@@ -250,14 +253,7 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(TRAINING, MORE, Action::More, same("+ -"), "most", "twice and half as many devices at most"),
     key(TRAINING, LESS, Action::Less, same(""), "", ""),
-    key(
-        TRAINING,
-        &[(KeyCode::Char('m'), NONE)],
-        Action::Metric,
-        same("m"),
-        "law",
-        "next law of the critical batch: layered, kaplan",
-    ),
+    key(TRAINING, LETTER_M, Action::Metric, same("m"), "law", "next law of the critical batch: layered, kaplan"),
     key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
     key(TRAINING, LAST, Action::Last, same(""), "", ""),
     key(PLAN, LESS_LIMIT, Action::Left, ("[ ]", "[ ]"), "limit", "less and more memory (also Left and Right, h and l)"),
@@ -267,7 +263,7 @@ pub const BINDINGS: &[Binding] = &[
     key(PLAN, TAKE, Action::Take, same("Enter"), "take", "make the plan the scenario's"),
     key(
         PLAN,
-        &[(KeyCode::Char('m'), NONE)],
+        LETTER_M,
         Action::Metric,
         same("m"),
         "objective",
@@ -275,6 +271,40 @@ pub const BINDINGS: &[Binding] = &[
     ),
     key(PLAN, FIRST, Action::First, same("g G"), "", "first and last operators"),
     key(PLAN, LAST, Action::Last, same(""), "", ""),
+    key(EVIDENCE, LEFT, Action::Left, LEFT_RIGHT, "run", "previous and next run by what was measured (also h and l)"),
+    key(EVIDENCE, RIGHT, Action::Right, same(""), "", ""),
+    key(EVIDENCE, UP, Action::Up, UP_DOWN, "error", "previous and next run by the error (also k and j)"),
+    key(EVIDENCE, DOWN, Action::Down, same(""), "", ""),
+    key(EVIDENCE, TAKE, Action::Take, same("Enter"), "open", "make the run the scenario in hand"),
+    key(
+        EVIDENCE,
+        LETTER_D,
+        Action::Filter(Facet::Hardware),
+        same("d"),
+        "hardware",
+        "only the next hardware, in the end all",
+    ),
+    key(
+        EVIDENCE,
+        LETTER_T,
+        Action::Filter(Facet::Strategy),
+        same("t"),
+        "strategy",
+        "only the next class of strategy, in the end all",
+    ),
+    key(
+        EVIDENCE,
+        LETTER_N,
+        Action::Filter(Facet::Devices),
+        same("n"),
+        "devices",
+        "only runs on so many devices, in the end all",
+    ),
+    key(EVIDENCE, ZERO, Action::Whole, same("0"), "", "all runs again"),
+    key(EVIDENCE, LETTER_M, Action::Metric, same("m"), "memory", "peak of memory, or step time"),
+    key(EVIDENCE, LETTER_R, Action::Ratio, same("r"), "ratio", "predicted over measured, or predicted"),
+    key(EVIDENCE, FIRST, Action::First, same("g G"), "", "the least and the greatest that was measured"),
+    key(EVIDENCE, LAST, Action::Last, same(""), "", ""),
     key(PANELS, NEXT, Action::NextPanel, same("Tab"), "panel", "next panel (Shift-Tab: the one before)"),
     key(PANELS, PREVIOUS, Action::PreviousPanel, same(""), "", ""),
     key(PANELS, &[(KeyCode::Char('1'), NONE)], Action::Panel(Panel::Inputs), same("1 to 5"), "", "go to a panel"),
@@ -304,7 +334,8 @@ pub const BINDINGS: &[Binding] = &[
         "days: the shortest training, the fewest of each method against devices",
     ),
     view(View::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
-    key(PANELS, &[(KeyCode::Char('m'), NONE)], Action::Metric, same("m"), "metric", "next metric of the map"),
+    view(View::Evidence, &[(KeyCode::Char('E'), NONE)], "E", "evidence: predictions beside published measurements"),
+    key(PANELS, LETTER_M, Action::Metric, same("m"), "metric", "next metric of the map"),
     key(PANELS, &[(KeyCode::Char('b'), NONE)], Action::Best, same("b"), "best", "go to the map's best cell"),
     key(
         PANELS,
@@ -351,14 +382,7 @@ pub const BINDINGS: &[Binding] = &[
         "",
         "close the top layer, or go back to the map, or to the scenario's cell",
     ),
-    key(
-        PANELS,
-        &[(KeyCode::Char('r'), NONE)],
-        Action::Reload,
-        same("r"),
-        "",
-        "read the presets again, where their files have changed",
-    ),
+    key(PANELS, LETTER_R, Action::Reload, same("r"), "", "read the presets again, where their files have changed"),
     key(PANELS, SUSPEND, Action::Suspend, same("^Z"), "", "suspend"),
     key(PANELS, QUIT, Action::Quit, same("q"), "quit", "quit (also ^C)"),
     key(EXPLAIN, UP, Action::Up, UP_DOWN, "input", "previous and next input (also k and j)"),
@@ -425,6 +449,7 @@ pub const BINDINGS: &[Binding] = &[
     key(SNAPSHOTS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "save", "save the scenario shown"),
     key(SNAPSHOTS, &[(KeyCode::Char('s'), NONE)], Action::SaveSet, same("s"), "save set", "save all pinned as a set"),
     key(SNAPSHOTS, REMOVE, Action::Remove, same("x"), "delete", "delete it, after a question (also Delete)"),
+    key(SNAPSHOTS, &[(KeyCode::Char('/'), NONE)], Action::Search, same("/"), "search", "search"),
     key(SNAPSHOTS, CLOSE, Action::Close, same("Esc"), "close", "close"),
     key(SNAPSHOTS, SUSPEND, Action::Suspend, same(""), "", ""),
     key(SNAPSHOTS, QUIT, Action::Quit, same("q"), "quit", "quit"),

@@ -1,9 +1,10 @@
 //! Tuned cells, the contour, and the map as CSV.
 
-use crate::app::App;
 use crate::app::action::Command;
 use crate::app::tests::{explorer, figures, press, value};
-use crate::search::{Cell, Tuned};
+use crate::app::{App, edit};
+use crate::evaluate::Workspace;
+use crate::search::{AxisKind, Cell, Tuned};
 
 fn choice(app: &App) -> Tuned {
     app.map.tuned(app.map.cursor).unwrap()
@@ -88,4 +89,45 @@ fn the_contour_is_drawn_and_taken_away() {
     assert!((full - memory.peak / memory.capacity).abs() < 1e-12);
     press(&mut app, "o");
     assert!(!app.map.contour);
+}
+
+#[test]
+fn any_two_axes_make_a_map_that_the_scenario_is_on() {
+    let app = explorer();
+    let summary = app.answer.as_ref().unwrap().evaluation.summary;
+    let mut workspace = Workspace::default();
+    for across in AxisKind::ALL {
+        for down in AxisKind::ALL.into_iter().filter(|down| *down != across) {
+            let mut map = app.map.clone();
+            map.want(0, across, &app.scenario);
+            map.want(1, down, &app.scenario);
+            map.want(0, across, &app.scenario);
+            let base = edit::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
+            map.follow(&base, &app.scenario);
+            assert_eq!((map.sweep.x.kind, map.sweep.y.kind), (across, down));
+            let home = map.home.unwrap_or_else(|| panic!("{across:?} {down:?}: the scenario is not on it"));
+            let Cell::Possible { summary: cell, .. } = map.sweep.cell(home, &mut workspace) else {
+                panic!("{across:?} {down:?}: its own cell cannot be")
+            };
+            assert_eq!(cell, summary, "{across:?} {down:?}: its cell is the scenario itself");
+        }
+    }
+}
+
+#[test]
+fn axes_are_chosen_from_a_list_and_a_cell_of_them_is_taken() {
+    let mut app = explorer();
+    press(&mut app, "2x/seq<ret>X/tp<ret>");
+    assert_eq!(app.map.kinds(&app.scenario), [AxisKind::Seq, AxisKind::Tp]);
+    assert!(app.map.is_complete() && app.map.home.is_some());
+    press(&mut app, "lj<ret>");
+    // One to the right is twice the 2,048 tokens, one down two tensor ranks.
+    assert_eq!((app.scenario.plan.sequence, app.scenario.plan.tensor), (4096, 2));
+    press(&mut app, "x/tp<ret>");
+    assert_eq!(app.map.kinds(&app.scenario), [AxisKind::Tp, AxisKind::Seq], "they change places");
+    press(&mut app, "x/band<ret>h<ret>");
+    assert!((app.scenario.plan.bandwidth_factor - 0.5).abs() < f64::EPSILON, "{:?}", app.notice);
+    press(&mut app, "u");
+    assert!((app.scenario.plan.bandwidth_factor - 1.0).abs() < f64::EPSILON);
+    assert!(app.map.home.is_some());
 }

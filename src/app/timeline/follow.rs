@@ -34,10 +34,7 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
 fn is_of(one: Activity, other: Activity) -> bool {
     let layered = |part: Part| matches!(part, Part::Layer | Part::Attention | Part::Mlp);
     let parts = one.part == other.part || [one.part, other.part].contains(&Part::Layer);
-    match layered(one.part) && layered(other.part) {
-        true => one.layer == other.layer && parts,
-        false => one.part == other.part,
-    }
+    if layered(one.part) && layered(other.part) { one.layer == other.layer && parts } else { one.part == other.part }
 }
 
 impl Timeline {

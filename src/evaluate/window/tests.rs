@@ -50,7 +50,7 @@ fn a_window_counts_what_lies_in_it() {
 fn repeats_that_are_folded_away_count_as_far_as_they_are_in_sight() {
     let mut trace = trace();
     // The four seconds from 4 to 8 happen twice more, until 16.
-    trace.folded = vec![Folded { start: s(4.0), end: s(8.0), times: 2 }];
+    trace.folded = vec![Folded { rank: 0, start: s(4.0), end: s(8.0), times: 2 }];
     let whole = trace.totals(0, Seconds::ZERO, s(16.0));
     // 7 s, and twice the 3 s of compute and the 1 s of waiting in the stretch.
     assert_eq!((whole.compute, whole.exposed), (s(13.0), s(3.0)));

@@ -59,15 +59,12 @@ fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
                 draft.set(slot, &slot.value).unwrap_or_else(|why| panic!("{}: {}: {why}", entry.id, slot.path));
             }
             assert_eq!(draft.problems(), [], "{}", entry.id);
-            match kind {
-                Kind::Cluster => {
-                    let copy: Cluster = read::checked(&entry.id, &draft.text()).unwrap();
-                    assert_eq!(copy, *library.cluster(&entry.id).unwrap());
-                }
-                _ => {
-                    let copy: Model = read::checked(&entry.id, &draft.text()).unwrap();
-                    assert_eq!(copy, *library.model(&entry.id).unwrap());
-                }
+            if kind == Kind::Cluster {
+                let copy: Cluster = read::checked(&entry.id, &draft.text()).unwrap();
+                assert_eq!(copy, *library.cluster(&entry.id).unwrap());
+            } else {
+                let copy: Model = read::checked(&entry.id, &draft.text()).unwrap();
+                assert_eq!(copy, *library.model(&entry.id).unwrap());
             }
         }
     }

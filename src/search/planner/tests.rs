@@ -169,3 +169,26 @@ fn a_cancelled_search_ends_with_nothing() {
     let found = plan(&ladder.request, &cancel).expect("valid");
     assert_eq!((found.plans.len(), found.searched), (0, 0));
 }
+
+/// [osdp C7]: OPT-30B cut to 8 layers in FP32 on 8 devices of 16 GiB, everything sharded, by the simulator: one sample fits,
+/// two do not, and two do with the two matrices of the MLP in 4 slices each. The sequence length is not published: this
+/// holds at 256 and at 384 tokens with nothing fetched ahead and no reserve. Seconds are not claimed.
+#[test]
+fn by_the_simulator_too_splitting_lets_a_second_sample_into_opt_30b() {
+    let library = crate::presets::Library::embedded();
+    let text = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"ideal\"\nmodel = \"opt-30b\"\nstrategy = \"fsdp\"\n\
+                [plan]\nnodes = 1\nprecision = \"fp32\"\nprefetch = 0\n";
+    let mut scenario = library.resolve(&crate::scenario::file::parse(text).expect("valid")).expect("valid");
+    Arc::make_mut(&mut scenario.model).layers = 8;
+    // 16 of 80 GiB.
+    scenario.plan.memory_factor = 0.2;
+    let mut fits = |tokens: u32, samples: u32, split: u32| {
+        (scenario.plan.sequence, scenario.plan.micro_batch) = (tokens, samples);
+        scenario.plan.operators =
+            vec![Placement { layers: None, operator: Operator::Mlp, extents: Extents::default(), split }];
+        summary(&scenario, &mut Workspace::default()).expect("valid").fits
+    };
+    for tokens in [256, 384] {
+        assert_eq!([fits(tokens, 1, 1), fits(tokens, 2, 1), fits(tokens, 2, 4)], [true, false, true], "{tokens}");
+    }
+}

@@ -1,11 +1,11 @@
 //! Snapshots and sets on disk, with a preview of the one under the cursor.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
-use super::layers::over;
+use super::layers::{input, over};
 use crate::app::browser::Browser;
 use crate::snapshot::{Held, Listed};
 use crate::ui::theme::{Role, Theme};
@@ -17,24 +17,31 @@ use crate::units::{Bytes, Seconds, significant};
 const WIDTH: u16 = 110;
 const LEAST: u16 = 3;
 
-/// Draws it.
-pub(super) fn render(theme: Theme, browser: &Browser, area: Rect, buf: &mut Buffer) {
+/// Draws it; gives the place of the text cursor, if something is being searched for.
+pub(super) fn render(theme: Theme, browser: &Browser, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    let found = browser.found();
     let note = match &browser.files {
         None => "looking".to_owned(),
-        Some(files) => format!("{} found", files.len()),
+        Some(_) => format!("{} found", found.len()),
     };
     let inside = over(theme, (WIDTH, area.height), "Snapshots and sets", &note, area, buf);
-    let Some(files) = browser.files.as_ref().filter(|files| !files.is_empty()) else {
+    if browser.files.as_ref().is_none_or(Vec::is_empty) {
         let text = if browser.files.is_some() { EMPTY } else { "" };
         let lines = wrapped(text, inside.width.into()).into_iter().map(Line::raw).collect::<Vec<_>>();
-        return Text::from(lines).render(inside, buf);
-    };
+        Text::from(lines).render(inside, buf);
+        return None;
+    }
+    let searched = browser.searching || !browser.search.value().is_empty();
+    let [search, inside] =
+        inside.layout(&Layout::vertical([Constraint::Length(u16::from(searched)), Constraint::Fill(1)]));
     let preview = browser.file().map_or_else(Vec::new, |file| preview(browser, file, theme, inside.width.into()));
     let rows = u16::try_from(preview.len()).unwrap_or(u16::MAX).min(inside.height.saturating_sub(LEAST));
     let [list, below] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(rows)]));
-    let items: Vec<(String, String)> = files.iter().map(|file| (file.name.clone(), about(file))).collect();
+    let items: Vec<(String, String)> = found.iter().map(|file| (file.name.clone(), about(file))).collect();
     (&Picker::new(theme, &items).selected(Some(browser.cursor))).render(list, buf);
     Text::from(preview).render(below, buf);
+    let cursor = searched.then(|| input(theme, "/", &browser.search, search, buf));
+    cursor.filter(|_| browser.searching)
 }
 
 const EMPTY: &str = "no snapshots here and none in the data directory: e saves one of the scenario shown, s all pinned \

@@ -8,7 +8,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{frame, words};
 use crate::app::compare::{Column, MOST};
 use crate::app::{App, Panel};
-use crate::evaluate::{Evaluation, Summary};
+use crate::evaluate::{Evaluation, Expense, Summary};
 use crate::explain::difference::{Side, sentence};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
@@ -170,21 +170,31 @@ impl<'a> Shown<'a> {
             time("bubble", |summary| summary.time.bubble),
             row("devices", &|summary| f64::from(summary.devices), None, None, ""),
         ];
-        let tokens = self.columns.iter().map(|(column, _)| column.scenario.plan.tokens).collect::<Option<Vec<f64>>>();
-        if let Some(tokens) = tokens {
-            let hours =
-                self.summaries().zip(tokens).map(|(summary, tokens)| tokens / summary.tokens_per_s_per_device / 3600.0);
-            let values = hours.collect();
-            rows.push(Figure {
-                name: "device-hours".to_owned(),
-                values,
-                more_is_better: Some(false),
-                digits: None,
-                unit: "",
-            });
-        }
+        rows.extend(self.expenses());
         rows.retain(|row| row.values.iter().any(|value| *value > 0.0));
         rows
+    }
+
+    /// What the trainings take, where each column has one; money where all are in one currency.
+    fn expenses(&self) -> Vec<Figure> {
+        let of = |(column, evaluation): &(Column, &Evaluation)| {
+            Some(Expense::of(column.scenario.plan.tokens?, &evaluation.summary, &column.scenario.cluster))
+        };
+        let Some(all) = self.columns.iter().map(of).collect::<Option<Vec<_>>>() else { return Vec::new() };
+        let row = |name: String, of: &dyn Fn(&Expense) -> Option<f64>| {
+            let values = all.iter().map(of).collect::<Option<Vec<f64>>>()?;
+            Some(Figure { name, values, more_is_better: Some(false), digits: None, unit: "" })
+        };
+        let price = all.first().and_then(|first| first.cost);
+        let currency = price.and_then(|price| price.currency);
+        let cost = currency.map_or_else(|| "cost".to_owned(), |currency| format!("cost, {currency}"));
+        let same = |expense: &Expense| expense.cost.filter(|cost| cost.currency == currency).map(|cost| cost.amount);
+        let rows = [
+            row("device-hours".to_owned(), &|expense| Some(expense.device_time.hours())),
+            row(cost, &same),
+            row("energy, kWh".to_owned(), &|expense| Some(expense.energy?.kwh())),
+        ];
+        rows.into_iter().flatten().collect()
     }
 
     fn draw_letter(&self, index: usize, theme: Theme, row: Rect, buf: &mut Buffer) -> Rect {
@@ -209,10 +219,11 @@ impl<'a> Shown<'a> {
         let evaluation = self.columns[index].1;
         let trace = &evaluation.trace;
         let rank = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
-        let idle = trace.idle_of(rank.map_or(0, |span| span.rank));
+        let rank = rank.map_or(0, |span| span.rank);
+        let idle = trace.idle_of(rank);
         let bar = self.draw_letter(index, theme, row, buf);
         let window = longest / f64::from(1 << zoom);
-        Strip::new(theme, idle, evaluation.summary.step_time, window).folded(&trace.folded).render(bar, buf);
+        Strip::new(theme, idle, evaluation.summary.step_time, window).folded(trace.folded_of(rank)).render(bar, buf);
         row.right()
     }
 }

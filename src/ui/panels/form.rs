@@ -68,7 +68,7 @@ fn field(theme: Theme, form: &Form, index: usize, line: Rect, buf: &mut Buffer) 
     Some(input(theme, "", &typing.input, room, buf))
 }
 
-fn shown<'a>(row: &'a Row, theme: Theme) -> &'a str {
+fn shown(row: &Row, theme: Theme) -> &str {
     if row.value.is_empty() { theme.glyphs().impossible } else { &row.value }
 }
 

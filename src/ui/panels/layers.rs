@@ -12,16 +12,14 @@ use crate::app::layer::{Entry, Layer, List, Subject};
 use crate::app::palette::Palette;
 use crate::app::view::View;
 use crate::app::{App, keymap};
+use crate::search::AxisKind;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::{KeyTable, Picker};
 
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
     match app.layer.as_ref()? {
-        Layer::Browser(browser) => {
-            super::browser::render(theme, browser, area, buf);
-            None
-        }
+        Layer::Browser(browser) => super::browser::render(theme, browser, area, buf),
         Layer::Form(form) => super::form::render(theme, form, area, buf),
         Layer::Explain(explaining) => {
             super::explain::render(theme, explaining, area, buf);
@@ -70,6 +68,9 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     let note = |item: &str| match list.subject {
         Subject::Field(field) => FIELDS[field].note(item, &app.library),
         Subject::Views => about(item, theme),
+        Subject::Axis(_) => {
+            AxisKind::ALL.into_iter().find(|kind| kind.word() == item).map_or("", AxisKind::about).to_owned()
+        }
         Subject::Pin(_) | Subject::Set => String::new(),
     };
     let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
@@ -89,6 +90,8 @@ fn title(subject: Subject) -> &'static str {
     match subject {
         Subject::Field(field) => FIELDS[field].label,
         Subject::Views => "Views",
+        Subject::Axis(0) => "Across the map",
+        Subject::Axis(_) => "Down the map",
         Subject::Pin(_) => "Name",
         Subject::Set => "Name of the set",
     }

@@ -40,7 +40,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let below = if inside.height >= needed.saturating_add(below) { below } else { 0 };
     let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]));
     Heatmap::new(theme, &columns, &rows, &entries)
-        .titles("nodes", down(map))
+        .titles(map.sweep.x.kind.word(), down(map))
         .cursor(Some(at(map.cursor)))
         .marked(pinned(app).map(|index| (at(index), "pinned")))
         .home(map.home.map(at))

@@ -25,7 +25,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let width = u16::try_from(figure.width()).unwrap_or(u16::MAX);
     let [strip, text] = wire.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]));
     let step = Step::of(&answer.evaluation);
-    let idle = step.trace.idle_of(app.timeline.rank(step));
-    Gantt::new(theme, &[], Seconds::ZERO, step.time).folded(&step.trace.folded).exposed(idle, &[]).render(strip, buf);
+    let rank = app.timeline.rank(step);
+    let (idle, folded) = (step.trace.idle_of(rank), step.trace.folded_of(rank));
+    Gantt::new(theme, &[], Seconds::ZERO, step.time).folded(folded).exposed(idle, &[]).render(strip, buf);
     buf.set_line(text.x, text.y, &figure, text.width);
 }

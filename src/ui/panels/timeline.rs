@@ -61,7 +61,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     // Over the whole step it would say what the rows say.
     let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + 3;
     let gantt = Gantt::new(theme, &tracks, from, to)
-        .folded(&step.trace.folded)
+        .folded(step.trace.folded_of(rank))
         .exposed(step.trace.idle_of(rank), &lines)
         .overview(overview.then_some(step.time))
         .selected(selected);
@@ -112,6 +112,7 @@ fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: Row, here: bool) -> T
         spans: step.trace.spans_on(row.rank, row.lane),
         idle: if compute { step.trace.idle_of(row.rank) } else { &[] },
         form: if ranks { Form::Visits } else { Form::Spans },
+        folded: step.trace.folded_of(row.rank),
         turns: answer.scenario.plan.accumulate > 1,
         here,
     }

@@ -3,7 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{advice, compare, hardware, intensities, limits, map, plan, status, strategies, traffic, training};
+use super::{
+    advice, compare, evidence, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
+};
 use crate::app::App;
 use crate::app::view::View;
 use crate::ui::theme::Theme;
@@ -21,6 +23,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
         View::Traffic => traffic::height(app),
         View::Training => training::HEIGHT,
         View::Plan => plan::HEIGHT,
+        View::Evidence => evidence::HEIGHT,
     }
 }
 
@@ -37,6 +40,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         View::Traffic => traffic::render(app, theme, area, buf),
         View::Training => training::render(app, theme, area, buf),
         View::Plan => plan::render(app, theme, area, buf),
+        View::Evidence => evidence::render(app, theme, area, buf),
     }
 }
 
@@ -51,5 +55,6 @@ pub(super) fn status(app: &App, width: u16) -> String {
         View::Strategies => strategies::status(app),
         View::Training => training::status(app),
         View::Plan => plan::status(app),
+        View::Evidence => evidence::status(app),
     }
 }

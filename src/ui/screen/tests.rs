@@ -223,6 +223,28 @@ fn the_plan_where_nothing_fits() {
 }
 
 #[test]
+fn the_evidence() {
+    insta::assert_snapshot!(shown(fixture::evidence(), "lllll", UTF8, (80, 24)));
+}
+
+#[test]
+fn the_evidence_of_some_runs_beside_the_other_panels() {
+    insta::assert_snapshot!(shown(fixture::evidence(), "dl", UTF8, (120, 40)));
+}
+
+#[test]
+fn the_evidence_as_ratios_on_a_large_screen() {
+    insta::assert_snapshot!(shown(fixture::evidence(), "rkkkk", UTF8, (200, 50)));
+}
+
+#[test]
+fn the_evidence_in_ascii() {
+    let shown = shown(fixture::evidence(), "G", ASCII, (80, 24));
+    assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
 fn the_views() {
     insta::assert_snapshot!(after("v", (80, 24)));
 }
@@ -269,8 +291,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_plan_is_drawn_on_any_size(size in (0_u16..=300, 0_u16..=100), keys in vec(select(&["[", "]", "j"][..]), 0..12)) {
+    fn plan_and_evidence_are_drawn_on_any_size(size in (0_u16..=300, 0_u16..=100), keys in vec(select(&["[", "]", "j"][..]), 0..12)) {
         shown(fixture::planned(), &keys.concat(), UTF8, size);
+        shown(fixture::evidence(), &keys.concat(), UTF8, size);
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl<'a> Gantt<'a> {
         Self { theme, tracks, window: (from, to), folded: &[], exposed: None, selected: None, overview: None }
     }
 
-    /// What repeats without being listed again: it is drawn as what the stretch that repeats is on average.
+    /// What of the rank whose communication is shown repeats without being listed again: it is drawn as what the stretch that repeats is on average.
     #[must_use = "method moves the value of self and returns the modified value"]
     pub const fn folded(mut self, folded: &'a [Folded]) -> Self {
         self.folded = folded;
@@ -139,8 +139,8 @@ impl<'a> Gantt<'a> {
     }
 
     /// Over each stretch of repeats how many there are.
-    fn draw_repeats(&self, scale: Scale, plot: Rect, buf: &mut Buffer) {
-        for folded in self.folded {
+    fn draw_repeats(&self, folded: &[Folded], scale: Scale, plot: Rect, buf: &mut Buffer) {
+        for folded in folded {
             let (from, to) = (scale.at(folded.end).ceil() as usize, scale.at(folded.over()).floor() as usize);
             let text = format!(" the same {} times more ", folded.times);
             let free = to.saturating_sub(from).saturating_sub(width(&text));
@@ -194,9 +194,9 @@ impl Widget for &Gantt<'_> {
         }
         for (index, (track, plot)) in self.tracks.iter().zip(rows.by_ref()).enumerate() {
             self.draw_name(&track.name, track.here, area, plot, buf);
-            track.draw(self.theme, self.folded, scale, plot, buf);
+            track.draw(self.theme, scale, plot, buf);
             if index == 0 {
-                self.draw_repeats(scale, plot, buf);
+                self.draw_repeats(track.folded, scale, plot, buf);
             }
             if let Some((_, from, to)) = self.selected.filter(|(track, ..)| *track == index) {
                 track::highlight(self.theme, scale, (from, to), plot, buf);

@@ -1,5 +1,7 @@
 //! Curves over two logarithmic axes, each told apart by its mark, with one point under the cursor.
 
+mod scatter;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -7,6 +9,8 @@ use ratatui::widgets::Widget;
 
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::units::{counted, significant};
+
+pub use scatter::{Dot, Scatter};
 
 /// One curve.
 #[derive(Debug, Clone)]
@@ -143,22 +147,9 @@ impl LogLog<'_> {
             for step in 0..=steps {
                 let share = step as f64 / steps as f64;
                 let between = |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
-                self.dot((between(from.0, to.0), between(from.1, to.1)), style, plot, buf);
+                dot(self.theme, (between(from.0, to.0), between(from.1, to.1)), style, plot, buf);
             }
         }
-    }
-
-    fn dot(&self, (across, up): (usize, usize), style: Style, plot: Rect, buf: &mut Buffer) {
-        let down = usize::from(plot.height) * DOTS.1 - 1 - up.min(usize::from(plot.height) * DOTS.1 - 1);
-        let cell = &mut buf[(plot.x + (across / DOTS.0) as u16, plot.y + (down / DOTS.1) as u16)];
-        if self.theme.caps().ascii {
-            cell.set_char('.').set_style(style);
-            return;
-        }
-        let set = cell.symbol().chars().next().map_or(0, u32::from);
-        let before = set.checked_sub(0x2800).filter(|bits| *bits < 0x100).unwrap_or(0);
-        let bits = before | u32::from(BITS[down % DOTS.1][across % DOTS.0]);
-        cell.set_char(char::from_u32(0x2800 + bits).unwrap_or('.')).set_style(style);
     }
 
     fn marks(&self, curve: &Curve, (x, y): (Axis, Axis), plot: Rect, buf: &mut Buffer) {
@@ -170,6 +161,20 @@ impl LogLog<'_> {
             buf[(plot.x + column as u16, plot.y + row as u16)].set_char(curve.mark).set_style(style);
         }
     }
+}
+
+/// Sets one dot of a plot, counted from its lower left.
+fn dot(theme: Theme, (across, up): (usize, usize), style: Style, plot: Rect, buf: &mut Buffer) {
+    let down = usize::from(plot.height) * DOTS.1 - 1 - up.min(usize::from(plot.height) * DOTS.1 - 1);
+    let cell = &mut buf[(plot.x + (across / DOTS.0) as u16, plot.y + (down / DOTS.1) as u16)];
+    if theme.caps().ascii {
+        cell.set_char('.').set_style(style);
+        return;
+    }
+    let set = cell.symbol().chars().next().map_or(0, u32::from);
+    let before = set.checked_sub(0x2800).filter(|bits| *bits < 0x100).unwrap_or(0);
+    let bits = before | u32::from(BITS[down % DOTS.1][across % DOTS.0]);
+    cell.set_char(char::from_u32(0x2800 + bits).unwrap_or('.')).set_style(style);
 }
 
 /// The row of a dot, from above.

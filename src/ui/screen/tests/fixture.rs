@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Report};
+use crate::app::evidence::{Picture, Run};
 use crate::app::strategies::Row;
 use crate::app::tests::{FRONTIER, start};
 use crate::app::view::View;
@@ -13,6 +14,7 @@ use crate::evaluate::{
     Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
+use crate::measured::{Metric, Residual, Validation, validate};
 use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute};
 use crate::presets::Kind as Presets;
 use crate::report::Figures;
@@ -258,6 +260,44 @@ pub(super) fn planned() -> App {
             vec![PlanFound { scenario: app.scenario.clone(), summary: best, paper_s: None, operators, why }];
         app.hear(Report::Found { generation: FIRST, found: Found::Plan(place, Box::new(planned)) });
     }
+    app
+}
+
+/// The view of the evidence: forty invented runs from 0.3 s to 60 s, every fifth of them off by more than 10 %.
+pub(super) fn evidence() -> App {
+    let mut app = explorer();
+    app.update(Action::View(View::Evidence));
+    let hardware = ["a100-80gb-dgx", "h100-80gb-dgx"];
+    let class = ["full_shard", "3d", "hsdp"];
+    let residual = |index: usize| {
+        let measured = 0.3 * libm::pow(200.0, index as f64 / 39.0);
+        let error = if index.is_multiple_of(5) { 0.18 } else { 0.02 * (index % 5) as f64 - 0.05 };
+        Residual {
+            id: format!("run-{index}"),
+            group: format!("group-{}", index / 2),
+            stack: "default".to_owned(),
+            hardware: hardware[index % 2].to_owned(),
+            class: class[index % 3].to_owned(),
+            metric: Metric::StepTime,
+            reading: None,
+            predicted: measured * (1.0 + error),
+            measured,
+            null: 0.2,
+        }
+    };
+    let residuals: Vec<Residual> = (0..40).map(residual).collect();
+    let run = |one: &Residual| {
+        let run = Run {
+            scenario: app.scenario.clone(),
+            summary: summary(),
+            source: "a report (arXiv 0000.00000), table 1".to_owned(),
+            assumed: vec!["vocab 50257".to_owned(), "precision bf16".to_owned()],
+        };
+        (one.id.clone(), run)
+    };
+    let runs = residuals.iter().map(run).collect();
+    let validation = Validation { residuals, ..validate(&[], |_| Vec::new()) };
+    app.hear(Report::Found { generation: FIRST, found: Found::Evidence(Box::new(Picture { validation, runs })) });
     app
 }
 

@@ -31,6 +31,8 @@ pub struct Track<'a> {
     pub spans: &'a [Span],
     /// Stretches in which it stands still, by start time.
     pub idle: &'a [Idle],
+    /// What repeats without being listed again.
+    pub folded: &'a [Folded],
     /// What it draws.
     pub form: Form,
     /// Whether labels of spans name their micro-batches.
@@ -83,17 +85,17 @@ impl Track<'_> {
         overlapping(self.idle, |idle| (idle.start, idle.end), window)
     }
 
-    pub(super) fn draw(&self, theme: Theme, folded: &[Folded], scale: Scale, plot: Rect, buf: &mut Buffer) {
+    pub(super) fn draw(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
         match self.form {
-            Form::Spans => self.draw_spans(theme, folded, scale, plot, buf),
-            Form::Visits => visits::draw(self, theme, folded, scale, plot, buf),
+            Form::Spans => self.draw_spans(theme, scale, plot, buf),
+            Form::Visits => visits::draw(self, theme, scale, plot, buf),
         }
     }
 
-    fn draw_spans(&self, theme: Theme, folded: &[Folded], scale: Scale, plot: Rect, buf: &mut Buffer) {
+    fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
         self.draw_bubbles(theme, scale, plot, buf);
         let alone = |scale: Scale, span: &Span| scale.at(span.end) - scale.at(span.start) >= ALONE;
-        let shares = scale.shares(folded, &|scale| {
+        let shares = scale.shares(self.folded, &|scale| {
             let mut shares = vec![[0.0; KINDS.len()]; scale.columns];
             for span in self.within(scale.window).iter().filter(|span| !alone(scale, span)) {
                 let kind = KINDS.iter().position(|kind| *kind == span.activity.kind).unwrap_or(0);

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Scale, Track};
-use crate::evaluate::{Folded, IdleCause, Kind, Span};
+use crate::evaluate::{IdleCause, Kind, Span};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put};
 
@@ -21,9 +21,9 @@ const BUBBLE: usize = 3;
 const EXPOSED: usize = 4;
 
 /// Draws each column as what most of its time goes into, and over each visit that has room its micro-batch.
-pub(super) fn draw(track: &Track, theme: Theme, folded: &[Folded], scale: Scale, plot: Rect, buf: &mut Buffer) {
+pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
     let visits = |scale: Scale| track.within(scale.window).chunk_by(Span::leads_to).filter_map(Visit::of);
-    let shares = scale.shares(folded, &|scale| {
+    let shares = scale.shares(track.folded, &|scale| {
         let mut shares = vec![[0.0; 5]; scale.columns];
         for idle in track.still(scale.window) {
             let part = match idle.cause {

@@ -37,7 +37,7 @@ fn marks_add_up_to_the_time_also_where_each_wait_is_shorter_than_a_column() {
 fn what_is_folded_counts_as_often_as_it_repeats() {
     // One of four seconds is waited for; the stretch of four happens four times.
     let waits = [idle(0.0, 1.0, IdleCause::Communication)];
-    let folded = [Folded { start: Seconds::ZERO, end: Seconds::new(4.0), times: 3 }];
+    let folded = [Folded { rank: 0, start: Seconds::ZERO, end: Seconds::new(4.0), times: 3 }];
     let strip = Strip::new(theme(), &waits, Seconds::new(16.0), Seconds::new(16.0));
     assert_eq!(drawn(&strip, 16).matches('!').count(), 1);
     assert_eq!(drawn(&strip.folded(&folded), 16).matches('!').count(), 4);

@@ -1,0 +1,176 @@
+//! What has been sent to a rank and when it arrives, in runs of equal distances.
+
+use std::collections::VecDeque;
+
+use crate::program::{Counter, Picos};
+
+/// Arrivals at equal distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Train {
+    pub first: Picos,
+    pub period: Picos,
+    pub count: u64,
+}
+
+impl Train {
+    /// A single one.
+    pub const fn one(at: Picos) -> Self {
+        Self { first: at, period: 0, count: 1 }
+    }
+
+    fn nth(&self, index: u64) -> Picos {
+        self.first + index * self.period
+    }
+
+    /// Appends another where the distances go on.
+    fn join(&mut self, other: &Self) -> bool {
+        let Some(gap) = other.first.checked_sub(self.nth(self.count - 1)) else { return false };
+        let goes_on = (self.count == 1 || self.period == gap) && (other.count == 1 || other.period == gap);
+        if goes_on {
+            (self.period, self.count) = (gap, self.count + other.count);
+        }
+        goes_on
+    }
+}
+
+/// What arrives from one neighbour, in order.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    trains: VecDeque<Train>,
+    /// How many were taken already.
+    taken: u64,
+}
+
+impl Arrivals {
+    pub fn clear(&mut self) {
+        self.trains.clear();
+        self.taken = 0;
+    }
+
+    /// Adds what is sent next.
+    pub fn push(&mut self, train: Train) {
+        if !self.trains.back_mut().is_some_and(|last| last.join(&train)) {
+            self.trains.push_back(train);
+        }
+    }
+
+    /// Forgets the next `count`.
+    pub fn take(&mut self, mut count: u64) {
+        self.taken += count;
+        while let Some(first) = self.trains.front_mut() {
+            if count < first.count {
+                first.first = first.nth(count);
+                first.count -= count;
+                return;
+            }
+            count -= first.count;
+            self.trains.pop_front();
+        }
+    }
+
+    /// The train with the `nth` one, counted from 1, from that one on; `None` if it has not been sent.
+    fn from(&self, nth: i64) -> Option<Train> {
+        let mut index = u64::try_from(nth).ok()?.checked_sub(self.taken + 1)?;
+        for train in &self.trains {
+            if index < train.count {
+                return Some(Train { first: train.nth(index), count: train.count - index, ..*train });
+            }
+            index -= train.count;
+        }
+        None
+    }
+
+    /// When the `nth` one arrives, counted from 1; `None` if it has not been sent.
+    pub fn nth(&self, nth: i64) -> Option<Picos> {
+        if nth <= self.taken.cast_signed() { Some(0) } else { self.from(nth).map(|train| train.first) }
+    }
+
+    /// How many in a row, from the `nth` on, arrive at `start + period`, `start + 2 period` and so on;
+    /// or, unless `exactly`, no later.
+    pub fn in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
+        let Some(Train { first, period: own, count }) = self.from(nth) else { return 0 };
+        let Some(early) = (start + period).checked_sub(first) else { return 0 };
+        match (own.checked_sub(period), exactly) {
+            _ if count == 1 => u64::from(early == 0 || !exactly),
+            (Some(0), true) => {
+                if early == 0 {
+                    count
+                } else {
+                    0
+                }
+            }
+            (_, true) => u64::from(early == 0),
+            (None | Some(0), false) => count,
+            (Some(slower), false) => count.min(early / slower + 1),
+        }
+    }
+
+    fn shifted(&self, before: &Self, shift: Picos) -> bool {
+        let same = |(now, before): (&Train, &Train)| {
+            now.first == before.first + shift
+                && now.count == before.count
+                && (now.count == 1 || now.period == before.period)
+        };
+        self.trains.len() == before.trains.len() && self.trains.iter().zip(&before.trains).all(same)
+    }
+
+    fn skip(&mut self, before: &Self, shift: Picos, times: u64) {
+        self.taken += (self.taken - before.taken) * times;
+        self.trains.iter_mut().for_each(|train| train.first += shift * times);
+    }
+}
+
+impl Clone for Arrivals {
+    fn clone(&self) -> Self {
+        Self { trains: self.trains.clone(), taken: self.taken }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.trains.clone_from(&other.trains);
+        self.taken = other.taken;
+    }
+}
+
+impl Clone for Inbox {
+    fn clone(&self) -> Self {
+        Self { forward: self.forward.clone(), backward: self.backward.clone() }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.forward.clone_from(&other.forward);
+        self.backward.clone_from(&other.backward);
+    }
+}
+
+/// Both neighbours' arrivals at a rank.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    forward: Arrivals,
+    backward: Arrivals,
+}
+
+impl Inbox {
+    pub fn clear(&mut self) {
+        self.forward.clear();
+        self.backward.clear();
+    }
+
+    /// Whether what is left to take is what was left before, later by `shift`.
+    pub fn shifted(&self, before: &Self, shift: Picos) -> bool {
+        self.forward.shifted(&before.forward, shift) && self.backward.shifted(&before.backward, shift)
+    }
+
+    /// Moves on by `times` shifts from an earlier state.
+    pub fn skip(&mut self, before: &Self, shift: Picos, times: u64) {
+        self.forward.skip(&before.forward, shift, times);
+        self.backward.skip(&before.backward, shift, times);
+    }
+
+    pub fn of(&self, counter: Counter) -> &Arrivals {
+        if counter == Counter::ArrivedForward { &self.forward } else { &self.backward }
+    }
+
+    pub fn of_mut(&mut self, counter: Counter) -> &mut Arrivals {
+        if counter == Counter::ArrivedForward { &mut self.forward } else { &mut self.backward }
+    }
+}

@@ -1,0 +1,170 @@
+//! Skipping what all ranks repeat together, where each waits for its neighbours in turn.
+//!
+//! Whenever the first rank begins an iteration of such a loop, all ranks are compared with themselves one
+//! to three of its iterations ago. They repeat themselves if each has moved by whole iterations of its
+//! own outermost loop in the same time, with as much on its way to it as before, or has not moved at all.
+
+use crate::program::{Code, Picos, Script};
+
+use super::Observer;
+use super::agenda::Agenda;
+use super::arrivals::Inbox;
+use super::fold::{Level, Shift, shift};
+use super::local::FEWEST_SLOTS;
+use super::queue::Role;
+use super::rank::Rank;
+
+/// All ranks at one moment.
+#[derive(Debug, Clone, Default)]
+struct State {
+    ranks: Vec<Rank>,
+    inboxes: Vec<Inbox>,
+    /// When each has something to do; `MAX` if it waits for others.
+    moments: Vec<Picos>,
+}
+
+/// The last few states at the beginning of an iteration.
+#[derive(Debug, Default)]
+pub(super) struct Joint {
+    /// The loop, by its round and section.
+    place: (u32, u32),
+    /// The latest last; beyond `used` there is only memory to reuse.
+    states: Vec<State>,
+    used: usize,
+    /// The clocks of all ranks then, and some iterations before.
+    clocks: Vec<Vec<Picos>>,
+    known: usize,
+    /// How each rank moved.
+    shifts: Vec<Option<Shift>>,
+}
+
+/// How many earlier iterations a state is compared with.
+const PERIODS: usize = 3;
+
+/// Whether a rank that can begin with a slot begins an iteration that is worth a look: the first rank's,
+/// of a loop through which ranks wait for each other.
+pub(super) fn begins(role: &Role<'_>, rank: &Rank) -> bool {
+    let Some(at) = rank.at.filter(|_| role.rank == 0) else { return false };
+    let (round, section) = (&role.script.rounds[at.round as usize], &role.script.sections[at.section as usize]);
+    if round.repeat > 1 {
+        let first = role.script.sections[round.sections.start as usize].slots.start;
+        return (at.section, at.section_iteration, at.slot) == (round.sections.start, 0, first);
+    }
+    section.repeat >= FEWEST_SLOTS && section.slots.len() > 1 && at.slot == section.slots.start
+}
+
+impl Joint {
+    pub fn clear(&mut self) {
+        (self.used, self.known) = (0, 0);
+    }
+
+    /// Called when the first rank begins an iteration: skips what repeats.
+    pub fn fold(
+        &mut self,
+        code: &Code,
+        scripts: &[Script],
+        (ranks, inboxes, agenda): (&mut [Rank], &mut [Inbox], &mut Agenda),
+        observer: &mut impl Observer,
+    ) {
+        let Some(at) = ranks[0].at else { return };
+        let level = Level::outermost(&scripts[0], &at);
+        let place = (at.round, if level == Level::Round { 0 } else { at.section });
+        if self.place != place {
+            self.place = place;
+            self.clear();
+        }
+        let roles = |rank: usize| Role { code, script: &scripts[rank], rank };
+        for state in (0..self.used).rev() {
+            let Some(times) = self.repeats(state, ranks, inboxes, agenda, roles) else { continue };
+            let Self { states, shifts, .. } = self;
+            let (before, period) = (&states[state], ranks[0].clock - states[state].ranks[0].clock);
+            for (rank, shift) in shifts.iter().enumerate() {
+                let Some(shift) = shift else { continue };
+                shift.skip(&before.ranks[rank], &mut ranks[rank], &roles(rank), times, observer);
+                ranks[rank].skip_sent(&before.ranks[rank], period, times);
+                inboxes[rank].skip(&before.inboxes[rank], period, times);
+                agenda.delay(rank, period * times);
+            }
+            return self.clear();
+        }
+        // Where there are many ranks, their states are kept once their clocks are in step.
+        if self.in_step(ranks) || level == Level::Round {
+            self.keep(ranks, inboxes, agenda);
+        }
+    }
+
+    /// How often what happened since a state happens again, if it does.
+    fn repeats<'p>(
+        &mut self,
+        state: usize,
+        ranks: &[Rank],
+        inboxes: &[Inbox],
+        agenda: &Agenda,
+        roles: impl Fn(usize) -> Role<'p>,
+    ) -> Option<u64> {
+        let before = &self.states[state];
+        let period = ranks[0].clock - before.ranks[0].clock;
+        let mut times = u64::MAX;
+        self.shifts.clear();
+        for (rank, (earlier, now)) in before.ranks.iter().zip(ranks).enumerate() {
+            let (moment, inbox) = (agenda.moment(rank), &inboxes[rank]);
+            if earlier == now && moment == Picos::MAX && inbox.shifted(&before.inboxes[rank], 0) {
+                self.shifts.push(None);
+                continue;
+            }
+            let role = roles(rank);
+            let shift = shift(earlier, now, &role, Level::outermost(role.script, &now.at?))?;
+            let later = |moment: Picos| if moment == Picos::MAX { moment } else { moment + period };
+            let in_step = now.clock - earlier.clock == period
+                && moment == later(before.moments[rank])
+                && inbox.shifted(&before.inboxes[rank], period);
+            if !in_step {
+                return None;
+            }
+            times = times.min(shift.times);
+            self.shifts.push(Some(shift));
+        }
+        (times > 0).then_some(times)
+    }
+
+    /// Whether all clocks have moved alike, or not at all, since one of the last iterations.
+    fn in_step(&mut self, ranks: &[Rank]) -> bool {
+        let moved = |clocks: &Vec<Picos>| {
+            let period = ranks[0].clock - clocks[0];
+            let alike = |(rank, clock): (&Rank, &Picos)| rank.clock == *clock || rank.clock == clock + period;
+            ranks.iter().zip(clocks).all(alike)
+        };
+        let found = self.clocks[..self.known].iter().any(moved);
+        if self.known == PERIODS {
+            self.clocks.rotate_left(1);
+            self.known -= 1;
+        }
+        if self.clocks.len() == self.known {
+            self.clocks.push(Vec::new());
+        }
+        let clocks = &mut self.clocks[self.known];
+        clocks.clear();
+        clocks.extend(ranks.iter().map(|rank| rank.clock));
+        self.known += 1;
+        found
+    }
+
+    /// Keeps a state, dropping the oldest where there are enough.
+    fn keep(&mut self, ranks: &[Rank], inboxes: &[Inbox], agenda: &Agenda) {
+        if self.used == PERIODS {
+            self.states.rotate_left(1);
+            self.used -= 1;
+        }
+        if self.states.len() == self.used {
+            self.states.push(State::default());
+        }
+        let state = &mut self.states[self.used];
+        state.ranks.clear();
+        state.ranks.extend_from_slice(ranks);
+        state.inboxes.resize_with(inboxes.len(), Inbox::default);
+        state.inboxes.iter_mut().zip(inboxes).for_each(|(kept, inbox)| kept.clone_from(inbox));
+        state.moments.clear();
+        state.moments.extend((0..ranks.len()).map(|rank| agenda.moment(rank)));
+        self.used += 1;
+    }
+}

@@ -1,0 +1,147 @@
+//! Predictions beside published measurements: a scatter with a band, and the run under the cursor.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{frame, joined};
+use crate::app::evidence::{Evidence, Facet, Run};
+use crate::app::{App, Panel};
+use crate::measured::{Metric, Residual};
+use crate::scenario::file::printable;
+use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::Scatter;
+use crate::ui::widgets::loglog::Dot;
+use crate::units::{Bytes, Seconds, significant, thousands};
+
+/// Rows that it wants: frame, filters, the chart, the scores, the run.
+pub(super) const HEIGHT: u16 = 2 + 1 + 18 + 1 + RUN;
+
+/// Rows of the run under the cursor.
+const RUN: u16 = 5;
+
+/// The band around a measurement.
+const BAND: f64 = 0.1;
+
+/// Draws it.
+pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let evidence = &app.views.evidence;
+    let (what, unit) = match evidence.metric {
+        Metric::StepTime => ("step time", "s"),
+        Metric::Memory => ("peak memory", "GiB"),
+    };
+    let (shown, all) = evidence.shown();
+    let note = match &evidence.picture {
+        None => "computing".to_owned(),
+        Some(picture) => format!("{} skipped", picture.validation.skipped.len()),
+    };
+    let inside = frame(app, theme, Panel::Map, &format!("Evidence: {what}"), &note, area, buf);
+    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(RUN)];
+    let [filters, chart, scores, run] = inside.layout(&Layout::vertical(rows));
+    buf.set_line(filters.x, filters.y, &filtered(evidence, (shown.len(), all), theme, filters.width), filters.width);
+    if shown.is_empty() {
+        let nothing = if evidence.picture.is_some() { "no run: 0 shows all again, m the other figure" } else { "" };
+        Paragraph::new(nothing).wrap(Wrap { trim: true }).render(chart, buf);
+        return;
+    }
+    let title = if evidence.ratio {
+        format!("predicted over measured, against measured {what} in {unit}")
+    } else {
+        format!("predicted against measured {what}, {unit}")
+    };
+    let dots: Vec<Dot> = shown.iter().map(|one| point(one, evidence)).collect();
+    let line: &dyn Fn(f64) -> f64 = if evidence.ratio { &|_| 1.0 } else { &|x| x };
+    let cursor = Some(evidence.cursor(&shown));
+    Scatter { theme, dots: &dots, cursor, line, band: BAND, title: &title }.render(chart, buf);
+    buf.set_line(scores.x, scores.y, &scored(evidence, &shown, theme, scores.width), scores.width);
+    if let Some((residual, of)) = evidence.chosen() {
+        for (line, row) in about(residual, of, theme, run.width).into_iter().zip(run.rows()) {
+            buf.set_line(row.x, row.y, &line, row.width);
+        }
+    }
+}
+
+fn point(residual: &Residual, evidence: &Evidence) -> Dot {
+    let scale = match residual.metric {
+        Metric::StepTime => 1.0,
+        Metric::Memory => 1_073_741_824.0,
+    };
+    let y = if evidence.ratio { residual.predicted / residual.measured } else { residual.predicted / scale };
+    Dot { x: residual.measured / scale, y, inside: residual.error().abs() <= BAND }
+}
+
+/// What is shown of how much.
+fn filtered(evidence: &Evidence, (shown, all): (usize, usize), theme: Theme, width: u16) -> Line<'static> {
+    let facet = |facet: Facet| {
+        let wanted = evidence.wanted(facet);
+        let role = if wanted.is_some() { Role::Accent } else { Role::Text };
+        Span::styled(format!("{} {}", facet.name(), wanted.unwrap_or("all")), theme.style(role))
+    };
+    let count = Span::raw(format!(" {shown} of {all} runs"));
+    joined(std::iter::once(count).chain(Facet::ALL.map(facet)), theme, width)
+}
+
+/// How good the predictions of what is shown are.
+fn scored(evidence: &Evidence, shown: &[&Residual], theme: Theme, width: u16) -> Line<'static> {
+    let Some(scores) = evidence.scores() else { return Line::default() };
+    let percent = |share: f64| format!("{} %", significant(100.0 * share, 2));
+    let inside = shown.iter().filter(|one| one.error().abs() <= BAND).count();
+    let parts = [
+        Span::styled(format!(" off by {} on average", percent(scores.mean)), theme.style(Role::Title)),
+        Span::raw(format!("median {}, 90th {}", percent(scores.median), percent(scores.p90))),
+        Span::raw(format!("{inside} of {} within 10 %", shown.len())),
+        Span::raw(format!("a constant {}", percent(scores.null_mean))),
+    ];
+    joined(parts, theme, width)
+}
+
+/// The run: both figures, what ran, where its time goes, what is not stated, where it was published.
+fn about(residual: &Residual, run: &Run, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let figure = |value: f64| match residual.metric {
+        Metric::StepTime => Seconds::new(value).to_string(),
+        Metric::Memory => Bytes::new(value).to_string(),
+    };
+    let error = 100.0 * residual.error();
+    let sign = if error < 0.0 { theme.glyphs().minus } else { "+" };
+    let role = if residual.error().abs() <= BAND { Role::Good } else { Role::Bad };
+    let head = [
+        Span::styled(format!("{}{}", theme.glyphs().pinned, residual.id), theme.style(Role::Title)),
+        Span::raw(format!("{} predicted, {} measured", figure(residual.predicted), figure(residual.measured))),
+        Span::styled(format!("{sign}{} %", significant(error.abs(), 2)), theme.style(role)),
+    ];
+    let plan = &run.scenario.plan;
+    let ran = [
+        Span::raw(format!(" {}", printable(&run.scenario.model.name))),
+        Span::raw(format!("{} of {}", thousands(f64::from(run.scenario.devices())), residual.hardware)),
+        Span::raw(format!("{}, tp {} pp {}", residual.class, plan.tensor, plan.pipeline)),
+        Span::raw(format!("micro {}, accum {}, recompute {}", plan.micro_batch, plan.accumulate, plan.recompute)),
+    ];
+    let (time, step) = (&run.summary.time, run.summary.step_time);
+    let parts = [
+        ("compute", time.compute),
+        ("exposed", time.exposed),
+        ("bubble", time.bubble),
+        ("optimizer", time.optimizer),
+        ("other", time.other),
+    ];
+    let share = |(name, part): (&str, Seconds)| {
+        Span::raw(format!("{name} {part}, {} %", significant(100.0 * (part / step), 2)))
+    };
+    let goes = parts.into_iter().filter(|(_, part)| *part > Seconds::ZERO).map(share);
+    let goes = std::iter::once(Span::styled(" time goes", theme.style(Role::Dim))).chain(goes);
+    let assumed = if run.assumed.is_empty() { "nothing".to_owned() } else { run.assumed.join(", ") };
+    let dim = theme.style(Role::Dim);
+    vec![
+        joined(head, theme, width),
+        joined(ran, theme, width),
+        joined(goes, theme, width),
+        Line::styled(format!(" assumed: {assumed}"), dim),
+        Line::styled(format!(" {}, stack {}", run.source, residual.stack), dim),
+    ]
+}
+
+/// What Enter does.
+pub(super) fn status(app: &App) -> String {
+    app.views.evidence.chosen().map_or_else(String::new, |(one, _)| format!("Enter opens {}", one.id))
+}
