@@ -278,6 +278,8 @@ pub(super) fn evidence() -> App {
             stack: "default".to_owned(),
             hardware: hardware[index % 2].to_owned(),
             class: class[index % 3].to_owned(),
+            across: false,
+            choice: String::new(),
             metric: Metric::StepTime,
             reading: None,
             predicted: measured * (1.0 + error),
