@@ -278,7 +278,7 @@ pub(super) fn evidence() -> App {
             stack: "default".to_owned(),
             hardware: hardware[index % 2].to_owned(),
             class: class[index % 3].to_owned(),
-            across: false,
+            across: index % 2 == 1,
             choice: String::new(),
             metric: Metric::StepTime,
             reading: None,
