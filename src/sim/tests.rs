@@ -54,7 +54,9 @@ impl Program {
 }
 
 fn push_all(block: &mut RoutineBuilder<'_>, tasks: &[Task]) {
-    tasks.iter().for_each(|task| block.push(*task));
+    for task in tasks {
+        block.push(*task);
+    }
 }
 
 fn program(fill: impl FnOnce(&mut Builder<'_>)) -> Program {
@@ -240,8 +242,11 @@ fn push(block: &mut RoutineBuilder<'_>, sketch: &Sketch, share: bool) {
     block.push(waiting(new, &waits));
 }
 
-/// Every task of a program in the order of the list, with its waits as absolute counts; slot by slot.
-fn unrolled(program: &Program) -> Vec<Vec<(Task, Vec<(usize, i64)>)>> {
+/// A task with its waits as absolute counts.
+type Unrolled = (Task, Vec<(usize, i64)>);
+
+/// Every task of a program in the order of the list; slot by slot.
+fn unrolled(program: &Program) -> Vec<Vec<Unrolled>> {
     let Program { code, scripts } = program;
     let mut all = Vec::new();
     let mut announced = [0_i64; COUNTERS];
