@@ -166,7 +166,7 @@ fn explorer() -> App {
 
 fn screen(criterion: &mut Criterion) {
     let app = explorer();
-    let caps = Caps { depth: Depth::True, ascii: false, light: false, low_bandwidth: false };
+    let caps = Caps { depth: Depth::True, ..Caps::default() };
     for (width, height) in [(80, 24), (120, 40), (200, 50)] {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         criterion.bench_function(&format!("draw {width} x {height}"), |bench| {

@@ -8,6 +8,7 @@ mod answers;
 pub mod axes;
 pub mod browser;
 pub mod compare;
+pub mod diagnostics;
 mod edit;
 pub mod evidence;
 pub mod explaining;
@@ -25,6 +26,7 @@ pub mod map;
 pub mod palette;
 pub mod pins;
 pub mod planning;
+pub mod pointing;
 mod start;
 pub mod strategies;
 pub mod timeline;
@@ -47,10 +49,11 @@ use answers::Answers;
 use evidence::Evidence;
 use history::History;
 use inputs::Inputs;
-use keymap::Place;
+use keymap::{Keymap, Place};
 use layer::Layer;
 use map::Map;
 use pins::Pins;
+use pointing::Mouse;
 use timeline::Timeline;
 use view::{View, Views};
 
@@ -132,6 +135,8 @@ pub struct App {
     pub answer: Option<Answer>,
     /// Whether the answer is that of an earlier question.
     pub stale: bool,
+    /// Whether the map's cursor has gone on, and the panels are still to follow it.
+    pub following: bool,
     /// What would let the scenario shown fit, if it does not.
     pub mend: Option<Mend>,
     /// The scenarios to compare with.
@@ -150,6 +155,10 @@ pub struct App {
     pub layer: Option<Layer>,
     /// What just happened, until the next key.
     pub notice: Option<String>,
+    /// The keys.
+    pub keymap: Keymap,
+    /// The mouse.
+    pub mouse: Mouse,
     /// Rows of a list or of the help that are seen at once.
     page: usize,
     /// The number of the last question; older answers are dropped.
@@ -175,6 +184,7 @@ impl App {
             scenario,
             answer: None,
             stale: true,
+            following: false,
             mend: None,
             pins: Pins::default(),
             timeline: Timeline::default(),
@@ -184,6 +194,8 @@ impl App {
             focus: Panel::Map,
             layer: None,
             notice: None,
+            keymap: options.keymap,
+            mouse: Mouse::new(options.mouse),
             page: PAGE,
             question: 0,
             work: 0,
@@ -206,7 +218,7 @@ impl App {
             Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
             Some(Layer::Form(_)) => Place::Form,
             Some(Layer::Explain(_)) => Place::Explain,
-            Some(Layer::Help(_)) => Place::Help,
+            Some(Layer::Help(_) | Layer::Diagnostics(..)) => Place::Help,
             Some(Layer::List(list)) if list.searching => Place::Search,
             Some(Layer::List(_)) => Place::List,
             Some(Layer::Entry(_)) => Place::Entry,
@@ -223,7 +235,7 @@ impl App {
 
     /// Whether something that was asked for is still being computed.
     pub fn is_waiting(&self) -> bool {
-        self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
+        self.following || self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
     }
 
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
@@ -231,7 +243,7 @@ impl App {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
-            Report::Cells { generation, cells } if generation == self.map.generation => return self.take_cells(cells),
+            Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
             Report::Found { generation, found } if generation == self.work => self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
             Report::Opened(opened, path) => return self.opened(*opened, &path),
@@ -266,11 +278,12 @@ impl App {
     }
 
     /// Cells of the map are there; what the cursor is on may have settled on another batch.
-    fn take_cells(&mut self, cells: Vec<(usize, Cell)>) -> Vec<Command> {
+    fn take_cells(&mut self, cells: Vec<(usize, Cell)>) {
         self.map.fill(cells);
         let settled = self.looking && self.map.tuned(self.map.cursor).is_some();
-        let other = settled && self.map.scenario(self.map.cursor).ok().as_ref() != self.shown.as_ref().ok();
-        if other { self.look() } else { Vec::new() }
+        if settled && self.map.scenario(self.map.cursor).ok().as_ref() != self.shown.as_ref().ok() {
+            self.look();
+        }
     }
 
     fn take_mend(&mut self, mend: Mend) {
@@ -290,6 +303,7 @@ impl App {
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
     fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
         self.question += 1;
+        self.following = false;
         self.stale = true;
         self.mend = None;
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
@@ -304,9 +318,19 @@ impl App {
         (!done).then_some(evaluate).into_iter().chain(self.ask_view()).collect()
     }
 
-    /// Asks about the map's cell under the cursor.
-    fn look(&mut self) -> Vec<Command> {
+    /// The map's cursor is on another cell. The panels follow when it rests: see [`App::follow_cursor`].
+    fn look(&mut self) {
+        self.question += 1;
         self.looking = self.map.home != Some(self.map.cursor);
+        self.following = true;
+        self.mend = None;
+    }
+
+    /// Asks about the map's cell under the cursor, if the panels do not show it yet.
+    pub fn follow_cursor(&mut self) -> Vec<Command> {
+        if !self.following {
+            return Vec::new();
+        }
         let scenario = if self.looking { self.map.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
         self.ask(scenario.map_err(|problem| vec![problem]))
     }

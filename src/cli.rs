@@ -26,6 +26,8 @@ use std::process::{ExitCode, Termination};
 
 use clap::{CommandFactory, Parser};
 
+use crate::app::keymap;
+use crate::config;
 use crate::scenario::Problem;
 
 use args::{Cli, Command};
@@ -118,10 +120,15 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Validate(validate) => validate::run(&session()?, validate),
         Command::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
         Command::Presets(presets) => presets::run(&session()?, presets),
-        Command::Config(_) => output::result(crate::config::DEFAULT).map(|()| Exit::Done),
+        Command::Config(_) => output::result(&settings()).map(|()| Exit::Done),
         Command::Completions { shell } => document::completions(*shell, Cli::command()),
         Command::Man => document::man(Cli::command()),
     }
+}
+
+/// A commented `config.toml` that changes nothing.
+fn settings() -> String {
+    format!("{}{}", config::DEFAULT, keymap::documented())
 }
 
 /// Prints what clap has to say: the help or the version on stdout, an error on stderr.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, de};
 use crate::scenario::file::{self, FileError};
 
 /// What `config.toml` says.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Threads of a sweep; `None` for the default of a shared machine.
@@ -27,6 +27,8 @@ pub struct Config {
     pub threads: Option<usize>,
     /// How the explorer draws.
     pub terminal: Terminal,
+    /// The user's own keys; what they may say is `app`'s to know.
+    pub keys: toml::Table,
 }
 
 /// The `[terminal]` table.
@@ -40,6 +42,10 @@ pub struct Terminal {
     pub theme: Option<Theme>,
     /// Only ASCII glyphs, whatever the locale says.
     pub ascii: bool,
+    /// What curves are drawn with; `None` for what the locale and `TERM` say.
+    pub markers: Option<Markers>,
+    /// Whether the explorer takes the mouse, which then selects no text.
+    pub mouse: bool,
     /// Fewer colours, fewer updates.
     pub low_bandwidth: bool,
 }
@@ -68,6 +74,33 @@ pub enum Theme {
     Dark,
     /// Dark text on a light background.
     Light,
+}
+
+/// What curves are drawn with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Markers {
+    /// Eight dots in a cell.
+    #[default]
+    Braille,
+    /// Two halves of a cell.
+    Block,
+    /// One dot in the middle.
+    Dot,
+    /// A full stop.
+    Ascii,
+}
+
+impl Markers {
+    /// Its name, as the file has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Braille => "braille",
+            Self::Block => "block",
+            Self::Dot => "dot",
+            Self::Ascii => "ascii",
+        }
+    }
 }
 
 /// The words of [`Palette`], on the command line and in the file.
@@ -159,6 +192,15 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Read(error)),
         }
+    }
+}
+
+/// What is wrong with fields of the file at a place, which were read from it: each with what it must be.
+pub fn unmet(place: &Place, musts: &[(String, String)]) -> String {
+    let text = fs::read_to_string(&place.file).unwrap_or_default();
+    match file::Source::new(&text) {
+        Ok(source) => source.unmet(musts).in_file(&place.file.display().to_string()).to_string(),
+        Err(error) => error.to_string(),
     }
 }
 

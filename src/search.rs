@@ -19,7 +19,7 @@ pub use batch::summaries;
 pub use compare::{Compared, Comparison, compare};
 pub use many::many;
 pub use mend::{Change, Mend, mend};
-pub use sweep::{Cancel, Cell, Pool, Sweep, pool};
+pub use sweep::{Cancel, Cell, Pool, Sweep, polite_pool, pool};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.

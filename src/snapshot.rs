@@ -24,7 +24,7 @@ use crate::stack::{Calibration, Stack};
 pub use list::{Held, Listed, delete, list, places};
 pub use open::{OpenError, Opened, Stored, open};
 pub use set::{Member, Set};
-pub use write::{Attempt, WriteError, replace, write, write_map, write_set};
+pub use write::{Attempt, WriteError, replace, write, write_set, write_text};
 
 /// The newest format of snapshots that this version reads.
 pub const FORMAT: u32 = 1;

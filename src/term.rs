@@ -4,11 +4,13 @@
 //! come, and draws once. Without an event it writes nothing. Not for what a key means ([`crate::app`]) and not for
 //! what a frame shows ([`crate::ui`]).
 
+mod diagnostics;
 mod input;
 mod screen;
 mod signals;
+mod wire;
 
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -17,13 +19,15 @@ use std::{env, mem, panic, thread};
 
 use crossterm::event::KeyEvent;
 
-use crate::app::action::{Command, Report};
+use crate::app::action::{Command, Format, Report};
 use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell};
-use crate::app::{App, Options, Start, keymap};
+use crate::app::pointing::Gesture;
+use crate::app::{App, Options, Start};
 use crate::config::{Palette, Theme};
 use crate::ui;
 use crate::ui::caps::{Caps, Depth, Overrides};
+use crate::ui::export;
 
 use screen::Screen;
 
@@ -33,19 +37,26 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_m
 /// How long a frame waits for the answer to what was asked with the last key, so that both are drawn at once.
 const SETTLE: Duration = Duration::from_millis(10);
 
-/// How often the loop looks whether the terminal is still there: crossterm 0.29 never tells (issue 793).
-const CHECK: Duration = Duration::from_secs(2);
+/// Keys that come so soon after one another are a key held down, ...
+const HELD: Duration = Duration::from_millis(150);
+
+/// ... and the panels follow the map's cursor once it has rested for so long.
+const REST: Duration = Duration::from_millis(100);
 
 /// What the loop waits for.
 #[derive(Debug)]
 enum Event {
     Key(KeyEvent),
+    /// The mouse did something at a column and a row.
+    Mouse(Gesture, (u16, u16)),
     Resize,
     Report(Report),
     /// Someone asked the program to stop until it is continued.
     Suspend,
     /// It was continued.
     Continue,
+    /// The map's cursor rests.
+    Rest,
     /// No more input will come.
     Gone,
 }
@@ -59,14 +70,19 @@ pub fn run(start: Start) -> io::Result<()> {
     signals::watch(events.clone())?;
     restore_before_panic();
     let screen = Screen::enter()?;
-    input::watch(events.clone())?;
+    input::watch(&events)?;
     let tell: Tell = Arc::new(move |report| drop(events.send(Event::Report(report))));
     let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
+    let options = start.options.clone();
+    let held = Held { thrifty: options.low_bandwidth, ..Held::default() };
     let (app, commands) = App::new(start);
     let files = Files::start(&tell)?;
-    let mut explorer = Explorer { app, screen, jobs, files, caps, dirty: true };
+    let mut explorer = Explorer { app, screen, jobs, files, caps, options, dirty: true, held };
     explorer.resize()?;
+    if explorer.app.mouse.taken {
+        explorer.screen.take_mouse(true)?;
+    }
     for command in commands {
         let _ = explorer.obey(command);
     }
@@ -96,6 +112,7 @@ fn overrides(options: &Options) -> Overrides {
         depth,
         ascii: options.ascii.then_some(true),
         light: options.theme.map(|theme| theme == Theme::Light),
+        markers: options.markers,
         low_bandwidth: options.low_bandwidth,
     }
 }
@@ -107,8 +124,33 @@ struct Explorer {
     jobs: Jobs,
     files: Files,
     caps: Caps,
+    options: Options,
     /// Whether the screen no longer shows the state.
     dirty: bool,
+    held: Held,
+}
+
+/// Whether a key is held down.
+#[derive(Debug, Default)]
+struct Held {
+    last: Option<Instant>,
+    /// Until when panels wait.
+    until: Option<Instant>,
+    /// Whether bytes are dear, so that panels always wait.
+    thrifty: bool,
+}
+
+impl Held {
+    /// A key was pressed.
+    fn press(&mut self, now: Instant) {
+        let held = self.thrifty || self.last.is_some_and(|last| now.duration_since(last) < HELD);
+        (self.last, self.until) = (Some(now), held.then(|| now + REST));
+    }
+
+    /// How long panels still wait.
+    fn left(&self, now: Instant) -> Duration {
+        self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
 }
 
 impl Explorer {
@@ -117,18 +159,26 @@ impl Explorer {
             if mem::take(&mut self.dirty) {
                 self.screen.draw(|frame| ui::draw(&self.app, &self.caps, frame))?;
             }
-            let first = match queue.recv_timeout(CHECK) {
-                Ok(event) => event,
-                Err(RecvTimeoutError::Timeout) if io::stdin().is_terminal() => continue,
-                Err(_) => return Err(gone()),
-            };
+            let first = self.wait(queue)?;
             if self.take(first, queue)?.is_break() {
                 return Ok(());
             }
         }
     }
 
-    /// Takes an event and all that have come since, and waits a moment for the answer that they asked for.
+    /// The next event, which is that the map's cursor rests if nothing else comes before.
+    fn wait(&self, queue: &Receiver<Event>) -> io::Result<Event> {
+        if !self.app.following {
+            return queue.recv().map_err(|_| gone());
+        }
+        match queue.recv_timeout(self.held.left(Instant::now())) {
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            next => Ok(next.unwrap_or(Event::Rest)),
+        }
+    }
+
+    /// Takes an event and all that have come since, and waits a moment for the answer that they asked for; the cursor
+    /// of a map is drawn before there is one.
     fn take(&mut self, first: Event, queue: &Receiver<Event>) -> io::Result<ControlFlow<()>> {
         let deadline = Instant::now() + SETTLE;
         let mut next = Some(first);
@@ -136,8 +186,8 @@ impl Explorer {
             if self.handle(event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let patience =
-                if self.app.is_waiting() { deadline.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
+            let waits = self.app.is_waiting() && !self.app.following;
+            let patience = if waits { deadline.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
             next = queue.recv_timeout(patience).ok();
         }
         Ok(ControlFlow::Continue(()))
@@ -146,9 +196,19 @@ impl Explorer {
     fn handle(&mut self, event: Event) -> io::Result<ControlFlow<()>> {
         match event {
             Event::Key(key) => {
-                let Some(action) = keymap::action(self.app.place(), key) else { return Ok(ControlFlow::Continue(())) };
+                let Some(action) = self.app.keymap.action(self.app.place(), key) else {
+                    return Ok(ControlFlow::Continue(()));
+                };
                 self.dirty = true;
+                self.held.press(Instant::now());
                 let commands = self.app.update(action);
+                return self.obey_all(commands);
+            }
+            Event::Mouse(gesture, place) => {
+                self.dirty = true;
+                self.held.press(Instant::now());
+                let target = ui::pointing::target(&self.app, &self.caps, self.screen.size()?, place);
+                let commands = self.app.point(target, gesture);
                 return self.obey_all(commands);
             }
             Event::Resize => self.resize()?,
@@ -162,13 +222,18 @@ impl Explorer {
                 self.screen.resume()?;
                 self.dirty = true;
             }
+            Event::Rest => {
+                self.dirty = true;
+                let commands = self.app.follow_cursor();
+                return self.obey_all(commands);
+            }
             Event::Gone => return Err(gone()),
         }
         Ok(ControlFlow::Continue(()))
     }
 
     fn resize(&mut self) -> io::Result<()> {
-        self.app.set_page(ui::page(self.screen.height()?));
+        self.app.set_page(ui::page(self.screen.size()?.1));
         self.dirty = true;
         Ok(())
     }
@@ -178,6 +243,18 @@ impl Explorer {
         self.screen.copy(text)?;
         self.app
             .tell(format!("{} lines of CSV sent to the terminal's clipboard; Y writes a file", text.lines().count()));
+        Ok(())
+    }
+
+    /// Writes a picture of the screen to a file.
+    fn save_screen(&mut self, format: Format) -> io::Result<()> {
+        let picture = ui::picture(&self.app, &self.caps, self.screen.size()?);
+        let text = match format {
+            Format::Text => export::text(&picture),
+            Format::Ansi => export::ansi(&picture),
+            Format::Svg => export::svg(&picture, self.caps.light),
+        };
+        self.files.run(Errand::SaveText(("screen", format.extension()), text));
         Ok(())
     }
 
@@ -197,7 +274,13 @@ impl Explorer {
             Command::Work { generation, work } => self.jobs.work(generation, work),
             Command::Export(answer) => self.files.run(Errand::Export(answer)),
             Command::SaveSet(name) => self.files.run(Errand::SaveSet(name, self.app.pins.all().to_vec())),
-            Command::SaveMap(text) => self.files.run(Errand::SaveMap(text)),
+            Command::SaveMap(text) => self.files.run(Errand::SaveText(("map", "csv"), text)),
+            Command::SaveScreen(format) => self.save_screen(format)?,
+            Command::Diagnose => {
+                let findings = diagnostics::find(&self.app, &self.screen, &self.options)?;
+                self.app.diagnose(findings);
+            }
+            Command::Mouse(taken) => self.screen.take_mouse(taken)?,
             Command::Copy(text) => self.copy(&text)?,
             Command::List => self.files.run(Errand::List),
             Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),

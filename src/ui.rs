@@ -3,8 +3,9 @@
 pub mod caps;
 pub mod export;
 mod panels;
+pub mod pointing;
 mod screen;
 pub mod theme;
 pub mod widgets;
 
-pub use screen::{draw, page};
+pub use screen::{draw, page, picture};

@@ -45,6 +45,7 @@ const MODULES: &[&str] = &[
 const PLACES: &[(&str, &[&str], &str)] = &[
     ("ratatui", &["ui", "term"], "hand over data and draw it in `ui`"),
     ("crossterm", &["term", "app::keymap"], "name the intent as an `Action` and leave the key to `app::keymap`"),
+    ("rustix", &["term", "search"], "let `term` ask the system"),
     ("rayon", &["search"], "describe the evaluations and let `search` run them"),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
     ("tempfile", FILES, "take text or bytes and leave the file to a module that is for files"),

@@ -6,8 +6,10 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests ends the test")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use shardscope::app::keymap::Keymap;
+use shardscope::config::{self, Place};
 use shardscope::hardware::Cluster;
 use shardscope::presets::Library;
 use shardscope::scenario::file;
@@ -45,6 +47,19 @@ fn reading(path: &str) -> String {
     error.in_file(path).to_string()
 }
 
+/// What reading a configuration says.
+fn configuring(path: &str) -> String {
+    let place = Place::find(Some(Path::new(path))).unwrap();
+    match place.read() {
+        Err(config::Error::Wrong(error)) => error.to_string(),
+        Err(config::Error::Read(error)) => error.to_string(),
+        Ok(config) => match Keymap::custom(&config.unwrap().keys) {
+            Ok(_) => "no mistake was found".to_owned(),
+            Err(musts) => config::unmet(&place, &musts),
+        },
+    }
+}
+
 /// All messages, each under its file; one mistake each, in one printable line that names the file.
 fn messages(kind: &str, message: impl Fn(&str) -> String) -> String {
     let directory = format!("{}/tests/bad_files/", env!("CARGO_MANIFEST_DIR"));
@@ -72,4 +87,9 @@ fn snapshots_with_a_mistake() {
 #[test]
 fn clusters_with_a_mistake() {
     insta::assert_snapshot!(messages("cluster-", reading));
+}
+
+#[test]
+fn configurations_with_a_mistake() {
+    insta::assert_snapshot!(messages("config-", configuring));
 }

@@ -2,13 +2,21 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper of tests ends the test")]
 
+#[path = "terminal/budgets.rs"]
+mod budgets;
 #[path = "terminal/harness.rs"]
 mod harness;
+#[path = "terminal/host.rs"]
+mod host;
+#[path = "terminal/matrix.rs"]
+mod matrix;
+#[path = "terminal/tmux.rs"]
+mod tmux;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use harness::{Options, PROGRAM, Session};
 use tempfile::{TempDir, tempdir};
@@ -188,6 +196,43 @@ fn a_view_is_chosen_by_name_and_left_again() {
 }
 
 #[test]
+fn pinned_scenarios_are_saved_as_a_set_and_compared_again() {
+    let (mut session, folder) = open(&Options::default());
+    session.wait_for("FITS");
+    session.press("p");
+    session.wait_for("pinned");
+    // The fifth field is the number of nodes.
+    session.press("1gjjjj");
+    let before = field(&session, "nodes");
+    session.press(RIGHT);
+    session.wait("evaluating another number of nodes", |session| {
+        let nodes = field(session, "nodes");
+        nodes != before && session.text().lines().next().unwrap().contains(&format!("{nodes} node"))
+    });
+    session.wait_for_silence(Duration::from_millis(300));
+    session.press("p");
+    session.wait_for("pinned as B");
+    session.press("s");
+    session.wait_for("Snapshots and sets");
+    session.press("s");
+    session.wait_for("Name of the set");
+    session.press("pair\r");
+    session.wait("writing the set", |_| folder.path().join("pair.toml").exists());
+    session.press("q");
+    assert!(session.end().success());
+
+    let mut again = Session::start(folder.path(), &Options { arguments: &["pair.toml"], ..Options::default() });
+    again.wait_for(READY);
+    again.press("c");
+    again.wait("comparing both", |again| {
+        let text = again.text();
+        text.contains("Comparison") && text.contains("B \u{2212} A") && text.contains("step time")
+    });
+    again.press("q");
+    assert!(again.end().success());
+}
+
+#[test]
 fn a_tiny_window_and_back_is_survived() {
     let (mut session, _folder) = open(&Options::default());
     session.wait_for_silence(Duration::from_millis(300));
@@ -251,12 +296,6 @@ fn it_stops_on_ctrl_z_and_comes_back() {
 }
 
 #[test]
-fn it_writes_nothing_when_idle() {
-    let (mut session, _folder) = open(&Options::default());
-    session.wait_for_silence(Duration::from_secs(2));
-}
-
-#[test]
 fn without_colour_the_cursor_is_still_reversed() {
     let (mut session, _folder) = open(&Options { environment: &[("NO_COLOR", "1")], ..Options::default() });
     session.press("2");
@@ -287,33 +326,4 @@ fn without_a_terminal_it_prints_the_report_of_eval() {
     assert!(!report.stdout.is_empty() && !report.stdout.contains(&0x1b), "{report:?}");
     assert_eq!(report.stdout, run(&["eval"]).stdout);
     assert_eq!(String::from_utf8(report.stderr).unwrap(), "");
-}
-
-/// Figures for the README: `cargo test --release --test terminal -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints figures of a release build; nothing to fail"]
-fn figures() {
-    let middle = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    let start = Instant::now();
-    let (mut session, _folder) = open(&Options { size: (200, 50), ..Options::default() });
-    let first = start.elapsed();
-    session.wait_for_silence(Duration::from_millis(500));
-    println!("start to first frame: {:.0} ms of 100", first.as_secs_f64() * 1e3);
-    println!("resident at most, map complete: {:.1} MB of 30", session.peak_resident());
-    println!("written at 200 x 50 until the map is complete: {:.1} kB", session.bytes() as f64 / 1e3);
-    session.press("2");
-    session.wait_for_silence(Duration::from_millis(300));
-    let latencies = (0..50).map(|index| {
-        let bytes = session.bytes();
-        let pressed = Instant::now();
-        session.press(if index % 2 == 0 { RIGHT } else { "\x1b[D" });
-        session.wait("answering a key", |session| session.bytes() > bytes);
-        let latency = pressed.elapsed();
-        session.wait_for_silence(Duration::from_millis(100));
-        latency.as_secs_f64() * 1e3
-    });
-    println!("key to first byte, median: {:.1} ms of 5", middle(latencies.collect()));
 }

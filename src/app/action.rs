@@ -119,6 +119,12 @@ pub enum Action {
     Palette,
     /// Opens the list of keys.
     Help,
+    /// Says what was found out about the terminal.
+    Diagnostics,
+    /// Takes the mouse, or gives it back.
+    Mouse,
+    /// Opens the list of forms in which the screen can be written.
+    Screen,
     /// Types into a list's search.
     Search,
     /// Changes the text that is being typed.
@@ -127,6 +133,49 @@ pub enum Action {
     Suspend,
     /// Ends the explorer.
     Quit,
+}
+
+/// In what form the screen is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Plain text.
+    Text,
+    /// Text with ANSI colours.
+    Ansi,
+    /// A picture.
+    Svg,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Text, Self::Ansi, Self::Svg];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Ansi => "ANSI",
+            Self::Svg => "SVG",
+        }
+    }
+
+    /// What it is for.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Text => "plain text, for a message or a note",
+            Self::Ansi => "text with colours, for cat and less -R",
+            Self::Svg => "a picture, for a document or a browser",
+        }
+    }
+
+    /// How its files end.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Ansi => "ans",
+            Self::Svg => "svg",
+        }
+    }
 }
 
 /// What the explorer asks of the rest of the program.
@@ -161,6 +210,12 @@ pub enum Command {
     SaveSet(String),
     /// Hand a text to the terminal's clipboard.
     Copy(String),
+    /// Find out about the terminal, for [`super::App::diagnose`].
+    Diagnose,
+    /// Take the mouse, or give it back.
+    Mouse(bool),
+    /// Write the screen to a file.
+    SaveScreen(Format),
     /// Write the map, as CSV, to a file.
     SaveMap(String),
     /// Look for snapshots and sets.

@@ -25,8 +25,8 @@ pub enum Errand {
     Export(Box<Answer>),
     /// Write pinned scenarios as a set of this name.
     SaveSet(String, Vec<Pin>),
-    /// Write a map, as CSV.
-    SaveMap(String),
+    /// Write a text under a name with an extension: a map or a picture of the screen.
+    SaveText((&'static str, &'static str), String),
     /// Look for snapshots and sets.
     List,
     /// Open a snapshot or a set.
@@ -95,7 +95,7 @@ impl Errand {
                     members.filter_map(|pin| Some((pin.name.as_str(), &pin.scenario, pin.evaluation.as_deref()?)));
                 said(Set::of(members).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
             }
-            Self::SaveMap(text) => said(Ok::<_, String>(snapshot::write_map(Path::new("."), &text))),
+            Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
             Self::List => Report::Listed(snapshot::list(&snapshot::places())),
             Self::Open(path, library) => {
                 // A path with a slash is a file, whatever its name.

@@ -85,7 +85,7 @@ pub struct Jobs {
 impl Jobs {
     /// Starts the threads; sweeps run on so many `threads` and report at most once per `pause`.
     pub fn start(threads: Option<usize>, pause: Duration, tell: &Tell) -> io::Result<Self> {
-        let pool = Arc::new(search::pool(threads).map_err(io::Error::other)?);
+        let pool = Arc::new(search::polite_pool(threads).map_err(io::Error::other)?);
         let jobs = Self {
             questions: Arc::default(),
             fillings: Arc::default(),
@@ -142,6 +142,9 @@ pub fn in_line(command: Command) -> Vec<Report> {
         | Command::SaveSet(_)
         | Command::SaveMap(_)
         | Command::Copy(_)
+        | Command::Diagnose
+        | Command::Mouse(_)
+        | Command::SaveScreen(_)
         | Command::Open(_)
         | Command::Delete(_)
         | Command::SavePreset(_)

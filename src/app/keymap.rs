@@ -2,7 +2,11 @@
 //!
 //! The one place above the terminal that knows key codes.
 
+mod custom;
+mod names;
 mod table;
+
+use std::borrow::Cow;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::to_input_request;
@@ -11,6 +15,7 @@ use super::Panel;
 use super::action::Action;
 use super::view::View;
 
+pub use custom::{documented, markdown};
 pub use table::BINDINGS;
 
 /// What has the keys: a panel, or the layer above them all.
@@ -61,6 +66,23 @@ impl Place {
         }
     }
 
+    /// All of them, in the order of the help.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let panels = std::iter::once(Self::Panels).chain(Panel::ALL.map(Self::Panel)).chain(View::ALL.map(Self::View));
+        let layers = [
+            Self::Explain,
+            Self::Palette,
+            Self::Snapshots,
+            Self::Question,
+            Self::Form,
+            Self::List,
+            Self::Search,
+            Self::Entry,
+            Self::Help,
+        ];
+        panels.chain(layers)
+    }
+
     /// Whether characters are text here.
     const fn takes_text(self) -> bool {
         matches!(self, Self::Search | Self::Entry | Self::Palette)
@@ -73,26 +95,26 @@ impl Place {
 }
 
 /// One line of the table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     /// Where it works.
     pub place: Place,
     /// The keys, any of which does.
-    pub keys: &'static [(KeyCode, KeyModifiers)],
+    pub keys: Cow<'static, [(KeyCode, KeyModifiers)]>,
     /// What they ask for.
     pub action: Action,
     /// The keys in words, for a terminal with arrows in its font and for one without.
-    pub shown: (&'static str, &'static str),
+    pub shown: (Cow<'static, str>, Cow<'static, str>),
     /// One word for the footer; empty for what the footer leaves to the help.
     pub hint: &'static str,
     /// What it does, for the help.
-    pub help: &'static str,
+    pub help: Cow<'static, str>,
 }
 
 impl Binding {
     /// The keys in words.
-    pub const fn name(&self, ascii: bool) -> &'static str {
-        if ascii { self.shown.1 } else { self.shown.0 }
+    pub fn name(&self, ascii: bool) -> &str {
+        if ascii { &self.shown.1 } else { &self.shown.0 }
     }
 
     /// The same, also for a line that another one speaks for.
@@ -106,54 +128,63 @@ impl Binding {
     }
 }
 
-/// What a key asks for where the keys go now.
-pub fn action(place: Place, key: KeyEvent) -> Option<Action> {
-    let bound = at(place).chain(under(place)).find(|binding| is_bound(binding, key));
-    match bound {
-        Some(binding) => Some(binding.action),
-        None if place.takes_text() => to_input_request(&Event::Key(key)).map(Action::Type),
-        None => None,
+/// The keys in use: the table, with the user's own keys in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keymap {
+    bindings: Vec<Binding>,
+}
+
+impl Default for Keymap {
+    /// The table as it is.
+    fn default() -> Self {
+        Self { bindings: BINDINGS.to_vec() }
     }
 }
 
-/// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
-pub fn hints(place: Place) -> impl Iterator<Item = &'static Binding> {
-    let hidden = move |binding: &&Binding| at(place).any(|own| own.keys == binding.keys);
-    at(place).chain(under(place).filter(move |binding| !hidden(binding))).filter(|binding| !binding.hint.is_empty())
-}
+impl Keymap {
+    /// All of them.
+    pub fn bindings(&self) -> &[Binding] {
+        &self.bindings
+    }
 
-/// The key that shows a view, in words.
-pub fn key_of(view: View, ascii: bool) -> &'static str {
-    let binding = BINDINGS.iter().find(|binding| binding.action == Action::View(view));
-    binding.map_or("", |binding| binding.name(ascii))
-}
+    /// What a key asks for where the keys go now.
+    pub fn action(&self, place: Place, key: KeyEvent) -> Option<Action> {
+        let bound = self.at(place).chain(self.under(place)).find(|binding| is_bound(binding, key));
+        match bound {
+            Some(binding) => Some(binding.action),
+            None if place.takes_text() => to_input_request(&Event::Key(key)).map(Action::Type),
+            None => None,
+        }
+    }
 
-/// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
-pub fn help(here: Place) -> impl Iterator<Item = (Place, Vec<&'static Binding>)> {
-    let panels = std::iter::once(Place::Panels).chain(Panel::ALL.map(Place::Panel)).chain(View::ALL.map(Place::View));
-    let layers = [
-        Place::Explain,
-        Place::Palette,
-        Place::Snapshots,
-        Place::Question,
-        Place::Form,
-        Place::List,
-        Place::Search,
-        Place::Entry,
-        Place::Help,
-    ];
-    let others = panels.chain(layers).filter(move |place| *place != here);
-    let lines = |place| (place, at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
-    std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
-}
+    /// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
+    pub fn hints(&self, place: Place) -> impl Iterator<Item = &Binding> {
+        let hidden = move |binding: &&Binding| self.at(place).any(|own| own.keys == binding.keys);
+        let under = self.under(place).filter(move |binding| !hidden(binding));
+        self.at(place).chain(under).filter(|binding| !binding.hint.is_empty())
+    }
 
-fn at(place: Place) -> impl Iterator<Item = &'static Binding> {
-    BINDINGS.iter().filter(move |binding| binding.place == place)
-}
+    /// The key that shows a view, in words.
+    pub fn key_of(&self, view: View, ascii: bool) -> &str {
+        let binding = self.bindings.iter().find(|binding| binding.action == Action::View(view));
+        binding.map_or("", |binding| binding.name(ascii))
+    }
 
-/// The keys that work on every panel, for a panel or a view.
-fn under(place: Place) -> impl Iterator<Item = &'static Binding> {
-    at(Place::Panels).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
+    /// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
+    pub fn help(&self, here: Place) -> impl Iterator<Item = (Place, Vec<&Binding>)> {
+        let others = Place::all().filter(move |place| *place != here);
+        let lines = |place| (place, self.at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
+        std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
+    }
+
+    fn at(&self, place: Place) -> impl Iterator<Item = &Binding> {
+        self.bindings.iter().filter(move |binding| binding.place == place)
+    }
+
+    /// The keys that work on every panel, for a panel or a view.
+    fn under(&self, place: Place) -> impl Iterator<Item = &Binding> {
+        self.at(Place::Panels).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
+    }
 }
 
 /// A character says its shift itself (`G`, `?`), and terminals differ in whether they also report the modifier.

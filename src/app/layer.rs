@@ -4,7 +4,9 @@ use tui_input::{Input, InputRequest};
 
 use crate::search::AxisKind;
 
+use super::action::Format;
 use super::browser::Browser;
+use super::diagnostics::Finding;
 use super::explaining::Explaining;
 use super::form::Form;
 use super::palette::Palette;
@@ -23,6 +25,8 @@ pub enum Layer {
     Palette(Palette),
     /// The list of keys, scrolled by so many lines.
     Help(usize),
+    /// What was found out about the terminal, scrolled by so many lines.
+    Diagnostics(Vec<Finding>, usize),
     /// A list.
     List(List),
     /// A value being typed.
@@ -36,6 +40,8 @@ pub enum Subject {
     Field(usize),
     /// What stands in the map's place.
     Views,
+    /// In what format the screen is written.
+    Screen,
     /// What runs across the map (0) or down (1).
     Axis(usize),
     /// What a pinned scenario is called; the pin by its place.
@@ -69,6 +75,11 @@ impl List {
     /// The views, with the cursor on the one that is shown.
     pub fn of_views(shown: View) -> Self {
         Self::new(Subject::Views, View::ALL.map(|view| view.name().to_owned()).into(), shown.name())
+    }
+
+    /// The formats in which the screen can be written.
+    pub fn of_formats() -> Self {
+        Self::new(Subject::Screen, Format::ALL.map(|format| format.name().to_owned()).into(), "")
     }
 
     /// What can run across the map (0) or down (1), with the cursor on what does.

@@ -5,7 +5,7 @@ use tui_input::Input;
 
 use super::action::{Action, Command};
 use super::inputs::FIELDS;
-use super::keymap::{self, Binding, Place};
+use super::keymap::{Binding, Keymap, Place};
 use super::layer::Layer;
 use super::update::moved;
 use super::view::View;
@@ -43,9 +43,9 @@ enum Deed {
 
 impl Palette {
     /// Everything, as seen from the panel or view that has the keys.
-    fn of(here: Place, ascii: bool) -> Self {
+    fn of(keymap: &Keymap, here: Place, ascii: bool) -> Self {
         let acts = |binding: &&Binding| !is_motion(binding.action) && binding.place.is_under_layers();
-        let mut bindings: Vec<&Binding> = keymap::BINDINGS.iter().filter(acts).collect();
+        let mut bindings: Vec<&Binding> = keymap.bindings().iter().filter(acts).collect();
         bindings.sort_by_key(|binding| (binding.place != here, binding.place != Place::Panels));
         let fields = FIELDS.iter().enumerate().map(|(index, field)| Item {
             name: format!("set {}", field.label),
@@ -73,7 +73,7 @@ impl Item {
         };
         let name = match binding.action {
             Action::Panel(panel) => format!("go to {}", panel.title()),
-            _ => binding.help.to_owned(),
+            _ => binding.help.to_string(),
         };
         Self {
             name: format!("{place}{name}"),
@@ -120,7 +120,7 @@ fn score_word(word: &str, text: &str) -> Option<u32> {
 impl App {
     /// Opens the palette.
     pub(super) fn open_palette(&mut self) {
-        self.layer = Some(Layer::Palette(Palette::of(self.panel_place(), false)));
+        self.layer = Some(Layer::Palette(Palette::of(&self.keymap, self.panel_place(), false)));
     }
 
     pub(super) fn on_palette(&mut self, mut palette: Palette, action: Action) -> Vec<Command> {

@@ -1,8 +1,10 @@
 //! What the command line hands to the explorer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::{Palette, Theme};
+use super::keymap::Keymap;
+use crate::config::{Markers, Palette, Theme};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -33,8 +35,16 @@ pub struct Options {
     pub theme: Option<Theme>,
     /// Only ASCII glyphs, whatever the locale says.
     pub ascii: bool,
+    /// What curves are drawn with; `None` for what the environment says.
+    pub markers: Option<Markers>,
+    /// Whether the mouse is taken from the start.
+    pub mouse: bool,
     /// Fewer colours, fewer updates.
     pub low_bandwidth: bool,
+    /// The keys.
+    pub keymap: Keymap,
+    /// The configuration file, if there is a place for one.
+    pub config: Option<PathBuf>,
     /// Tables of measured runs, each with its name; the program's own where there is none.
     pub rows: Vec<(String, String)>,
 }

@@ -11,7 +11,7 @@ use crate::scenario::file;
 use crate::search;
 
 /// 7 B parameters on 16 nodes: memory to spare, communication partly exposed.
-const H100: &str = r#"
+pub(crate) const H100: &str = r#"
 format = 1
 cluster = "h100-80gb-dgx"
 stack = "default"
@@ -78,7 +78,14 @@ pub(crate) fn obey(app: &mut App, commands: Vec<Command>) {
     while !waiting.is_empty() {
         let reports = waiting.drain(..).flat_map(jobs::in_line).collect::<Vec<_>>();
         waiting = reports.into_iter().flat_map(|report| app.hear(report)).collect();
+        waiting.extend(app.follow_cursor());
     }
+}
+
+/// Has the panels follow the map's cursor.
+pub(crate) fn follow(app: &mut App) {
+    let commands = app.follow_cursor();
+    obey(app, commands);
 }
 
 /// Presses keys: characters as they are, others as `<tab>`, `<s-tab>`, `<ret>`, `<esc>`, `<left>`, `<c-u>`...
@@ -91,7 +98,8 @@ pub(crate) fn press(app: &mut App, keys: &str) -> Vec<Command> {
 pub(crate) fn press_obeying(app: &mut App, keys: &str, done: impl Fn(&Command) -> bool) -> Vec<Command> {
     let mut last = Vec::new();
     for key in parse(keys) {
-        last = keymap::action(app.place(), key).map_or_else(Vec::new, |action| app.update(action));
+        last = app.keymap.action(app.place(), key).map_or_else(Vec::new, |action| app.update(action));
+        last.extend(app.follow_cursor());
         obey(app, last.iter().filter(|command| done(command)).cloned().collect());
     }
     last
@@ -368,7 +376,7 @@ fn help_opens_scrolls_and_closes() {
 #[test]
 fn the_help_scrolls_no_further_than_its_end() {
     let mut app = explorer();
-    let lines: usize = keymap::help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
+    let lines: usize = app.keymap.help(app.place()).map(|(_, lines)| lines.len() + 1).sum();
     app.set_page(20);
     press(&mut app, "?G");
     assert!(matches!(app.layer, Some(Layer::Help(line)) if line + 20 == lines), "{:?}", app.layer);
@@ -418,7 +426,8 @@ fn export_waits_for_the_figures() {
 #[test]
 fn answers_to_older_questions_are_dropped() {
     let (mut app, first) = App::new(start(H100));
-    let newer = app.update(action::Action::Right);
+    app.update(action::Action::Right);
+    let newer = app.follow_cursor();
     obey(&mut app, first);
     assert!(app.answer.is_none(), "the first question is no longer asked");
     obey(&mut app, newer);
@@ -553,8 +562,10 @@ fn it_opens_on_each_reproduction() {
 fn every_view_has_a_key_and_a_line_in_the_list() {
     for view in View::ALL {
         let mut app = explorer();
-        let shown = |app: &mut App, keys| press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }));
-        shown(&mut app, keymap::key_of(view, false));
+        let key = app.keymap.key_of(view, false).to_owned();
+        let shown =
+            |app: &mut App, keys: &str| press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }));
+        shown(&mut app, &key);
         assert_eq!(app.view, view);
         shown(&mut app, "v<ret>");
         assert_eq!(app.view, view, "the list begins where one is");

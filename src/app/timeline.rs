@@ -191,9 +191,15 @@ impl Timeline {
     }
 
     /// On (above 0) or back, by shares of the window.
-    fn pan(&mut self, windows: f64, step: Step) {
+    pub(super) fn pan(&mut self, windows: f64, step: Step) {
         let now = self.window(step);
         self.window = Some(Window::around(now.middle() + windows * now.width, now.width));
+    }
+
+    /// Chooses what the row runs at a moment, a share of the window.
+    pub(super) fn choose_at(&mut self, share: f64, step: Step) {
+        let now = self.window(step);
+        self.chosen = self.nearest(now.start + share * now.width, step).or(self.chosen);
     }
 
     /// The whole step; the first window again if that is what it shows.

@@ -2,14 +2,16 @@
 
 use crate::search::AxisKind;
 
-use super::action::{Action, Command};
+use super::action::{Action, Command, Format};
+use super::diagnostics::LINES;
 use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
+use super::keymap::Place;
 use super::layer::{Entry, Layer, List, Subject};
 use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
-use super::{App, Panel, axes, edit, keymap};
+use super::{App, Panel, axes, edit};
 
 impl App {
     /// Does what the user asked for.
@@ -21,11 +23,22 @@ impl App {
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
-            _ => match self.layer.take() {
-                None => self.on_panel(action),
-                Some(layer) => self.on_layer(layer, action),
-            },
+            _ => {
+                let mut commands = if self.moves_on(action) { Vec::new() } else { self.follow_cursor() };
+                commands.extend(match self.layer.take() {
+                    None => self.on_panel(action),
+                    Some(layer) => self.on_layer(layer, action),
+                });
+                commands
+            }
         }
+    }
+
+    /// Whether an action moves the map's cursor, which panels do not follow at every step.
+    fn moves_on(&self, action: Action) -> bool {
+        use Action::{Down, First, Last, Left, PageDown, PageUp, Right, Up};
+        let motion = matches!(action, Left | Right | Up | Down | First | Last | PageUp | PageDown);
+        motion && self.place() == Place::Panel(Panel::Map)
     }
 
     /// Whether an action steps through the values of a field.
@@ -42,7 +55,7 @@ impl App {
             Action::View(view) => return self.open_view(view),
             Action::Views => self.layer = Some(Layer::List(List::of_views(self.view))),
             Action::Metric => return self.on_view(action),
-            Action::Best => return self.go_to_best(),
+            Action::Best => self.go_to_best(),
             Action::Pin => self.pin(),
             Action::Explain => self.explain(),
             Action::Undo => return self.travel(true),
@@ -53,6 +66,9 @@ impl App {
             Action::Reload => return vec![Command::Reload],
             Action::Palette => self.open_palette(),
             Action::Help => self.layer = Some(Layer::Help(0)),
+            Action::Diagnostics => return vec![Command::Diagnose],
+            Action::Mouse => return vec![self.toggle_mouse()],
+            Action::Screen => self.layer = Some(Layer::List(List::of_formats())),
             Action::Close if self.view != View::Map => self.view = View::Map,
             Action::Close => return self.go_home(),
             _ => match self.focus {
@@ -111,8 +127,12 @@ impl App {
                 Vec::new()
             }
             Action::Copy | Action::SaveMap => self.copy_map(action == Action::SaveMap),
-            _ if self.map.go(action) => self.look(),
-            _ => Vec::new(),
+            _ => {
+                if self.map.go(action) {
+                    self.look();
+                }
+                Vec::new()
+            }
         }
     }
 
@@ -159,7 +179,10 @@ impl App {
 
     /// The cell of a map over more or less hardware becomes the scenario.
     fn take_hardware(&mut self) -> Vec<Command> {
-        let Ok(cell) = self.map.scenario(self.map.cursor) else { return self.look() };
+        let Ok(cell) = self.map.scenario(self.map.cursor) else {
+            self.look();
+            return Vec::new();
+        };
         let mut file = self.file.clone();
         let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
         for kind in self.map.kinds(&self.scenario) {
@@ -192,16 +215,13 @@ impl App {
         vec![if save { Command::SaveMap(text) } else { Command::Copy(text) }]
     }
 
-    fn go_to_best(&mut self) -> Vec<Command> {
+    fn go_to_best(&mut self) {
         match self.map.best() {
-            None => {
-                self.tell("no cell that fits is known yet".to_owned());
-                Vec::new()
-            }
+            None => self.tell("no cell that fits is known yet".to_owned()),
             Some(best) => {
                 self.view = View::Map;
                 self.map.cursor = best;
-                self.look()
+                self.look();
             }
         }
     }
@@ -293,18 +313,34 @@ impl App {
             Layer::Browser(browser) => return self.on_browser(browser, action),
             Layer::Form(form) => return self.on_form(form, action),
             Layer::Palette(palette) => return self.on_palette(palette, action),
-            Layer::Help(line) => self.on_help(line, action),
+            Layer::Help(line) => {
+                let lines: usize = self.keymap.help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
+                self.layer = self.scrolled(line, action, lines).map(Layer::Help);
+            }
+            Layer::Diagnostics(findings, line) => {
+                let lines = findings.len() * LINES;
+                self.layer = self.scrolled(line, action, lines).map(|line| Layer::Diagnostics(findings, line));
+            }
             Layer::List(list) => return self.on_list(list, action),
             Layer::Entry(entry) => return self.on_entry(entry, action),
         }
         Vec::new()
     }
 
-    fn on_help(&mut self, line: usize, action: Action) {
-        if action != Action::Close {
-            let lines: usize = keymap::help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
-            self.layer = Some(Layer::Help(moved(line, action, (lines + 1).saturating_sub(self.page), self.page)));
-        }
+    /// The line to which a text of so many lines scrolls; `None` where it is closed.
+    fn scrolled(&self, line: usize, action: Action, lines: usize) -> Option<usize> {
+        let to = || moved(line, action, (lines + 1).saturating_sub(self.page), self.page);
+        (action != Action::Close).then(to)
+    }
+
+    fn toggle_mouse(&mut self) -> Command {
+        self.mouse.taken = !self.mouse.taken;
+        self.tell(if self.mouse.taken {
+            "the mouse is taken: click, wheel, drag; with Shift the terminal has it".to_owned()
+        } else {
+            "the terminal has the mouse again".to_owned()
+        });
+        Command::Mouse(self.mouse.taken)
     }
 
     fn on_list(&mut self, mut list: List, action: Action) -> Vec<Command> {
@@ -331,6 +367,9 @@ impl App {
         match subject {
             Subject::Field(field) => self.change(&[(field, text)]),
             Subject::Pin(_) | Subject::Set => Vec::new(),
+            Subject::Screen => {
+                Format::ALL.into_iter().filter(|format| format.name() == text).map(Command::SaveScreen).collect()
+            }
             Subject::Axis(at) => self.take_axis(at, &text),
             Subject::Views => {
                 let view = View::ALL.into_iter().find(|view| view.name() == text);

@@ -396,7 +396,7 @@ pub struct Everywhere {
     /// Draw with ASCII only
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// Spare the line: at most 256 colours, maps drawn when done, few frames
+    /// Spare the line: at most 256 colours, maps drawn twice a second, panels when the cursor rests
     #[arg(long, global = true)]
     pub low_bandwidth: bool,
     /// Append what happens to a file

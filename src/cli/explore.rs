@@ -1,5 +1,6 @@
-//! No command: the explorer; without a terminal, the report of `eval`.
+//! No command: the explorer; without a terminal, or on one that cannot move its cursor, the report of `eval`.
 
+use std::env;
 use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -16,7 +17,8 @@ use super::{Exit, Failure, eval};
 pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<Exit, Failure> {
     let opened = session.open_possible(input.scenario.as_deref(), &input.flags)?;
     let tables = tables(rows)?;
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return eval::report(&session.library, &opened, EvalFormat::Text);
     }
     let Opened { file, scenario, pins, .. } = opened;

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use crate::app::Options;
+use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
 use crate::presets::Library;
 use crate::scenario::Problem;
@@ -31,11 +32,19 @@ impl Session {
         for folder in &everywhere.presets {
             std::fs::read_dir(folder).map_err(|error| Failure::io(folder, &error))?;
         }
+        let keymap = Keymap::custom(&config.keys).map_err(|musts| {
+            let place = place.as_ref().map_or_else(String::new, |place| config::unmet(place, &musts));
+            Failure::Input(vec![place])
+        })?;
+        let file = place.as_ref().map(|place| place.file.clone());
         let (library, warnings) = Library::open(place.map(|place| place.folder), &everywhere.presets);
         for warning in &warnings {
             output::warning(warning);
         }
-        Ok(Self { library: Arc::new(library), options: options(everywhere, &config) })
+        Ok(Self {
+            library: Arc::new(library),
+            options: Options { keymap, config: file, ..options(everywhere, &config) },
+        })
     }
 
     /// The scenario that the arguments name, with their flags over it; whether it can be laid out is not asked.
@@ -118,8 +127,10 @@ fn options(everywhere: &Everywhere, config: &Config) -> Options {
         palette: everywhere.palette.unwrap_or(config.terminal.palette),
         theme: config.terminal.theme,
         ascii: everywhere.ascii || config.terminal.ascii,
+        markers: config.terminal.markers,
+        mouse: config.terminal.mouse,
         low_bandwidth: everywhere.low_bandwidth || config.terminal.low_bandwidth,
-        rows: Vec::new(),
+        ..Options::default()
     }
 }
 

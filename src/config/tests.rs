@@ -16,21 +16,32 @@ fn the_printed_default_changes_nothing() {
 fn each_commented_line_of_the_default_is_a_setting() {
     let setting = |line: &&str| line.starts_with("# ") && line.contains(" = ");
     let settings: Vec<&str> = DEFAULT.lines().filter(setting).collect();
-    assert_eq!(settings.len(), 5);
+    assert_eq!(settings.len(), 7);
     let uncommented: String = DEFAULT
         .lines()
         .map(|line| if setting(&line) { line.trim_start_matches("# ") } else { line })
         .flat_map(|line| [line, "\n"])
         .collect();
-    let terminal = Terminal { theme: Some(Theme::Dark), ..Terminal::default() };
-    assert_eq!(parse(&uncommented, Path::new("x")).unwrap(), Config { threads: Some(4), terminal });
+    let terminal = Terminal { theme: Some(Theme::Dark), markers: Some(Markers::Braille), ..Terminal::default() };
+    assert_eq!(
+        parse(&uncommented, Path::new("x")).unwrap(),
+        Config { threads: Some(4), terminal, ..Config::default() }
+    );
 }
 
 #[test]
 fn settings_are_read() {
-    let text = "threads = 2\n[terminal]\npalette = \"256\"\ntheme = \"light\"\nascii = true\nlow_bandwidth = true\n";
-    let terminal = Terminal { palette: Palette::Xterm256, theme: Some(Theme::Light), ascii: true, low_bandwidth: true };
-    assert_eq!(parse(text, Path::new("x")).unwrap(), Config { threads: Some(2), terminal });
+    let text = "threads = 2\n[terminal]\npalette = \"256\"\ntheme = \"light\"\nascii = true\nlow_bandwidth = true\nmarkers = \"dot\"\n\
+                mouse = true\n";
+    let terminal = Terminal {
+        palette: Palette::Xterm256,
+        theme: Some(Theme::Light),
+        ascii: true,
+        low_bandwidth: true,
+        markers: Some(Markers::Dot),
+        mouse: true,
+    };
+    assert_eq!(parse(text, Path::new("x")).unwrap(), Config { threads: Some(2), terminal, ..Config::default() });
 }
 
 #[test]
@@ -79,4 +90,14 @@ fn a_folder_and_a_bare_file_name_are_both_places() {
     assert_eq!(place.folder, folder.path());
     assert_eq!(place.read().unwrap(), None);
     assert_eq!(Place::named(Path::new("mine.toml")).folder, Path::new("."));
+}
+
+#[test]
+fn a_field_that_is_wrong_later_is_named_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::named(folder.path());
+    fs::write(&place.file, "threads = 2\n[keys.map]\ntune = \"ctrl-i\"\n").unwrap();
+    assert!(place.read().unwrap().unwrap().keys.contains_key("map"));
+    let message = unmet(&place, &[("keys.map.tune".to_owned(), "take another key".to_owned())]);
+    assert!(message.ends_with("config.toml:3:1: keys.map.tune: take another key"), "{message}");
 }

@@ -137,7 +137,22 @@ pub type Pool = ThreadPool;
 
 /// A private pool for sweeps: `threads`, else `max(1, min(4, cores - 1))`, since login nodes are shared.
 pub fn pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
+    builder(threads).build()
+}
+
+/// The same, whose threads give way: to keys on the screen and to everyone else on a shared machine.
+pub fn polite_pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
+    builder(threads).start_handler(|_| give_way()).build()
+}
+
+fn builder(threads: Option<usize>) -> rayon::ThreadPoolBuilder {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or_else(|| cores.saturating_sub(1).clamp(1, 4));
-    rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("sweep-{index}")).build()
+    rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("sweep-{index}"))
+}
+
+/// Lowers the priority of this thread, where a thread has one of its own.
+fn give_way() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(5);
 }

@@ -123,6 +123,21 @@ fn tuning_never_loses_and_fills_memory() {
 }
 
 #[test]
+fn tuning_finds_what_trying_everything_finds() {
+    for (nodes, memory, pipeline) in [(1, 1.0, 1), (2, 0.4, 1), (4, 0.2, 1), (8, 0.1, 1), (2, 1.0, 2), (4, 0.15, 4)] {
+        let mut scenario = testing::scenario();
+        (scenario.plan.size, scenario.plan.memory_factor) = (Size::Nodes(nodes), memory);
+        (scenario.plan.accumulate, scenario.plan.pipeline) = (8, pipeline);
+        let (_, found) = tuned(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        let [all] = super::tune::best_within(&scenario, [1.0], &mut Workspace::default());
+        assert_eq!(all.is_some(), found.fits, "{nodes} nodes, {memory} of the memory");
+        if let Some(all) = all {
+            assert!((found.tokens_per_s_per_device / all.tokens_per_s_per_device - 1.0).abs() < 1e-9, "{nodes} nodes");
+        }
+    }
+}
+
+#[test]
 fn elasticities_add_up_where_everything_is_exposed() {
     // Nothing overlaps and nothing has a latency: arithmetic, memory and wire share the step, and
     // doubling all of them would halve it, so the elasticities sum to 1.

@@ -60,15 +60,38 @@ fn candidates(
 }
 
 /// The fastest candidate that fits; the one that comes closest to fitting where none does.
+///
+/// To compute again takes time and no less of anything but memory: a micro-batch that fits with less of it is not tried
+/// with more.
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
-    let mut best = (Tuned::of(scenario), summary(scenario, workspace)?);
-    candidates(scenario, workspace, |tuned, summary| {
-        if better(summary, &best.1) {
-            best = (tuned, *summary);
+    let mut trial = scenario.clone();
+    let mut best: Option<(Tuned, Summary)> = None;
+    let mut attempt = |tuned: Tuned| -> Result<bool, Vec<Problem>> {
+        tuned.apply(&mut trial);
+        let summary = summary(&trial, workspace)?;
+        if best.as_ref().is_none_or(|(_, best)| better(&summary, best)) {
+            best = Some((tuned, summary));
         }
-        summary.fits
-    })?;
-    Ok(best)
+        Ok(summary.fits)
+    };
+    let plan = Tuned::of(scenario);
+    let power = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
+    if !power || !RECOMPUTE.contains(&plan.recompute) {
+        attempt(plan)?;
+    }
+    let sequences = plan.micro_batch.saturating_mul(plan.accumulate);
+    let mut micro_batch = 1;
+    for recompute in RECOMPUTE {
+        while micro_batch <= MOST_SEQUENCES
+            && attempt(Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) })?
+        {
+            micro_batch *= 2;
+        }
+    }
+    match best {
+        Some(best) => Ok(best),
+        None => Ok((plan, summary(scenario, workspace)?)),
+    }
 }
 
 /// What fits goes before what does not, then throughput, then less memory.

@@ -28,7 +28,7 @@ pub struct WriteError(pub Vec<Attempt>);
 
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the snapshot was not written")?;
+        f.write_str("it was not written")?;
         for Attempt { operation, path, error } in &self.0 {
             write!(f, "; cannot {operation} {}: {error}", printable(&path.display().to_string()))?;
         }
@@ -55,10 +55,10 @@ pub fn write_set(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Wr
     to_first(std::iter::once(directory.to_owned()).chain(data), (&name, "toml"), text)
 }
 
-/// Writes a map, as CSV, into `directory`, or into the data directory.
-pub fn write_map(directory: &Path, text: &str) -> Result<PathBuf, WriteError> {
+/// Writes a text into `directory`, or into the data directory, under a name with an extension.
+pub fn write_text(directory: &Path, name: (&str, &str), text: &str) -> Result<PathBuf, WriteError> {
     let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
-    to_first(std::iter::once(directory.to_owned()).chain(data), ("map", "csv"), text)
+    to_first(std::iter::once(directory.to_owned()).chain(data), name, text)
 }
 
 /// Writes into the first of the directories that takes the file.

@@ -15,16 +15,17 @@ use std::time::Duration;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
-use crossterm::style::{Attribute, SetAttribute};
+use crossterm::execute;
+use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
-use crossterm::{execute, queue};
-use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
+
+use super::wire::Wire;
 
 /// Room for a whole frame, so that it goes out in one piece.
 const FRAME_BYTES: usize = 256 * 1024;
@@ -35,20 +36,28 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Whether the terminal is ours.
 static OURS: AtomicBool = AtomicBool::new(false);
 
+/// Whether the mouse is ours too, while the terminal is.
+static MOUSE: AtomicBool = AtomicBool::new(false);
+
+/// Buttons, wheel and drags (xterm's modes 1000 and 1002), in SGR's form (1006), which knows every column. Not each
+/// motion, as crossterm would have it: that is bytes for nothing.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+
 /// Held while a frame is written, so that none follows after the terminal was given back.
 static FRAME: Mutex<()> = Mutex::new(());
 
 /// The terminal while it is ours.
 pub(super) struct Screen {
     /// Not dropped: its own drop prints where the terminal is dead.
-    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<File>>>>,
+    terminal: ManuallyDrop<Terminal<Wire<BufWriter<File>>>>,
 }
 
 impl Screen {
     /// Takes the terminal over.
     pub(super) fn enter() -> io::Result<Self> {
         let writer = BufWriter::with_capacity(FRAME_BYTES, stdout()?);
-        let mut screen = Self { terminal: ManuallyDrop::new(Terminal::new(CrosstermBackend::new(writer))?) };
+        let mut screen = Self { terminal: ManuallyDrop::new(Terminal::new(Wire::new(writer, None))?) };
         screen.take()?;
         Ok(screen)
     }
@@ -62,14 +71,24 @@ impl Screen {
         enable_raw_mode()?;
         let backend = self.terminal.backend_mut();
         // Some terminals have no alternate screen, or do not clear it.
-        execute!(backend, EnterAlternateScreen, Clear(ClearType::All), Hide)?;
+        let mouse = if MOUSE.load(Ordering::SeqCst) { MOUSE_ON } else { "" };
+        execute!(backend, EnterAlternateScreen, Clear(ClearType::All), Hide, Print(mouse))?;
+        backend.forget();
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
     }
 
-    /// Rows of the terminal.
-    pub(super) fn height(&self) -> io::Result<u16> {
-        Ok(self.terminal.size()?.height)
+    /// Columns and rows of the terminal.
+    pub(super) fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Takes the mouse, or gives it back.
+    pub(super) fn take_mouse(&mut self, taken: bool) -> io::Result<()> {
+        let _frame = FRAME.lock().unwrap_or_else(PoisonError::into_inner);
+        MOUSE.store(taken, Ordering::SeqCst);
+        execute!(self.terminal.backend_mut(), Print(if taken { MOUSE_ON } else { MOUSE_OFF }))
     }
 
     /// Draws one frame, if the terminal is ours.
@@ -78,10 +97,7 @@ impl Screen {
         if !OURS.load(Ordering::SeqCst) {
             return Ok(());
         }
-        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        let drawn = self.terminal.draw(render).map(|_| ());
-        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
-        drawn
+        self.terminal.draw(render).map(|_| ())
     }
 
     /// Hands a text to the terminal's clipboard (OSC 52), which reaches over SSH.
@@ -133,7 +149,15 @@ pub(super) fn leave() {
     }
     // Nothing can be done about a terminal that refuses.
     if let Ok(mut out) = stdout() {
-        let _ = execute!(out, EndSynchronizedUpdate, SetAttribute(Attribute::Reset), LeaveAlternateScreen, Show);
+        let mouse = if MOUSE.load(Ordering::SeqCst) { MOUSE_OFF } else { "" };
+        let _ = execute!(
+            out,
+            EndSynchronizedUpdate,
+            Print(mouse),
+            SetAttribute(Attribute::Reset),
+            LeaveAlternateScreen,
+            Show
+        );
     }
     let _ = disable_raw_mode();
 }

@@ -4,19 +4,19 @@ use std::cell::Cell;
 use std::io::Write;
 use std::rc::Rc;
 
-use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Rect;
-use ratatui::{Terminal, TerminalOptions, Viewport};
+use ratatui::Terminal;
 
+use super::wire::Wire;
 use super::*;
 use crate::app::action::Action;
-use crate::app::tests::{explorer, press};
+use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
+use crate::app::view::View;
 
-/// A wire that counts.
+/// A writer that counts.
 #[derive(Clone, Default)]
-struct Wire(Rc<Cell<usize>>);
+struct Counter(Rc<Cell<usize>>);
 
-impl Write for Wire {
+impl Write for Counter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.set(self.0.get() + bytes.len());
         Ok(bytes.len())
@@ -27,18 +27,17 @@ impl Write for Wire {
     }
 }
 
-/// A terminal of 120x40 in 256 colours over a wire.
+/// A terminal in 256 colours over a wire.
 struct Line {
-    terminal: Terminal<CrosstermBackend<Wire>>,
-    wire: Wire,
+    terminal: Terminal<Wire<Counter>>,
+    wire: Counter,
 }
 
 impl Line {
-    fn new() -> Self {
-        let wire = Wire::default();
-        let viewport = Viewport::Fixed(Rect::new(0, 0, 120, 40));
-        let backend = CrosstermBackend::new(wire.clone());
-        Self { terminal: Terminal::with_options(backend, TerminalOptions { viewport }).unwrap(), wire }
+    fn new(size: (u16, u16)) -> Self {
+        let wire = Counter::default();
+        let terminal = Terminal::new(Wire::new(wire.clone(), Some(size.into()))).unwrap();
+        Self { terminal, wire }
     }
 
     /// Bytes of a frame.
@@ -51,19 +50,61 @@ impl Line {
 }
 
 #[test]
-fn frames_stay_within_their_budget() {
-    let (mut line, mut app) = (Line::new(), explorer());
-    let full = line.draw(&app);
-    assert!(full <= 30_000, "a full frame takes {full} bytes");
-    let same = line.draw(&app);
-    assert!(same <= 30, "an unchanged frame takes {same} bytes");
-    // The cursor moves, and the answer about its cell is still to come.
-    app.update(Action::Right);
-    let moved = line.draw(&app);
-    assert!(moved < 300, "moving the cursor takes {moved} bytes");
-    press(&mut app, "l");
-    let answered = line.draw(&app);
-    assert!(answered < full / 2, "another cell's figures take {answered} bytes of {full}");
+fn a_whole_frame_of_any_view_stays_within_its_budget() {
+    for view in View::ALL {
+        let mut app = explorer();
+        app.update(Action::View(view));
+        let full = Line::new((80, 24)).draw(&app);
+        assert!(full <= 12_000, "{view:?} takes {full} bytes");
+    }
+    let mut app = explorer();
+    press(&mut app, "?");
+    assert!(Line::new((80, 24)).draw(&app) <= 12_000, "the help");
+}
+
+#[test]
+fn a_frame_of_which_nothing_changes_takes_no_bytes() {
+    let (mut line, app) = (Line::new((120, 40)), explorer());
+    line.draw(&app);
+    assert_eq!(line.draw(&app), 0);
+}
+
+#[test]
+fn the_cursor_moves_first_and_the_panels_follow_both_within_their_budgets() {
+    for text in [H100, FRONTIER, PIPELINE] {
+        for size in [(80, 24), (120, 40), (200, 50)] {
+            let (mut line, mut app) = (Line::new(size), explorer_on(text));
+            line.draw(&app);
+            for action in
+                [Action::Left, Action::Up, Action::Right, Action::Right, Action::Down, Action::Down, Action::First]
+            {
+                app.update(action);
+                let moved = line.draw(&app);
+                assert!(moved <= 300, "{action:?} at {size:?} takes {moved} bytes");
+                follow(&mut app);
+                let followed = line.draw(&app);
+                assert!(followed <= 8_000, "the panels at {size:?} take {followed} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_held_key_keeps_the_panels_waiting() {
+    let (mut held, start) = (Held::default(), Instant::now());
+    let at = |millis| start + Duration::from_millis(millis);
+    held.press(at(0));
+    assert_eq!(held.left(at(0)), Duration::ZERO, "one key is answered at once");
+    held.press(at(400));
+    assert_eq!(held.left(at(400)), Duration::ZERO, "so is one that comes later");
+    held.press(at(433));
+    assert_eq!(held.left(at(433)), REST);
+    held.press(at(466));
+    assert_eq!(held.left(at(500)), Duration::from_millis(66), "100 ms from 466 on");
+    assert_eq!(held.left(at(600)), Duration::ZERO);
+    let mut thrifty = Held { thrifty: true, ..Held::default() };
+    thrifty.press(at(0));
+    assert_eq!(thrifty.left(at(0)), REST, "over a slow line they always wait");
 }
 
 #[test]

@@ -5,6 +5,9 @@
 
 use std::str::FromStr;
 
+use crate::app::diagnostics::Finding;
+use crate::config::Markers;
+
 /// How many colours the terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Depth {
@@ -52,6 +55,8 @@ pub struct Overrides {
     pub ascii: Option<bool>,
     /// A light background; `None` leaves it to `COLORFGBG`.
     pub light: Option<bool>,
+    /// What curves are drawn with; `None` leaves it to the locale and `TERM`.
+    pub markers: Option<Markers>,
     /// Fewer bytes: 256 colours at most, fewer frames.
     pub low_bandwidth: bool,
 }
@@ -65,6 +70,8 @@ pub struct Caps {
     pub ascii: bool,
     /// Whether the background is light.
     pub light: bool,
+    /// What curves are drawn with.
+    pub markers: Markers,
     /// Whether bytes are dear.
     pub low_bandwidth: bool,
 }
@@ -76,47 +83,87 @@ impl Caps {
     /// OpenSSH does not forward `COLORTERM`, so `TERM` has to do there. Glyphs: the user's word, then the first of
     /// `LC_ALL`, `LC_CTYPE` and `LANG` that is set. Background: the user's word, then `COLORFGBG`.
     pub fn detect(env: &dyn Fn(&str) -> Option<String>, overrides: Overrides) -> Self {
+        Self::found(env, overrides).0
+    }
+
+    /// The same, and what led to it, for the diagnostics.
+    pub fn found(env: &dyn Fn(&str) -> Option<String>, overrides: Overrides) -> (Self, Vec<Finding>) {
         let var = |name: &str| env(name).filter(|value| !value.is_empty());
+        let said = |what: &str| format!("{what} said so");
         let limit = if overrides.low_bandwidth { Depth::C256 } else { Depth::True };
-        Self {
-            depth: overrides.depth.unwrap_or_else(|| depth(&var).min(limit)),
-            ascii: overrides.ascii.unwrap_or_else(|| !utf8(&var)),
-            light: overrides.light.unwrap_or_else(|| light(&var)),
-            low_bandwidth: overrides.low_bandwidth,
-        }
+        let (depth, depth_why) = match overrides.depth {
+            Some(depth) => (depth, said("--palette or config.toml")),
+            None => depth(&var),
+        };
+        let held = overrides.depth.is_none() && depth > limit;
+        let (depth, held) = if held { (limit, ", held down by --low-bandwidth") } else { (depth, "") };
+        let (ascii, ascii_why) = match overrides.ascii {
+            Some(ascii) => (ascii, said("--ascii or config.toml")),
+            None => ascii(&var),
+        };
+        let (light, light_why) = match overrides.light {
+            Some(light) => (light, said("config.toml")),
+            None => light(&var),
+        };
+        let (markers, markers_why) = match overrides.markers {
+            _ if ascii => (Markers::Ascii, "as the glyphs are".to_owned()),
+            Some(markers) => (markers, said("config.toml")),
+            None if var("TERM").as_deref() == Some("linux") => (Markers::Block, "TERM=linux".to_owned()),
+            None => (Markers::Braille, "as the glyphs are".to_owned()),
+        };
+        let finding = |what, value: &str, why: String, mend| Finding::new(what, value, &why, mend);
+        let findings = vec![
+            finding("colours", depth.name(), format!("{depth_why}{held}"), "--palette, or palette in config.toml"),
+            finding(
+                "glyphs",
+                if ascii { "ASCII" } else { "Unicode" },
+                ascii_why,
+                "--ascii, ascii in config.toml, or a UTF-8 locale",
+            ),
+            finding("curves", markers.name(), markers_why, "markers in config.toml"),
+            finding("background", if light { "light" } else { "dark" }, light_why, "theme in config.toml"),
+        ];
+        (Self { depth, ascii, light, markers, low_bandwidth: overrides.low_bandwidth }, findings)
     }
 }
 
 /// Terminals that show 256 colours without saying so in `TERM`.
 const CAPABLE: [&str; 5] = ["kitty", "alacritty", "foot", "wezterm", "ghostty"];
 
-fn depth(var: &dyn Fn(&str) -> Option<String>) -> Depth {
+fn depth(var: &dyn Fn(&str) -> Option<String>) -> (Depth, String) {
     if var("NO_COLOR").is_some() {
-        return Depth::None;
+        return (Depth::None, "NO_COLOR is set".to_owned());
     }
     let term = var("TERM").unwrap_or_default();
-    let colorterm = var("COLORTERM").unwrap_or_default().to_ascii_lowercase();
-    if colorterm == "truecolor" || colorterm == "24bit" {
-        Depth::True
-    } else if term.is_empty() || term == "dumb" {
+    let colorterm = var("COLORTERM").unwrap_or_default();
+    if ["truecolor", "24bit"].contains(&colorterm.to_ascii_lowercase().as_str()) {
+        return (Depth::True, format!("COLORTERM={colorterm}"));
+    }
+    let depth = if term.is_empty() || term == "dumb" {
         Depth::None
     } else if term.contains("256color") || CAPABLE.iter().any(|name| term.contains(name)) {
         Depth::C256
     } else {
         Depth::C16
-    }
+    };
+    (depth, format!("TERM={term}, and COLORTERM does not say more"))
 }
 
-fn utf8(var: &dyn Fn(&str) -> Option<String>) -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var).unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
+/// Whether only ASCII is safe.
+fn ascii(var: &dyn Fn(&str) -> Option<String>) -> (bool, String) {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| Some((name, var(name)?)));
+    let Some((name, locale)) = set else { return (true, "no locale is set".to_owned()) };
+    let lower = locale.to_ascii_lowercase();
+    (!lower.contains("utf-8") && !lower.contains("utf8"), format!("{name}={locale}"))
 }
 
 /// `COLORFGBG` ends in the background's number: of the 16 colours, white (7) and the bright ones but grey are light.
-fn light(var: &dyn Fn(&str) -> Option<String>) -> bool {
-    let background = var("COLORFGBG").and_then(|pair| pair.rsplit(';').next()?.parse::<u8>().ok());
-    background.is_some_and(|number| number == 7 || (9..=15).contains(&number))
+fn light(var: &dyn Fn(&str) -> Option<String>) -> (bool, String) {
+    let Some(pair) = var("COLORFGBG") else {
+        return (false, "COLORFGBG is not set, and the terminal is not asked".to_owned());
+    };
+    let background = pair.rsplit(';').next().and_then(|number| number.parse::<u8>().ok());
+    (background.is_some_and(|number| number == 7 || (9..=15).contains(&number)), format!("COLORFGBG={pair}"))
 }
 
 #[cfg(test)]

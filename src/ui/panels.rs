@@ -14,7 +14,7 @@ pub(super) mod inputs;
 mod intensities;
 pub(super) mod layers;
 mod limits;
-mod map;
+pub(super) mod map;
 pub(super) mod memory;
 mod plan;
 mod profile;

@@ -50,24 +50,65 @@ pub fn draw(app: &App, caps: &Caps, frame: &mut Frame) {
     }
 }
 
+/// The explorer as a picture of this size, for a file.
+pub fn picture(app: &App, caps: &Caps, (width, height): (u16, u16)) -> Buffer {
+    let mut buf = Buffer::empty(Rect { x: 0, y: 0, width, height });
+    draw_on(app, Theme::new(*caps), buf.area, &mut buf);
+    buf
+}
+
 /// Draws on any rectangle; gives the place of the text cursor, if there is one.
 fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+    let Some(places) = Places::of(app, area) else {
         too_small(theme, area, buf);
         return None;
+    };
+    headline::render(app, theme, at_least(area, WIDE), places.head, buf);
+    if !places.tabs.is_empty() {
+        tabs::render(app, theme, places.tabs, buf);
     }
-    let rows = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)];
-    let [head, body, said, keys] = area.layout(&Layout::vertical(rows));
-    let wide = at_least(area, WIDE);
-    headline::render(app, theme, wide, head, buf);
-    if wide {
-        all_panels(app, theme, at_least(area, LARGE), body, buf);
-    } else {
-        compact(app, theme, body, buf);
+    for (panel, area) in places.panels {
+        match panel {
+            Panel::Inputs => inputs::render(app, theme, area, buf),
+            Panel::Map => view::render(app, theme, area, buf),
+            Panel::Memory => memory::render(app, theme, area, buf),
+            Panel::Timeline => timeline::render(app, theme, area, buf),
+            Panel::Time => breakdown::render(app, theme, area, buf),
+        }
     }
-    status::render(app, theme, said, buf);
-    footer::render(app, theme, keys, buf);
-    layers::render(app, theme, body, buf)
+    strips::render(app, theme, places.strips, buf);
+    status::render(app, theme, places.said, buf);
+    footer::render(app, theme, places.keys, buf);
+    layers::render(app, theme, places.body, buf)
+}
+
+/// Where everything is.
+pub(super) struct Places {
+    head: Rect,
+    pub(super) tabs: Rect,
+    pub(super) panels: Vec<(Panel, Rect)>,
+    strips: Rect,
+    /// All between headline and status: where layers are.
+    pub(super) body: Rect,
+    said: Rect,
+    keys: Rect,
+}
+
+impl Places {
+    /// On a screen; `None` if it is too small.
+    pub(super) fn of(app: &App, area: Rect) -> Option<Self> {
+        if !at_least(area, SMALLEST) {
+            return None;
+        }
+        let rows = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)];
+        let [head, body, said, keys] = area.layout(&Layout::vertical(rows));
+        if at_least(area, WIDE) {
+            let panels = all_panels(app, at_least(area, LARGE), body).into();
+            return Some(Self { head, tabs: Rect::ZERO, panels, strips: Rect::ZERO, body, said, keys });
+        }
+        let [tabs, panel, strips] = compact(app, body);
+        Some(Self { head, tabs, panels: vec![(app.focus, panel)], strips, body, said, keys })
+    }
 }
 
 /// Rows of a list or of the help that are seen at once on a terminal of this height: all but headline, status, footer
@@ -90,26 +131,16 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
 
 /// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel or the
 /// panel is a view that takes all.
-fn compact(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn compact(app: &App, area: Rect) -> [Rect; 3] {
     let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != View::Map;
     let room = area.height >= strips::HEIGHT + 10 && !takes_all;
     let strip = if room { strips::HEIGHT } else { 0 };
-    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)];
-    let [names, panel, below] = area.layout(&Layout::vertical(rows));
-    tabs::render(app, theme, names, buf);
-    match app.focus {
-        Panel::Inputs => inputs::render(app, theme, panel, buf),
-        Panel::Map => view::render(app, theme, panel, buf),
-        Panel::Memory => memory::render(app, theme, panel, buf),
-        Panel::Timeline => timeline::render(app, theme, panel, buf),
-        Panel::Time => breakdown::render(app, theme, panel, buf),
-    }
-    strips::render(app, theme, below, buf);
+    area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)]))
 }
 
 /// The inputs on the left, the other panels one under another, the breakdown beside the memory, or beside map and
 /// memory on a large screen.
-fn all_panels(app: &App, theme: Theme, large: bool, area: Rect, buf: &mut Buffer) {
+fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
     let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::WIDTH), Constraint::Fill(1)]));
     let [top, middle, bottom] =
         right.layout(&Layout::vertical(heights(app, right.width - breakdown::WIDTH, area.height)));
@@ -117,11 +148,13 @@ fn all_panels(app: &App, theme: Theme, large: bool, area: Rect, buf: &mut Buffer
     let [narrow_top, beside_top] = top.layout(&across);
     let [middle, beside] = middle.layout(&across);
     let (top, beside) = if large { (narrow_top, beside_top.union(beside)) } else { (top, beside) };
-    inputs::render(app, theme, left, buf);
-    view::render(app, theme, top, buf);
-    memory::render(app, theme, middle, buf);
-    breakdown::render(app, theme, beside, buf);
-    timeline::render(app, theme, bottom, buf);
+    [
+        (Panel::Inputs, left),
+        (Panel::Map, top),
+        (Panel::Memory, middle),
+        (Panel::Time, beside),
+        (Panel::Timeline, bottom),
+    ]
 }
 
 /// The map or the view in its place takes what it needs, the memory what is left of what it can use, the timeline the

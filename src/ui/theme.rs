@@ -12,6 +12,7 @@ mod rgb;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::caps::{Caps, Depth};
+use crate::config::Markers;
 use crate::evaluate::Kind;
 
 pub use glyphs::Glyphs;
@@ -79,6 +80,11 @@ impl Theme {
     /// The marks that it can show.
     pub fn glyphs(self) -> &'static Glyphs {
         if self.caps.ascii { &glyphs::ASCII } else { &glyphs::UTF8 }
+    }
+
+    /// What it draws curves with.
+    pub fn markers(self) -> Markers {
+        if self.caps.ascii { Markers::Ascii } else { self.caps.markers }
     }
 
     /// The style of a role.

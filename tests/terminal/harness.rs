@@ -18,7 +18,9 @@ use vt100::{Color, MouseProtocolMode, Parser, Screen};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_shardscope");
 const DEADLINE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(2);
+/// How a frame ends: "end of a synchronized update".
+const END: &[u8] = b"\x1b[?2026l";
+const POLL: Duration = Duration::from_micros(500);
 
 /// A running program and its terminal.
 pub struct Session {
@@ -40,7 +42,8 @@ struct Line {
 
 struct Output {
     parser: Parser,
-    bytes: usize,
+    /// All that was written.
+    written: Vec<u8>,
 }
 
 /// How a session differs from a plain one.
@@ -49,11 +52,15 @@ pub struct Options<'a> {
     pub environment: &'a [(&'a str, &'a str)],
     /// Columns and rows.
     pub size: (u16, u16),
+    /// Bits that the line carries in a second, if it is slow.
+    pub line: Option<u32>,
+    /// A shell command that runs the program as `"$@"`.
+    pub shell: Option<&'a str>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { arguments: &[], environment: &[], size: (120, 40) }
+        Self { arguments: &[], environment: &[], size: (120, 40), line: None, shell: None }
     }
 }
 
@@ -62,7 +69,10 @@ impl Session {
     pub fn start(folder: &Path, options: &Options<'_>) -> Self {
         let pty = native_pty_system().openpty(pty_size(options.size)).unwrap();
         let settings = settings(&*pty.master);
-        let mut command = CommandBuilder::new(PROGRAM);
+        let mut command = CommandBuilder::new(options.shell.map_or(PROGRAM, |_| "/bin/sh"));
+        if let Some(shell) = options.shell {
+            command.args(["-c", shell, "sh", PROGRAM]);
+        }
         command.args(options.arguments);
         command.cwd(folder);
         command.env_clear();
@@ -71,8 +81,9 @@ impl Session {
         plain.iter().chain(options.environment).for_each(|(name, value)| command.env(name, value));
         let child = pty.slave.spawn_command(command).unwrap();
         let (columns, rows) = options.size;
-        let output = Arc::new(Mutex::new(Output { parser: Parser::new(cells(rows), cells(columns), 0), bytes: 0 }));
-        let line = Line::new(pty.master, &output);
+        let output =
+            Arc::new(Mutex::new(Output { parser: Parser::new(cells(rows), cells(columns), 0), written: Vec::new() }));
+        let line = Line::new(pty.master, &output, options.line);
         Self { child, output, line: Some(line), settings }
     }
 
@@ -96,7 +107,20 @@ impl Session {
 
     /// The bytes written so far.
     pub fn bytes(&self) -> usize {
-        self.output().bytes
+        self.output().written.len()
+    }
+
+    /// What was written from a byte on.
+    pub fn written(&self, from: usize) -> Vec<u8> {
+        self.output().written[from..].to_vec()
+    }
+
+    /// The bytes of each whole frame from a byte on.
+    pub fn frames(&self, from: usize) -> Vec<usize> {
+        let written = self.written(from);
+        let ends = written.windows(END.len()).enumerate().filter(|(_, window)| *window == END);
+        let ends: Vec<usize> = ends.map(|(at, _)| at + END.len()).collect();
+        ends.iter().scan(0, |last, end| Some(end - std::mem::replace(last, *end))).collect()
     }
 
     /// Waits until `condition` holds; `what` says what is missing when it never does.
@@ -191,18 +215,46 @@ impl Session {
         fields.split(' ').map(str::to_owned).collect()
     }
 
+    /// How often its threads have gone to sleep so far: what sleeps on does not count.
+    pub fn sleeps(&self) -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();
+        let status =
+            |task: std::io::Result<fs::DirEntry>| fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        tasks.map(|task| field(&status(task), "voluntary_ctxt_switches:")).sum()
+    }
+
+    /// The niceness of the threads whose name begins so.
+    pub fn niceness(&self, name: &str) -> Vec<i64> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.id())).unwrap();
+        let stats = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("stat")).unwrap());
+        let named = stats.filter(|stat| stat.contains(&format!("({name}")));
+        // The nineteenth field; the state is the third.
+        named.map(|stat| stat.rsplit_once(") ").unwrap().1.split(' ').nth(16).unwrap().parse().unwrap()).collect()
+    }
+
+    /// How often it has called `write` so far.
+    pub fn writes(&self) -> u64 {
+        field(&fs::read_to_string(format!("/proc/{}/io", self.id())).unwrap(), "syscw:")
+    }
+
     /// Processor time used so far, user and system, to a hundredth of a second (Linux's tick).
     pub fn processor_time(&self) -> Duration {
         let stat = self.stat();
         Duration::from_millis(10 * (stat[11].parse::<u64>().unwrap() + stat[12].parse::<u64>().unwrap()))
     }
 
-    /// The most memory that was ever resident, in MB.
-    pub fn peak_resident(&self) -> f64 {
+    /// The memory that is resident, and the most that ever was, in MB.
+    pub fn resident(&self) -> (f64, f64) {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 1024.0 / 1e6
+        let megabytes = |name| field(&status, name) as f64 * 1024.0 / 1e6;
+        (megabytes("VmRSS:"), megabytes("VmHWM:"))
     }
+}
+
+/// The number behind a name in a file of `/proc`.
+fn field(text: &str, name: &str) -> u64 {
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 impl Drop for Session {
@@ -214,17 +266,21 @@ impl Drop for Session {
 }
 
 impl Line {
-    fn new(terminal: Box<dyn MasterPty + Send>, output: &Arc<Mutex<Output>>) -> Self {
+    fn new(terminal: Box<dyn MasterPty + Send>, output: &Arc<Mutex<Output>>, bits: Option<u32>) -> Self {
         let keyboard = terminal.take_writer().unwrap();
         let mut source = terminal.try_clone_reader().unwrap();
         let hang_up = Arc::new(AtomicBool::new(false));
         let (output, stop) = (Arc::clone(output), Arc::clone(&hang_up));
         let reader = thread::spawn(move || {
-            let mut buffer = [0; 1 << 13];
+            // A slow line carries little at a time, so that the program feels how slow it is.
+            let mut buffer = vec![0; if bits.is_some() { 256 } else { 1 << 13 }];
             while let Ok(count @ 1..) = source.read(&mut buffer) {
+                if let Some(bits) = bits {
+                    thread::sleep(Duration::from_secs_f64(8.0 * count as f64 / f64::from(bits)));
+                }
                 let mut output = output.lock().unwrap();
                 output.parser.process(&buffer[..count]);
-                output.bytes += count;
+                output.written.extend_from_slice(&buffer[..count]);
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }

@@ -1,5 +1,7 @@
 //! The table of keys itself: where each works, what it asks for, and the words for it.
 
+use std::borrow::Cow;
+
 use crossterm::event::{KeyCode, KeyModifiers};
 
 use super::{Binding, Place};
@@ -48,7 +50,8 @@ const fn key(
     hint: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { place, keys, action, shown, hint, help }
+    let shown = (Cow::Borrowed(shown.0), Cow::Borrowed(shown.1));
+    Binding { place, keys: Cow::Borrowed(keys), action, shown, hint, help: Cow::Borrowed(help) }
 }
 
 /// The key that shows a view.
@@ -372,6 +375,23 @@ pub const BINDINGS: &[Binding] = &[
         "snapshots and sets: open, save, delete",
     ),
     key(PANELS, &[(KeyCode::Char('e'), NONE)], Action::Export, same("e"), "export", "export a snapshot that replays"),
+    key(
+        PANELS,
+        &[(KeyCode::Char('w'), NONE)],
+        Action::Screen,
+        same("w"),
+        "",
+        "write the screen to a file: text, ANSI colours or SVG",
+    ),
+    key(PANELS, &[(KeyCode::Char('&'), NONE)], Action::Mouse, same("&"), "", "take the mouse, or give it back"),
+    key(
+        PANELS,
+        &[(KeyCode::Char('!'), NONE)],
+        Action::Diagnostics,
+        same("!"),
+        "",
+        "diagnostics: what was found out about the terminal, and how to change it",
+    ),
     key(PANELS, &[(KeyCode::Char(':'), NONE)], Action::Palette, same(":"), "command", "find a command by its name"),
     key(PANELS, &[(KeyCode::Char('?'), NONE)], Action::Help, same("?"), "help", "this list of keys"),
     key(

@@ -5,6 +5,10 @@ use tui_input::InputRequest;
 
 use super::*;
 
+fn action(place: Place, key: KeyEvent) -> Option<Action> {
+    Keymap::default().action(place, key)
+}
+
 fn press(place: Place, code: KeyCode) -> Option<Action> {
     action(place, KeyEvent::new(code, KeyModifiers::NONE))
 }
@@ -80,4 +84,28 @@ fn keys_of_multiplexers_and_flow_control_are_left_alone() {
         let key = (KeyCode::Char(letter), KeyModifiers::CONTROL);
         assert!(BINDINGS.iter().all(|binding| !binding.keys.contains(&key)), "Ctrl-{letter}");
     }
+}
+
+#[test]
+fn escape_closes_what_has_the_keys_and_quits_nothing() {
+    let esc = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+    for place in Place::all() {
+        assert_eq!(action(place, esc), Some(Action::Close), "{place:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_quits_and_ctrl_z_suspends_wherever_the_keys_go() {
+    for place in Place::all() {
+        let control = |letter| action(place, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL));
+        assert_eq!((control('c'), control('z')), (Some(Action::Quit), Some(Action::Suspend)), "{place:?}");
+    }
+}
+
+#[test]
+fn the_readme_has_the_table_of_keys() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("<!-- keys: printed from the table -->\n").unwrap();
+    let (shown, _) = rest.split_once("<!-- /keys -->").unwrap();
+    assert_eq!(shown.trim(), markdown().trim(), "put into README.md what this prints:\n{}", markdown());
 }

@@ -24,8 +24,8 @@ fn what_begins_a_word_goes_before_what_is_inside_one_and_that_before_scattered_l
 
 #[test]
 fn every_action_of_the_panels_and_views_is_in_it_once() {
-    let items = Palette::of(Place::Panels, false).items;
-    for binding in keymap::BINDINGS.iter().filter(|binding| binding.place.is_under_layers()) {
+    let items = Palette::of(&Keymap::default(), Place::Panels, false).items;
+    for binding in crate::app::keymap::BINDINGS.iter().filter(|binding| binding.place.is_under_layers()) {
         let listed = items.iter().filter(|item| item.deed == Deed::Action(binding.place, binding.action)).count();
         assert_eq!(listed, usize::from(!is_motion(binding.action)), "{:?} of {:?}", binding.action, binding.place);
     }

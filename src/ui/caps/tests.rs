@@ -92,3 +92,38 @@ fn palette_names_read_back() {
     }
     assert!("many".parse::<Depth>().is_err_and(|message| message.contains("'many'") && message.contains("truecolor")));
 }
+
+#[test]
+fn the_findings_say_what_led_to_them_and_how_to_change_it() {
+    let found = |environment: &str, overrides| {
+        let pairs: Vec<(&str, &str)> = environment.split_whitespace().filter_map(|pair| pair.split_once('=')).collect();
+        let env = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let findings = Caps::found(&env, overrides).1;
+        findings.into_iter().map(|it| format!("{}: {} ({})", it.what, it.value, it.why)).collect::<Vec<_>>()
+    };
+    let plain = found("TERM=screen-256color LANG=C COLORFGBG=0;15", Overrides::default());
+    assert_eq!(
+        plain,
+        [
+            "colours: 256 (TERM=screen-256color, and COLORTERM does not say more)",
+            "glyphs: ASCII (LANG=C)",
+            "curves: ascii (as the glyphs are)",
+            "background: light (COLORFGBG=0;15)"
+        ]
+    );
+    let said =
+        Overrides { depth: Some(Depth::C16), light: Some(false), markers: Some(Markers::Dot), ..Overrides::default() };
+    let said = found("TERM=xterm LC_ALL=C.UTF-8", said);
+    assert_eq!(said[0], "colours: 16 (--palette or config.toml said so)");
+    assert_eq!(said[2], "curves: dot (config.toml said so)");
+    let thrifty = Overrides { low_bandwidth: true, ..Overrides::default() };
+    assert!(found("COLORTERM=truecolor", thrifty)[0].ends_with("held down by --low-bandwidth)"));
+    assert_eq!(detect("TERM=linux LANG=C.UTF-8", Overrides::default()).markers, Markers::Block);
+}
+
+#[test]
+fn a_hostile_environment_reaches_no_terminal() {
+    let env = |name: &str| (name == "TERM").then(|| "x\u{1b}]0;gotcha\u{7}".to_owned());
+    let findings = Caps::found(&env, Overrides::default()).1;
+    assert!(findings.iter().all(|finding| !finding.why.contains('\u{1b}')), "{findings:?}");
+}

@@ -1,12 +1,13 @@
 //! Snapshots and sets on disk, with a preview of the one under the cursor.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
-use super::layers::{input, over};
+use super::layers::{input, item, middle, over};
 use crate::app::browser::Browser;
+use crate::app::pointing::Target;
 use crate::snapshot::{Held, Listed};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Picker;
@@ -32,16 +33,32 @@ pub(super) fn render(theme: Theme, browser: &Browser, area: Rect, buf: &mut Buff
         return None;
     }
     let searched = browser.searching || !browser.search.value().is_empty();
-    let [search, inside] =
-        inside.layout(&Layout::vertical([Constraint::Length(u16::from(searched)), Constraint::Fill(1)]));
-    let preview = browser.file().map_or_else(Vec::new, |file| preview(browser, file, theme, inside.width.into()));
-    let rows = u16::try_from(preview.len()).unwrap_or(u16::MAX).min(inside.height.saturating_sub(LEAST));
-    let [list, below] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(rows)]));
+    let preview = preview(browser, theme, inside.width.into());
+    let [search, list, below] = places(browser, &preview, inside);
     let items: Vec<(String, String)> = found.iter().map(|file| (file.name.clone(), about(file))).collect();
     (&Picker::new(theme, &items).selected(Some(browser.cursor))).render(list, buf);
     Text::from(preview).render(below, buf);
     let cursor = searched.then(|| input(theme, "/", &browser.search, search, buf));
     cursor.filter(|_| browser.searching)
+}
+
+/// What of it is at a place.
+pub(super) fn target(browser: &Browser, area: Rect, at: Position) -> Target {
+    let outside = middle((WIDTH, area.height), area);
+    let inside = outside.inner(Margin::new(1, 1));
+    if !outside.contains(at) {
+        return Target::Nothing;
+    }
+    let [_, list, _] = places(browser, &preview(browser, Theme::default(), inside.width.into()), inside);
+    item(list, browser.cursor, browser.found().len(), at).map_or(Target::Layer, Target::Item)
+}
+
+/// Where the search is, if there is one, the list, and under it the preview.
+fn places(browser: &Browser, preview: &[Line], inside: Rect) -> [Rect; 3] {
+    let search = u16::from(browser.searching || !browser.search.value().is_empty());
+    let room = inside.height.saturating_sub(LEAST + search);
+    let rows = u16::try_from(preview.len()).unwrap_or(u16::MAX).min(room);
+    inside.layout(&Layout::vertical([Constraint::Length(search), Constraint::Fill(1), Constraint::Length(rows)]))
 }
 
 const EMPTY: &str = "no snapshots here and none in the data directory: e saves one of the scenario shown, s all pinned \
@@ -60,7 +77,8 @@ fn about(file: &Listed) -> String {
 }
 
 /// What the file under the cursor says of itself, or the question whether it is to be deleted.
-fn preview(browser: &Browser, file: &Listed, theme: Theme, width: usize) -> Vec<Line<'static>> {
+fn preview(browser: &Browser, theme: Theme, width: usize) -> Vec<Line<'static>> {
+    let Some(file) = browser.file() else { return Vec::new() };
     let path = file.path.strip_prefix(".").unwrap_or(&file.path).display().to_string();
     let mut lines =
         vec![Line::default(), Line::styled(crate::scenario::file::printable(&path), theme.style(Role::Title))];

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
@@ -25,21 +25,41 @@ const NAMES: usize = 10;
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Inputs, "Scenario", "", area, buf);
     let pinned = app.pins.reference().map_or_else(Vec::new, |(pin, summary)| comparison(app, pin, summary, theme));
-    let rows = FIELDS.len() + pinned.len();
-    if usize::from(inside.height) < rows && inside.width >= 2 * WIDTH {
+    let (fields, below) = places(pinned.len(), inside);
+    let free = fields.len() == 1 || app.inputs.wrong.is_empty();
+    for (fields, area) in fields {
+        column(app, theme, fields, area, buf);
+    }
+    Text::from(if free { pinned } else { Vec::new() }).render(below, buf);
+}
+
+/// The field at a place.
+pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let pinned = app.pins.reference().map_or(0, |(_, summary)| {
+        let differs = app.answer.as_ref().is_some_and(|answer| answer.evaluation.summary != *summary);
+        if differs { 4 } else { 2 }
+    });
+    let (fields, _) = places(pinned, inside);
+    let (fields, area) = fields.into_iter().find(|(_, area)| area.contains(at))?;
+    let mut y = area.y;
+    (first(app, &fields, area)..fields.end).find(|index| {
+        let reason = app.inputs.wrong(*index).map_or(0, |wrong| wrapped(&wrong.why, area.width.saturating_sub(1)));
+        y = y.saturating_add(1 + reason);
+        at.y < y
+    })
+}
+
+/// Where which fields are, and where so many lines about the pinned scenario.
+fn places(pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)>, Rect) {
+    if usize::from(inside.height) < FIELDS.len() + pinned && inside.width >= 2 * WIDTH {
         let half = FIELDS.len().div_ceil(2);
         let [left, right] = inside.layout(&Layout::horizontal([Constraint::Fill(1); 2]));
-        column(app, theme, 0..half, left, buf);
-        column(app, theme, half..FIELDS.len(), right, buf);
         let below = Rect { y: inside.y.saturating_add(columns(half) + 1), ..inside }.intersection(inside);
-        let free = app.inputs.wrong.is_empty();
-        Text::from(if free { pinned } else { Vec::new() }).render(below, buf);
-        return;
+        return (vec![(0..half, left), (half..FIELDS.len(), right)], below);
     }
-    let rows = [Constraint::Fill(1), Constraint::Length(columns(pinned.len()))];
+    let rows = [Constraint::Fill(1), Constraint::Length(columns(pinned))];
     let [fields, below] = inside.layout(&Layout::vertical(rows));
-    column(app, theme, 0..FIELDS.len(), fields, buf);
-    Text::from(pinned).render(below, buf);
+    (vec![(0..FIELDS.len(), fields)], below)
 }
 
 fn columns(count: usize) -> u16 {

@@ -1,15 +1,18 @@
 //! What lies over the panels: the help, a list, a value being typed.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 use tui_input::Input;
 
 use super::boxed;
+use crate::app::action::Format;
+use crate::app::diagnostics::{Finding, LINES};
 use crate::app::inputs::FIELDS;
 use crate::app::layer::{Entry, Layer, List, Subject};
 use crate::app::palette::Palette;
+use crate::app::pointing::Target;
 use crate::app::view::View;
 use crate::app::{App, keymap};
 use crate::search::AxisKind;
@@ -30,52 +33,118 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
             help(app, theme, *line, area, buf);
             None
         }
+        Layer::Diagnostics(findings, line) => {
+            diagnostics(theme, findings, *line, area, buf);
+            None
+        }
         Layer::List(found) => list(app, theme, found, area, buf),
         Layer::Entry(typed) => Some(entry(theme, typed, area, buf)),
     }
 }
 
-/// A box in the middle, as far as there is room, over what was there.
+/// What of the top layer is at a place.
+pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> Target {
+    let (size, list) = match app.layer.as_ref() {
+        Some(Layer::List(list)) => (list_size(list), Some((1, list.cursor, list.found().len()))),
+        Some(Layer::Palette(palette)) => {
+            let count = palette.found().len();
+            (commands_size(count), Some((1, palette.cursor, count)))
+        }
+        Some(Layer::Entry(_)) => (ENTRY, None),
+        Some(Layer::Browser(browser)) => return super::browser::target(browser, area, at),
+        _ => return Target::Layer,
+    };
+    let outside = middle(size, area);
+    let rows = outside.inner(Margin::new(1, 1));
+    match list {
+        _ if !outside.contains(at) => Target::Nothing,
+        Some((above, cursor, count)) => {
+            let rows = Rect { y: rows.y + above, height: rows.height.saturating_sub(above), ..rows };
+            item(rows, cursor, count, at).map_or(Target::Layer, Target::Item)
+        }
+        None => Target::Layer,
+    }
+}
+
+/// The item at a place of a list, which scrolls as far as its cursor needs.
+pub(super) fn item(rows: Rect, cursor: usize, count: usize, at: Position) -> Option<usize> {
+    let above = (cursor + 1).saturating_sub(rows.height.into());
+    rows.contains(at).then(|| above + usize::from(at.y - rows.y)).filter(|index| *index < count)
+}
+
+/// A box in the middle, as far as there is room.
+pub(super) fn middle(size: (u16, u16), area: Rect) -> Rect {
+    area.centered(Constraint::Length(size.0), Constraint::Length(size.1))
+}
+
+/// The same, drawn over what was there; gives what is inside.
 pub(super) fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
-    let outside = area.centered(Constraint::Length(size.0), Constraint::Length(size.1));
+    let outside = middle(size, area);
     Clear.render(outside, buf);
     boxed(theme, true, title, note, outside, buf)
 }
 
 fn help(app: &App, theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
-    let row = |binding: &keymap::Binding| (binding.name(theme.caps().ascii).to_owned(), binding.help.to_owned());
+    let row = |binding: &keymap::Binding| (binding.name(theme.caps().ascii).to_owned(), binding.help.to_string());
     let section = |(place, lines): (keymap::Place, Vec<&keymap::Binding>)| {
         let heading = (String::new(), place.title().to_owned());
         std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
     };
-    let rows: Vec<(String, String)> = keymap::help(app.panel_place()).flat_map(section).collect();
+    let rows: Vec<(String, String)> = app.keymap.help(app.panel_place()).flat_map(section).collect();
     let inside = over(theme, (76, area.height), "Keys", "Esc closes", area, buf);
     (&KeyTable::new(theme, &rows).offset(line)).render(inside, buf);
+}
+
+fn diagnostics(theme: Theme, findings: &[Finding], line: usize, area: Rect, buf: &mut Buffer) {
+    let height = u16::try_from(findings.len() * LINES).unwrap_or(u16::MAX).saturating_add(2);
+    let inside = over(theme, (100, height), "What the terminal can do", "Esc closes", area, buf);
+    let names = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0) + 2;
+    let lines = findings.iter().flat_map(|Finding { what, value, why, mend }| {
+        let name = Span::styled(format!("{what:<names$}"), theme.style(Role::Dim));
+        let value = Span::styled(value.clone(), theme.style(Role::Title));
+        let change = if mend.is_empty() { String::new() } else { format!("{:names$}change it: {mend}", "") };
+        [Line::from(vec![name, value, Span::raw(format!("  {why}"))]), Line::styled(change, theme.style(Role::Dim))]
+    });
+    for (row, line) in inside.rows().zip(lines.skip(line)) {
+        buf.set_line(row.x, row.y, &line, row.width);
+    }
 }
 
 fn commands(theme: Theme, palette: &Palette, area: Rect, buf: &mut Buffer) -> Position {
     let found: Vec<(String, String)> =
         palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
-    let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(3).clamp(12, 30);
-    let inside = over(theme, (84, height), "Commands", &format!("{} found", found.len()), area, buf);
+    let inside = over(theme, commands_size(found.len()), "Commands", &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     (&Picker::new(theme, &found).selected(Some(palette.cursor))).render(rows, buf);
     input(theme, ":", &palette.search, search, buf)
 }
 
+/// Columns and rows of a palette with so many items.
+fn commands_size(found: usize) -> (u16, u16) {
+    (84, u16::try_from(found).unwrap_or(u16::MAX).saturating_add(3).clamp(12, 30))
+}
+
+/// Columns and rows of a list, and of a line to type on.
+fn list_size(list: &List) -> (u16, u16) {
+    (72, u16::try_from(list.found().len()).unwrap_or(u16::MAX).saturating_add(4).max(12))
+}
+const ENTRY: (u16, u16) = (44, 3);
+
 fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> Option<Position> {
     let found = list.found();
     let note = |item: &str| match list.subject {
         Subject::Field(field) => FIELDS[field].note(item, &app.library),
-        Subject::Views => about(item, theme),
+        Subject::Views => about(app, item, theme),
+        Subject::Screen => {
+            Format::ALL.into_iter().find(|format| format.name() == item).map_or("", Format::about).to_owned()
+        }
         Subject::Axis(_) => {
             AxisKind::ALL.into_iter().find(|kind| kind.word() == item).map_or("", AxisKind::about).to_owned()
         }
         Subject::Pin(_) | Subject::Set => String::new(),
     };
     let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
-    let height = u16::try_from(found.len()).unwrap_or(u16::MAX).saturating_add(4).max(12);
-    let inside = over(theme, (72, height), title(list.subject), &format!("{} found", found.len()), area, buf);
+    let inside = over(theme, list_size(list), title(list.subject), &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
     if !list.searching && list.search.value().is_empty() {
@@ -90,6 +159,7 @@ fn title(subject: Subject) -> &'static str {
     match subject {
         Subject::Field(field) => FIELDS[field].label,
         Subject::Views => "Views",
+        Subject::Screen => "Write the screen",
         Subject::Axis(0) => "Across the map",
         Subject::Axis(_) => "Down the map",
         Subject::Pin(_) => "Name",
@@ -98,13 +168,13 @@ fn title(subject: Subject) -> &'static str {
 }
 
 /// A view's key, and what it shows.
-fn about(name: &str, theme: Theme) -> String {
+fn about(app: &App, name: &str, theme: Theme) -> String {
     let view = View::ALL.into_iter().find(|view| view.name() == name);
-    view.map_or_else(String::new, |view| format!("{}  {}", keymap::key_of(view, theme.caps().ascii), view.about()))
+    view.map_or_else(String::new, |view| format!("{}  {}", app.keymap.key_of(view, theme.caps().ascii), view.about()))
 }
 
 fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
-    let inside = over(theme, (44, 3), title(entry.subject), "Enter takes", area, buf);
+    let inside = over(theme, ENTRY, title(entry.subject), "Enter takes", area, buf);
     let cursor = input(theme, "", &entry.input, inside, buf);
     if entry.untouched {
         buf.set_style(Rect { width: cursor.x - inside.x, ..inside }, theme.style(Role::Cursor));

@@ -1,7 +1,7 @@
 //! The map: a figure over nodes and shard extents.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
 use super::{frame, profile};
@@ -27,38 +27,52 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note =
         if map.is_complete() { format!("{tuned}{done} of {all}") } else { format!("{tuned}computing {done} of {all}") };
     let inside = frame(app, theme, Panel::Map, &map.metric.title(&map.sweep.base), &note, area, buf);
+    let [grid, said] = halves(map, inside);
+    heatmap(app, theme, |heatmap| heatmap.render(grid, buf));
+    let [bands, profiles] =
+        said.layout(&Layout::vertical([Constraint::Length(u16::from(map.contour)), Constraint::Fill(1)]));
+    let room = usize::from(bands.width) * usize::from(!bands.is_empty());
+    buf.set_stringn(bands.x, bands.y, BANDS, room, theme.style(Role::Dim));
+    if !said.is_empty() {
+        profile::render(app, theme, profiles, buf);
+    }
+}
+
+/// The cell at a place.
+pub(in crate::ui) fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    let [grid, _] = halves(&app.map, inside);
+    let (column, row) = heatmap(app, theme, |heatmap| heatmap.cell_at(grid, at))?;
+    Some(row * app.map.width() + column)
+}
+
+/// Where the map is, and under it what explains it, if there is room.
+fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
+    let needed = u16::try_from(map.height()).unwrap_or(u16::MAX).saturating_add(2);
+    let below = u16::from(map.contour) + profile::HEIGHT;
+    let below = if inside.height >= needed.saturating_add(below) { below } else { 0 };
+    inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]))
+}
+
+/// The map as a widget, for as long as it is needed.
+fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
+    let map = &app.map;
+    let count = map.progress().1;
     let labels = |values: &[AxisValue]| -> Vec<String> {
         values.iter().map(|value| axes::label(value, &app.scenario)).collect()
     };
     let (columns, rows) = (labels(&map.sweep.x.values), labels(&map.sweep.y.values));
-    let entries: Vec<Entry> = (0..all).map(|index| entry(map, index)).collect();
+    let entries: Vec<Entry> = (0..count).map(|index| entry(map, index)).collect();
     let letters: Vec<Option<char>> =
-        if map.contour { (0..all).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
+        if map.contour { (0..count).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
     let at = |index: usize| (index % map.width(), index / map.width());
-    let needed = u16::try_from(map.height()).unwrap_or(u16::MAX).saturating_add(2);
-    let below = u16::from(map.contour) + profile::HEIGHT;
-    let below = if inside.height >= needed.saturating_add(below) { below } else { 0 };
-    let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]));
-    Heatmap::new(theme, &columns, &rows, &entries)
+    let heatmap = Heatmap::new(theme, &columns, &rows, &entries)
         .titles(map.sweep.x.kind.word(), down(map))
         .cursor(Some(at(map.cursor)))
         .marked(pinned(app).map(|index| (at(index), "pinned")))
         .home(map.home.map(at))
         .letters(&letters)
-        .lower_is_better(!map.metric.more_is_better())
-        .render(grid, buf);
-    let [bands, profiles] =
-        said.layout(&Layout::vertical([Constraint::Length(u16::from(map.contour)), Constraint::Fill(1)]));
-    buf.set_stringn(
-        bands.x,
-        bands.y,
-        BANDS,
-        usize::from(bands.width) * usize::from(!bands.is_empty()),
-        theme.style(Role::Dim),
-    );
-    if below > 0 {
-        profile::render(app, theme, profiles, buf);
-    }
+        .lower_is_better(!map.metric.more_is_better());
+    with(&heatmap)
 }
 
 /// What the letters of the memory's contour mean.

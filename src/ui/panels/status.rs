@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::{view, words};
 use crate::app::map::Map;
 use crate::app::{App, Panel, axes};
-use crate::search::Metric;
+use crate::search::{Cell, Metric};
 use crate::ui::theme::{Role, Theme};
 
 /// Draws it.
@@ -46,7 +46,7 @@ pub(super) fn cell(app: &App, width: u16) -> String {
         Some(figure) => format!("{} {}{}", words::figure(figure), unit(map), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
-    let hint = if app.looking { " (Enter takes it, Esc goes back)" } else { "" };
+    let hint = if app.looking && !app.following { " (Enter takes it, Esc goes back)" } else { "" };
     let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
     let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
     [long, short].into_iter().find(fits).unwrap_or(figure)
@@ -61,10 +61,17 @@ fn settled(map: &Map) -> String {
 
 /// Why a cell has no figure: what the headline says about it comes with how to mend it here.
 fn why(app: &App) -> Option<String> {
+    let why = app.why();
     match &app.shown {
+        // The reason comes with the panels: while the cursor moves, a word does.
+        _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
         Err(problems) => problems.first().map(|problem| problem.mend.clone()),
-        Ok(_) => app.why(),
+        Ok(_) => why,
     }
+}
+
+fn is_possible(app: &App) -> bool {
+    matches!(app.map.cell(app.map.cursor), Some(Cell::Possible { .. }))
 }
 
 /// The unit of a map's figures, in words.

@@ -8,13 +8,18 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::style::Color;
 
 use super::*;
+use crate::app::pointing::Gesture;
 use crate::app::tests as engine;
+use crate::config::Markers;
 use crate::ui::caps::Depth;
 
-const UTF8: Caps = Caps { depth: Depth::C256, ascii: false, light: false, low_bandwidth: false };
-const ASCII: Caps = Caps { depth: Depth::None, ascii: true, light: false, low_bandwidth: false };
+const UTF8: Caps =
+    Caps { depth: Depth::C256, ascii: false, light: false, markers: Markers::Braille, low_bandwidth: false };
+const ASCII: Caps =
+    Caps { depth: Depth::None, ascii: true, light: false, markers: Markers::Ascii, low_bandwidth: false };
 
 fn screen(app: &App, caps: Caps, (width, height): (u16, u16)) -> TestBackend {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -281,10 +286,10 @@ fn the_cursor_is_reversed_without_colours() {
 }
 
 /// Keys that lead everywhere.
-const KEYS: [&str; 38] = [
+const KEYS: [&str; 53] = [
     "h", "j", "k", "l", "g", "G", "<pgup>", "<pgdn>", "<c-u>", "<c-d>", "<tab>", "<s-tab>", "1", "2", "3", "4",
     "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "H", "I", "9", "é", "<bs>", "<left>",
-    "<right>", "<up>", "<down>",
+    "<right>", "<up>", "<down>", "c", "W", "S", "M", "o", ":", "s", "i", "u", "U", "w", "!", "&", "5", "x",
 ];
 
 proptest! {
@@ -298,18 +303,75 @@ proptest! {
 
     #[test]
     fn nothing_panics_at_any_size_after_any_keys(
-        keys in vec(select(&KEYS[..]), 0..24),
+        keys in vec(select(&KEYS[..]), 0..12),
         sizes in vec((0_u16..=500, 0_u16..=200), 1..3),
         narrow in (0_u16..=45, 0_u16..=45),
-        ascii: bool,
+        depth in select(&[Depth::None, Depth::C16, Depth::C256, Depth::True][..]),
+        markers in select(&[Markers::Braille, Markers::Block, Markers::Dot][..]),
+        switches: (bool, bool),
+        pointer in (0_u16..=220, 0_u16..=60),
     ) {
+        let (ascii, light) = switches;
+        let caps = Caps { ascii, depth, light, markers, low_bandwidth: false };
         let mut app = engine::explorer();
         for key in keys {
             engine::press(&mut app, key);
-            screen(&app, Caps { ascii, ..UTF8 }, narrow);
+            screen(&app, caps, narrow);
+            let target = crate::ui::pointing::target(&app, &caps, (120, 40), pointer);
+            app.point(target, Gesture::Click);
+            engine::follow(&mut app);
         }
         for size in sizes {
-            screen(&app, Caps { ascii, ..UTF8 }, size);
+            let shown = screen(&app, caps, size);
+            if ascii {
+                prop_assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
+            }
+            if depth == Depth::None {
+                let plain = |cell: &ratatui::buffer::Cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset);
+                prop_assert!(shown.buffer().content.iter().all(plain));
+            }
         }
+    }
+}
+
+/// The style runs of a few rows: what text alone does not show.
+fn styles(app: &App, caps: Caps, rows: std::ops::Range<u16>) -> ratatui::buffer::Buffer {
+    let shown = screen(app, caps, (80, 24));
+    let mut crop = ratatui::buffer::Buffer::empty(Rect::new(0, 0, 80, rows.end - rows.start));
+    for (to, from) in rows.enumerate() {
+        for x in 0..80 {
+            crop[(x, to as u16)] = shown.buffer()[(x, from)].clone();
+        }
+    }
+    crop
+}
+
+#[test]
+fn the_cursors_cell_and_its_neighbours_by_style_at_each_depth() {
+    for depth in [Depth::None, Depth::C16, Depth::C256, Depth::True] {
+        let crop = styles(&fixture::explorer(), Caps { depth, ..UTF8 }, 6..8);
+        insta::assert_debug_snapshot!(format!("styles_of_the_map_{}", depth.name()), crop);
+    }
+}
+
+#[test]
+fn the_chosen_item_of_a_list_by_style() {
+    let mut app = fixture::explorer();
+    engine::press(&mut app, "v");
+    insta::assert_debug_snapshot!("styles_of_a_list", styles(&app, UTF8, 8..10));
+}
+
+#[test]
+fn screens_in_each_depth_say_the_same() {
+    for size in [(80, 24), (120, 40), (200, 50)] {
+        let text = |depth| crate::ui::export::text(screen(&fixture::explorer(), Caps { depth, ..UTF8 }, size).buffer());
+        // Where cells are filled with colour, no shade stands beside the number; else the texts are the same.
+        assert_eq!(text(Depth::C256), text(Depth::True));
+        assert_eq!(text(Depth::None), text(Depth::C16));
+        let numbers = |text: String| -> Vec<String> {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+            words.filter(|word| word.contains(|c: char| c.is_ascii_digit())).map(str::to_owned).collect()
+        };
+        assert_eq!(numbers(text(Depth::None)), numbers(text(Depth::True)));
     }
 }

@@ -5,7 +5,7 @@ mod layout;
 mod numbers;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
@@ -154,6 +154,27 @@ impl<'a> Heatmap<'a> {
         values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
     }
 
+    /// The cell at a place: column, row.
+    pub fn cell_at(&self, area: Rect, at: Position) -> Option<(usize, usize)> {
+        let (_, layout) = self.layout(area)?;
+        let (column, _) = layout.columns().find(|(_, x)| (*x..*x + layout.cell).contains(&at.x))?;
+        let (row, _) = layout.rows().find(|(_, y)| *y == at.y)?;
+        Some((column, row))
+    }
+
+    fn layout(&self, area: Rect) -> Option<(Numbers, Layout)> {
+        let widest = |names: &[String]| columns(names.iter().map(|name| width(name)).max().unwrap_or(0));
+        let gutter = widest(self.rows).max(columns(width(self.titles.0))).max(columns(width(self.titles.1)));
+        let gutter = (gutter + 1).min(area.width / 3);
+        let room = usize::from(area.width - gutter) / self.columns.len().max(1);
+        let numbers = Numbers::new(self.range(), room.saturating_sub(2)).lower_is_better(self.lower_is_better);
+        let letters = !self.letters.is_empty();
+        let text = (numbers.width() + if letters { 2 } else { 0 }).max(widest(self.columns));
+        let count = (self.columns.len(), self.rows.len());
+        let layout = Layout::new(area, gutter, text, count, self.cursor.unwrap_or_default(), letters)?;
+        Some((numbers, layout))
+    }
+
     fn draw_headers(&self, layout: &Layout, area: Rect, buf: &mut Buffer) {
         let header = |here: bool| self.theme.style(if here { Role::Title } else { Role::Dim });
         let gutter = usize::from(layout.gutter.saturating_sub(1));
@@ -288,17 +309,7 @@ impl<'a> Heatmap<'a> {
 impl Widget for &Heatmap<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
-        let widest = |names: &[String]| columns(names.iter().map(|name| width(name)).max().unwrap_or(0));
-        let gutter = widest(self.rows).max(columns(width(self.titles.0))).max(columns(width(self.titles.1)));
-        let gutter = (gutter + 1).min(area.width / 3);
-        let room = usize::from(area.width - gutter) / self.columns.len().max(1);
-        let numbers = Numbers::new(self.range(), room.saturating_sub(2)).lower_is_better(self.lower_is_better);
-        let letters = !self.letters.is_empty();
-        let text = (numbers.width() + if letters { 2 } else { 0 }).max(widest(self.columns));
-        let count = (self.columns.len(), self.rows.len());
-        let Some(layout) = Layout::new(area, gutter, text, count, self.cursor.unwrap_or_default(), letters) else {
-            return;
-        };
+        let Some((numbers, layout)) = self.layout(area) else { return };
         self.draw_headers(&layout, area, buf);
         let best = self.best();
         for (row, y) in layout.rows() {

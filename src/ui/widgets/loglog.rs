@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
+use crate::config::Markers;
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::units::{counted, significant};
 
@@ -167,14 +168,22 @@ impl LogLog<'_> {
 fn dot(theme: Theme, (across, up): (usize, usize), style: Style, plot: Rect, buf: &mut Buffer) {
     let down = usize::from(plot.height) * DOTS.1 - 1 - up.min(usize::from(plot.height) * DOTS.1 - 1);
     let cell = &mut buf[(plot.x + (across / DOTS.0) as u16, plot.y + (down / DOTS.1) as u16)];
-    if theme.caps().ascii {
-        cell.set_char('.').set_style(style);
-        return;
-    }
-    let set = cell.symbol().chars().next().map_or(0, u32::from);
-    let before = set.checked_sub(0x2800).filter(|bits| *bits < 0x100).unwrap_or(0);
-    let bits = before | u32::from(BITS[down % DOTS.1][across % DOTS.0]);
-    cell.set_char(char::from_u32(0x2800 + bits).unwrap_or('.')).set_style(style);
+    let mark = match theme.markers() {
+        Markers::Ascii => '.',
+        Markers::Dot => '\u{2022}',
+        Markers::Block => match (cell.symbol(), down % DOTS.1 < DOTS.1 / 2) {
+            ("█" | "▄", true) | ("█" | "▀", false) => '█',
+            (_, true) => '▀',
+            (_, false) => '▄',
+        },
+        Markers::Braille => {
+            let set = cell.symbol().chars().next().map_or(0, u32::from);
+            let before = set.checked_sub(0x2800).filter(|bits| *bits < 0x100).unwrap_or(0);
+            let bits = before | u32::from(BITS[down % DOTS.1][across % DOTS.0]);
+            char::from_u32(0x2800 + bits).unwrap_or('.')
+        }
+    };
+    cell.set_char(mark).set_style(style);
 }
 
 /// The row of a dot, from above.

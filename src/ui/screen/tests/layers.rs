@@ -88,6 +88,23 @@ fn the_map_with_contour_and_tuned_cells() {
 }
 
 #[test]
+fn what_was_found_out_about_the_terminal() {
+    let variables = [("TERM", "xterm-256color"), ("LANG", "de_DE.UTF-8")];
+    let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let diagnosed = || {
+        let mut app = fixture::explorer();
+        app.diagnose(Caps::found(&env, crate::ui::caps::Overrides::default()).1);
+        app
+    };
+    everywhere("diagnostics", &diagnosed, "");
+}
+
+#[test]
+fn the_forms_in_which_the_screen_is_written() {
+    insta::assert_snapshot!(after("w", (80, 24)));
+}
+
+#[test]
 fn the_form_of_a_cluster() {
     everywhere("the_form_of_a_cluster", &fixture::edited, "");
 }

@@ -1,6 +1,7 @@
-//! The values beside the axes.
+//! The values beside the axes, and what curves are drawn with.
 
 use super::*;
+use crate::ui::caps::Caps;
 
 /// 540 to 610: a step of 20, the first above a fifth of 70, gives 540, 560, 580, 600.
 #[test]
@@ -10,4 +11,31 @@ fn a_narrow_range_has_labels_too() {
     assert_eq!(labels(0.93, 1.07), ["0.95", "1.00", "1.05"]);
     assert_eq!(labels(3.0, 60.0), ["5", "10", "20", "50"]);
     assert!(labels(5.0, 5.0).len() <= 1);
+}
+
+/// What a line from the lower left to the upper right is drawn with.
+fn drawn(caps: Caps) -> Vec<char> {
+    let curve = Curve { mark: 'o', tone: Tone::Blue, points: vec![(1.0, 1.0), (100.0, 100.0)] };
+    let places = [1.0, 10.0, 100.0];
+    let theme = Theme::new(caps);
+    let chart = LogLog { theme, curves: &[curve], chosen: 0, places: &places, cursor: 1, title: "" };
+    let mut buf = Buffer::empty(Rect::new(0, 0, 40, 12));
+    (&chart).render(buf.area, &mut buf);
+    let mut marks: Vec<char> = buf.content.iter().filter_map(|cell| cell.symbol().chars().next()).collect();
+    marks.retain(|mark| !mark.is_ascii_alphanumeric() && !" |│".contains(*mark));
+    marks.sort_unstable();
+    marks.dedup();
+    marks
+}
+
+#[test]
+fn curves_are_drawn_with_the_markers_that_are_asked_for() {
+    let with = |markers| drawn(Caps { markers, ..Caps::default() });
+    let braille = with(Markers::Braille);
+    assert!(!braille.is_empty() && braille.iter().all(|mark| ('\u{2801}'..='\u{28ff}').contains(mark)), "{braille:?}");
+    let block = with(Markers::Block);
+    assert!(!block.is_empty() && block.iter().all(|mark| "▀▄█".contains(*mark)), "{block:?}");
+    assert_eq!(with(Markers::Dot), ['\u{2022}']);
+    assert_eq!(with(Markers::Ascii), ['.']);
+    assert_eq!(drawn(Caps { ascii: true, ..Caps::default() }), ['.'], "ASCII wins");
 }

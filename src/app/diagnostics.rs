@@ -1,0 +1,38 @@
+//! What was found out about the terminal, why, and how to say otherwise: a page of lines, so that nobody has to guess.
+//!
+//! Not for finding it out: `ui` knows what can be drawn, `term` the rest.
+
+use crate::scenario::file::printable;
+
+use super::App;
+use super::layer::Layer;
+
+/// Lines that a finding takes on the page.
+pub const LINES: usize = 2;
+
+/// One thing that was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is about.
+    pub what: &'static str,
+    /// What was found.
+    pub value: String,
+    /// Why.
+    pub why: String,
+    /// How to have it otherwise.
+    pub mend: &'static str,
+}
+
+impl Finding {
+    /// A finding; what comes from the environment is text that nobody checked.
+    pub fn new(what: &'static str, value: &str, why: &str, mend: &'static str) -> Self {
+        Self { what, value: printable(value), why: printable(why), mend }
+    }
+}
+
+impl App {
+    /// Shows what was found out.
+    pub fn diagnose(&mut self, findings: Vec<Finding>) {
+        self.layer = Some(Layer::Diagnostics(findings, 0));
+    }
+}

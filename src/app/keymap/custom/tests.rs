@@ -1,0 +1,141 @@
+use crossterm::event::KeyEvent;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::*;
+use crate::app::Panel;
+
+const MAP: Place = Place::Panel(Panel::Map);
+
+fn custom(text: &str) -> Result<Keymap, Vec<Must>> {
+    Keymap::custom(&text.parse::<Table>().unwrap())
+}
+
+/// The documented keys, without the marks of comments.
+fn settings() -> String {
+    let lines = documented();
+    let lines = lines.lines().filter_map(|line| line.strip_prefix("# "));
+    lines.filter(|line| line.starts_with('[') || line.ends_with("\"]")).flat_map(|line| [line, "\n"]).collect()
+}
+
+fn press(keymap: &Keymap, place: Place, code: KeyCode) -> Option<Action> {
+    keymap.action(place, KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+/// What is wrong, `path: must`.
+fn wrong(text: &str) -> String {
+    let musts = custom(text).unwrap_err();
+    musts.into_iter().map(|(path, must)| format!("{path}: {must}")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn no_wish_changes_nothing() {
+    assert_eq!(custom("").unwrap(), Keymap::default());
+}
+
+#[test]
+fn a_key_is_changed_at_one_place() {
+    let keymap = custom("[map]\ntune = \"a\"").unwrap();
+    assert_eq!(press(&keymap, MAP, KeyCode::Char('a')), Some(Action::Tune));
+    assert_eq!(press(&keymap, MAP, KeyCode::Char('t')), None);
+    let shown = keymap.hints(MAP).find(|binding| binding.action == Action::Tune).unwrap();
+    assert_eq!(shown.name(false), "a", "the footer says the new key");
+}
+
+#[test]
+fn a_key_is_changed_wherever_the_action_is_known() {
+    let keymap = custom("down = [\"down\", \"alt-n\"]\nup = [\"up\", \"alt-e\"]").unwrap();
+    let alt = |place, letter| keymap.action(place, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::ALT));
+    for place in [MAP, Place::Help, Place::List, Place::Search, Place::Panel(Panel::Inputs)] {
+        assert_eq!(alt(place, 'n'), Some(Action::Down), "{place:?}");
+        assert_eq!(press(&keymap, place, KeyCode::Up), Some(Action::Up), "{place:?}");
+        assert_ne!(press(&keymap, place, KeyCode::Char('j')), Some(Action::Down), "{place:?}");
+    }
+    let scroll = keymap.help(Place::Help).next().unwrap().1[0].clone();
+    assert_eq!((scroll.name(false), scroll.name(true)), ("↑ ↓", "Up Down"));
+    assert_eq!(scroll.help, "scroll (also Alt-e, Alt-n)");
+}
+
+#[test]
+fn letters_stay_text_where_one_types() {
+    let keymap = custom("take = [\"enter\", \",\"]").unwrap();
+    assert_eq!(press(&keymap, MAP, KeyCode::Char(',')), Some(Action::Take));
+    assert!(matches!(press(&keymap, Place::Search, KeyCode::Char(',')), Some(Action::Type(_))));
+}
+
+#[test]
+fn there_is_always_a_way_out() {
+    let keymap = custom("quit = \"Q\"").unwrap();
+    for place in Place::all() {
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        assert_eq!(keymap.action(place, interrupt), Some(Action::Quit), "{place:?}");
+    }
+    assert_eq!(press(&keymap, MAP, KeyCode::Char('q')), None);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_field_and_what_would_be_right() {
+    for (text, parts) in [
+        ("pin = \"qq\"", &["keys.pin: 'qq' is no key", "ctrl-c", "pgdn"][..]),
+        ("pin = \"ctrl-i\"", &["keys.pin: a terminal sends the same for ctrl-i and Tab"]),
+        ("pin = 7", &["keys.pin: write a key or a list of keys"]),
+        ("pin = []", &["keys.pin: write a key or a list of keys"]),
+        ("fly = \"f\"", &["keys.fly: there is no such action here; use ", "pin", "next-panel", "view-limits"]),
+        ("[map]\npin = \"z\"", &["keys.map.pin: there is no such action here; use ", "tune"]),
+        ("[moon]\npin = \"z\"", &["keys.moon: there is no such place; use everywhere, scenario, map"]),
+        ("[map]\ntune = \"o\"", &["keys.map.tune: o already means", "contour"]),
+        ("pin = \"c\"", &["keys.pin: c already means", "compare"]),
+        ("[map]\ntune = \"u\"", &["keys.map.tune: u already means 'undo the last change' (everywhere)"]),
+        ("[command-palette]\ntake = \"x\"", &["keys.command-palette.take: characters are text here"]),
+    ] {
+        let message = wrong(text);
+        for part in parts {
+            assert!(message.contains(part), "{part} is not in: {message}");
+        }
+    }
+}
+
+#[test]
+fn the_documented_keys_are_the_table() {
+    let text = settings();
+    let table: Table = text.parse().unwrap();
+    let keymap = Keymap::custom(table["keys"].as_table().unwrap()).unwrap();
+    for (binding, wanted) in keymap.bindings().iter().zip(BINDINGS) {
+        assert_eq!((binding.action, &binding.keys), (wanted.action, &wanted.keys));
+    }
+}
+
+#[test]
+fn the_names_of_keys_read_back() {
+    for binding in BINDINGS {
+        for key in binding.keys.iter() {
+            assert_eq!(names::key(&names::name(*key)), Ok(*key));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_mutated_configuration_is_taken_or_refused_in_printable_words(
+        at: Index,
+        length in 0_usize..12,
+        put in select(&["", "=", "[", "]]", "\"", "ctrl-", "\u{1b}", "\0", "é", "\n[keys.map]\n", "9e999", "quit", "#"][..]),
+    ) {
+        let mut text: Vec<char> = settings().chars().collect();
+        let from = at.index(text.len());
+        let to = (from + length).min(text.len());
+        text.splice(from..to, put.chars());
+        let text: String = text.into_iter().collect();
+        let Ok(table) = text.parse::<Table>() else { return Ok(()) };
+        let Some(keys) = table.get("keys").and_then(Value::as_table) else { return Ok(()) };
+        match Keymap::custom(keys) {
+            Ok(keymap) => {
+                let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+                prop_assert_eq!(keymap.action(MAP, interrupt), Some(Action::Quit));
+            }
+            Err(musts) => prop_assert!(musts.iter().all(|(path, must)| path.starts_with("keys.") && !must.is_empty())),
+        }
+    }
+}

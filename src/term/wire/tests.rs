@@ -1,0 +1,168 @@
+//! Whatever is drawn, a terminal shows it as it is in the buffer.
+
+use std::cell::RefCell;
+use std::num::NonZeroU16;
+use std::rc::Rc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::*;
+
+const SIZE: (u16, u16) = (12, 4);
+
+/// A terminal that reads what is written.
+#[derive(Clone)]
+struct Terminal(Rc<RefCell<(vt100::Parser, usize)>>);
+
+impl Write for Terminal {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut terminal = self.0.borrow_mut();
+        terminal.0.process(bytes);
+        terminal.1 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn terminal() -> Terminal {
+    let cells = |count| NonZeroU16::new(count).unwrap();
+    Terminal(Rc::new(RefCell::new((vt100::Parser::new(cells(SIZE.1), cells(SIZE.0), 0), 0))))
+}
+
+/// Writes to it, from a cleared screen on.
+fn wire(terminal: &Terminal) -> Wire<Terminal> {
+    let mut wire = Wire::new(terminal.clone(), Some(SIZE.into()));
+    wire.clear().unwrap();
+    wire
+}
+
+fn draw(wire: &mut Wire<Terminal>, from: &Buffer, to: &Buffer) {
+    wire.draw(from.diff(to).into_iter()).unwrap();
+    Backend::flush(wire).unwrap();
+}
+
+/// A cell as the terminal shows it: glyph, colours, modifiers.
+type Shown = (String, vt100::Color, vt100::Color, [bool; 4]);
+
+fn shown(terminal: &Terminal) -> Vec<Shown> {
+    let screen = &terminal.0.borrow().0;
+    let at = (0..SIZE.1).flat_map(|y| (0..SIZE.0).map(move |x| (x, y)));
+    at.map(|(x, y)| {
+        let cell = screen.screen().cell(y, x).unwrap();
+        let text = if cell.has_contents() { cell.contents().to_owned() } else { " ".to_owned() };
+        let modifiers = [cell.bold(), cell.dim(), cell.underline(), cell.inverse()];
+        // Of a blank that is neither reversed nor underlined only the ground is seen.
+        let plain = text == " " && !modifiers[2] && !modifiers[3];
+        let (fg, modifiers) = if plain { (vt100::Color::Default, [false; 4]) } else { (cell.fgcolor(), modifiers) };
+        (text, fg, cell.bgcolor(), modifiers)
+    })
+    .collect()
+}
+
+fn wanted(buf: &Buffer) -> Vec<Shown> {
+    let color = |color| match color {
+        Color::Reset => vt100::Color::Default,
+        Color::Indexed(index) => vt100::Color::Idx(index),
+        Color::Rgb(r, g, b) => vt100::Color::Rgb(r, g, b),
+        Color::Red => vt100::Color::Idx(1),
+        Color::LightMagenta => vt100::Color::Idx(13),
+        other => panic!("{other:?} is not drawn here"),
+    };
+    let cell = |cell: &Cell| {
+        let has = [Modifier::BOLD, Modifier::DIM, Modifier::UNDERLINED, Modifier::REVERSED];
+        let modifiers = has.map(|modifier| cell.modifier.contains(modifier));
+        let plain = cell.symbol() == " " && !modifiers[2] && !modifiers[3];
+        let (fg, modifiers) = if plain { (vt100::Color::Default, [false; 4]) } else { (color(cell.fg), modifiers) };
+        (cell.symbol().to_owned(), fg, color(cell.bg), modifiers)
+    };
+    buf.content.iter().map(cell).collect()
+}
+
+/// A few strokes: place, text, colours, modifier.
+type Stroke = (u16, u16, &'static str, Color, Color, Modifier);
+
+fn stroke() -> impl Strategy<Value = Stroke> {
+    let colors = [Color::Reset, Color::Indexed(32), Color::Red, Color::LightMagenta, Color::Rgb(1, 2, 3)];
+    let modifiers = [Modifier::empty(), Modifier::BOLD, Modifier::DIM, Modifier::UNDERLINED, Modifier::REVERSED];
+    let texts = ["x", "  ", "           ", "▐ 57▌", "a b c d", "─────", "12.5", "███"];
+    // vt100 knows bold or dim, not both.
+    let both = |(one, other): (Modifier, Modifier)| {
+        if one.union(other).contains(Modifier::BOLD | Modifier::DIM) { one } else { one | other }
+    };
+    let modifier = (select(modifiers.to_vec()), select(modifiers.to_vec())).prop_map(both);
+    (0..SIZE.0, 0..SIZE.1, select(texts.to_vec()), select(colors.to_vec()), select(colors.to_vec()), modifier)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_terminal_shows_what_was_drawn(frames in vec((vec(stroke(), 0..6), any::<bool>()), 1..6)) {
+        let terminal = terminal();
+        let mut wire = wire(&terminal);
+        let area = Rect::new(0, 0, SIZE.0, SIZE.1);
+        let mut last = Buffer::empty(area);
+        for (strokes, anew) in frames {
+            let mut next = if anew { Buffer::empty(area) } else { last.clone() };
+            for (x, y, text, fg, bg, modifier) in strokes {
+                let style = Style::reset().fg(fg).bg(bg).add_modifier(modifier);
+                next.set_stringn(x, y, text, (SIZE.0 - x).into(), style);
+            }
+            draw(&mut wire, &last, &next);
+            prop_assert_eq!(shown(&terminal), wanted(&next));
+            last = next;
+        }
+    }
+}
+
+fn bytes_of(from: &[&str], to: &[&str]) -> usize {
+    let terminal = terminal();
+    let mut wire = wire(&terminal);
+    let lines = |lines: &[&str]| Buffer::with_lines(lines.iter().map(|line| format!("{line:<12}")));
+    let empty = Buffer::empty(Rect::new(0, 0, 12, from.len() as u16));
+    draw(&mut wire, &empty, &lines(from));
+    let before = terminal.0.borrow().1;
+    draw(&mut wire, &lines(from), &lines(to));
+    terminal.0.borrow().1 - before
+}
+
+/// Begin and end of a synchronized update.
+const FRAME: usize = 16;
+
+#[test]
+fn what_does_not_change_costs_nothing() {
+    assert_eq!(bytes_of(&["abc"], &["abc"]), 0);
+}
+
+#[test]
+fn a_short_gap_is_written_over_and_a_long_one_jumped() {
+    // A jump to the first column (6), then "xbx", or "x", a jump by 8 columns (4) and "x".
+    assert_eq!(bytes_of(&["abc"], &["xbx"]), FRAME + 6 + 3);
+    assert_eq!(bytes_of(&["abcdefghij"], &["xbcdefghix"]), FRAME + 6 + 1 + 4 + 1);
+}
+
+#[test]
+fn the_rest_of_a_row_is_cleared_at_once() {
+    // A jump to the second column (6), and "clear to the end of the row" (3).
+    assert_eq!(bytes_of(&["abcdefghijkl"], &["a"]), FRAME + 6 + 3);
+}
+
+#[test]
+fn a_hidden_cursor_is_hidden_once() {
+    let terminal = terminal();
+    let mut wire = wire(&terminal);
+    wire.hide_cursor().unwrap();
+    Backend::flush(&mut wire).unwrap();
+    let before = terminal.0.borrow().1;
+    wire.hide_cursor().unwrap();
+    Backend::flush(&mut wire).unwrap();
+    assert_eq!(terminal.0.borrow().1, before);
+}
