@@ -3,6 +3,7 @@
 //! The one place above the terminal that knows key codes.
 
 mod custom;
+mod keys;
 mod names;
 mod table;
 

@@ -167,7 +167,7 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
         ("eval --threads 0", "--threads"),
         ("eval --shard node --strategy ddp", "--shard"),
         ("eval --shard 3", "--shard: groups of 3"),
-        ("eval --cp 3", "--cp: tensor 1 x context 3"),
+        ("eval --cp 3", "--cp: 3 ranks do not divide"),
         ("eval --shard rack", "rack"),
         ("eval --recompute 2", "recompute"),
         ("default eval", "default"),

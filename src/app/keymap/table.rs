@@ -2,45 +2,17 @@
 
 use std::borrow::Cow;
 
-use crossterm::event::{KeyCode, KeyModifiers};
+use crossterm::event::KeyCode;
 
+use super::keys::{
+    CLOSE, DOWN, FIRST, INTERRUPT, Keys, LAST, LEFT, LESS, LESS_LIMIT, LETTER_D, LETTER_M, LETTER_N, LETTER_R,
+    LETTER_T, MORE, MORE_LIMIT, NEXT, NONE, PAGE_DOWN, PAGE_UP, PREVIOUS, QUIT, REMOVE, RIGHT, SUSPEND, TAKE, UP, ZERO,
+};
 use super::{Binding, Place};
 use crate::app::Panel;
 use crate::app::action::Action;
 use crate::app::evidence::Facet;
 use crate::app::view::View;
-
-const NONE: KeyModifiers = KeyModifiers::NONE;
-const CTRL: KeyModifiers = KeyModifiers::CONTROL;
-
-type Keys = &'static [(KeyCode, KeyModifiers)];
-
-const LEFT: Keys = &[(KeyCode::Left, NONE), (KeyCode::Char('h'), NONE)];
-const RIGHT: Keys = &[(KeyCode::Right, NONE), (KeyCode::Char('l'), NONE)];
-const UP: Keys = &[(KeyCode::Up, NONE), (KeyCode::Char('k'), NONE)];
-const DOWN: Keys = &[(KeyCode::Down, NONE), (KeyCode::Char('j'), NONE)];
-const FIRST: Keys = &[(KeyCode::Char('g'), NONE), (KeyCode::Home, NONE)];
-const LAST: Keys = &[(KeyCode::Char('G'), NONE), (KeyCode::End, NONE)];
-const PAGE_UP: Keys = &[(KeyCode::PageUp, NONE), (KeyCode::Char('u'), CTRL)];
-const PAGE_DOWN: Keys = &[(KeyCode::PageDown, NONE), (KeyCode::Char('d'), CTRL)];
-const LETTER_M: Keys = &[(KeyCode::Char('m'), NONE)];
-const LETTER_T: Keys = &[(KeyCode::Char('t'), NONE)];
-const LETTER_N: Keys = &[(KeyCode::Char('n'), NONE)];
-const LETTER_R: Keys = &[(KeyCode::Char('r'), NONE)];
-const LETTER_D: Keys = &[(KeyCode::Char('d'), NONE)];
-const ZERO: Keys = &[(KeyCode::Char('0'), NONE)];
-const TAKE: Keys = &[(KeyCode::Enter, NONE)];
-const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
-const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
-const LESS: Keys = &[(KeyCode::Char('-'), NONE)];
-const REMOVE: Keys = &[(KeyCode::Char('x'), NONE), (KeyCode::Delete, NONE)];
-const LESS_LIMIT: Keys = &[(KeyCode::Char('['), NONE), (KeyCode::Left, NONE), (KeyCode::Char('h'), NONE)];
-const MORE_LIMIT: Keys = &[(KeyCode::Char(']'), NONE), (KeyCode::Right, NONE), (KeyCode::Char('l'), NONE)];
-const NEXT: Keys = &[(KeyCode::Tab, NONE)];
-const PREVIOUS: Keys = &[(KeyCode::BackTab, NONE)];
-const QUIT: Keys = &[(KeyCode::Char('q'), NONE), (KeyCode::Char('c'), CTRL)];
-const INTERRUPT: Keys = &[(KeyCode::Char('c'), CTRL)];
-const SUSPEND: Keys = &[(KeyCode::Char('z'), CTRL)];
 
 const fn key(
     place: Place,
