@@ -4,6 +4,7 @@
 //! Takes cases, a calibration and a way to evaluate scenarios; not for reading rows, for threads, or for
 //! what a report looks like.
 
+mod bands;
 mod fit;
 mod holdout;
 mod model;
@@ -17,8 +18,10 @@ use crate::scenario::{Problem, Scenario};
 use crate::stack::Calibration;
 use crate::stack::constants::{CONSTANTS, Constant};
 
+use holdout::Whole;
 use model::Model;
 
+pub use bands::{Coverage, HELD};
 pub use text::write;
 
 /// Answers scenarios in their order.
@@ -97,6 +100,8 @@ pub struct Fitted {
     pub crossed: Validation,
     /// A source at a time, then what is larger than anything fitted.
     pub left_out: Vec<LeftOut>,
+    /// How often the calibration's bands hold: of all rows, then by class.
+    pub coverage: Vec<Coverage>,
 }
 
 /// Digits that a constant is written with: more than rows can tell.
@@ -121,7 +126,7 @@ pub fn calibrate(
     begins("fit");
     let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant.name).unwrap_or(f64::NAN)).collect();
     let known = fit::solve(&model, &start);
-    let calibration = model.calibration(&known.values);
+    let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
     let constants = fit::found(&model, &known, &start);
     begins("cross-validation by group");
@@ -131,19 +136,23 @@ pub fn calibrate(
     let place = |case: usize| model.row_of(case).map_or(0, |row| folds[row]);
     let crossed = validate(&under(cases, &fitted, place));
     begins("leaving out one source at a time");
-    let left_out = holdout::wholes(&model)
-        .into_iter()
-        .filter_map(|(name, out)| {
-            let fitted = holdout::without(&model, &known, |row| out[row]);
-            let own: Vec<Case> = (0..model.len()).filter(|row| out[*row]).map(|row| model.case(row).clone()).collect();
-            let scores = |calibration: &Calibration| {
-                let cases = under(&own, &[Arc::new(calibration.clone())], |_| 0);
-                validate(&cases).scores(|one| one.metric == Metric::StepTime)
-            };
-            Some(LeftOut { name, scores: scores(&fitted)?, seen: scores(&calibration)? })
-        })
-        .collect();
-    Some(Fitted { constants, calibration, before, after, crossed, left_out })
+    let (mut left_out, mut unseen) = (Vec::new(), Vec::new());
+    for Whole { name, source, out } in holdout::wholes(&model) {
+        let fitted = holdout::without(&model, &known, |row| out[row]);
+        let own: Vec<Case> = (0..model.len()).filter(|row| out[*row]).map(|row| model.case(row).clone()).collect();
+        let validation = |calibration: &Calibration| validate(&under(&own, &[Arc::new(calibration.clone())], |_| 0));
+        let (without, with) = (validation(&fitted), validation(&calibration));
+        let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
+        if let (Some(scores), Some(seen)) = (scores(&without), scores(&with)) {
+            left_out.push(LeftOut { name, scores, seen });
+        }
+        unseen.extend(source.then_some(without));
+    }
+    let crossed_misses = bands::misses(cases, &crossed);
+    let unseen: Vec<_> = unseen.iter().flat_map(|validation| bands::misses(cases, validation)).collect();
+    let coverage = bands::coverage(&crossed_misses, &unseen);
+    calibration.bands = bands::bands(&crossed_misses, &unseen);
+    Some(Fitted { constants, calibration, before, after, crossed, left_out, coverage })
 }
 
 /// The cases with other calibrations: each takes that of its place.

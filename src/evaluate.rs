@@ -1,6 +1,7 @@
 //! The verdict: scenario in, evaluation out. One run; what takes many, sweeps and elasticities,
 //! is [`crate::search`]'s.
 
+mod band;
 mod expense;
 mod summary;
 mod trace;
@@ -12,6 +13,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub use crate::program::{Activity, Kind, Lane, Part};
+pub use band::{ErrorBand, evidence, likeness};
 pub use expense::Expense;
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
@@ -224,17 +226,6 @@ impl Evaluation {
         let most = felt.max_by(|a, b| a.0.total_cmp(&b.0));
         most.map_or(self.summary.bottleneck, |(_, resource)| resource)
     }
-}
-
-/// An 80 % band of the step time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ErrorBand {
-    /// Lower end.
-    pub low: Seconds,
-    /// Upper end.
-    pub high: Seconds,
-    /// Measured rows behind it.
-    pub rows: u32,
 }
 
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.

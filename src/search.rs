@@ -11,7 +11,7 @@ mod sweep;
 pub mod training;
 mod tune;
 
-use crate::evaluate::{Evaluation, Workspace, stages, traced};
+use crate::evaluate::{ErrorBand, Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
@@ -27,7 +27,8 @@ pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
     let elasticity = elasticity::all(scenario, workspace);
-    Ok(Evaluation { summary, stages, trace, elasticity, error_band: None })
+    let error_band = ErrorBand::of(scenario, summary.step_time);
+    Ok(Evaluation { summary, stages, trace, elasticity, error_band })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! Not for models or plans. The preset `ideal` reaches every peak at no latency: bounds and
 //! golden values are checked on it.
 
+mod band;
 mod calibration;
 pub mod constants;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::Format;
 use crate::units::Bytes;
 
+pub use band::{Band, Division, Likeness};
 pub use calibration::{Calibration, Efficiency, Runtime, Software};
 
 /// A training stack.

@@ -153,6 +153,7 @@ pub fn scenario() -> Scenario {
         loss: BTreeMap::from([("none".to_owned(), 0.0)]),
         runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
+        bands: Vec::new(),
     };
     let mut plan = Plan::new(zero3(), 1024);
     plan.size = Size::Nodes(2);

@@ -10,11 +10,13 @@
 use std::fs;
 use std::sync::Arc;
 
+use shardscope::calibrate::{Coverage, calibrate};
 use shardscope::cost::{Factors, Payload, Rates};
 use shardscope::hardware::Group;
 use shardscope::measured::{Metric, Row, Validation, cases, read, validate};
 use shardscope::plan::Format;
 use shardscope::presets::Library;
+use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
 use shardscope::search::{pool, summaries};
 use shardscope::units::BytesPerSecond;
@@ -48,18 +50,21 @@ fn embedded_rows_are_predicted() {
     judge(&validation, Metric::Memory, 8, 0.08);
 }
 
+fn rows_of(folder: &std::ffi::OsStr) -> Vec<Row> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
+    files.sort();
+    let name = |file: &std::path::Path| file.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().flat_map(|file| read(&name(file), &fs::read_to_string(file).unwrap()).0).collect()
+}
+
 #[test]
 fn measured_rows_from_outside_are_predicted() {
     let Some(folder) = std::env::var_os("SHARDSCOPE_MEASURED") else {
         println!("SHARDSCOPE_MEASURED is not set: there are no measured rows from outside");
         return;
     };
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
-    files.sort();
-    let name = |file: &std::path::Path| file.file_name().unwrap().to_string_lossy().into_owned();
-    let rows: Vec<Row> =
-        files.iter().flat_map(|file| read(&name(file), &fs::read_to_string(file).unwrap()).0).collect();
+    let rows = rows_of(&folder);
     let validation = validated(&rows);
     let scored = rows.iter().filter(|row| row.text("scored") == "yes").count();
     judge(&validation, Metric::StepTime, scored, 0.055);
@@ -67,6 +72,32 @@ fn measured_rows_from_outside_are_predicted() {
     let skill = validation.scores(|one| one.metric == Metric::StepTime).unwrap().skill();
     assert!(skill > 3.0, "hardly better than a constant for each device and stack: {skill}");
     println!("{:?}", validation.ranking);
+}
+
+/// Bands from rows that a fit has not seen hold 8 of 10 rows of groups that the bands have not seen.
+#[test]
+fn measured_bands_hold() {
+    let Some(folder) = std::env::var_os("SHARDSCOPE_MEASURED") else {
+        println!("SHARDSCOPE_MEASURED is not set: there are no measured rows from outside");
+        return;
+    };
+    let library = Library::embedded();
+    let (mut cases, _) = cases(&rows_of(&folder), &library);
+    cases.retain(|case| case.scenario().stack.calibration == "measured");
+    let pool = pool(None).unwrap();
+    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let fitted = calibrate(&cases, &library.calibration("measured").unwrap(), &evaluate, &|_| {}).unwrap();
+    for Coverage { by, rows, groups, held, width } in &fitted.coverage {
+        println!("{by:?}: {held:.3} of {rows} rows in {groups} groups, mean width {width:.3}");
+        let wanted = if by.0 == "all" { 0.75..=0.85 } else { 0.65..=0.92 };
+        assert!(wanted.contains(held), "{by:?}: {held}");
+    }
+    let committed = &library.calibration("measured").unwrap().bands;
+    for (ours, found) in committed.iter().zip(&fitted.calibration.bands) {
+        assert_eq!((&ours.stacks, ours.groups), (&found.stacks, found.groups), "run `calibrate` again");
+        assert!((ours.half_width - found.half_width).abs() < 0.01, "{} is {}", ours, found.half_width);
+    }
+    assert_eq!(committed.len(), fitted.calibration.bands.len());
 }
 
 /// Published times of collectives against those of the calibration, whose latencies and rates are not fitted: a

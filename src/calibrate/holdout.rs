@@ -3,7 +3,7 @@
 //! They begin at the solution of all rows, with what is usual for constants that lose all their rows, and
 //! follow the slopes that were found there; what was left out is then simulated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::stack::Calibration;
 use crate::stack::constants::CONSTANTS;
@@ -33,22 +33,28 @@ pub(super) fn folds(model: &Model<'_>) -> Vec<usize> {
     (0..model.len()).map(|row| dealt[&model.case(row).row.group()] % FOLDS).collect()
 }
 
+/// Rows that are left out together.
+pub(super) struct Whole {
+    pub name: String,
+    /// Whether they are all rows of a source.
+    pub source: bool,
+    pub out: Vec<bool>,
+}
+
 /// Each source by its file, and the large jobs of all: which rows to leave out.
-pub(super) fn wholes(model: &Model<'_>) -> Vec<(String, Vec<bool>)> {
+pub(super) fn wholes(model: &Model<'_>) -> Vec<Whole> {
     let file = |row: usize| model.case(row).row.file().rsplit('/').next().unwrap_or_default().to_owned();
-    let mut files: Vec<String> = (0..model.len()).map(file).collect();
-    files.sort();
-    files.dedup();
-    let mut wholes: Vec<(String, Vec<bool>)> = files
+    let files: BTreeSet<String> = (0..model.len()).map(file).collect();
+    let mut wholes: Vec<Whole> = files
         .into_iter()
         .map(|name| {
             let out = (0..model.len()).map(|row| file(row) == name).collect();
-            (name, out)
+            Whole { name, source: true, out }
         })
         .collect();
-    let large = (0..model.len()).map(|row| model.case(row).scenario().devices() > SMALL).collect();
-    wholes.push((format!("more than {SMALL} devices"), large));
-    wholes.retain(|(_, out)| out.iter().any(|out| *out) && !out.iter().all(|out| *out));
+    let out = (0..model.len()).map(|row| model.case(row).scenario().devices() > SMALL).collect();
+    wholes.push(Whole { name: format!("more than {SMALL} devices"), source: false, out });
+    wholes.retain(|Whole { out, .. }| out.iter().any(|out| *out) && !out.iter().all(|out| *out));
     wholes
 }
 

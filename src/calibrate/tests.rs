@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
-use crate::measured::{cases, read};
+use crate::measured::{Residual, cases, read};
 use crate::presets::Library;
 use crate::search::{pool, summaries};
+use crate::stack::{Division, Likeness};
 
+use super::bands::Miss;
 use super::*;
 
 /// One A100 and four sizes of a model, each its own group but the last two; seconds are put in by id.
@@ -77,7 +79,7 @@ fn the_file_keeps_its_comments_and_reads_back() {
     let library = Library::embedded();
     let entry = library.entries(crate::presets::Kind::Calibration).find(|entry| entry.id == "measured").expect("it is");
     let found = fitted(&planted(&embedded()), 2);
-    let text = write(&entry.text, &found.constants).expect("a calibration");
+    let text = write(&entry.text, &found).expect("a calibration");
     let comments =
         |text: &str| text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(comments(&text), comments(&entry.text));
@@ -108,4 +110,76 @@ fn values_are_written_with_three_digits() {
     for (value, expected) in [(0.002_674_9, 0.002_67), (1.979_96e11, 1.98e11), (0.999_9, 1.0)] {
         assert!((rounded(value) - expected).abs() < 1e-12 * expected, "{value}");
     }
+}
+
+/// A row of `group`, predicted at 1 s where `measured` were measured.
+fn missed(stack: &str, group: usize, error: f64) -> Residual {
+    Residual {
+        id: format!("{stack} {group} {error}"),
+        group: format!("{stack} {group}"),
+        stack: stack.to_owned(),
+        hardware: "a100-80gb-dgx".to_owned(),
+        class: "ddp".to_owned(),
+        across: false,
+        choice: String::new(),
+        metric: Metric::StepTime,
+        reading: None,
+        predicted: 1.0,
+        // Too slow and too fast by turns: the band is as wide on both sides.
+        measured: libm::exp(if group.is_multiple_of(2) { error } else { -error }),
+        null: f64::NAN,
+    }
+}
+
+fn misses(residuals: &[Residual]) -> Vec<Miss<'_>> {
+    let run = |stack| Likeness { stack, architecture: "ampere", division: Division::Replicated, across_nodes: false };
+    residuals.iter().map(|residual| Miss { run: run(residual.stack.as_str()), residual }).collect()
+}
+
+/// Ten groups of a stack are off by 1 to 10 %, and each has a second row that is off by nothing; the rank is
+/// 0.8 x 11 = 8.8, of which the ten halves that are off by nothing make 5; the 7th and the 8th half of the others
+/// reach 8.5 and 9.
+#[test]
+fn bands_hold_eight_of_ten_groups() {
+    let rows = (1..=10).flat_map(|group| [missed("a", group, group as f64 / 100.0), missed("a", group, 0.0)]);
+    let few = (1..=3).map(|group| missed("b", group, 0.5));
+    let rows: Vec<Residual> = rows.chain(few).collect();
+    let unseen: Vec<Residual> = (1..=4).map(|group| missed("a", group, f64::from(group as u32) / 10.0)).collect();
+    let found = bands::bands(&misses(&rows), &misses(&unseen));
+    let told: Vec<(usize, Option<Division>, f64, u32, u32)> =
+        found.iter().map(|band| (band.stacks.len(), band.division, band.half_width, band.groups, band.rows)).collect();
+    // All 13 groups: rank 0.8 x 14 = 11.2, past the 10 of stack a, so one of those that are off by 0.5. Of four
+    // groups that were left out whole: rank 0.8 x 5 = 4, the last.
+    let expected = [
+        (1, Some(Division::Replicated), 0.08, 10, 20),
+        (1, None, 0.08, 10, 20),
+        (2, None, 0.5, 13, 23),
+        (0, None, 0.4, 4, 4),
+    ];
+    assert_eq!(told, expected);
+    let serves = |stack: &str, architecture: &str, division| {
+        let run = Likeness { stack, architecture, division, across_nodes: false };
+        found.iter().find(|band| band.serves(&run)).map(|band| band.half_width)
+    };
+    assert_eq!(serves("a", "ampere", Division::Replicated), Some(0.08));
+    assert_eq!(serves("b", "ampere", Division::Replicated), Some(0.5));
+    assert_eq!(serves("unheard of", "ampere", Division::Split), Some(0.4));
+    assert_eq!(serves("a", "volta", Division::Replicated), None);
+    // Three groups cannot tell what 8 of 10 are: 0.8 x 4 is more than 3.
+    let few: Vec<Residual> = (1..=3).map(|group| missed("b", group, 0.5)).collect();
+    assert_eq!(bands::bands(&misses(&few), &[]), []);
+}
+
+/// Of ten groups that are off by 1 to 10 %, each judged by the other nine, of which the rank is 0.8 x 10 = 8: the
+/// eight nearest are within what the eighth of the others is off, 9 and 10 % are beyond 8 %.
+#[test]
+fn coverage_is_of_rows_that_the_band_has_not_seen() {
+    let rows: Vec<Residual> = (1..=10).map(|group| missed("a", group, group as f64 / 100.0)).collect();
+    let coverage = bands::coverage(&misses(&rows), &[]);
+    assert_eq!(coverage.len(), 1, "no class has 20 groups: {coverage:?}");
+    assert_eq!((coverage[0].by.0, coverage[0].rows, coverage[0].groups), ("all", 10, 10));
+    assert!((coverage[0].held - 0.8).abs() < 1e-12);
+    // The nearest eight have the band of the ninth, the others that of the eighth.
+    let width = (8.0 * 0.09_f64.exp_m1() + 2.0 * 0.08_f64.exp_m1()) / 10.0;
+    assert!((coverage[0].width - width).abs() < 1e-12, "{coverage:?}");
 }

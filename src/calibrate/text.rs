@@ -1,26 +1,42 @@
 //! A fitted calibration as a file: the text of the one that it began from, with new values and what each
 //! rests on; everything else stays.
 
+use serde::Serialize;
+use toml::ser::ValueSerializer;
 use toml_edit::{DocumentMut, Item, Value};
 
+use crate::stack::Calibration;
 use crate::stack::constants::matches;
 use crate::units::{BytesPerSecond, Quantity, Seconds};
 
-use super::{Determined, Found};
+use super::{Determined, Fitted, Found};
 
 /// The most stacks that are named beside a value.
 const NAMED: usize = 3;
 
-/// `text` with the values of `found`; what is wrong with it if it is no calibration.
-pub fn write(text: &str, found: &[Found]) -> Result<String, String> {
+/// `text` with the values of a fit; what is wrong with it if it is no calibration.
+pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-    for found in found.iter().filter(|found| found.determined != Determined::Without) {
+    for found in constants.iter().filter(|found| found.determined != Determined::Without) {
         for path in found.constant.path.split(' ') {
             let words: Vec<&str> = path.split('.').collect();
             set(document.as_item_mut(), &words, found);
         }
     }
+    document["bands"] = toml_edit::value(bands(calibration)?);
     Ok(document.to_string())
+}
+
+/// The bands, each in a line.
+fn bands(calibration: &Calibration) -> Result<Value, String> {
+    let mut text = "[".to_owned();
+    for band in &calibration.bands {
+        text.push_str("\n    ");
+        band.serialize(ValueSerializer::new(&mut text)).map_err(|error| error.to_string())?;
+        text.push(',');
+    }
+    text.push_str("\n]");
+    text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 
 /// Follows a path, which may end in a place of a list, and sets what is there.

@@ -56,5 +56,5 @@ fn file(session: &Session, id: &str, fitted: &Fitted) -> Result<String, Failure>
     // The user's own stands after the embedded one that it stands in for.
     let entry = session.library.entries(Kind::Calibration).filter(|entry| entry.id == id).last();
     let text = entry.map(|entry| &*entry.text).unwrap_or_default();
-    calibrate::write(text, &fitted.constants).map_err(|what| Failure::Input(vec![format!("{id}: {what}")]))
+    calibrate::write(text, fitted).map_err(|what| Failure::Input(vec![format!("{id}: {what}")]))
 }

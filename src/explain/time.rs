@@ -1,6 +1,6 @@
 //! The step and its parts.
 
-use crate::evaluate::{IdleCause, Kind, Lane, Span};
+use crate::evaluate::{ErrorBand, IdleCause, Kind, Lane, Span, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::program::PICOS;
 use crate::units::Seconds;
@@ -24,7 +24,7 @@ impl Facts<'_> {
                     + self.figure(Figure::Optimizer)?
                     + self.figure(Figure::Other)?,
                 "One optimizer step on the rank that ends last. The parts cover it without gap or overlap.",
-                Source::convention(PARTS),
+                Source::convention(&format!("{PARTS}; {}", self.sureness())),
             ),
             Figure::Compute => (
                 if self.in_order() { self.work() } else { self.running()? },
@@ -63,6 +63,18 @@ impl Facts<'_> {
             _ => return None,
         };
         Some(Why { formula, about, source })
+    }
+
+    /// How sure the step time is, and by what.
+    fn sureness(&self) -> String {
+        match (self.evaluation.error_band, evidence(self.scenario)) {
+            (Some(ErrorBand { low, high, .. }), Some(behind)) => format!(
+                "8 of 10 such runs took {low} to {high}: as far from what was predicted without them as {behind} were \
+                 (calibration {})",
+                self.scenario.calibration.id
+            ),
+            _ => "no measured rows behind it".to_owned(),
+        }
     }
 
     /// Whether a rank visits all layers of a micro-batch in order: no pipeline, no layered accumulation.

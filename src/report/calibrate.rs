@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::calibrate::{Determined, Fitted, Found, LeftOut};
+use crate::calibrate::{Coverage, Determined, Fitted, Found, HELD, LeftOut};
 use crate::measured::{Metric, Validation};
+use crate::stack::Band;
 
 use super::ValidateReport;
 use super::sweep::aligned;
@@ -47,6 +48,23 @@ struct Crossed<'a> {
 }
 
 #[derive(Debug, Serialize)]
+struct CoverageRecord<'a> {
+    by: &'static str,
+    value: &'a str,
+    rows: usize,
+    groups: usize,
+    held: f64,
+    mean_width: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct ErrorBands<'a> {
+    wanted: f64,
+    coverage: Vec<CoverageRecord<'a>>,
+    bands: &'a [Band],
+}
+
+#[derive(Debug, Serialize)]
 struct Document<'a> {
     format: u32,
     constants: Vec<ConstantRecord<'a>>,
@@ -54,6 +72,7 @@ struct Document<'a> {
     after: Summary,
     cross_validated: Crossed<'a>,
     left_out: Vec<LeftOutRecord<'a>>,
+    error_bands: ErrorBands<'a>,
 }
 
 impl<'a> CalibrateReport<'a> {
@@ -73,6 +92,11 @@ impl<'a> CalibrateReport<'a> {
             after: of(&fitted.after).in_all(),
             cross_validated: Crossed { summary: of(&fitted.crossed).in_all(), by: of(&fitted.crossed).parts() },
             left_out: left_out.collect(),
+            error_bands: ErrorBands {
+                wanted: HELD,
+                coverage: fitted.coverage.iter().map(covered).collect(),
+                bands: &fitted.calibration.bands,
+            },
         })
     }
 
@@ -82,6 +106,7 @@ impl<'a> CalibrateReport<'a> {
         let parts = [
             self.overview(),
             self.constants(),
+            self.bands(),
             format!("each group predicted by constants fitted without it\n\n{crossed}"),
         ];
         parts.join("\n")
@@ -99,6 +124,17 @@ impl<'a> CalibrateReport<'a> {
             table.push(line("  seen", seen));
         }
         format!("step time\n{}", aligned(&table))
+    }
+
+    fn bands(self) -> String {
+        let mut table = vec![["", "rows", "groups", "held", "mean width"].map(str::to_owned).to_vec()];
+        table.extend(self.fitted.coverage.iter().map(|Coverage { by: (by, value), groups, rows, held, width }| {
+            let share = |share: f64| format!("{:.1} %", 100.0 * share);
+            let name = format!("{by} {value}").trim_end().to_owned();
+            vec![name, rows.to_string(), groups.to_string(), share(*held), format!("+-{}", share(*width))]
+        }));
+        let wanted = 100.0 * HELD;
+        format!("rows within their {wanted} % band, which knows nothing of their group\n{}", aligned(&table))
     }
 
     fn constants(self) -> String {
@@ -123,6 +159,10 @@ impl<'a> CalibrateReport<'a> {
         let all = self.fitted.constants.len();
         format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", aligned(&table))
     }
+}
+
+fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -> CoverageRecord<'_> {
+    CoverageRecord { by, value, rows: *rows, groups: *groups, held: *held, mean_width: *width }
 }
 
 fn constant(found: &Found) -> ConstantRecord<'_> {

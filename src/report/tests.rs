@@ -170,9 +170,10 @@ fn a_band_has_its_rows() {
     evaluation.error_band = Some(ErrorBand { low: Seconds::new(0.45), high: Seconds::new(0.6), rows: 12 });
     let json = json_of(&scenario, &evaluation);
     assert_eq!(json["error_band"], json!({ "low": 0.45, "high": 0.6, "rows": 12 }));
-    assert!(
-        text(&scenario, &evaluation, None).contains("500 ms; 8 of 10 measured between 450 ms and 600 ms (12 rows)")
-    );
+    let text = text(&scenario, &evaluation, None);
+    assert!(text.contains("500 ms, 450 ms to 600 ms in 8 of 10 such runs ("), "{text}");
+    // 571 TFLOP/s x 0.5 s / 0.6 s = 476, and over 0.45 s 634.
+    assert!(text.contains("571 TFLOP/s per device, 476 TFLOP/s to 634 TFLOP/s in 8 of 10, 50.0 % MFU"), "{text}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary};
+use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, evidence};
 use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -138,12 +138,14 @@ fn verdict(summary: &Summary) -> String {
 fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> {
     let summary = &evaluation.summary;
     let (tokens, devices) = (summary.tokens_per_s_per_device, f64::from(summary.devices));
-    let step = match evaluation.error_band {
-        Some(band) => format!(
-            "{}; 8 of 10 measured between {} and {} ({} rows)",
-            summary.step_time, band.low, band.high, band.rows
-        ),
-        None => format!("{}; no measured rows behind it", summary.step_time),
+    let behind = evidence(scenario).map_or_else(String::new, |band| format!(" ({band})"));
+    let (step, flops) = match evaluation.error_band {
+        Some(band) => {
+            let [low, high] = band.model_flops(summary);
+            let step = format!("{}, {} to {} in 8 of 10 such runs{behind}", summary.step_time, band.low, band.high);
+            (step, format!(" per device, {low} to {high} in 8 of 10"))
+        }
+        None => (format!("{}; no measured rows behind it", summary.step_time), " per device".to_owned()),
     };
     let counted = match scenario.plan.flop_count {
         FlopCount::Parameters => "6 per parameter and token, and attention",
@@ -152,7 +154,7 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
     let mut rows = vec![
         row("step time", step),
         row("tokens", format!("{} per second, {} per device", thousands(tokens * devices), thousands(tokens))),
-        row("model flop", format!("{} per device, {} MFU ({counted})", summary.model_flops, percent(summary.mfu))),
+        row("model flop", format!("{}{flops}, {} MFU ({counted})", summary.model_flops, percent(summary.mfu))),
         row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
     ];
     if let Some(tokens) = scenario.plan.tokens {

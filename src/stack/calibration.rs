@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BytesPerSecond, Seconds};
 
-use super::Stack;
+use super::{Band, Stack};
 
 /// Figures of devices, and of the programs that run on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Calibration {
     pub runtimes: BTreeMap<String, Runtime>,
     /// Efficiency by architecture; `default` serves an architecture without an entry.
     pub architectures: BTreeMap<String, Efficiency>,
+    /// How far off predictions are, the nearest evidence first: the first that serves a run is its band.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bands: Vec<Band>,
 }
 
 /// Figures that no device and no stack changes.
@@ -214,6 +217,9 @@ impl Calibration {
             check(format!("runtimes.{name}.contention"), runtime.contention, 0.0, 1.0);
             let most = runtime.most_received.map_or(f64::MAX, BytesPerSecond::get);
             check(format!("runtimes.{name}.most_received"), most, 1.0, f64::MAX);
+        }
+        for (index, band) in self.bands.iter().enumerate() {
+            check(format!("bands.{index}.half_width"), band.half_width, 0.0, 10.0);
         }
         check("software.host_exponent".to_owned(), self.software.host_exponent, 1.0, 64.0);
         check("software.optimizer_traffic".to_owned(), self.software.optimizer_traffic, 0.0, 100.0);

@@ -10,7 +10,7 @@ use crate::evaluate::{Evaluation, Expense, Summary};
 use crate::report::{self, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{Seconds, significant, thousands};
+use crate::units::{significant, thousands};
 
 /// Draws it; `wide` says how the facts are shared between the lines.
 pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
@@ -116,15 +116,17 @@ fn verdict(summary: &Summary, theme: Theme) -> Span<'static> {
     Span::styled(format!("{word} {memory}"), theme.style(role))
 }
 
-/// The rate with its band: `57.1 TFLOP/s 54–60`.
+/// The rate with its band: `412 TFLOP/s 395–430`.
 fn speed(evaluation: &Evaluation, theme: Theme) -> String {
     let summary = &evaluation.summary;
-    let flops = summary.model_flops;
     let band = evaluation.error_band.map(|band| {
-        let end = |step: Seconds| significant((flops * (summary.step_time / step)).get() / 1e12, 2);
-        format!(" {}{}{}", end(band.high), theme.glyphs().to, end(band.low))
+        let [low, high] = band.model_flops(summary).map(|flops| {
+            let tera = flops.get() / 1e12;
+            significant(tera, if tera < 100.0 { 2 } else { 3 })
+        });
+        format!(" {low}{}{high}", theme.glyphs().to)
     });
-    format!("{flops}{}", band.unwrap_or_default())
+    format!("{}{}", summary.model_flops, band.unwrap_or_default())
 }
 
 /// The share of the step in which compute waits for another pipeline rank, where there is any: `bubble 19 %`.

@@ -1,0 +1,148 @@
+//! Error bands from cross-validated residuals, and how often they hold. Not for predicting.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::evaluate::likeness;
+use crate::measured::{Case, Key, Metric, Residual, Validation};
+use crate::stack::{Band, Division, Likeness};
+
+use super::rounded;
+
+/// The share of runs that a band holds.
+pub const HELD: f64 = 0.8;
+
+/// Groups that rows of one stack need for a band of their own. All stacks of an architecture together need
+/// as many as make the rank of [`width`] exist: 4.
+const OWN: usize = 10;
+
+/// Groups that a class needs to be listed with its coverage.
+const LISTED: usize = 20;
+
+/// A row, and how far off it was predicted by constants that had not seen it.
+#[derive(Debug, Clone)]
+pub(super) struct Miss<'a> {
+    pub run: Likeness<'a>,
+    pub residual: &'a Residual,
+}
+
+impl Miss<'_> {
+    /// `|ln(measured / predicted)|`.
+    fn error(&self) -> f64 {
+        libm::fabs(libm::log(self.residual.measured / self.residual.predicted))
+    }
+}
+
+/// How many rows lie in their bands, where a band knows nothing of the row's group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coverage {
+    /// What is split by, and the class; `all` and nothing for all rows.
+    pub by: (&'static str, String),
+    /// Its groups.
+    pub groups: usize,
+    /// Its rows that have a band.
+    pub rows: usize,
+    /// The share of them that lies within.
+    pub held: f64,
+    /// Mean over them of `e^w - 1`, where `w` is the half width.
+    pub width: f64,
+}
+
+/// The step times of a validation, with what each is like.
+pub(super) fn misses<'a>(cases: &'a [Case], validation: &'a Validation) -> Vec<Miss<'a>> {
+    let runs: BTreeMap<String, Likeness<'_>> =
+        cases.iter().map(|case| (case.row.id(), likeness(case.scenario()))).collect();
+    let timed = validation.residuals.iter().filter(|one| one.metric == Metric::StepTime && one.error().is_finite());
+    timed.filter_map(|residual| Some(Miss { run: *runs.get(&residual.id)?, residual })).collect()
+}
+
+/// The bands, nearest evidence first: rows of one stack on one architecture that divide their work alike
+/// within a node or across nodes; of one stack on one architecture; of all stacks on it. Then, for any other
+/// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know.
+pub(super) fn bands(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Band> {
+    type Pool<'a> = (Option<&'a str>, &'a str, Option<(Division, bool)>);
+    let near = |run: &Likeness<'_>| (run.division, run.across_nodes);
+    let of = |misses: &[Miss<'_>], least: usize, known: bool, pool: &dyn for<'a> Fn(&Likeness<'a>) -> Pool<'a>| {
+        let mut pools: BTreeMap<Pool<'_>, Vec<&Miss<'_>>> = BTreeMap::new();
+        for miss in misses {
+            pools.entry(pool(&miss.run)).or_default().push(miss);
+        }
+        let one = |((_, architecture, near), rows): (Pool<'_>, Vec<&Miss<'_>>)| {
+            let groups = sizes(&rows).len();
+            let stacks: BTreeSet<&str> = rows.iter().filter(|_| known).map(|miss| miss.run.stack).collect();
+            Some(Band {
+                stacks: stacks.into_iter().map(str::to_owned).collect(),
+                architecture: architecture.to_owned(),
+                division: near.map(|(division, _)| division),
+                across_nodes: near.map(|(_, across)| across),
+                half_width: rounded(width(&rows).filter(|_| groups >= least)?),
+                groups: groups as u32,
+                rows: rows.len() as u32,
+            })
+        };
+        pools.into_iter().filter_map(one).collect::<Vec<_>>()
+    };
+    let mut bands = of(crossed, OWN, true, &|run| (Some(run.stack), run.architecture, Some(near(run))));
+    bands.extend(of(crossed, OWN, true, &|run| (Some(run.stack), run.architecture, None)));
+    bands.extend(of(crossed, 0, true, &|run| (None, run.architecture, None)));
+    bands.extend(of(unseen, 0, false, &|run| (None, run.architecture, None)));
+    bands
+}
+
+/// The half width that holds [`HELD`] of runs to come: the error of rank `HELD (n + 1)` of `n`, groups equal
+/// (split conformal prediction: Lei et al., Journal of the American Statistical Association 113, 2018, p. 1094);
+/// `None` where there are too few groups to have that rank.
+fn width(rows: &[&Miss<'_>]) -> Option<f64> {
+    let sizes = sizes(rows);
+    let rank = HELD * (sizes.len() as f64 + 1.0);
+    let mut errors: Vec<(f64, f64)> =
+        rows.iter().map(|miss| (miss.error(), 1.0 / sizes[miss.residual.group.as_str()])).collect();
+    errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut below = 0.0;
+    errors.into_iter().find_map(|(error, share)| {
+        below += share;
+        // Shares such as a third do not add up to whole numbers.
+        (below > rank - 1e-9).then_some(error)
+    })
+}
+
+/// Rows of each group.
+fn sizes<'a>(rows: &[&'a Miss<'_>]) -> BTreeMap<&'a str, f64> {
+    let mut sizes = BTreeMap::new();
+    for miss in rows {
+        *sizes.entry(miss.residual.group.as_str()).or_default() += 1.0;
+    }
+    sizes
+}
+
+/// Whether bands hold: those of each row come from all groups but its own.
+pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverage> {
+    let mut known: BTreeMap<&str, Vec<Band>> = BTreeMap::new();
+    let mut judged: Vec<(&Miss<'_>, f64)> = Vec::new();
+    for miss in crossed {
+        let group = miss.residual.group.as_str();
+        let bands = known.entry(group).or_insert_with(|| bands(&others(crossed, group), &others(unseen, group)));
+        judged.extend(bands.iter().find(|band| band.serves(&miss.run)).map(|band| (miss, band.half_width)));
+    }
+    let mut classes: BTreeMap<(&'static str, String), Vec<&(&Miss<'_>, f64)>> = BTreeMap::new();
+    for one in &judged {
+        let Miss { run, residual } = one.0;
+        let scale = if run.across_nodes { "across nodes" } else { "within a node" };
+        let keys = [Key::Stack, Key::Hardware, Key::Class].map(|key| (key.name(), residual.key(key).to_owned()));
+        let own = [("all", String::new()), ("scale", scale.to_owned())];
+        own.into_iter().chain(keys).for_each(|key| classes.entry(key).or_default().push(one));
+    }
+    classes.into_iter().filter_map(|(by, rows)| covered(by, &rows)).collect()
+}
+
+fn others<'a>(misses: &[Miss<'a>], group: &str) -> Vec<Miss<'a>> {
+    misses.iter().filter(|other| other.residual.group != group).cloned().collect()
+}
+
+fn covered(by: (&'static str, String), rows: &[&(&Miss<'_>, f64)]) -> Option<Coverage> {
+    let groups = rows.iter().map(|(miss, _)| &miss.residual.group).collect::<BTreeSet<_>>().len();
+    let count = rows.len() as f64;
+    let held = rows.iter().filter(|(miss, half_width)| miss.error() <= *half_width).count() as f64;
+    let width = rows.iter().map(|(_, half_width)| libm::expm1(*half_width)).sum::<f64>();
+    let listed = by.0 == "all" || groups >= LISTED;
+    listed.then(|| Coverage { by, groups, rows: rows.len(), held: held / count, width: width / count })
+}
