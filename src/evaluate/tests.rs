@@ -676,7 +676,8 @@ proptest! {
         scenario.plan.recompute = if full { Recompute::Full } else { Recompute::None };
         let summary = summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
         let (floor, reached) = (network_floor(&scenario), summary.tokens_per_s_per_device);
-        prop_assert!(reached <= floor * (1.0 + 1e-9), "{reached} tokens/s beat the floor's {floor}");
+        // Each task is rounded to whole picoseconds, of steps as short as some hundred microseconds.
+        prop_assert!(reached <= floor * (1.0 + 1e-8), "{reached} tokens/s beat the floor's {floor}");
         prop_assert!(summary.model_flops <= summary.limit * (1.0 + 1e-9));
         // Two ways to the same limit: the closed form, and the bytes that the program counts.
         let limit = reached * (summary.limit / summary.model_flops);
