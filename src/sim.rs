@@ -2,7 +2,7 @@
 //!
 //! Knows ids, durations and demands only; why a task exists is [`crate::program`]'s. Rules:
 //! - a slot's tasks are put on their queues when compute has come to it, all of them at once; a slot is
-//!   over when compute and what goes hand in hand with it ([`CHAIN`](crate::program::CHAIN)) are;
+//!   over when compute and what goes hand in hand with it ([`CHAIN`]) are;
 //! - a queue runs its tasks one at a time, in order; a task starts as soon as its waits hold;
 //! - concurrent tasks whose demands on a resource exceed the whole slow down alike, so that the
 //!   demands add up to the whole again;
