@@ -92,8 +92,8 @@ impl Facts {
     /// The right of the first line, the left and the right of the second.
     fn wide(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
         (
-            vec![self.verdict, self.speed, self.utilisation, self.bubble],
-            vec![self.step, self.tokens, self.training, self.cost],
+            vec![self.verdict, self.speed, self.utilisation],
+            vec![self.step, self.bubble, self.tokens, self.training, self.cost],
             vec![self.limit, self.difference],
         )
     }
