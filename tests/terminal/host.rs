@@ -135,8 +135,8 @@ fn keys_and_theme_come_from_the_configuration() {
     fs::write(&config, "[keys.map]\ntune = \"ctrl-i\"\n").unwrap();
     let mut refused = Session::start(folder.path(), &Options { arguments: &arguments, ..Options::default() });
     assert_eq!(refused.end().exit_code(), 2);
-    let said = refused.text().replace('\n', "");
-    assert!(said.contains("config.toml:2:1: keys.map.tune: a terminal sends the same for ctrl-i and Tab"), "{said}");
+    let reason = "config.toml:2:1: keys.map.tune: a terminal sends the same for ctrl-i and Tab";
+    refused.wait("saying why", |session| session.text().replace('\n', "").contains(reason));
 }
 
 #[test]

@@ -162,7 +162,9 @@ fn a_newcomers_whole_visit() {
     let Some(tmux) = Tmux::explorer((80, 24)) else { return };
     tmux.choose(0, "frontier", "mi250x-frontier");
     tmux.choose(2, "neox-20b", "gpt-neox-20b");
-    tmux.text("2b");
+    tmux.text("2");
+    tmux.wait("the whole map", |screen| screen.contains("2 Throughput") && !screen.contains("computing"));
+    tmux.text("b");
     tmux.wait("following the cursor", |screen| !screen.contains("computing"));
     tmux.keys(&["Enter"]);
     tmux.wait_for("FITS");
