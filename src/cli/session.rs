@@ -72,18 +72,11 @@ impl Session {
     }
 }
 
-/// Commands that a later version has.
-const LATER: [&str; 1] = ["calibrate"];
-
 fn unopened(error: OpenError) -> Failure {
     match error {
         OpenError::Io { error: ref reason, .. } if reason.kind() != ErrorKind::InvalidData => {
             Failure::Io(error.to_string())
         }
-        OpenError::Unknown(unknown) if LATER.contains(&unknown.id.as_str()) => Failure::Input(vec![format!(
-            "the command '{}' is not built yet; `shardscope help` lists those that are",
-            unknown.id
-        )]),
         // The word may as well have been meant as a command.
         OpenError::Unknown(unknown) => Failure::Input(vec![format!("{unknown}, `shardscope help` the commands")]),
         error => Failure::Input(vec![error.to_string()]),
