@@ -211,21 +211,18 @@ impl Simulator {
         let mut around = Around { role, inbox: &mut inboxes[role.rank], sent, observer };
         let remember = *fold && !O::SEES;
         loop {
-            let mut wait = None;
             if !rank.issued {
                 match rank.entry(role, around.inbox) {
-                    Some(Entry::Wait(entry)) => {
-                        rank.foresee(&role);
-                        wait = Some(entry);
-                    }
-                    Some(Entry::Ready) => {}
+                    Some(Entry::Now) => {}
+                    Some(Entry::At(arrival)) => rank.stand(arrival, &mut around),
+                    Some(Entry::Unknown) => return rank.rest(now, &mut around),
                     None => {
                         rank.issue(&role);
                         rank.settle(!CHAIN, &mut around);
                     }
                 }
             }
-            if wait.is_none() && !rank.begun && (!rank.issued || rank.can_begin(role, around.inbox)) {
+            if !rank.begun && (!rank.issued || rank.can_begin(role, around.inbox)) {
                 if *fold && !rank.paused && joint::begins(&role, rank) {
                     rank.paused = true;
                     return rank.clock;
@@ -245,24 +242,22 @@ impl Simulator {
                     memo.watch(rank, &around);
                 }
             }
-            if wait.is_none() {
-                rank.settle(u8::MAX, &mut around);
-                if rank.slot_is_over() {
-                    memo.finish(rank, &around);
-                    rank.leave(&mut around);
-                    continue;
-                }
-                if remember && rank.begun && memo.resume(rank, &mut around) {
-                    memo.finish(rank, &around);
-                    rank.leave(&mut around);
-                    continue;
-                }
-                if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
-                    continue;
-                }
+            rank.settle(u8::MAX, &mut around);
+            if rank.slot_is_over() {
+                memo.finish(rank, &around);
+                rank.leave(&mut around);
+                continue;
+            }
+            if remember && rank.begun && memo.resume(rank, &mut around) {
+                memo.finish(rank, &around);
+                rank.leave(&mut around);
+                continue;
+            }
+            if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
+                continue;
             }
             let next = rank.next();
-            let until = match wait.unwrap_or_else(|| rank.wait(role, around.inbox)) {
+            let until = match rank.wait(role, around.inbox) {
                 Wait::Own => next,
                 Wait::Until(arrival) => {
                     rank.waited = true;

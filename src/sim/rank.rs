@@ -70,13 +70,14 @@ pub(super) enum Wait {
     Unknown,
 }
 
-/// Whether compute can begin with a slot.
+/// When compute can begin with a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Now.
-    Ready,
-    /// When another rank's word has come.
-    Wait(Wait),
+    Now,
+    /// When what another rank has sent arrives.
+    At(Picos),
+    /// Another rank has not sent it yet.
+    Unknown,
 }
 
 /// The queues of a set, from the first.
@@ -167,7 +168,7 @@ impl Rank {
         if queues(self.running).any(|queue| self.pending[queue] > 1) {
             return None;
         }
-        let mut entry = Entry::Ready;
+        let mut entry = Entry::Now;
         for crate::program::Wait { counter, offset } in waits.iter().map_while(|wait| *wait) {
             let least = self.base[counter as usize] + offset;
             if !counter.remote() {
@@ -177,12 +178,34 @@ impl Rank {
                 continue;
             }
             match inbox.of(counter).nth(least) {
-                Some(arrival) if arrival <= self.clock || entry == Entry::Wait(Wait::Unknown) => {}
-                Some(arrival) => entry = Entry::Wait(Wait::Until(arrival)),
-                None => entry = Entry::Wait(Wait::Unknown),
+                Some(arrival) if arrival <= self.clock || entry == Entry::Unknown => {}
+                Some(arrival) => entry = Entry::At(arrival),
+                None => entry = Entry::Unknown,
             }
         }
         Some(entry)
+    }
+
+    /// Stands still before a slot until what it needs arrives.
+    pub fn stand<O: Observer>(&mut self, arrival: Picos, around: &mut Around<'_, O>) {
+        self.waited = true;
+        self.rest(arrival, around);
+        if self.clock < arrival {
+            self.pass(arrival, around);
+        }
+    }
+
+    /// Stands still before a slot while what runs ends, as far as that is by the moment given. Returns when more
+    /// of it ends.
+    pub fn rest<O: Observer>(&mut self, by: Picos, around: &mut Around<'_, O>) -> Picos {
+        loop {
+            self.foresee(&around.role);
+            let next = self.next();
+            if next > by || next == Picos::MAX {
+                return next;
+            }
+            self.pass(next, around);
+        }
     }
 
     /// Goes to the slot after the one that is over.
