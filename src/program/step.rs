@@ -91,7 +91,7 @@ pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: B
         builder.section(last, |routine| emit.micro_batch(routine, order, None));
     }
     builder.section(1, |routine| emit.micro_batch(routine, order, Some(last)));
-    builder.section(1, |routine| routine.block(1, |block| boundary::build_shares(shares, emit.queues, block)));
+    builder.section(1, |routine| routine.block(1, |block| boundary::build(shares, emit.queues, block)));
 }
 
 /// Layers that are computed again from their input: the first ones.
@@ -334,7 +334,7 @@ impl Emit<'_> {
     }
 
     /// A copy to or from the host.
-    fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+    pub fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
         transfer.time = self.visits.rates.host_copy(moved);
         builder.transfer(&transfer, queue, self.contention, label)

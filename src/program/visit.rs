@@ -224,21 +224,18 @@ impl<'a> Visits<'a> {
         if self.staged {
             return Visit { part: unit.part, backward, steps, ..Visit::default() };
         }
-        let plan = &self.rates.scenario.plan;
-        let offload = if plan.offload.state() { self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 };
-        let resident = self.layout.weights > 1 || plan.offload.state();
         let kept_gathered = backward && !self.regathers() && self.layout.weights > 1;
-        let fetched = if resident && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
-        let drops = resident && (last || self.regathers() || self.layout.weights == 1);
+        let fetched = if self.fetched() && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
+        let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second visit: the one that gathers nothing.
         let shared = matches!(unit.part, Part::Embedding | Part::Head) && self.rates.scenario.model.tied;
         let dropped = if shared { self.ends(unit.part != Part::Head, backward).gathered } else { unit.gathered };
-        let whole = !whole_gradients(self.rates, self.layout);
-        let secondary = self.secondary(unit);
+        let whole = self.whole();
+        let secondary = self.secondary(unit.reduced);
         Visit {
             part: unit.part,
             backward,
-            from_host: fetched * offload,
+            from_host: self.loaded(fetched, backward),
             checkpoint: 0.0,
             gather: self.weights(unit.gathered, backward),
             gathered: fetched * self.rates.storage(),
@@ -251,7 +248,7 @@ impl<'a> Visits<'a> {
                 Pass::Again => 0.0,
                 Pass::Backward => -secondary,
             },
-            gradients: if last && whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
+            gradients: if last && !whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
             to_host: 0.0,
             reduce: if last { [self.reduce(unit.reduced, false), self.reduce(unit.reduced, true)] } else { [None; 2] },
         }
@@ -262,13 +259,58 @@ impl<'a> Visits<'a> {
         self.rates.scenario.plan.sharding.reshard_after_forward
     }
 
-    fn secondary(&self, unit: Unit) -> f64 {
-        match (&self.rates.scenario.plan.sharding.secondary, self.layout.secondary) {
-            (Some(secondary), Some(ranks)) if self.layout.weights > 1 => {
-                unit.reduced * self.rates.scenario.plan.precision.wire(secondary.format).bytes() / f64::from(ranks)
-            }
-            _ => 0.0,
-        }
+    /// Whether weights come into memory for each visit: from other ranks, from the host, or both.
+    pub fn fetched(&self) -> bool {
+        self.layout.weights > 1 || self.rates.scenario.plan.offload.state()
+    }
+
+    /// Bytes of gathered weights while they are in memory for a visit.
+    pub fn buffer(&self, elements: f64) -> f64 {
+        if self.fetched() { elements * self.rates.storage() } else { 0.0 }
+    }
+
+    /// Bytes from the host for so many weights: this rank's shard, where it lives there and no second copy on the
+    /// device serves backward.
+    pub fn loaded(&self, elements: f64, backward: bool) -> f64 {
+        let there = self.rates.scenario.plan.offload.state() && !(backward && self.second().is_some());
+        if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 }
+    }
+
+    /// Whether gradients are reduced at the end of the step only.
+    pub fn whole(&self) -> bool {
+        whole_gradients(self.rates, self.layout)
+    }
+
+    /// Bytes of a stage's gradients while its backward adds to them, beyond those that are kept all the time.
+    pub fn waiting(&self, elements: f64) -> f64 {
+        let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
+        if buffered { elements * gradient_format(self.rates).bytes() } else { 0.0 }
+    }
+
+    /// Bytes of that which go to the host when backward leaves the stage: what is reduced then, or all.
+    pub fn stored(&self, elements: f64, last: bool) -> f64 {
+        let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
+        let offloaded = self.rates.scenario.plan.offload.state();
+        if offloaded { elements * gradient_format(self.rates).bytes() / f64::from(ranks) } else { 0.0 }
+    }
+
+    /// Bytes of sums on the host that other ranks' are to be added to after the stage's last backward.
+    pub fn unreduced(&self, elements: f64) -> f64 {
+        let ranks = if self.whole() { 1 } else { self.layout.gradients };
+        if self.layout.group() > ranks { self.stored(elements, false) } else { 0.0 }
+    }
+
+    /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no
+    /// weights are sharded.
+    pub fn second(&self) -> Option<(u32, Format)> {
+        let plan = &self.rates.scenario.plan;
+        let ranks = self.layout.secondary.filter(|_| self.layout.weights > 1)?;
+        Some((ranks, plan.precision.wire(plan.sharding.secondary.as_ref()?.format)))
+    }
+
+    /// Bytes of this rank's shard of the second copy of so many weights.
+    pub fn secondary(&self, elements: f64) -> f64 {
+        self.second().map_or(0.0, |(ranks, format)| elements * format.bytes() / f64::from(ranks))
     }
 
     fn payload(&self, elements: f64, format: Format) -> Payload {
@@ -289,28 +331,19 @@ impl<'a> Visits<'a> {
         self.collectives
     }
 
-    /// The gather of a stage's weights, all its units together; `None` where they are not sharded.
-    pub fn stage_gather(&self, elements: f64, units: f64) -> Option<Moved> {
-        let plan = &self.rates.scenario.plan;
-        let payload = Payload {
-            parts: self.parts() * units,
-            ..self.payload(elements, plan.precision.wire(plan.sharding.wire.weights))
-        };
-        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(self.layout.weights)))
-    }
-
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
     fn weights(&self, elements: f64, backward: bool) -> Option<Moved> {
-        let sharding = &self.rates.scenario.plan.sharding;
-        if self.layout.weights == 1 || elements == 0.0 || (backward && !self.regathers()) {
-            return None;
-        }
-        let (ranks, format) = match (&sharding.secondary, self.layout.secondary) {
-            (Some(secondary), Some(ranks)) if backward => (ranks, secondary.format),
-            _ => (self.layout.weights, sharding.wire.weights),
-        };
-        let format = self.rates.scenario.plan.precision.wire(format);
-        Some(self.gathered(self.payload(elements, format), self.layout.shard_group(ranks)))
+        let there = elements == 0.0 || (backward && !self.regathers());
+        if there { None } else { self.gather(elements, self.parts(), backward) }
+    }
+
+    /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
+    pub fn gather(&self, elements: f64, parts: f64, backward: bool) -> Option<Moved> {
+        let plan = &self.rates.scenario.plan;
+        let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
+        let (ranks, format) = self.second().filter(|_| backward).unwrap_or(own);
+        let payload = Payload { parts, ..self.payload(elements, format) };
+        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(ranks)))
     }
 
     /// An all-gather of weights, with the passes that quantise and dequantise them.
@@ -395,7 +428,7 @@ impl<'a> Visits<'a> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
         let apart = model.tied && shared > 0 && layout.pipeline > 1;
-        let ranks = if whole_gradients(self.rates, layout) { 1 } else { layout.gradients };
+        let ranks = if self.whole() { 1 } else { layout.gradients };
         let elements = self.local(shared) / f64::from(ranks);
         let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = Payload { parts: 1.0, ..self.payload(elements, format) };
