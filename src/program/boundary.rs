@@ -30,7 +30,7 @@ pub(super) fn build(shares: &[Share<'_>], queues: Queues, builder: &mut RoutineB
     let Some(Share { visits, .. }) = shares.first() else { return };
     let rates = visits.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
-    if !stack.reduce_during_backward && !visits.staged {
+    if visits.late() && !visits.staged {
         for share in shares {
             reduce(share, queues, builder);
         }

@@ -66,6 +66,10 @@ pub(super) struct Visit {
     pub to_host: f64,
     /// Reduction at each micro-batch, and at the last one.
     pub reduce: [Option<Moved>; 2],
+    /// Gradients that go to the host at each micro-batch, and at the last one.
+    pub store: [f64; 2],
+    /// Sums of those before that come back from there to be reduced with the last ones.
+    pub sums: f64,
 }
 
 /// A transfer with what surrounds it.
@@ -75,8 +79,6 @@ pub(super) struct Moved {
     pub kind: Kind,
     /// Bytes of buffers while it runs.
     pub buffer: f64,
-    /// Bytes of the reduced shard that go to the host.
-    pub to_host: f64,
 }
 
 /// Everything that visits are made from.
@@ -230,7 +232,6 @@ impl<'a> Visits<'a> {
         // A shared unit is dropped by its second visit: the one that gathers nothing.
         let shared = matches!(unit.part, Part::Embedding | Part::Head) && self.rates.scenario.model.tied;
         let dropped = if shared { self.ends(unit.part != Part::Head, backward).gathered } else { unit.gathered };
-        let whole = self.whole();
         let secondary = self.secondary(unit.reduced);
         Visit {
             part: unit.part,
@@ -248,9 +249,11 @@ impl<'a> Visits<'a> {
                 Pass::Again => 0.0,
                 Pass::Backward => -secondary,
             },
-            gradients: if last && !whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
+            gradients: if last { self.waiting(unit.reduced) } else { 0.0 },
             to_host: 0.0,
-            reduce: if last { [self.reduce(unit.reduced, false), self.reduce(unit.reduced, true)] } else { [None; 2] },
+            reduce: [false, true].map(|end| self.reduce(unit.reduced, end).filter(|_| last)),
+            store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { 0.0 }),
+            sums: if last { self.resumed(unit.reduced) } else { 0.0 },
         }
     }
 
@@ -281,20 +284,20 @@ impl<'a> Visits<'a> {
         whole_gradients(self.rates, self.layout)
     }
 
-    /// Bytes of a stage's gradients while its backward adds to them, beyond those that are kept all the time.
+    /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
     pub fn waiting(&self, elements: f64) -> f64 {
         let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
         if buffered { elements * gradient_format(self.rates).bytes() } else { 0.0 }
     }
 
-    /// Bytes of that which go to the host when backward leaves the stage: what is reduced then, or all.
+    /// Bytes of that which go to the host when backward is over, or over for good: what is reduced then, or all.
     pub fn stored(&self, elements: f64, last: bool) -> f64 {
         let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
         let offloaded = self.rates.scenario.plan.offload.state();
         if offloaded { elements * gradient_format(self.rates).bytes() / f64::from(ranks) } else { 0.0 }
     }
 
-    /// Bytes of sums on the host that other ranks' are to be added to after the stage's last backward.
+    /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
     pub fn unreduced(&self, elements: f64) -> f64 {
         let ranks = if self.whole() { 1 } else { self.layout.gradients };
         if self.layout.group() > ranks { self.stored(elements, false) } else { 0.0 }
@@ -359,7 +362,7 @@ impl<'a> Visits<'a> {
         };
         let buffer = if format.quantised() { payload.bytes() } else { 0.0 };
         let transfer = transfer.with_passes(self.rates.pass(passes));
-        Moved { transfer, kind: Kind::AllGather, buffer, to_host: 0.0 }
+        Moved { transfer, kind: Kind::AllGather, buffer }
     }
 
     /// Format in which gradients travel.
@@ -368,25 +371,27 @@ impl<'a> Visits<'a> {
         precision.wire(if format.quantised() { format } else { stack.reduce_format.unwrap_or(format) })
     }
 
+    /// The same where each micro-batch is visited by itself.
+    fn resumed(&self, elements: f64) -> f64 {
+        let plan = &self.rates.scenario.plan;
+        let later = plan.accumulate > 1 && plan.reduction != Reduction::MicroBatch;
+        if later { self.unreduced(elements) } else { 0.0 }
+    }
+
+    /// Whether all is reduced after backward; what lives on the host is reduced before it goes there.
+    pub fn late(&self) -> bool {
+        !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
+    }
+
     /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
     /// is reduced then or everything is reduced after backward.
     fn reduce(&self, elements: f64, last: bool) -> Option<Moved> {
         let plan = &self.rates.scenario.plan;
         let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
         let rest = last || plan.reduction == Reduction::MicroBatch;
-        let later = !self.rates.scenario.stack.reduce_during_backward;
-        let shard = shard && !(later && plan.reduction == Reduction::Step);
-        let rest = rest && !later;
-        if elements == 0.0 {
-            return None;
-        }
-        let reduce = self.reduction(elements, shard, rest, self.parts())?;
-        let to_host = if plan.offload.state() && (last || shard) {
-            elements * gradient_format(self.rates).bytes() / f64::from(self.layout.gradients)
-        } else {
-            0.0
-        };
-        Some(Moved { to_host, ..reduce })
+        let shard = shard && !(self.late() && plan.reduction == Reduction::Step);
+        let rest = rest && !self.late();
+        if elements == 0.0 { None } else { self.reduction(elements, shard, rest, self.parts()) }
     }
 
     /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
@@ -419,7 +424,7 @@ impl<'a> Visits<'a> {
         }
         let same = format == self.rates.scenario.plan.precision.storage();
         let buffer = if same { 0.0 } else { payload(elements, format).bytes() };
-        found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
+        found.map(|(transfer, kind)| Moved { transfer, kind, buffer })
     }
 
     /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,

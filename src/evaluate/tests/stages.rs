@@ -48,11 +48,37 @@ fn layer_by_layer_the_state_is_copied_once_a_step() {
             close(from, 14.0 * shard);
             close(to, 8.0 * shard);
         }
-        let mut standard = offloaded(layered(testing::zero3(), micro_batches));
-        standard.plan.accumulation = Accumulation::Standard;
-        let (from, to) = copied(&standard);
-        close(from, f64::from(micro_batches) * 16.0 / 8.0);
-        close(to, f64::from(micro_batches) * 8.0 / 8.0);
+    }
+}
+
+/// Standard accumulation has 2 x 8 shards come and 8 go for each micro-batch [layered B5]. Sums that replicas are still to
+/// add theirs to come back once, for the last one.
+#[test]
+fn micro_batch_by_micro_batch_the_state_is_copied_for_each() {
+    let standard = |sharding: crate::plan::Sharding, micro_batches: u32| {
+        let mut scenario = offloaded(layered(sharding, micro_batches));
+        scenario.plan.accumulation = Accumulation::Standard;
+        scenario
+    };
+    for micro_batches in [1, 4] {
+        let (all, again) = (f64::from(micro_batches), if micro_batches > 1 { 1.0 } else { 0.0 });
+        for during in [true, false] {
+            let copies = |mut scenario: Scenario| {
+                Arc::make_mut(&mut scenario.stack).reduce_during_backward = during;
+                copied(&scenario)
+            };
+            assert_eq!(copies(standard(testing::zero3(), micro_batches)), (all * 16.0 / 8.0, all * 8.0 / 8.0));
+            let ddp = standard(testing::ddp(), micro_batches);
+            assert_eq!(copies(ddp.clone()), (all * 16.0 + again * 8.0, all * 8.0));
+            let mut alone = ddp;
+            alone.plan.size = Size::Devices(1);
+            assert_eq!(copies(alone), (all * 16.0, all * 8.0));
+        }
+        // Two layers' gradients at most, and the sums of two.
+        let parts = evaluate(&standard(testing::ddp(), micro_batches)).memory.parts;
+        assert_eq!((parts.weights, parts.optimizer), (Bytes::ZERO, Bytes::ZERO));
+        let most = (2.0 + 2.0 * again) * BYTES;
+        assert!(parts.gradients.get() >= BYTES && parts.gradients.get() <= most, "{}", parts.gradients);
     }
 }
 

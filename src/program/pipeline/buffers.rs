@@ -144,7 +144,7 @@ impl<'a> Pipeline<'a> {
             if resumed {
                 let label = label(Lane::HostIn, Kind::Copy, Part::Layer, Phase::Backward);
                 let mut task = self.emit().copy(block, self.unreduced(work), HOST_IN, label);
-                task.waits = waits([Counter::Released, Counter::Stored].map(|counter| Some(block.after(counter, 0))));
+                task.waits = waits([Some(block.after(Counter::Released, 0)), Some(block.after(Counter::Stored, 1))]);
                 task.signals = [Some(Counter::Loaded), None];
                 task.takes[held::GRADIENTS] = bytes(self.unreduced(work));
                 block.push(task);
