@@ -19,8 +19,8 @@ use super::places::Places;
 use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
 use super::stage::{Stages, Work};
 use super::state::State;
-use super::step::{self, Emit, waits};
-use super::task::{COMPUTE, Class, Counter, Task, held};
+use super::step::{self, Emit};
+use super::task::{COMPUTE, Class, Counter, Task, held, waits};
 use super::visit::Visits;
 use buffers::{Coming, Going};
 

@@ -12,8 +12,8 @@ use crate::cost::Transfer;
 use super::super::build::{HOST_IN, HOST_OUT, RoutineBuilder};
 use super::super::label::{Kind, Lane, Part, Phase};
 use super::super::places::Holding;
-use super::super::step::{bytes, held_bytes, waits};
-use super::super::task::{Counter, Task, held};
+use super::super::step::{bytes, held_bytes};
+use super::super::task::{Counter, Task, held, waits};
 use super::super::visit::{Moved, Visits};
 use super::{Pipeline, label, pause};
 
