@@ -12,6 +12,7 @@ mod label;
 mod operators;
 mod order;
 mod pipeline;
+mod places;
 mod schedule;
 mod script;
 mod stage;
@@ -26,6 +27,7 @@ use crate::scenario::{Layout, Scenario};
 
 use build::Builder;
 use pipeline::Pipeline;
+use places::Places;
 
 pub use build::Volume;
 pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
@@ -62,9 +64,10 @@ impl Program {
         self.volumes.resize(ranks, Volume::default());
         self.states.clear();
         if pipeline::wanted(&rates, layout) {
-            let mut pipeline = Pipeline::of(&rates, layout);
+            let places = Places::of(scenario, layout);
+            let mut pipeline = Pipeline::of(&rates, layout, &places);
             for (rank, (script, volume)) in (0..layout.pipeline).zip(self.ranks.iter_mut().zip(&mut self.volumes)) {
-                self.states.push(State::of(&rates, layout, pipeline.parameters(rank)));
+                self.states.push(pipeline.state(rank));
                 pipeline.build(rank, Builder::new(&mut self.code, script, volume));
             }
         } else {

@@ -75,8 +75,8 @@ impl Step {
 pub struct Memory {
     /// Weights, gradients and optimizer state: `16 p / (n_l n_a)` bytes, over `n_b` where they are partitioned.
     pub state: Bytes,
-    /// Where weights are partitioned: two layers' weights and two layers' gradients, one in use and one on its
-    /// way, `4 x 2 x 12 d_m^2 / n_a` bytes.
+    /// Where weights are partitioned or on the host: two layers' weights and two layers' gradients, one in use and
+    /// one on its way, `4 x 2 x 12 d_m^2 / n_a` bytes.
     pub buffers: Bytes,
     /// Layers' inputs of all micro-batches that are held, each tensor rank its share:
     /// `2 n_mu b_mu d_s d_m d_l / (n_l n_a)` bytes breadth first. None are written where nothing is computed again.
@@ -94,7 +94,8 @@ impl Memory {
         let pipeline = Pipeline::of(plan);
         let stage = layers / f64::from(pipeline.ranks * pipeline.stages);
         let gradient = scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
-        let buffers = if layout.weights > 1 { 2.0 * (rates.storage() + gradient) * layer } else { 0.0 };
+        let buffered = layout.weights > 1 || plan.offload.state();
+        let buffers = if buffered { 2.0 * (rates.storage() + gradient) * layer } else { 0.0 };
         let input = rates.tokens() * f64::from(model.hidden) * rates.storage() / tensor;
         let held = f64::from(pipeline.checkpoints(plan.schedule)) * plan.recompute.layers();
         let own = layer * layers / f64::from(layout.pipeline);

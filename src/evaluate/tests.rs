@@ -1,5 +1,7 @@
 //! Whole evaluations: closed forms, conservation, the trace against the summary.
 
+mod stages;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -172,6 +174,20 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     })
 }
 
+/// The same plan, all of whose operators an entry places; the plan's own sharding is another one that it overrules.
+fn all_named(mut scenario: Scenario) -> Scenario {
+    let sharding = scenario.plan.sharding.clone();
+    scenario.plan.sharding.weights = Extent::Ranks(2);
+    (scenario.plan.sharding.gradients, scenario.plan.sharding.optimizer) = (Extent::System, Extent::System);
+    let extents = Extents {
+        weights: Some(sharding.weights),
+        gradients: Some(sharding.gradients),
+        optimizer: Some(sharding.optimizer),
+    };
+    scenario.plan.operators = vec![Placement { layers: None, operator: Operator::All, extents, split: 1 }];
+    scenario
+}
+
 /// Any valid small scenario whose operators are all placed alike.
 fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
     let pick = extents;
@@ -184,8 +200,11 @@ fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
     let reduction = proptest::sample::select(Reduction::ALL.to_vec());
     let offload = proptest::sample::select(Offload::ALL.to_vec());
     let software = (overlap, recompute, reduction, offload, 0..3_u32, any::<(bool, bool, bool, bool)>());
-    ((pick(), pick(), pick()), mesh, batch, software).prop_map(
-        |((weights, gradients, optimizer), (nodes, tensor, context), (micro_batch, accumulate, layers), software)| {
+    let format = proptest::sample::select(vec![Format::Bf16, Format::Int8]);
+    let secondary = proptest::option::of((pick(), format));
+    ((pick(), pick(), pick(), secondary), mesh, batch, software).prop_map(
+        |(sharded, (nodes, tensor, context), (micro_batch, accumulate, layers), software)| {
+            let (weights, gradients, optimizer, secondary) = sharded;
             let (overlap, recompute, reduction, offload, prefetch, (reshard, during, vocab, tied)) = software;
             let mut scenario = testing::scenario();
             let model = Arc::make_mut(&mut scenario.model);
@@ -201,6 +220,7 @@ fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
             let plan = &mut scenario.plan;
             plan.sharding = testing::sharding(weights, gradients, optimizer);
             plan.sharding.reshard_after_forward = reshard;
+            plan.sharding.secondary = secondary.map(|(extent, format)| Secondary { extent, format });
             plan.size = Size::Nodes(1 << nodes);
             (plan.tensor, plan.context) = (tensor, context);
             (plan.micro_batch, plan.accumulate) = (micro_batch, accumulate);
@@ -362,16 +382,7 @@ proptest! {
     fn operators_placed_as_the_rest_change_nothing(scenario in uniform_scenarios()) {
         let mut workspace = Workspace::default();
         let uniform = super::summary(&scenario, &mut workspace);
-        let (sharding, mut apart) = (scenario.plan.sharding.clone(), scenario);
-        // The plan's own sharding is another one that every entry overrules.
-        apart.plan.sharding = crate::plan::Sharding { weights: Extent::Ranks(2), ..testing::zero3() };
-        apart.plan.sharding.reshard_after_forward = sharding.reshard_after_forward;
-        let extents = Extents {
-            weights: Some(sharding.weights),
-            gradients: Some(sharding.gradients),
-            optimizer: Some(sharding.optimizer),
-        };
-        apart.plan.operators = vec![Placement { layers: None, operator: Operator::All, extents, split: 1 }];
+        let apart = all_named(scenario);
         if let Ok(uniform) = uniform {
             prop_assert_eq!(Ok(uniform), super::summary(&apart, &mut workspace));
         }
@@ -537,7 +548,7 @@ fn copies_of_tied_weights_are_summed() {
 
 /// Any pipeline or layered plan.
 fn staged() -> impl Strategy<Value = Scenario> {
-    let shape = (prop_oneof![Just(1_u32), Just(2), Just(4)], 1..4_u32, 1..4_u32, 0..5_u32, any::<bool>());
+    let shape = (prop_oneof![Just(1_u32), Just(2), Just(4)], 1..4_u32, 1..8_u32, 0..5_u32, any::<bool>());
     let schedule = proptest::sample::select(Schedule::ALL.to_vec());
     (scenarios(), shape, schedule).prop_map(|(mut scenario, (ranks, stages, groups, layers, layered), schedule)| {
         let model = Arc::make_mut(&mut scenario.model);
@@ -603,7 +614,7 @@ proptest! {
 fn long_pipelines() -> impl Strategy<Value = Scenario> {
     let shape = (prop_oneof![Just(2_u32), Just(4), Just(8)], 1..5_u32, 1..40_u32, 0..30_u32);
     let schedule = proptest::sample::select(Schedule::ALL.to_vec());
-    (uniform_scenarios(), shape, schedule, -2.0..2.0_f64).prop_map(
+    (scenarios(), shape, schedule, -2.0..2.0_f64).prop_map(
         |(mut scenario, (ranks, stages, groups, layers), schedule, speed)| {
             Arc::make_mut(&mut scenario.model).layers = ranks * stages + layers;
             let plan = &mut scenario.plan;

@@ -82,7 +82,7 @@ impl Facts<'_> {
             Held::Gradients => (
                 self.gradients()?,
                 "This device's shard, or all of them where they are summed at the end of the step; and the gradients \
-                 of units that wait for their reduction.",
+                 of units that wait for their reduction, or to go to the host.",
                 zero,
             ),
             Held::Optimizer => (self.optimizer()?, "Moments, and master weights beside weights of fewer bits.", zero),
@@ -99,7 +99,7 @@ impl Facts<'_> {
             ),
             Held::Gathered => (
                 self.gathered(),
-                "Whole weights of the units that compute now or next.",
+                "Whole weights of the units, or the stages of a pipeline, that compute now or next.",
                 Source::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"),
             ),
             Held::Communication => (

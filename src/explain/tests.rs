@@ -11,7 +11,7 @@ use super::*;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts.
-const SCENARIOS: [&[(&str, &str)]; 16] = [
+const SCENARIOS: [&[(&str, &str)]; 19] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -26,6 +26,9 @@ const SCENARIOS: [&[(&str, &str)]; 16] = [
     &[("pp", "4"), ("tp", "2"), ("nodes", "2"), ("accumulate", "8"), ("strategy", "zero1")],
     &[("accumulation", "layered"), ("accumulate", "8"), ("nodes", "2"), ("recompute", "full")],
     &[("offload", "all"), ("recompute", "full"), ("nodes", "2")],
+    &[("offload", "state"), ("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1")],
+    &[("offload", "all"), ("accumulation", "layered"), ("accumulate", "4"), ("nodes", "2"), ("recompute", "full")],
+    &[("strategy", "zeropp"), ("pp", "4"), ("stages-per-rank", "4"), ("schedule", "breadth-first"), ("nodes", "4")],
     &[("model", "mixtral-8x7b"), ("nodes", "8"), ("recompute", "full")],
     &[("stack", "megatron-2021"), ("hardware", "a100-80gb-dgx"), ("recompute", "selective"), ("nodes", "2")],
 ];

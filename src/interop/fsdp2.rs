@@ -8,7 +8,7 @@ mod modules;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Extents, Format, Layers, Operator, Placement, Plan, Recompute};
+use crate::plan::{Accumulation, Extents, Format, Layers, Operator, Placement, Plan, Recompute};
 use crate::scenario::{Problem, Scenario};
 
 /// The Python file that applies a specification.
@@ -121,6 +121,12 @@ impl Spec {
         }
         if plan.offload.optimizer() != plan.offload.state() || plan.offload.checkpoints() {
             notes.push("of what lives on the host only the whole state is taken over".to_owned());
+        }
+        if plan.accumulation == Accumulation::Layered && plan.accumulate > 1 {
+            notes.push(
+                "FSDP2 takes micro-batches one after the other, not layer by layer: it moves the state for each of them"
+                    .to_owned(),
+            );
         }
         Ok(Self {
             format: FORMAT,

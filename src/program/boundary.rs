@@ -18,17 +18,19 @@ pub(super) struct Share<'a> {
     pub parameters: f64,
 }
 
-/// Fills the last block of a step whose parameters are all placed alike.
-pub(super) fn build(visits: &Visits<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>, parameters: f64) {
-    build_shares(&[Share { visits, parameters }], queues, builder);
+impl<'a> Share<'a> {
+    /// Of so many parameters, all tensor ranks together.
+    pub fn of(visits: &'a Visits<'a>, parameters: u64) -> Self {
+        Self { visits, parameters: visits.local(parameters) }
+    }
 }
 
 /// Fills the last block of a step; there is at least one share.
-pub(super) fn build_shares(shares: &[Share<'_>], queues: Queues, builder: &mut RoutineBuilder<'_>) {
+pub(super) fn build(shares: &[Share<'_>], queues: Queues, builder: &mut RoutineBuilder<'_>) {
     let Some(Share { visits, .. }) = shares.first() else { return };
     let rates = visits.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
-    if !stack.reduce_during_backward && !visits.staged {
+    if visits.late() && !visits.staged {
         for share in shares {
             reduce(share, queues, builder);
         }
@@ -71,7 +73,7 @@ fn reduce(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
 /// Everything that gradients wait for.
 fn done(builder: &RoutineBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
     waits(
-        [Counter::Released, Counter::Reduced, Counter::HostOut, Counter::Computed]
+        [Counter::Released, Counter::Reduced, Counter::HostOut, Counter::Stored, Counter::Computed]
             .map(|counter| Some(builder.after(counter, 0))),
     )
 }
@@ -93,7 +95,7 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) 
         let label = label(Lane::Gather, gather.kind);
         let contention = share.visits.rates.runtime.contention;
         let mut task = builder.transfer(&gather.transfer, queues.gather, contention, label);
-        let before = [Counter::Computed, Counter::Gathered, Counter::HostIn];
+        let before = [Counter::Computed, Counter::Gathered, Counter::HostIn, Counter::Stored];
         task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
         task.signals = [Some(Counter::Gathered), None];
         builder.push(task);

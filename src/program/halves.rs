@@ -50,6 +50,12 @@ pub(super) fn of_layer(visits: [&Visits<'_>; 2], slices: [u32; 2], recomputed: b
     [forward, [attention.again, mlp.again, mlp.backward, attention.backward].concat()]
 }
 
+/// Collectives for a slice of one half of a layer that takes `whole`: half of its matrices, where they travel one by
+/// one.
+pub(super) fn collectives(whole: f64) -> f64 {
+    (whole / 2.0).max(1.0)
+}
+
 impl<'a> Maker<'a> {
     fn of(visits: &Visits<'a>, index: usize, slices: u32) -> Self {
         let model = &visits.rates.scenario.model;
@@ -58,10 +64,8 @@ impl<'a> Maker<'a> {
             _ => (Part::Mlp, model.mlp_parameters()),
         };
         let own = visits.local(parameters) / f64::from(slices);
-        // Half of the layer's matrices, where they travel one by one.
-        let collectives = (visits.collectives / 2.0).max(1.0);
         Self {
-            visits: Visits { collectives, ..*visits },
+            visits: Visits { collectives: collectives(visits.collectives), ..*visits },
             unit: Unit { part, gathered: own, reduced: own },
             slices,
             host: visits.rates.host_layer() / 2.0,

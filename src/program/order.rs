@@ -25,6 +25,30 @@ pub(super) const ALONE: [Pattern; RUNS] = {
     patterns
 };
 
+/// Runs that are put in order one pattern after the other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Listing {
+    pub runs: Vec<Run>,
+    pub patterns: Vec<Pattern>,
+}
+
+impl Listing {
+    /// Adds visits that take turns `count` times, the first time of this layer and then of those in one direction.
+    pub fn add(&mut self, visits: &[Visit], count: u32, layer: u32, step: i32) {
+        self.patterns.push(Pattern { first: self.runs.len(), runs: visits.len() });
+        self.runs.extend(visits.iter().map(|visit| Run { visit: *visit, count, layer, step }));
+    }
+
+    pub fn order(&self) -> Order<'_> {
+        Order { runs: &self.runs, patterns: &self.patterns }
+    }
+
+    /// The runs of each pattern.
+    pub fn turns(&self) -> impl Iterator<Item = &[Run]> {
+        self.patterns.iter().map(|pattern| &self.runs[pattern.first..pattern.first + pattern.runs])
+    }
+}
+
 /// Runs in order.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {

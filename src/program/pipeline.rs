@@ -6,30 +6,40 @@
 //! gradients are reduced after a stage's last backward. Layered accumulation is the breadth-first
 //! schedule with a stage per layer [layered B7].
 
+mod buffers;
+
 use crate::cost::Rates;
-use crate::plan::{Accumulation, Schedule};
+use crate::plan::{Accumulation, Offload, Schedule, Site};
 use crate::scenario::Layout;
 
-use super::boundary;
+use super::boundary::{self, Share};
 use super::build::{Builder, PIPELINE, Piece, Queues, RoutineBuilder, Run};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
+use super::places::Places;
 use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
 use super::stage::{Stages, Work};
-use super::state::{gradient_format, whole_gradients};
-use super::step::{self, Emit, bytes, held_bytes};
-use super::task::{COMPUTE, Class, Counter, HELD, Task, held, waits};
-use super::visit::{Moved, Visits};
+use super::state::State;
+use super::step::{self, Emit};
+use super::task::{COMPUTE, Class, Counter, Task, held, waits};
+use super::visit::Visits;
+use buffers::{Coming, Going};
 
 /// A pipeline and what its ranks share.
 pub(super) struct Pipeline<'a> {
-    visits: Visits<'a>,
+    /// What visits are made from, for each way of placing operators; the plan's own first.
+    ways: Vec<Visits<'a>>,
+    /// The way of the embedding.
+    embedding: usize,
     queues: Queues,
     stages: Stages,
     shape: Shape,
-    /// Bytes of a gradient that is not reduced yet; 0 where gradients are kept whole anyway.
-    gradient: f64,
-    /// Whether checkpoints are fetched from the host.
-    copies: bool,
+    /// Whether any weights come into buffers, and whether any are gathered for that.
+    fetches: bool,
+    gathers: bool,
+    /// Whether there is a second copy of any weights.
+    seconds: bool,
+    /// What lives on the host.
+    offload: Offload,
     /// Routines that exist already.
     routines: Vec<(Key, u32)>,
 }
@@ -39,12 +49,12 @@ pub(super) struct Pipeline<'a> {
 enum Key {
     /// Forward or backward of a stage, while so many others are gathered ahead of it.
     Pass { work: usize, backward: bool, receives: bool, sends: bool, ahead: usize, next: Next },
-    /// The gather of a stage into the buffer of another, for forward or backward.
-    Fill { work: usize, evicts: Option<usize>, phase: Phase },
-    /// A gradient buffer taken.
-    Mark { work: usize },
+    /// A stage that comes into the buffer of another.
+    Fill(Coming),
+    /// A gradient buffer taken, and sums that come from the host into it.
+    Mark { work: usize, resumed: bool },
     /// The reduction of a stage's gradients.
-    Reduce { work: usize, last: bool },
+    Reduce(Going),
 }
 
 /// What a pass does for the one after it.
@@ -72,7 +82,7 @@ pub(super) fn wanted(rates: &Rates<'_>, layout: &Layout) -> bool {
 
 impl<'a> Pipeline<'a> {
     /// Of a checked plan.
-    pub fn of(rates: &'a Rates<'a>, layout: &'a Layout) -> Self {
+    pub fn of(rates: &'a Rates<'a>, layout: &Layout, places: &'a Places<'a>) -> Self {
         let plan = &rates.scenario.plan;
         let layered = plan.accumulation == Accumulation::Layered;
         let schedule = if layered { Schedule::BreadthFirst } else { plan.schedule };
@@ -83,21 +93,35 @@ impl<'a> Pipeline<'a> {
             (false, false) => 1,
         };
         let ranks = layout.pipeline;
-        let buffered = layout.gradients > 1;
-        let shape = Shape { schedule, ranks, stages_per_rank, micro_batches: plan.accumulate, buffered };
-        let visits = Visits::new(rates, layout, true);
-        let stages = Stages::of(&visits, ranks, stages_per_rank);
-        let gradient = if whole_gradients(rates, layout) { 0.0 } else { gradient_format(rates).bytes() };
-        let (queues, copies) = (Queues::of(rates.scenario.stack.overlap), plan.offload.checkpoints());
-        Self { visits, queues, stages, shape, gradient, copies, routines: Vec::new() }
+        let ways = places.visits(rates, true);
+        let stages = Stages::of(places, &ways, ranks, stages_per_rank);
+        let held = |is: &dyn Fn(&Visits<'a>) -> bool| {
+            let holdings = stages.works.iter().flat_map(|work| &work.holdings);
+            holdings.map(|holding| &ways[holding.way]).any(is)
+        };
+        let buffered = plan.offload.state() || held(&|visits| visits.layout.gradients > 1);
+        Self {
+            shape: Shape { schedule, ranks, stages_per_rank, micro_batches: plan.accumulate, buffered },
+            queues: Queues::of(rates.scenario.stack.overlap),
+            fetches: held(&Visits::fetched),
+            gathers: held(&|visits| visits.layout.weights > 1),
+            seconds: held(&|visits| visits.second().is_some()),
+            embedding: places.way(Site::Embedding),
+            stages,
+            ways,
+            offload: plan.offload,
+            routines: Vec::new(),
+        }
     }
 
-    /// Stages that differ: parameters before sharding and their units, and what is visited there and back.
-    pub fn works(&self) -> impl Iterator<Item = ((f64, f64), [Vec<step::Run>; 2])> {
-        self.stages.works.iter().map(|work| {
-            let runs = [false, true].map(|backward| work.runs(&self.visits, backward));
-            ((work.elements, work.units), runs)
-        })
+    /// Stages that differ.
+    pub fn works(&self) -> &[Work] {
+        &self.stages.works
+    }
+
+    /// What visits of operators placed in some way are made from.
+    pub fn way(&self, way: usize) -> &Visits<'a> {
+        &self.ways[way]
     }
 
     /// Which of them the stages are, in the order of forward.
@@ -105,9 +129,25 @@ impl<'a> Pipeline<'a> {
         self.stages.in_order()
     }
 
-    /// Parameters of one rank, before sharding.
-    pub fn parameters(&self, rank: u32) -> f64 {
-        (0..self.shape.stages_per_rank).map(|stage| self.stages.of_rank(rank, stage).elements).sum()
+    /// One rank's parameters, by how they are placed.
+    fn shares(&self, rank: u32) -> Vec<Share<'_>> {
+        let mut parameters = vec![0; self.ways.len()];
+        let stages = (0..self.shape.stages_per_rank).map(|stage| self.stages.work(rank, stage));
+        for holding in stages.flat_map(|work| &self.stages.works[work].holdings) {
+            parameters[holding.way] += holding.parameters;
+        }
+        let held = self.ways.iter().zip(parameters).filter(|(_, parameters)| *parameters > 0);
+        held.map(|(visits, parameters)| Share::of(visits, parameters)).collect()
+    }
+
+    /// Memory of one rank that does not change during the step.
+    pub fn state(&self, rank: u32) -> State {
+        State::of_shares(&self.shares(rank))
+    }
+
+    /// What all visits share.
+    fn visits(&self) -> &Visits<'a> {
+        &self.ways[0]
     }
 
     /// Builds the step of one rank.
@@ -115,9 +155,10 @@ impl<'a> Pipeline<'a> {
         let Order { turns, round, repeat } = self.shape.order(rank);
         let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
         self.fills(&mut builder, &agenda, 0);
-        let rates = self.visits.rates;
+        let rates = self.visits().rates;
+        let owners = self.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
         builder.section(1, |routine| {
-            Emit::host(routine, rates.host_step(self.visits.layout.optimizer));
+            Emit::host(routine, rates.host_step(owners));
             Emit::host(routine, rates.software.micro_batch.get());
         });
         (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
@@ -126,34 +167,48 @@ impl<'a> Pipeline<'a> {
             round.clone().for_each(|index| self.turn(builder, &agenda, index));
         });
         (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &agenda, index));
-        let parameters = self.parameters(rank);
         builder.section(1, |routine| {
             self.tie(routine, rank);
-            routine.block(1, |block| boundary::build(&self.visits, self.queues, block, parameters));
+            routine.block(1, |block| boundary::build(&self.shares(rank), self.queues, block));
         });
         self.empty(&mut builder, &agenda);
+    }
+
+    /// Gives back what is still in the buffers at the end.
+    fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
+        let left: i64 = agenda.fills.iter().map(|(_, fill)| self.taken_by(agenda.rank, fill)).sum();
+        if left == 0 {
+            return;
+        }
+        builder.section(1, |routine| {
+            routine.block(1, |block| {
+                let mut task = pause(block);
+                task.gives[held::GATHERED] = left;
+                block.push(task);
+            });
+        });
     }
 
     /// The stages to gather in the order in which they are needed, each where its gather is listed: as
     /// soon as its buffer is free, or, where a gather stops compute, when it is needed.
     fn placed(&self, turns: &[Turn]) -> Vec<(usize, Fill)> {
-        if self.visits.layout.weights == 1 {
+        if !self.fetches {
             return Vec::new();
         }
         let mut last = 0;
         let mut place = |fill: Fill| {
-            last = last.max(if self.queues.gather == COMPUTE { fill.turn } else { fill.free });
+            last = last.max(if self.gathers && self.queues.gather == COMPUTE { fill.turn } else { fill.free });
             (last, fill)
         };
         fills(turns).into_iter().map(&mut place).collect()
     }
 
     fn emit(&self) -> Emit<'_> {
-        Emit { visits: &self.visits, queues: self.queues, ahead: 0, contention: self.contention() }
+        Emit { visits: self.visits(), queues: self.queues, ahead: 0, contention: self.contention() }
     }
 
     fn contention(&self) -> f64 {
-        self.visits.rates.runtime.contention
+        self.visits().rates.runtime.contention
     }
 
     /// The routine of a key, made where it is needed first.
@@ -175,13 +230,15 @@ impl<'a> Pipeline<'a> {
     fn turn(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize) {
         let Agenda { rank, turns, spells, .. } = agenda;
         let spell = spells[index];
-        if let Some(spell) = spell.filter(|spell| spell.begins && self.gradient > 0.0) {
+        if let Some(spell) = spell.filter(|spell| spell.begins) {
             let work = self.stages.work(*rank, spell.stage);
-            let routine = self.routine(builder, Key::Mark { work }, |this, routine| {
-                let taken = this.stages.works[work].elements * this.gradient;
-                mark(routine, held_bytes(held::GRADIENTS, taken), [0; HELD]);
-            });
-            builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
+            let resumed = self.resumed(agenda, index, spell.stage);
+            if self.waiting(work) > 0 {
+                let routine = self.routine(builder, Key::Mark { work, resumed }, |this, routine| {
+                    this.mark(routine, work, resumed);
+                });
+                builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
+            }
         }
         let (turn, ahead) = (turns[index], agenda.ahead(index));
         // The last time is listed apart where something else follows it.
@@ -194,8 +251,8 @@ impl<'a> Pipeline<'a> {
             self.passes(builder, *rank, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
             self.passes(builder, *rank, Turn { repeat: 1, ..rest }, ahead, following);
         }
-        if let Some(spell) = spell {
-            self.reduce(builder, *rank, spell);
+        if let Some(spell) = spell.filter(|spell| spell.ends) {
+            self.reduce(builder, agenda, index, spell);
         }
         self.fills(builder, agenda, index + 1);
     }
@@ -219,7 +276,7 @@ impl<'a> Pipeline<'a> {
         let first_layer = |pass: Pass| self.stages.first_layer(rank, pass.stage);
         Next {
             opens: !next.backward && next.stage == 0,
-            copy: (self.copies && next.backward).then(|| NextCopy {
+            copy: (self.offload.checkpoints() && next.backward).then(|| NextCopy {
                 work: self.stages.work(rank, next.stage),
                 layer: first_layer(next).wrapping_sub(first_layer(pass)),
                 micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
@@ -229,41 +286,44 @@ impl<'a> Pipeline<'a> {
 
     /// The gathers that are listed after so many turns.
     fn fills(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turns: usize) {
-        let phase = |turn: usize| Phase::of(agenda.turns[turn].first.backward);
         let from = agenda.fills.partition_point(|(place, _)| *place < turns);
-        for (_, fill) in agenda.fills[from..].iter().take_while(|(place, _)| *place == turns) {
+        for (index, (place, fill)) in agenda.fills.iter().enumerate().skip(from) {
+            if *place != turns {
+                break;
+            }
             let stage = |stage: u32| self.stages.work(agenda.rank, stage);
+            let leaves = self.seconds && agenda.leaves(index);
             let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
+            let coming = Coming { work, evicts, backward: fill.backward, leaves };
             let layer = self.stages.first_layer(agenda.rank, fill.stage);
-            let phase = phase(fill.turn);
-            let routine = self.routine(builder, Key::Fill { work, evicts, phase }, |this, routine| {
-                this.fill(routine, (work, evicts), phase);
-            });
+            let routine = self.routine(builder, Key::Fill(coming), |this, routine| this.fill(routine, coming));
             builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
         }
     }
 
-    /// Bytes that a stage takes in its buffer beyond the one that it evicts.
-    fn taken(&self, work: usize, evicts: Option<usize>) -> f64 {
-        let elements = |work: usize| self.stages.works[work].elements;
-        (elements(work) - evicts.map_or(0.0, elements)) * self.visits.rates.storage()
+    /// Bytes that a buffer grows by.
+    fn taken_by(&self, rank: u32, fill: &Fill) -> i64 {
+        let stage = |stage: u32| self.stages.work(rank, stage);
+        self.taken(stage(fill.stage), fill.evicts.map(stage))
     }
 
-    /// Gathers a stage into a buffer, once what was in it has been used for the last time.
-    fn fill(&self, routine: &mut RoutineBuilder<'_>, (work, evicts): (usize, Option<usize>), phase: Phase) {
-        let Work { elements, units, .. } = self.stages.works[work];
-        let Some(gather) = self.visits.stage_gather(elements, units) else { return };
-        routine.block(1, |block| {
-            let label = label(Lane::Gather, gather.kind, Part::Layer, phase);
-            let mut task = block.transfer(&gather.transfer, self.queues.gather, self.contention(), label);
-            task.waits = waits([Some(block.after(Counter::Released, 0))]);
-            task.signals = [Some(Counter::Gathered), None];
-            task.takes = held_bytes(held::GATHERED, self.taken(work, evicts));
-            // The stage travels unit by unit through a buffer for one.
-            task.takes[held::COMMUNICATION] = bytes(gather.buffer / units);
-            task.gives = held_bytes(held::COMMUNICATION, gather.buffer / units);
-            block.push(task);
-        });
+    /// Whether a stage's last backward, which begins or ends with a turn, brings gradients back from the host.
+    fn resumed(&self, agenda: &Agenda, turn: usize, stage: u32) -> bool {
+        self.offload.state()
+            && self.unreduced(self.stages.work(agenda.rank, stage)) > 0.0
+            && agenda.resumes(turn, stage)
+    }
+
+    /// Reduces a stage's gradients when backward leaves it with a turn.
+    fn reduce(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize, Spell { stage, last, .. }: Spell) {
+        let (work, layer) = (self.stages.work(agenda.rank, stage), self.stages.first_layer(agenda.rank, stage));
+        if !last && self.waiting(work) == 0 {
+            return;
+        }
+        let second = last && self.seconds && agenda.refills(stage);
+        let going = Going { work, last, resumed: last && self.resumed(agenda, index, stage), second };
+        let routine = self.routine(builder, Key::Reduce(going), |this, routine| this.leave(routine, going));
+        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
     }
 
     /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
@@ -291,35 +351,39 @@ impl<'a> Pipeline<'a> {
             routine.expect(arrival);
         }
         let emit = self.emit();
-        let runs = self.stages.works[work].runs(&self.visits, backward);
+        let listing = &self.stages.works[work].passes[usize::from(backward)];
         let after = next.copy.and_then(|copy| self.first_copy(copy));
-        for (index, run) in runs.iter().enumerate() {
-            let after = runs.get(index + 1).map_or(after, |next| step::Ahead::of(next, 0));
-            let apart = u32::from(after.is_some() || run.visit.checkpoint > 0.0);
-            let mut visit = |run: step::Run, copy: Option<step::Ahead>| {
-                routine.block(run.count, |block| {
-                    let start = [
-                        (self.visits.layout.weights > 1)
-                            .then(|| block.after(Counter::Gathered, ahead.cast_signed() as i64)),
-                        receives.then(|| block.after(arrival, 0)),
-                    ];
-                    emit.stage_visit(block, &run, start, copy);
+        let mut turns = listing.turns().peekable();
+        while let Some(runs) = turns.next() {
+            let after = turns.peek().map_or(after, |next| step::Ahead::of(&next[0], 0));
+            let apart = u32::from(after.is_some() || runs[0].visit.checkpoint > 0.0);
+            let count = runs[0].count;
+            let mut visits = |times: u32, position: u32, copy: Option<step::Ahead>| {
+                routine.block(times, |block| {
+                    for (index, run) in runs.iter().enumerate() {
+                        let start = [
+                            self.fetches.then(|| block.after(Counter::Gathered, ahead.cast_signed() as i64)),
+                            receives.then(|| block.after(arrival, 0)),
+                        ];
+                        let run = step::Run { count: times, layer: run.layer_at(position), ..*run };
+                        emit.stage_visit(block, &run, start, copy.filter(|_| index + 1 == runs.len()));
+                    }
                 });
             };
-            visit(step::Run { count: run.count - apart, ..*run }, step::Ahead::of(run, 1));
-            visit(step::Run { count: apart, layer: run.layer_at(run.count - 1), ..*run }, after);
+            visits(count - apart, 0, step::Ahead::of(&runs[0], 1));
+            visits(apart, count - apart, after);
         }
         if sends {
             routine.block(1, |block| self.send(block, arrival));
         }
         if next.opens {
-            Emit::host(routine, self.visits.rates.software.micro_batch.get());
+            Emit::host(routine, self.visits().rates.software.micro_batch.get());
         }
     }
 
     /// The copy of the checkpoint with which a backward begins.
     fn first_copy(&self, next: NextCopy) -> Option<step::Ahead> {
-        let runs = self.stages.works[next.work].runs(&self.visits, true);
+        let runs = &self.stages.works[next.work].passes[1].runs;
         let copy = runs.first().and_then(|run| step::Ahead::of(run, 0));
         copy.map(|copy| copy.from(next.layer, next.micro_batch))
     }
@@ -328,41 +392,10 @@ impl<'a> Pipeline<'a> {
     fn send(&self, block: &mut RoutineBuilder<'_>, arrival: Counter) {
         let phase = Phase::of(arrival == Counter::ArrivedBackward);
         let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model, phase);
-        let mut task = block.transfer(&self.visits.send(), PIPELINE, self.contention(), label);
+        let mut task = block.transfer(&self.visits().send(), PIPELINE, self.contention(), label);
         task.waits = waits([Some(block.after(Counter::Released, 0))]);
         task.sends = Some(arrival);
         block.push(task);
-    }
-
-    /// Reduces a stage's gradients when backward leaves it.
-    fn reduce(&mut self, builder: &mut Builder<'_>, rank: u32, spell: Spell) {
-        if !spell.ends || (self.gradient == 0.0 && !spell.last) {
-            return;
-        }
-        let (work, layer) = (self.stages.work(rank, spell.stage), self.stages.first_layer(rank, spell.stage));
-        let key = Key::Reduce { work, last: spell.last };
-        let routine = self.routine(builder, key, |this, routine| this.reduction(routine, work, spell.last));
-        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
-    }
-
-    fn reduction(&self, routine: &mut RoutineBuilder<'_>, work: usize, last: bool) {
-        let Work { elements, units, .. } = self.stages.works[work];
-        let given = held_bytes(held::GRADIENTS, elements * self.gradient);
-        let Some(Moved { transfer, kind, buffer, .. }) =
-            self.visits.reduction(elements, true, last, self.visits.parts() * units)
-        else {
-            return mark(routine, [0; HELD], given);
-        };
-        routine.block(1, |block| {
-            let label = label(Lane::Reduce, kind, Part::Layer, Phase::Backward);
-            let mut task = block.transfer(&transfer, self.queues.reduce, self.contention(), label);
-            task.waits = waits([Some(block.after(Counter::Released, 0))]);
-            task.signals = [Some(Counter::Reduced), None];
-            task.takes = held_bytes(held::COMMUNICATION, buffer / units);
-            task.gives = given;
-            task.gives[held::COMMUNICATION] = bytes(buffer / units);
-            block.push(task);
-        });
     }
 
     /// Sums the gradients of an embedding and of logits that are tied to it, where the first and the last rank have
@@ -374,7 +407,7 @@ impl<'a> Pipeline<'a> {
             last if last + 1 == self.shape.ranks => (Counter::ArrivedForward, Counter::ArrivedBackward),
             _ => return,
         };
-        let Some(transfer) = self.visits.tied() else { return };
+        let Some(transfer) = self.ways[self.embedding].tied() else { return };
         routine.expect(arrival);
         routine.block(1, |block| {
             let label = label(Lane::Pipeline, Kind::AllReduce, Part::Embedding, Phase::Backward);
@@ -386,17 +419,6 @@ impl<'a> Pipeline<'a> {
             task.waits = waits([Some(block.after(Counter::Reduced, 0)), Some(block.after(arrival, 0))]);
             block.push(task);
         });
-    }
-
-    /// Gives back the gathered stages that are still in their buffers at the end.
-    fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
-        let stage = |stage: u32| self.stages.work(agenda.rank, stage);
-        let taken = |(_, fill): &(usize, Fill)| bytes(self.taken(stage(fill.stage), fill.evicts.map(stage)));
-        let mut gives = [0; HELD];
-        gives[held::GATHERED] = agenda.fills.iter().map(taken).sum();
-        if gives[held::GATHERED] > 0 {
-            builder.section(1, |routine| mark(routine, [0; HELD], gives));
-        }
     }
 }
 
@@ -415,16 +437,25 @@ impl Agenda {
         let listed = self.fills.partition_point(|(place, _)| *place <= turn);
         listed - self.fills.partition_point(|(_, fill)| fill.turn <= turn)
     }
-}
 
-/// A moment on the compute queue at which memory changes hands: it waits for one gradient buffer.
-fn mark(routine: &mut RoutineBuilder<'_>, takes: [i64; HELD], gives: [i64; HELD]) {
-    routine.block(1, |block| {
-        let mut task = pause(block);
-        task.waits = waits([Some(block.after(Counter::Reduced, 1))]);
-        (task.takes, task.gives) = (takes, gives);
-        block.push(task);
-    });
+    /// Whether a stage comes into a buffer again for backward.
+    fn refills(&self, stage: u32) -> bool {
+        self.fills.iter().any(|(_, fill)| fill.backward && fill.stage == stage)
+    }
+
+    /// Whether a gather, by its index, is the first one of a stage that is gathered again for backward.
+    fn leaves(&self, index: usize) -> bool {
+        let stage = self.fills[index].1.stage;
+        self.fills[..index].iter().all(|(_, fill)| fill.stage != stage) && self.refills(stage)
+    }
+
+    /// Whether the backward of a stage that runs at a turn began before, turned to another stage, and is here for the
+    /// last time.
+    fn resumes(&self, turn: usize, stage: u32) -> bool {
+        let begins = |spell: &Option<Spell>| spell.is_some_and(|spell| spell.begins && spell.stage == stage);
+        let (first, last) = (self.spells.iter().position(begins), self.spells.iter().rposition(begins));
+        first < last && last <= Some(turn)
+    }
 }
 
 /// A moment on the compute queue.

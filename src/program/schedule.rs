@@ -204,8 +204,9 @@ pub(super) struct Fill {
     pub stage: u32,
     /// The stage whose buffer it takes.
     pub evicts: Option<u32>,
-    /// The turn that needs it.
+    /// The turn that needs it, and whether that is for backward.
     pub turn: usize,
+    pub backward: bool,
     /// Turns that have passed when that buffer is free.
     pub free: usize,
 }
@@ -215,11 +216,11 @@ pub(super) fn fills(turns: &[Turn]) -> Vec<Fill> {
     let mut buffers: [Option<(u32, usize)>; BUFFERS] = [None; BUFFERS];
     let mut fills = Vec::new();
     for (turn, passes) in turns.iter().map(Turn::passes).enumerate() {
-        for Pass { stage, .. } in passes {
+        for Pass { stage, backward, .. } in passes {
             let held = buffers[buffer(stage)].replace((stage, turn + 1));
             if held.is_none_or(|(held, _)| held != stage) {
                 let (evicts, free) = held.map_or((None, 0), |(held, free)| (Some(held), free));
-                fills.push(Fill { stage, evicts, turn, free });
+                fills.push(Fill { stage, evicts, turn, backward, free });
             }
         }
     }

@@ -214,7 +214,7 @@ impl Script {
     pub fn activity(&self, task: &Task, place: &Place) -> Activity {
         let (at, first) = (&place.at, task.label.first);
         let Some(slot) = self.slots.get(at.slot as usize) else { return first };
-        let from = if first.part == Part::Layer { slot.layer } else { 0 };
+        let from = if matches!(first.part, Part::Layer | Part::Attention | Part::Mlp) { slot.layer } else { 0 };
         let moved = task.label.layer_step * place.block_iteration.cast_signed();
         let rounds = self.rounds.get(at.round as usize).map_or(0, |round| at.round_iteration * round.micro_batches);
         Activity {

@@ -5,6 +5,8 @@ use crate::model::Model;
 use crate::plan::{Format, Reduction};
 use crate::scenario::Layout;
 
+use super::boundary::Share;
+
 /// Static memory of one rank, in bytes, and how its gradients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct State {
@@ -36,8 +38,14 @@ pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
 }
 
 impl State {
+    /// Of all parameters of one rank.
+    pub(super) fn of_shares(shares: &[Share<'_>]) -> Self {
+        let states = shares.iter().map(|share| Self::of(share.visits.rates, share.visits.layout, share.parameters));
+        states.reduce(Self::with).unwrap_or_default()
+    }
+
     /// Together with that of other parameters of the same rank.
-    pub(super) fn with(self, other: Self) -> Self {
+    fn with(self, other: Self) -> Self {
         Self {
             weights: self.weights + other.weights,
             gradients: self.gradients + other.gradients,

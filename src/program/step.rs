@@ -10,7 +10,7 @@ use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::order::{ALONE, Order, Place, whole_layers};
 use super::state::local;
 use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held, waits};
-use super::visit::{Moved, Visit, Visits};
+use super::visit::{Visit, Visits};
 
 /// Consecutive visits that differ in nothing but the layer.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,7 +91,7 @@ pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: B
         builder.section(last, |routine| emit.micro_batch(routine, order, None));
     }
     builder.section(1, |routine| emit.micro_batch(routine, order, Some(last)));
-    builder.section(1, |routine| routine.block(1, |block| boundary::build_shares(shares, emit.queues, block)));
+    builder.section(1, |routine| routine.block(1, |block| boundary::build(shares, emit.queues, block)));
 }
 
 /// Layers that are computed again from their input: the first ones.
@@ -195,19 +195,20 @@ impl Emit<'_> {
     ) {
         let visit = &run.visit;
         let reduce = visit.reduce[usize::from(last)];
+        // Two gradient buffers: one is filled while the other is emptied.
+        let emptied = match (visit.store[usize::from(last)] > 0.0, reduce) {
+            (true, _) => Some(Counter::Stored),
+            (false, reduce) => reduce.filter(|_| visit.gradients > 0.0).map(|_| Counter::Reduced),
+        };
         let start = [
             visit.fetched().then(|| builder.after(Counter::Gathered, gathers_ahead)),
             (visit.from_host > 0.0).then(|| builder.after(Counter::HostIn, copies_ahead)),
-            // Two gradient buffers: one is filled while the other is reduced.
-            (visit.gradients > 0.0 && reduce.is_some()).then(|| builder.after(Counter::Reduced, 1)),
+            emptied.map(|counter| builder.after(counter, 1)),
         ];
         self.compute(builder, run, position, start, micro_batch);
         let released = builder.after(Counter::Released, 0);
         self.write_checkpoint(builder, run, position, micro_batch);
-        if let Some(reduce) = reduce {
-            let label = Self::label(run, position, Lane::Reduce, reduce.kind, micro_batch);
-            self.reduce(builder, &reduce, visit.gradients, released, label);
-        }
+        self.leave(builder, visit, released, last, |lane, kind| Self::label(run, position, lane, kind, micro_batch));
     }
 
     /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
@@ -246,19 +247,40 @@ impl Emit<'_> {
         builder.push(task);
     }
 
-    fn reduce(&self, builder: &mut RoutineBuilder<'_>, reduce: &Moved, gradients: f64, released: Wait, label: Label) {
-        let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
-        task.waits = waits([Some(released)]);
-        task.signals = [Some(Counter::Reduced), None];
-        task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
-        task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
-        task.gives[held::GRADIENTS] = bytes(gradients);
-        builder.push(task);
-        if reduce.to_host > 0.0 {
-            let label = Label { lane: Lane::HostOut, first: Activity { kind: Kind::Copy, ..label.first }, ..label };
-            let mut task = self.copy(builder, reduce.to_host, HOST_OUT, label);
-            task.waits = waits([Some(builder.after(Counter::Reduced, 0))]);
-            task.signals = [Some(Counter::HostOut), None];
+    /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left there.
+    fn leave(
+        &self,
+        builder: &mut RoutineBuilder<'_>,
+        visit: &Visit,
+        released: Wait,
+        last: bool,
+        label: impl Fn(Lane, Kind) -> Label,
+    ) {
+        let store = visit.store[usize::from(last)];
+        let sums = if last { visit.sums } else { 0.0 };
+        if sums > 0.0 {
+            let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, Kind::Copy));
+            task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::Stored, 1))]);
+            task.signals = [Some(Counter::Loaded), None];
+            task.takes = held_bytes(held::GRADIENTS, sums);
+            builder.push(task);
+        }
+        let reduce = visit.reduce[usize::from(last)];
+        if let Some(reduce) = reduce {
+            let label = label(Lane::Reduce, reduce.kind);
+            let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
+            task.waits = waits([Some(released), (sums > 0.0).then(|| builder.after(Counter::Loaded, 0))]);
+            task.signals = [Some(Counter::Reduced), None];
+            task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
+            task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
+            task.gives[held::GRADIENTS] = bytes(visit.gradients) + bytes(sums) - bytes(store);
+            builder.push(task);
+        }
+        if store > 0.0 {
+            let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, Kind::Copy));
+            task.waits = waits([Some(released), reduce.map(|_| builder.after(Counter::Reduced, 0))]);
+            task.signals = [Some(Counter::Stored), None];
+            task.gives = held_bytes(held::GRADIENTS, store);
             builder.push(task);
         }
     }
@@ -334,7 +356,7 @@ impl Emit<'_> {
     }
 
     /// A copy to or from the host.
-    fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+    pub fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
         transfer.time = self.visits.rates.host_copy(moved);
         builder.transfer(&transfer, queue, self.contention, label)

@@ -80,6 +80,10 @@ pub enum Counter {
     HostOut,
     /// Copies from the host.
     HostIn,
+    /// Stages' shards of weights, or sums of gradients, that came from the host.
+    Loaded,
+    /// Stages' gradients that went to the host.
+    Stored,
     /// Activations that arrived from another rank.
     ArrivedForward,
     /// Gradients of activations that arrived from another rank.
@@ -87,7 +91,7 @@ pub enum Counter {
 }
 
 /// Number of counters.
-pub const COUNTERS: usize = 10;
+pub const COUNTERS: usize = 12;
 
 impl Counter {
     /// Whether another rank raises it.

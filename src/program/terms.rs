@@ -8,7 +8,9 @@ use super::boundary::{self, Share};
 use super::label::Part;
 use super::order::whole_layers;
 use super::pipeline::{self, Pipeline};
-use super::state::{State, gradient_format, whole_gradients};
+use super::places::Places;
+use super::stage::Work;
+use super::state::{State, whole_gradients};
 use super::step::Run;
 use super::visit::{Moved, Visit, Visits};
 
@@ -24,6 +26,10 @@ pub struct Cost {
     pub reduce: [Transfer; 2],
     /// Copies from the host, and to it.
     pub host: [f64; 2],
+    /// Copies of a stage's weights from the host, for the gathers for forward and for backward.
+    pub load: [f64; 2],
+    /// The copy of a stage's gradients to the host, after the last reduction.
+    pub store: f64,
     /// Kept in memory between forward and backward.
     pub kept: f64,
     /// Taken beside that when backward begins.
@@ -57,8 +63,9 @@ impl Terms {
         let (send, buffered) = (visits.send().time, !whole_gradients(&rates, layout));
         let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
         if visits.staged {
-            let pipeline = Pipeline::of(&rates, layout);
-            terms.parts.extend(pipeline.works().map(|(size, runs)| stage(&visits, size, &runs)));
+            let places = Places::of(scenario, layout);
+            let pipeline = Pipeline::of(&rates, layout, &places);
+            terms.parts.extend(pipeline.works().iter().map(|work| stage(&pipeline, work)));
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
             let (runs, used) = whole_layers(&visits);
@@ -83,7 +90,6 @@ impl Terms {
 
 /// One of the units of a run, there and back.
 fn unit(visits: &Visits<'_>, ahead: &Run, behind: &Run) -> Cost {
-    let of = |moved: Option<Moved>| moved.map(|moved| moved.transfer).unwrap_or_default();
     let model = &visits.rates.scenario.model;
     let parameters = match ahead.visit.part {
         Part::Embedding => model.embedding_parameters(),
@@ -96,32 +102,41 @@ fn unit(visits: &Visits<'_>, ahead: &Run, behind: &Run) -> Cost {
         gather: [of(ahead.gather), of(behind.gather)],
         reduce: behind.reduce.map(of),
         buffers: behind.gathered + behind.gradients,
-        ..passes(visits, parameters as f64 / f64::from(visits.layout.tensor), &one(ahead), &one(behind))
+        ..passes(visits, &one(ahead), &one(behind)).with_state(&Share::of(visits, parameters))
     }
 }
 
-/// A stage of so many parameters in so many units.
-fn stage(visits: &Visits<'_>, (elements, units): (f64, f64), [ahead, behind]: &[Vec<Run>; 2]) -> Cost {
-    let of = |moved: Option<Moved>| moved.map(|moved| moved.transfer).unwrap_or_default();
-    let (rates, layout) = (visits.rates, visits.layout);
-    let gathered = if layout.weights > 1 { elements * rates.storage() } else { 0.0 };
-    let waiting = if whole_gradients(rates, layout) { 0.0 } else { elements * gradient_format(rates).bytes() };
-    let reduce = of(visits.reduction(elements, true, true, visits.parts() * units));
-    Cost {
-        gather: [of(visits.stage_gather(elements, units)); 2],
-        reduce: [Transfer::default(), reduce],
-        buffers: gathered + waiting,
-        ..passes(visits, elements, ahead, behind)
+/// A stage with all its units.
+fn stage(pipeline: &Pipeline<'_>, work: &Work) -> Cost {
+    let [ahead, behind] = &work.passes;
+    let mut cost = passes(pipeline.way(0), &ahead.runs, &behind.runs);
+    for holding in &work.holdings {
+        let visits = pipeline.way(holding.way);
+        let share = Share::of(visits, holding.parameters);
+        let elements = share.parameters;
+        for backward in [false, true] {
+            let way = usize::from(backward);
+            cost.gather[way] = cost.gather[way] + of(visits.gather(elements, holding.collectives, backward));
+            cost.load[way] += visits.rates.host_copy(visits.loaded(elements, backward));
+        }
+        cost.reduce[1] = cost.reduce[1] + of(visits.reduction(elements, true, true, holding.collectives));
+        cost.store += visits.rates.host_copy(visits.stored(elements, true));
+        cost.buffers += visits.buffer(elements) + visits.waiting(elements);
+        cost = cost.with_state(&share);
     }
+    cost
 }
 
-/// Forward and backward of runs that have so many parameters, and their state.
-fn passes(visits: &Visits<'_>, elements: f64, ahead: &[Run], behind: &[Run]) -> Cost {
+fn of(moved: Option<Moved>) -> Transfer {
+    moved.map(|moved| moved.transfer).unwrap_or_default()
+}
+
+/// Forward and backward of runs.
+fn passes(visits: &Visits<'_>, ahead: &[Run], behind: &[Run]) -> Cost {
     let sum = |runs: &[Run], of: &dyn Fn(&Visit) -> f64| {
         runs.iter().map(|run| f64::from(run.count) * of(&run.visit)).sum::<f64>()
     };
     let both = |of: &dyn Fn(&Visit) -> f64| sum(ahead, of) + sum(behind, of);
-    let state = State::of(visits.rates, visits.layout, elements);
     Cost {
         compute: [ahead, behind].map(|runs| sum(runs, &|visit| visits.serial(visit))),
         host: [
@@ -130,8 +145,18 @@ fn passes(visits: &Visits<'_>, elements: f64, ahead: &[Run], behind: &[Run]) -> 
         ],
         kept: sum(ahead, &|visit| visit.kept - visit.to_host),
         working: behind.first().map_or(0.0, |run| run.visit.working),
-        state: state.weights + state.gradients + state.optimizer,
-        update: boundary::least(&Share { visits, parameters: elements }),
         ..Cost::default()
+    }
+}
+
+impl Cost {
+    /// With the state of some of its parameters.
+    fn with_state(self, share: &Share<'_>) -> Self {
+        let state = State::of_shares(&[*share]);
+        Self {
+            state: self.state + state.weights + state.gradients + state.optimizer,
+            update: self.update + boundary::least(share),
+            ..self
+        }
     }
 }

@@ -66,6 +66,10 @@ pub(super) struct Visit {
     pub to_host: f64,
     /// Reduction at each micro-batch, and at the last one.
     pub reduce: [Option<Moved>; 2],
+    /// Gradients that go to the host at each micro-batch, and at the last one.
+    pub store: [f64; 2],
+    /// Sums of those before that come back from there to be reduced with the last ones.
+    pub sums: f64,
 }
 
 /// A transfer with what surrounds it.
@@ -75,8 +79,6 @@ pub(super) struct Moved {
     pub kind: Kind,
     /// Bytes of buffers while it runs.
     pub buffer: f64,
-    /// Bytes of the reduced shard that go to the host.
-    pub to_host: f64,
 }
 
 /// Everything that visits are made from.
@@ -224,21 +226,17 @@ impl<'a> Visits<'a> {
         if self.staged {
             return Visit { part: unit.part, backward, steps, ..Visit::default() };
         }
-        let plan = &self.rates.scenario.plan;
-        let offload = if plan.offload.state() { self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 };
-        let resident = self.layout.weights > 1 || plan.offload.state();
         let kept_gathered = backward && !self.regathers() && self.layout.weights > 1;
-        let fetched = if resident && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
-        let drops = resident && (last || self.regathers() || self.layout.weights == 1);
+        let fetched = if self.fetched() && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
+        let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second visit: the one that gathers nothing.
         let shared = matches!(unit.part, Part::Embedding | Part::Head) && self.rates.scenario.model.tied;
         let dropped = if shared { self.ends(unit.part != Part::Head, backward).gathered } else { unit.gathered };
-        let whole = !whole_gradients(self.rates, self.layout);
-        let secondary = self.secondary(unit);
+        let secondary = self.secondary(unit.reduced);
         Visit {
             part: unit.part,
             backward,
-            from_host: fetched * offload,
+            from_host: self.loaded(fetched, backward),
             checkpoint: 0.0,
             gather: self.weights(unit.gathered, backward),
             gathered: fetched * self.rates.storage(),
@@ -251,9 +249,11 @@ impl<'a> Visits<'a> {
                 Pass::Again => 0.0,
                 Pass::Backward => -secondary,
             },
-            gradients: if last && whole { unit.reduced * gradient_format(self.rates).bytes() } else { 0.0 },
+            gradients: if last { self.waiting(unit.reduced) } else { 0.0 },
             to_host: 0.0,
-            reduce: if last { [self.reduce(unit.reduced, false), self.reduce(unit.reduced, true)] } else { [None; 2] },
+            reduce: [false, true].map(|end| self.reduce(unit.reduced, end).filter(|_| last)),
+            store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { 0.0 }),
+            sums: if last { self.resumed(unit.reduced) } else { 0.0 },
         }
     }
 
@@ -262,13 +262,58 @@ impl<'a> Visits<'a> {
         self.rates.scenario.plan.sharding.reshard_after_forward
     }
 
-    fn secondary(&self, unit: Unit) -> f64 {
-        match (&self.rates.scenario.plan.sharding.secondary, self.layout.secondary) {
-            (Some(secondary), Some(ranks)) if self.layout.weights > 1 => {
-                unit.reduced * self.rates.scenario.plan.precision.wire(secondary.format).bytes() / f64::from(ranks)
-            }
-            _ => 0.0,
-        }
+    /// Whether weights come into memory for each visit: from other ranks, from the host, or both.
+    pub fn fetched(&self) -> bool {
+        self.layout.weights > 1 || self.rates.scenario.plan.offload.state()
+    }
+
+    /// Bytes of gathered weights while they are in memory for a visit.
+    pub fn buffer(&self, elements: f64) -> f64 {
+        if self.fetched() { elements * self.rates.storage() } else { 0.0 }
+    }
+
+    /// Bytes from the host for so many weights: this rank's shard, where it lives there and no second copy on the
+    /// device serves backward.
+    pub fn loaded(&self, elements: f64, backward: bool) -> f64 {
+        let there = self.rates.scenario.plan.offload.state() && !(backward && self.second().is_some());
+        if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 }
+    }
+
+    /// Whether gradients are reduced at the end of the step only.
+    pub fn whole(&self) -> bool {
+        whole_gradients(self.rates, self.layout)
+    }
+
+    /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
+    pub fn waiting(&self, elements: f64) -> f64 {
+        let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
+        if buffered { elements * gradient_format(self.rates).bytes() } else { 0.0 }
+    }
+
+    /// Bytes of that which go to the host when backward is over, or over for good: what is reduced then, or all.
+    pub fn stored(&self, elements: f64, last: bool) -> f64 {
+        let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
+        let offloaded = self.rates.scenario.plan.offload.state();
+        if offloaded { elements * gradient_format(self.rates).bytes() / f64::from(ranks) } else { 0.0 }
+    }
+
+    /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
+    pub fn unreduced(&self, elements: f64) -> f64 {
+        let ranks = if self.whole() { 1 } else { self.layout.gradients };
+        if self.layout.group() > ranks { self.stored(elements, false) } else { 0.0 }
+    }
+
+    /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no
+    /// weights are sharded.
+    pub fn second(&self) -> Option<(u32, Format)> {
+        let plan = &self.rates.scenario.plan;
+        let ranks = self.layout.secondary.filter(|_| self.layout.weights > 1)?;
+        Some((ranks, plan.precision.wire(plan.sharding.secondary.as_ref()?.format)))
+    }
+
+    /// Bytes of this rank's shard of the second copy of so many weights.
+    pub fn secondary(&self, elements: f64) -> f64 {
+        self.second().map_or(0.0, |(ranks, format)| elements * format.bytes() / f64::from(ranks))
     }
 
     fn payload(&self, elements: f64, format: Format) -> Payload {
@@ -289,28 +334,19 @@ impl<'a> Visits<'a> {
         self.collectives
     }
 
-    /// The gather of a stage's weights, all its units together; `None` where they are not sharded.
-    pub fn stage_gather(&self, elements: f64, units: f64) -> Option<Moved> {
-        let plan = &self.rates.scenario.plan;
-        let payload = Payload {
-            parts: self.parts() * units,
-            ..self.payload(elements, plan.precision.wire(plan.sharding.wire.weights))
-        };
-        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(self.layout.weights)))
-    }
-
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
     fn weights(&self, elements: f64, backward: bool) -> Option<Moved> {
-        let sharding = &self.rates.scenario.plan.sharding;
-        if self.layout.weights == 1 || elements == 0.0 || (backward && !self.regathers()) {
-            return None;
-        }
-        let (ranks, format) = match (&sharding.secondary, self.layout.secondary) {
-            (Some(secondary), Some(ranks)) if backward => (ranks, secondary.format),
-            _ => (self.layout.weights, sharding.wire.weights),
-        };
-        let format = self.rates.scenario.plan.precision.wire(format);
-        Some(self.gathered(self.payload(elements, format), self.layout.shard_group(ranks)))
+        let there = elements == 0.0 || (backward && !self.regathers());
+        if there { None } else { self.gather(elements, self.parts(), backward) }
+    }
+
+    /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
+    pub fn gather(&self, elements: f64, parts: f64, backward: bool) -> Option<Moved> {
+        let plan = &self.rates.scenario.plan;
+        let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
+        let (ranks, format) = self.second().filter(|_| backward).unwrap_or(own);
+        let payload = Payload { parts, ..self.payload(elements, format) };
+        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(ranks)))
     }
 
     /// An all-gather of weights, with the passes that quantise and dequantise them.
@@ -326,7 +362,7 @@ impl<'a> Visits<'a> {
         };
         let buffer = if format.quantised() { payload.bytes() } else { 0.0 };
         let transfer = transfer.with_passes(self.rates.pass(passes));
-        Moved { transfer, kind: Kind::AllGather, buffer, to_host: 0.0 }
+        Moved { transfer, kind: Kind::AllGather, buffer }
     }
 
     /// Format in which gradients travel.
@@ -335,25 +371,27 @@ impl<'a> Visits<'a> {
         precision.wire(if format.quantised() { format } else { stack.reduce_format.unwrap_or(format) })
     }
 
+    /// The same where each micro-batch is visited by itself.
+    fn resumed(&self, elements: f64) -> f64 {
+        let plan = &self.rates.scenario.plan;
+        let later = plan.accumulate > 1 && plan.reduction != Reduction::MicroBatch;
+        if later { self.unreduced(elements) } else { 0.0 }
+    }
+
+    /// Whether all is reduced after backward; what lives on the host is reduced before it goes there.
+    pub fn late(&self) -> bool {
+        !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
+    }
+
     /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
     /// is reduced then or everything is reduced after backward.
     fn reduce(&self, elements: f64, last: bool) -> Option<Moved> {
         let plan = &self.rates.scenario.plan;
         let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
         let rest = last || plan.reduction == Reduction::MicroBatch;
-        let later = !self.rates.scenario.stack.reduce_during_backward;
-        let shard = shard && !(later && plan.reduction == Reduction::Step);
-        let rest = rest && !later;
-        if elements == 0.0 {
-            return None;
-        }
-        let reduce = self.reduction(elements, shard, rest, self.parts())?;
-        let to_host = if plan.offload.state() && (last || shard) {
-            elements * gradient_format(self.rates).bytes() / f64::from(self.layout.gradients)
-        } else {
-            0.0
-        };
-        Some(Moved { to_host, ..reduce })
+        let shard = shard && !(self.late() && plan.reduction == Reduction::Step);
+        let rest = rest && !self.late();
+        if elements == 0.0 { None } else { self.reduction(elements, shard, rest, self.parts()) }
     }
 
     /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
@@ -386,7 +424,7 @@ impl<'a> Visits<'a> {
         }
         let same = format == self.rates.scenario.plan.precision.storage();
         let buffer = if same { 0.0 } else { payload(elements, format).bytes() };
-        found.map(|(transfer, kind)| Moved { transfer, kind, buffer, to_host: 0.0 })
+        found.map(|(transfer, kind)| Moved { transfer, kind, buffer })
     }
 
     /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
@@ -395,7 +433,7 @@ impl<'a> Visits<'a> {
         let (model, layout) = (&self.rates.scenario.model, self.layout);
         let shared = u64::from(model.vocab) * u64::from(model.hidden);
         let apart = model.tied && shared > 0 && layout.pipeline > 1;
-        let ranks = if whole_gradients(self.rates, layout) { 1 } else { layout.gradients };
+        let ranks = if self.whole() { 1 } else { layout.gradients };
         let elements = self.local(shared) / f64::from(ranks);
         let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
         let payload = Payload { parts: 1.0, ..self.payload(elements, format) };

@@ -198,7 +198,7 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
     );
 }
 
-/// Pipelines: stages that have layers, micro-batches that fill the schedule, and what is not simulated yet.
+/// Pipelines: stages that have layers, and micro-batches that fill the schedule.
 fn pipeline(scenario: &Scenario, checks: &mut Checks) {
     let (plan, layers) = (&scenario.plan, scenario.model.layers);
     let looped = matches!(plan.schedule, Schedule::BreadthFirst | Schedule::Interleaved);
@@ -221,28 +221,6 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
             )
         },
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
-    );
-    let staged = plan.pipeline > 1 || layered;
-    let mut not_yet = |wrong: bool, field: &str, what: &str, mend: &str| {
-        checks.refuse(
-            staged && wrong,
-            field,
-            || format!("{what} in a pipeline or layer by layer is not simulated yet"),
-            || mend.to_owned(),
-        );
-    };
-    not_yet(plan.offload.state(), "plan.offload", "offload of the state", "choose none, optimizer or checkpoints");
-    not_yet(
-        !plan.operators.is_empty(),
-        "plan.operators",
-        "placing operators apart",
-        "leave 'operators' out, or choose 1 pipeline rank and the accumulation 'standard'",
-    );
-    not_yet(
-        plan.sharding.secondary.is_some(),
-        "plan.sharding.secondary",
-        "a second copy of the weights",
-        "choose a strategy without one, like fsdp",
     );
 }
 

@@ -165,7 +165,7 @@ fn a_newcomers_whole_visit() {
     tmux.text("2");
     tmux.wait("the whole map", |screen| screen.contains("2 Throughput") && !screen.contains("computing"));
     tmux.text("b");
-    tmux.wait("following the cursor", |screen| !screen.contains("computing"));
+    tmux.wait("following the cursor", |screen| screen.lines().next().unwrap_or_default().contains("\u{b7} 1 node "));
     tmux.keys(&["Enter"]);
     tmux.wait_for("FITS");
     tmux.text("p");

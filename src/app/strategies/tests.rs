@@ -92,7 +92,7 @@ fn what_is_not_possible_says_why_and_comes_last() {
     let rows = app.views.strategies.rows();
     let possible = rows.iter().take_while(|row| row.outcome.is_ok()).count();
     assert!(possible > 0 && rows[possible..].iter().all(|row| row.outcome.is_err()));
-    // A second copy of the weights is not simulated in a pipeline.
+    // Tensor ranks fill the node: none is left in it to share a second copy.
     let zeropp = rows[possible..].iter().find(|row| row.id == "zeropp").expect("not possible");
     assert_eq!(zeropp.outcome.as_ref().expect_err("not possible").field, "plan.sharding.secondary");
 }

@@ -217,16 +217,16 @@ impl<'a> Terms<'a> {
         Some(self.activations(Kind::CheckpointOffload, self.host(), parameters, 2.0 * self.again * self.stream))
     }
 
-    /// A rank's shard of the weights comes for forward and for backward, and its shard of the gradients goes,
-    /// each time for all micro-batches that are visited together: `I = (8/6) n_mu b_mu d_s n_b` layer by
-    /// layer. Where only the optimizer is on the host, gradients go and weights come once, after backward.
+    /// A rank's shard of the weights comes for forward and, where no second copy serves it, for backward, and its
+    /// shard of the gradients goes, each time for all micro-batches that are visited together:
+    /// `I = (8/6) n_mu b_mu d_s n_b` layer by layer. Where only the optimizer is on the host, gradients go and weights come once, after backward.
     pub(super) fn state_offload(&self) -> Option<Intensity> {
         let (plan, layout) = (&self.scenario.plan, self.layout);
         let storage = plan.precision.storage();
         let gradient = self.scenario.stack.gradient_format.unwrap_or(storage).bytes();
         let row = |bytes: f64, together: f64| self.state(Kind::StateOffload, self.host(), self.step(), bytes, together);
         if plan.offload.state() {
-            let visits = if plan.sharding.reshard_after_forward || layout.weights == 1 { 2.0 } else { 1.0 };
+            let visits = if self.regathers() || layout.weights == 1 { 2.0 } else { 1.0 };
             let weights = visits * storage.bytes() / f64::from(layout.weights);
             return Some(row(weights + gradient / f64::from(layout.gradients), self.together()));
         }

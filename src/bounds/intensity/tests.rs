@@ -186,6 +186,11 @@ fn states_of_x_160_on_the_host() {
     let all = row(&x_160(&[&flat[..], &[("offload", "state")]].concat()), Kind::StateOffload);
     assert_close(all.flop_per_byte(), 8.0 / 6.0 * 2560.0 * 483.0);
     assert!(all.hidden());
+    let layered = row(&x_160(&[("offload", "state")]), Kind::StateOffload);
+    assert_close(layered.flop_per_byte(), 8.0 / 6.0 * 5.0 * 2560.0 * 483.0);
+    // From a second copy on the device backward needs nothing of the host: 2 + 2 bytes are left of 2 + 2 + 2.
+    let second = row(&x_160(&[("offload", "state"), ("strategy", "zeropp"), ("hpz", "7")]), Kind::StateOffload);
+    assert_close(second.flop_per_byte(), 8.0 / 4.0 * 5.0 * 2560.0 * 483.0);
     // Gradients out and weights back once: 8 flop x 5 x 2560 tokens over (2 + 2) / 483 bytes, after backward.
     let optimizer = row(&x_160(&[&flat[..], &[("offload", "optimizer")]].concat()), Kind::StateOffload);
     assert_close(optimizer.flop_per_byte(), 2.0 * 5.0 * 2560.0 * 483.0);

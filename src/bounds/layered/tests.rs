@@ -70,16 +70,18 @@ fn memory_of_x_160() {
 /// nothing to hide behind, and holds as much.
 #[test]
 fn the_simulator_agrees() {
-    let scenario = x_160(&[]);
-    let summary = evaluate::summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
-    let closed = Step::of(&scenario).expect("a step").time();
-    assert!((1.0..1.1).contains(&(summary.step_time / closed)), "{} is not {closed}", summary.step_time);
-    let (parts, memory) = (summary.memory.parts, Memory::of(&scenario).expect("a valid scenario"));
-    let states = parts.weights + parts.gradients + parts.optimizer + parts.gathered;
-    assert!((states / (memory.state + memory.buffers) - 1.0).abs() < 1e-6, "{states}");
-    // What one layer works in comes on top [layered B6]: at most 34 d_m d_s b_mu / n_a = 139 MB.
-    let layer = (parts.activations - memory.checkpoints).get();
-    assert!((0.0..34.0 * 25_600.0 * 2560.0 / 16.0).contains(&layer), "{}", parts.activations);
+    for offload in ["none", "state"] {
+        let scenario = x_160(&[("offload", offload)]);
+        let summary = evaluate::summary(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        let closed = Step::of(&scenario).expect("a step").time();
+        assert!((1.0..1.1).contains(&(summary.step_time / closed)), "{} is not {closed}", summary.step_time);
+        let (parts, memory) = (summary.memory.parts, Memory::of(&scenario).expect("a valid scenario"));
+        let states = parts.weights + parts.gradients + parts.optimizer + parts.gathered;
+        assert!((states / (memory.state + memory.buffers) - 1.0).abs() < 1e-6, "{states}");
+        // What one layer works in comes on top [layered B6]: at most 34 d_m d_s b_mu / n_a = 139 MB.
+        let layer = (parts.activations - memory.checkpoints).get();
+        assert!((0.0..34.0 * 25_600.0 * 2560.0 / 16.0).contains(&layer), "{}", parts.activations);
+    }
 }
 
 /// [layered B3]: `82 x^(2/3)`: 2417 sequences, 6.19e6 tokens at `X_160`, 3.21e6 tokens at `X_108`; other models by

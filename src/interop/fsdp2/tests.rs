@@ -100,6 +100,11 @@ fn what_fsdp2_does_otherwise_is_said() {
     scenario.plan.sharding = testing::zero3();
     scenario.plan.sharding.wire.weights = Format::Int8;
     assert!(spec(&scenario).notes[0].contains("does not quantise"));
+    let mut layered = self::scenario();
+    layered.plan.accumulation = Accumulation::Layered;
+    assert!(spec(&layered).notes.iter().any(|note| note.contains("not layer by layer")));
+    layered.plan.accumulate = 1;
+    assert!(!spec(&layered).notes.iter().any(|note| note.contains("not layer by layer")));
 }
 
 #[test]

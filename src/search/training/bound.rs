@@ -109,8 +109,8 @@ impl Bound {
     fn staged(&mut self, stages: &Stages<'_>, pairs: bool) {
         let Stages { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
-        let opening = first.gather[0].time;
-        let closing = first.reduce[1].time + sum(stages.of_rank(0), |stage| stage.update);
+        let opening = first.load[0] + first.gather[0].time;
+        let closing = first.reduce[1].time + first.store + sum(stages.of_rank(0), |stage| stage.update);
         for rank in 0..ranks {
             let [ahead, behind] = [0, 1].map(|way| stages.around(rank, way));
             let [forward, backward] = [0, 1].map(|way| sum(stages.of_rank(rank), |stage| stage.compute[way]));
@@ -121,7 +121,11 @@ impl Bound {
                 self.forward.add(opening + ahead, forward);
                 self.backward.add(behind + closing, backward);
             }
-            (0..2).for_each(|way| self.whole.add(0.0, sum(stages.of_rank(rank), |stage| stage.host[way])));
+            let state: [&dyn Fn(&Cost) -> f64; 2] = [&|stage| stage.load[0], &|stage| stage.store];
+            for (way, state) in state.into_iter().enumerate() {
+                let copies = sum(stages.of_rank(rank), |stage| stage.host[way]);
+                self.whole.add(sum(stages.of_rank(rank), state), copies);
+            }
             self.remember(stages, rank, pairs);
         }
         if pairs {

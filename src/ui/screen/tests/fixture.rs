@@ -164,7 +164,7 @@ pub(super) fn strategies() -> App {
         summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
         let problem = Problem {
             field: "plan.sharding.secondary".to_owned(),
-            what: "a second copy of the weights in a pipeline is not simulated yet".to_owned(),
+            what: "inside 'node' tensor parallelism leaves one data x context rank of 64".to_owned(),
             mend: "choose another".to_owned(),
         };
         let outcome = if id == "zeropp" { Err(problem) } else { Ok(summary) };
