@@ -18,6 +18,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::stack::Calibration;
 use crate::stack::constants::{CONSTANTS, Constant};
 
+use fit::Known;
 use holdout::Whole;
 use model::Model;
 
@@ -125,7 +126,9 @@ pub fn calibrate(
     }
     begins("fit");
     let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant.name).unwrap_or(f64::NAN)).collect();
-    let known = fit::solve(&model, &start);
+    let all: Vec<usize> = (0..model.len()).collect();
+    let values = fit::solve(&model, Known::at(&model, all.clone(), start.clone()));
+    let known = Known::at(&model, all, values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
     let constants = fit::found(&model, &known, &start);

@@ -8,7 +8,7 @@ use crate::stack::Band;
 
 use super::ValidateReport;
 use super::sweep::aligned;
-use super::validate::{Part, ScoresRecord, Summary, line};
+use super::validate::{Part, RowRecord, ScoresRecord, Summary, line};
 
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,7 @@ struct LeftOutRecord<'a> {
 
 #[derive(Debug, Serialize)]
 struct Crossed<'a> {
+    rows: Vec<RowRecord<'a>>,
     summary: Summary,
     by: Vec<Part<'a>>,
 }
@@ -90,7 +91,11 @@ impl<'a> CalibrateReport<'a> {
             constants: fitted.constants.iter().map(constant).collect(),
             before: of(&fitted.before).in_all(),
             after: of(&fitted.after).in_all(),
-            cross_validated: Crossed { summary: of(&fitted.crossed).in_all(), by: of(&fitted.crossed).parts() },
+            cross_validated: Crossed {
+                rows: of(&fitted.crossed).records(),
+                summary: of(&fitted.crossed).in_all(),
+                by: of(&fitted.crossed).parts(),
+            },
             left_out: left_out.collect(),
             error_bands: ErrorBands {
                 wanted: HELD,
