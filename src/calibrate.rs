@@ -5,6 +5,7 @@
 //! what a report looks like.
 
 mod bands;
+mod bars;
 mod fit;
 mod holdout;
 mod model;
@@ -23,6 +24,7 @@ use holdout::Whole;
 use model::Model;
 
 pub use bands::{Coverage, HELD};
+pub use bars::{BARS, Bar, Figure, Judged, judge};
 pub use text::write;
 
 /// Answers scenarios in their order.
@@ -80,6 +82,8 @@ pub struct Found {
 pub struct LeftOut {
     /// Which they are.
     pub name: String,
+    /// Whether they are all rows of a source; or all of the large jobs.
+    pub source: bool,
     /// How far off they are so.
     pub scores: Scores,
     /// How far off they are when the fit has seen them.
@@ -147,7 +151,7 @@ pub fn calibrate(
         let (without, with) = (validation(&fitted), validation(&calibration));
         let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
         if let (Some(scores), Some(seen)) = (scores(&without), scores(&with)) {
-            left_out.push(LeftOut { name, scores, seen });
+            left_out.push(LeftOut { name, source, scores, seen });
         }
         unseen.extend(source.then_some(without));
     }

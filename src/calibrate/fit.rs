@@ -38,7 +38,8 @@ const AT_BOUND: f64 = 0.005;
 pub(super) fn solve(model: &Model<'_>, mut known: Known) -> Vec<f64> {
     for round in 1.. {
         let (best, before, after) = Fit::new(model, &known).solve();
-        let of = |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
+        let of =
+            |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
         let values = (0..CONSTANTS.len()).map(of).collect();
         if round == ROUNDS || !(after < before * (1.0 - SETTLED)) {
             return values;
@@ -200,15 +201,15 @@ pub(super) fn found(model: &Model<'_>, known: &Known, start: &[f64]) -> Vec<Foun
         let share = share(&CONSTANTS[column], known.values[column]);
         !(AT_BOUND..=1.0 - AT_BOUND).contains(&share)
     };
-    let free: Vec<usize> = (0..CONSTANTS.len()).filter(|column| known.told(*column, |_| true) && !at_bound(*column)).collect();
+    let free: Vec<usize> =
+        (0..CONSTANTS.len()).filter(|column| known.told(*column, |_| true) && !at_bound(*column)).collect();
     let normal = DMatrix::from_fn(free.len(), free.len(), |one, other| {
         let product = |place: usize| weight(place) * slopes[(place, free[one])] * slopes[(place, free[other])];
         let prior = if one == other { PRIOR * PRIOR } else { 0.0 };
         prior + places.clone().map(product).sum::<f64>()
     });
     let groups: f64 = rows.iter().map(|row| model.weights[*row]).sum();
-    let squares: f64 =
-        places.clone().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
+    let squares: f64 = places.clone().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
     let variance = squares / (groups - free.len() as f64).max(1.0);
     let inverse = normal.try_inverse();
     let error = |column: usize| {

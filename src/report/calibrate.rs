@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use crate::calibrate::{Coverage, Determined, Fitted, Found, HELD, LeftOut};
+use crate::calibrate::{self, Coverage, Determined, Fitted, Found, HELD, LeftOut};
 use crate::measured::{Metric, Validation};
 use crate::stack::Band;
 
 use super::ValidateReport;
+use super::bars::{self, BarRecord};
 use super::sweep::aligned;
 use super::validate::{Part, RowRecord, ScoresRecord, Summary, line};
 
@@ -74,6 +75,7 @@ struct Document<'a> {
     cross_validated: Crossed<'a>,
     left_out: Vec<LeftOutRecord<'a>>,
     error_bands: ErrorBands<'a>,
+    bars: Vec<BarRecord>,
 }
 
 impl<'a> CalibrateReport<'a> {
@@ -81,7 +83,7 @@ impl<'a> CalibrateReport<'a> {
     pub fn json(self) -> Result<String, serde_json::Error> {
         let fitted = self.fitted;
         let of = |validation: &'a Validation| ValidateReport { validation };
-        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen }| LeftOutRecord {
+        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen, .. }| LeftOutRecord {
             left_out: name,
             scores: Some(*scores).into(),
             mean_when_fitted: seen.mean,
@@ -102,6 +104,7 @@ impl<'a> CalibrateReport<'a> {
                 coverage: fitted.coverage.iter().map(covered).collect(),
                 bands: &fitted.calibration.bands,
             },
+            bars: bars::records(&calibrate::judge(fitted)),
         })
     }
 
@@ -112,6 +115,7 @@ impl<'a> CalibrateReport<'a> {
             self.overview(),
             self.constants(),
             self.bands(),
+            bars::text(&calibrate::judge(self.fitted)),
             format!("each group predicted by constants fitted without it\n\n{crossed}"),
         ];
         parts.join("\n")
@@ -124,7 +128,7 @@ impl<'a> CalibrateReport<'a> {
         for (name, validation) in [("before", before), ("fitted", after), ("cross-validated by group", crossed)] {
             table.extend(ValidateReport { validation }.metric(Metric::StepTime).map(|scores| line(name, &scores)));
         }
-        for LeftOut { name, scores, seen } in left_out {
+        for LeftOut { name, scores, seen, .. } in left_out {
             table.push(line(&format!("without {name}"), scores));
             table.push(line("  seen", seen));
         }
