@@ -200,6 +200,38 @@ mod tests {
     use super::*;
     use crate::presets::Library;
 
+    /// What a constant of one program stands for: runtimes and element-wise traffic have names that stacks give.
+    #[test]
+    fn a_stack_owns_at_most_two_constants() {
+        let library = Library::embedded();
+        let stacks: Vec<_> = library
+            .entries(crate::presets::Kind::Stack)
+            .map(|entry| library.stack(&entry.id).expect("it is embedded"))
+            .collect();
+        let uses = |stack: &crate::stack::Stack, path: &str| match path.split('.').collect::<Vec<_>>()[..] {
+            ["runtimes", pattern, _] => matches(pattern, &stack.runtime),
+            ["element_wise", name] => {
+                stack.element_wise == name || stack.element_wise_compiled.as_deref() == Some(name)
+            }
+            ["loss", name] => stack.loss == name,
+            _ => true,
+        };
+        let mut owned = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+        for constant in CONSTANTS {
+            let users: Vec<&str> = stacks
+                .iter()
+                .filter(|stack| constant.path.split(' ').any(|path| uses(stack, path)))
+                .map(|stack| stack.id.as_str())
+                .collect();
+            assert!(!users.is_empty(), "no stack uses {}", constant.name);
+            if let [one] = users[..] {
+                owned.entry(one).or_default().push(constant.name);
+            }
+        }
+        assert!(owned.contains_key("internevo"), "{owned:?}");
+        assert!(owned.values().all(|constants| constants.len() <= 2), "{owned:?}");
+    }
+
     #[test]
     fn every_constant_is_found_inside_its_bounds_and_takes_a_value() {
         let mut calibration = (*Library::embedded().calibration("measured").expect("it is embedded")).clone();
