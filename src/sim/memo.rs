@@ -5,7 +5,7 @@
 //! running, with the same work left, ends the same way; so does one that finds more of it left, where it
 //! ran all along. What was running and what the slot has left running are all that is remembered of the queues.
 //! Once nothing runs but a piece of the slot's compute, the rest of the slot is the same for any work left of that
-//! piece, later by as much.
+//! piece, later by as much; where something of earlier slots runs on beside it, from the beginning of a piece.
 
 use crate::program::{
     CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, Place, Position, QUEUES, RESOURCES,
@@ -150,8 +150,8 @@ impl Memo {
     /// Runs the slot that compute can begin with, if such a run is remembered.
     pub fn replay<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
         let Some(at) = rank.at else { return false };
-        let tasks = if rank.issued { around.role.routine(&at).tasks } else { [0; QUEUES] };
-        if !tidy(rank, &tasks) {
+        // A slot that is not issued could not begin otherwise.
+        if rank.issued && !tidy(rank, &around.role.routine(&at).tasks) {
             return false;
         }
         let known = &mut self.routines[around.role.script.slot(&at).routine as usize];
@@ -164,15 +164,19 @@ impl Memo {
         true
     }
 
-    /// Runs the rest of a slot of which a piece of compute runs alone; or watches it, if it is not remembered.
+    /// Runs the rest of a slot of which a piece of compute runs; or watches it, if it is not remembered. What runs
+    /// beside it must be of earlier slots, and the piece must have just begun then.
     pub fn resume<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
-        let Some(at) = rank.at.filter(|_| rank.running == 1 << COMPUTE) else { return false };
-        // Where nothing ran before, the whole slot is worth remembering.
-        let whole = self.watched.as_ref().is_some_and(|watched| watched.before.running == 0);
+        let Some(at) = rank.at.filter(|_| rank.running & CHAIN == 1 << COMPUTE) else { return false };
         let (role, head) = (around.role, rank.queues[COMPUTE as usize]);
         let task = role.task(&head.cursor);
-        let own = queues(rank.active).all(|queue| rank.queues[queue].cursor.at == at);
-        if self.watched_rest.is_some() || whole || !own || task.class != Class::Compute {
+        let beside = rank.running & !(1 << COMPUTE);
+        // As long as all of what ran before still does, the whole slot is worth remembering.
+        let whole = self.watched.as_ref().map_or(beside != 0, |watched| watched.before.running == beside);
+        let own = |queue: usize| rank.queues[queue].cursor.at == at;
+        let apart = queues(rank.active & !beside).all(own) && !queues(beside).any(own);
+        let fresh = beside == 0 || head.remaining == task.duration;
+        if whole || !apart || !fresh || task.class != Class::Compute {
             return false;
         }
         let lead = Lead {
@@ -183,15 +187,24 @@ impl Memo {
             left: head.remaining,
             phase: task.label.phase,
         };
-        let rests = &self.rests[role.script.slot(&at).routine as usize];
-        let found = rests
-            .iter()
-            .find(|rest| self.records[**rest as usize].lead.as_ref().is_some_and(|other| other.like(&lead)));
-        let Some(rest) = found else {
-            self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
+        let rests = &mut self.rests[role.script.slot(&at).routine as usize];
+        let found = rests.iter().position(|rest| {
+            let record = &self.records[*rest as usize];
+            let like = record.before == rank.running && record.lead.as_ref().is_some_and(|other| other.like(&lead));
+            like && (beside == 0 || record.fits(rank))
+        });
+        let Some(found) = found else {
+            // Once something has ended, the rest from there is likelier to be met again.
+            if let Some(watched) = self.watched_rest.take_if(|watched| watched.before.running != rank.running) {
+                watched.settle(rank);
+            }
+            if self.watched_rest.is_none() {
+                self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
+            }
             return false;
         };
-        self.records[*rest as usize].apply(rank, at, head.remaining, around);
+        rests.swap(0, found);
+        self.records[rests[0] as usize].apply(rank, at, head.remaining, around);
         true
     }
 
@@ -204,14 +217,20 @@ impl Memo {
 
     /// Ends watching: remembers the slot if it is over and has left nothing but what runs.
     pub fn finish<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
-        for watched in [self.watched_rest.take(), self.watched.take()].into_iter().flatten() {
-            if rank.slot_is_over()
-                && tidy(rank, &[0; QUEUES])
-                && let Some(record) = watched.record(rank, around)
-            {
-                self.remember(around.role.script.slot(&watched.at).routine as usize, &record);
+        if self.watched.is_none() && self.watched_rest.is_none() {
+            return;
+        }
+        for rest in [true, false] {
+            let watched = if rest { &mut self.watched_rest } else { &mut self.watched };
+            let Some(seen) = watched else { continue };
+            let over = rank.slot_is_over() && tidy(rank, &[0; QUEUES]);
+            let record = if over { seen.record(rank, around) } else { None };
+            seen.settle(rank);
+            let routine = around.role.script.slot(&seen.at).routine as usize;
+            *watched = None;
+            if let Some(record) = record {
+                self.remember(routine, &record);
             }
-            watched.settle(rank);
         }
     }
 
@@ -340,7 +359,8 @@ impl Record {
             rank.send(rank.clock + moved(*after), counter, around);
         }
         (rank.active, rank.running) = (self.after, self.after);
-        rank.pending = std::array::from_fn(|queue| u32::from(self.after >> queue & 1));
+        rank.pending = [0; QUEUES];
+        queues(self.after).for_each(|queue| rank.pending[queue] = 1);
         rank.load = self.load;
         rank.clock += moved(self.duration);
         for (counter, more) in rank.counters.iter_mut().zip(self.counters) {
