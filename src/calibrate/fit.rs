@@ -36,12 +36,12 @@ const AT_BOUND: f64 = 0.005;
 
 /// The best values for the rows of `known`, from there on; what none of them depends on stays.
 pub(super) fn solve(model: &Model<'_>, mut known: Known) -> Vec<f64> {
-    for round in 1.. {
+    for round in 1..=ROUNDS {
         let (best, before, after) = Fit::new(model, &known).solve();
         let of =
             |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
         let values = (0..CONSTANTS.len()).map(of).collect();
-        if round == ROUNDS || !(after < before * (1.0 - SETTLED)) {
+        if round == ROUNDS || after >= before * (1.0 - SETTLED) {
             return values;
         }
         known = Known::at(model, known.rows, values);
