@@ -5,6 +5,7 @@
 //! what a report looks like.
 
 mod bands;
+mod bars;
 mod fit;
 mod holdout;
 mod model;
@@ -18,10 +19,12 @@ use crate::scenario::{Problem, Scenario};
 use crate::stack::Calibration;
 use crate::stack::constants::{CONSTANTS, Constant};
 
+use fit::Known;
 use holdout::Whole;
 use model::Model;
 
 pub use bands::{Coverage, HELD};
+pub use bars::{BARS, Bar, Figure, Judged, judge};
 pub use text::write;
 
 /// Answers scenarios in their order.
@@ -79,6 +82,8 @@ pub struct Found {
 pub struct LeftOut {
     /// Which they are.
     pub name: String,
+    /// Whether they are all rows of a source; or all of the large jobs.
+    pub source: bool,
     /// How far off they are so.
     pub scores: Scores,
     /// How far off they are when the fit has seen them.
@@ -125,7 +130,9 @@ pub fn calibrate(
     }
     begins("fit");
     let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant.name).unwrap_or(f64::NAN)).collect();
-    let known = fit::solve(&model, &start);
+    let all: Vec<usize> = (0..model.len()).collect();
+    let values = fit::solve(&model, Known::at(&model, all.clone(), start.clone()));
+    let known = Known::at(&model, all, values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
     let constants = fit::found(&model, &known, &start);
@@ -144,7 +151,7 @@ pub fn calibrate(
         let (without, with) = (validation(&fitted), validation(&calibration));
         let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
         if let (Some(scores), Some(seen)) = (scores(&without), scores(&with)) {
-            left_out.push(LeftOut { name, scores, seen });
+            left_out.push(LeftOut { name, source, scores, seen });
         }
         unseen.extend(source.then_some(without));
     }

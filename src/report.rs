@@ -2,6 +2,7 @@
 //!
 //! Pure functions from results to text. Not for computing figures, and not for writing files.
 
+mod bars;
 mod calibrate;
 mod figures;
 mod intensity;

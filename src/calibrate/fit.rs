@@ -19,14 +19,14 @@ const SCALE: f64 = 0.08;
 /// Error of one group that weighs as much as a constant which is its whole range away from what is usual.
 const PRIOR: f64 = 0.06;
 
-/// How often a fit to all rows takes the slopes, its costly part.
-const ROUNDS: usize = 3;
+/// How often a fit takes the slopes, its costly part, at most.
+const ROUNDS: usize = 5;
+
+/// Relative change of the loss in a round below which it is the last.
+const SETTLED: f64 = 2e-3;
 
 /// The most steps that keep the same slopes.
 const STEPS: u32 = 5;
-
-/// The same of steps that cost no simulation.
-const FREE_STEPS: u32 = 50;
 
 /// Relative change of the loss, and of the constants, at which steps end.
 const TOLERANCE: f64 = 1e-3;
@@ -34,82 +34,87 @@ const TOLERANCE: f64 = 1e-3;
 /// A constant nearer to a bound than this share of its range is at it.
 const AT_BOUND: f64 = 0.005;
 
-/// The best values for all rows, from these on; what no row depends on stays.
-pub(super) fn solve(model: &Model<'_>, start: &[f64]) -> Known {
-    let all: Vec<usize> = (0..model.len()).collect();
-    let mut known = Known::at(model, start.to_vec());
-    for _ in 0..ROUNDS {
-        let best = Fit::new(model, &all, &known.values, &known, true).solve();
-        let told = |column: usize| known.told(column, all.iter().copied());
-        let of = |column: usize| if told(column) { rounded(best[column]) } else { start[column] };
-        known = Known::at(model, (0..CONSTANTS.len()).map(of).collect());
+/// The best values for the rows of `known`, from there on; what none of them depends on stays.
+pub(super) fn solve(model: &Model<'_>, mut known: Known) -> Vec<f64> {
+    for round in 1..=ROUNDS {
+        let (best, before, after) = Fit::new(model, &known).solve();
+        let of =
+            |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
+        let values = (0..CONSTANTS.len()).map(of).collect();
+        if round == ROUNDS || after >= before * (1.0 - SETTLED) {
+            return values;
+        }
+        known = Known::at(model, known.rows, values);
     }
-    known
+    known.values
 }
 
 /// Where slopes are known.
 pub(super) struct Known {
     pub values: Vec<f64>,
-    /// Of all rows, per share of each constant's range.
+    rows: Vec<usize>,
+    /// Of each of the rows, per share of each constant's range.
     slopes: DMatrix<f64>,
-    logs: Vec<f64>,
 }
 
 impl Known {
-    fn at(model: &Model<'_>, values: Vec<f64>) -> Self {
-        let all: Vec<usize> = (0..model.len()).collect();
-        Self { logs: model.logs(&values, &all), slopes: model.slopes(&values), values }
+    pub fn at(model: &Model<'_>, rows: Vec<usize>, values: Vec<f64>) -> Self {
+        Self { slopes: model.slopes(&values, &rows), values, rows }
     }
 
-    /// Logarithms of the predicted seconds near the known ones, by the slopes alone.
-    fn linear(&self, values: &[f64], rows: &[usize]) -> Vec<f64> {
-        let moved = CONSTANTS.iter().zip(values).zip(&self.values);
-        let moved =
-            DVector::from_iterator(CONSTANTS.len(), moved.map(|((c, to), from)| share(c, *to) - share(c, *from)));
-        rows.iter().map(|row| self.logs[*row] + self.slopes.row(*row).transpose().dot(&moved)).collect()
+    /// For some of the rows, with what is usual for constants that only others depend on.
+    pub fn among(&self, wanted: impl Fn(usize) -> bool) -> Self {
+        let lost = |column: usize| self.told(column, |_| true) && !self.told(column, &wanted);
+        let value = |column: usize| if lost(column) { CONSTANTS[column].usual } else { self.values[column] };
+        let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted(self.rows[*place])).collect();
+        Self {
+            values: (0..CONSTANTS.len()).map(value).collect(),
+            rows: places.iter().map(|place| self.rows[*place]).collect(),
+            slopes: self.slopes.select_rows(&places),
+        }
     }
 
-    /// Whether any of some rows depends on a constant.
-    pub fn told(&self, column: usize, mut rows: impl Iterator<Item = usize>) -> bool {
-        rows.any(|row| self.slopes[(row, column)] != 0.0)
+    /// Whether any of the rows that are `wanted` depends on a constant.
+    pub fn told(&self, column: usize, wanted: impl Fn(usize) -> bool) -> bool {
+        (0..self.rows.len()).any(|place| self.slopes[(place, column)] != 0.0 && wanted(self.rows[place]))
     }
 }
 
-/// One fit to some rows that keeps known slopes. Each value is `low + (high - low) (1 + sin u) / 2` of a free `u`.
-pub(super) struct Fit<'a> {
+/// One fit that keeps known slopes. Each value is `low + (high - low) (1 + sin u) / 2` of a free `u`.
+struct Fit<'a> {
     model: &'a Model<'a>,
-    rows: &'a [usize],
     known: &'a Known,
-    /// Whether each step is simulated, or follows the slopes.
-    simulated: bool,
     free: DVector<f64>,
     logs: Vec<f64>,
     steps: Cell<u32>,
 }
 
 impl<'a> Fit<'a> {
-    /// Of some rows, from these values.
-    pub fn new(model: &'a Model<'a>, rows: &'a [usize], values: &[f64], known: &'a Known, simulated: bool) -> Self {
-        let free = CONSTANTS.iter().zip(values).map(|(constant, value)| {
+    fn new(model: &'a Model<'a>, known: &'a Known) -> Self {
+        let free = CONSTANTS.iter().zip(&known.values).map(|(constant, value)| {
             // At a bound the sine is flat, and nothing would move the constant away from it.
             let share = share(constant, *value).clamp(AT_BOUND / 2.0, 1.0 - AT_BOUND / 2.0);
             libm::asin(2.0 * share - 1.0)
         });
         let free = DVector::from_iterator(CONSTANTS.len(), free);
-        let mut fit = Self { model, rows, known, simulated, free, logs: Vec::new(), steps: Cell::new(0) };
+        let mut fit = Self { model, known, free, logs: Vec::new(), steps: Cell::new(0) };
         fit.logs = fit.predicted();
         fit
     }
 
     fn predicted(&self) -> Vec<f64> {
-        let values = self.values();
-        if self.simulated { self.model.logs(&values, self.rows) } else { self.known.linear(&values, self.rows) }
+        self.model.logs(&self.values(), &self.known.rows)
     }
 
-    /// The best values.
-    pub fn solve(self) -> Vec<f64> {
+    /// The best values, and the loss before and there.
+    fn solve(self) -> (Vec<f64>, f64, f64) {
+        let before = self.loss();
         let (fit, _) = LevenbergMarquardt::new().with_ftol(TOLERANCE).with_xtol(TOLERANCE).minimize(self);
-        fit.values()
+        (fit.values(), before, fit.loss())
+    }
+
+    fn loss(&self) -> f64 {
+        self.residuals().map_or(f64::NAN, |residuals| residuals.norm_squared())
     }
 
     fn values(&self) -> Vec<f64> {
@@ -121,8 +126,7 @@ impl<'a> Fit<'a> {
 
     /// A row's error in the logarithm, in units of [`SCALE`].
     fn error(&self, place: usize) -> f64 {
-        let row = self.rows[place];
-        let error = (self.logs[place] - self.model.measured[row]) / SCALE;
+        let error = (self.logs[place] - self.model.measured[self.known.rows[place]]) / SCALE;
         if error.is_finite() { error } else { 0.0 }
     }
 }
@@ -144,28 +148,27 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
     }
 
     fn residuals(&self) -> Option<DVector<f64>> {
-        let rows = (0..self.rows.len()).map(|place| {
+        let rows = self.known.rows.iter().enumerate().map(|(place, row)| {
             let error = self.error(place);
-            libm::sqrt(self.model.weights[self.rows[place]]) * SCALE * soft(error) * error.signum()
+            libm::sqrt(self.model.weights[*row]) * SCALE * soft(error) * error.signum()
         });
         let values = self.values();
         let prior = CONSTANTS.iter().zip(&values).map(|(c, value)| PRIOR * (share(c, *value) - share(c, c.usual)));
-        Some(DVector::from_iterator(self.rows.len() + CONSTANTS.len(), rows.chain(prior)))
+        Some(DVector::from_iterator(self.known.rows.len() + CONSTANTS.len(), rows.chain(prior)))
     }
 
     fn jacobian(&self) -> Option<DMatrix<f64>> {
-        if self.steps.replace(self.steps.get() + 1) >= if self.simulated { STEPS } else { FREE_STEPS } {
+        if self.steps.replace(self.steps.get() + 1) >= STEPS {
             return None;
         }
-        let slopes = &self.known.slopes;
-        let rows = self.rows.len();
+        let Known { slopes, rows, .. } = self.known;
         let inner: Vec<f64> = self.free.iter().map(|free| libm::cos(*free) / 2.0).collect();
-        Some(DMatrix::from_fn(rows + CONSTANTS.len(), CONSTANTS.len(), |place, column| {
-            if place >= rows {
-                return if place - rows == column { PRIOR * inner[column] } else { 0.0 };
-            }
-            let (row, error) = (self.rows[place], self.error(place));
-            libm::sqrt(self.model.weights[row]) * soft_slope(error) * slopes[(row, column)] * inner[column]
+        Some(DMatrix::from_fn(rows.len() + CONSTANTS.len(), CONSTANTS.len(), |place, column| {
+            let Some(row) = rows.get(place) else {
+                return if place - rows.len() == column { PRIOR * inner[column] } else { 0.0 };
+            };
+            let weight = libm::sqrt(self.model.weights[*row]);
+            weight * soft_slope(self.error(place)) * slopes[(place, column)] * inner[column]
         }))
     }
 }
@@ -189,21 +192,24 @@ fn soft_slope(error: f64) -> f64 {
 /// What the rows say of each constant at the solution. Standard errors are those of the weighted least squares
 /// there, groups and what is usual counting as one observation each.
 pub(super) fn found(model: &Model<'_>, known: &Known, start: &[f64]) -> Vec<Found> {
-    let errors: Vec<f64> = (0..model.len()).map(|row| (known.logs[row] - model.measured[row]) / SCALE).collect();
-    let weight = |row: usize| model.weights[row] / libm::sqrt(1.0 + errors[row] * errors[row]);
-    let depends = |column: usize| known.slopes.column(column).iter().any(|slope| *slope != 0.0);
+    let Known { rows, slopes, .. } = known;
+    let places = 0..rows.len();
+    let logs = model.logs(&known.values, rows);
+    let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| (log - model.measured[*row]) / SCALE).collect();
+    let weight = |place: usize| model.weights[rows[place]] / libm::sqrt(1.0 + errors[place] * errors[place]);
     let at_bound = |column: usize| {
         let share = share(&CONSTANTS[column], known.values[column]);
         !(AT_BOUND..=1.0 - AT_BOUND).contains(&share)
     };
-    let free: Vec<usize> = (0..CONSTANTS.len()).filter(|column| depends(*column) && !at_bound(*column)).collect();
+    let free: Vec<usize> =
+        (0..CONSTANTS.len()).filter(|column| known.told(*column, |_| true) && !at_bound(*column)).collect();
     let normal = DMatrix::from_fn(free.len(), free.len(), |one, other| {
-        let product = |row: usize| weight(row) * known.slopes[(row, free[one])] * known.slopes[(row, free[other])];
+        let product = |place: usize| weight(place) * slopes[(place, free[one])] * slopes[(place, free[other])];
         let prior = if one == other { PRIOR * PRIOR } else { 0.0 };
-        prior + (0..model.len()).map(product).sum::<f64>()
+        prior + places.clone().map(product).sum::<f64>()
     });
-    let groups: f64 = model.weights.iter().sum();
-    let squares: f64 = (0..model.len()).map(|row| weight(row) * errors[row] * errors[row] * SCALE * SCALE).sum();
+    let groups: f64 = rows.iter().map(|row| model.weights[*row]).sum();
+    let squares: f64 = places.clone().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
     let variance = squares / (groups - free.len() as f64).max(1.0);
     let inverse = normal.try_inverse();
     let error = |column: usize| {
@@ -214,14 +220,14 @@ pub(super) fn found(model: &Model<'_>, known: &Known, start: &[f64]) -> Vec<Foun
     let one = |(column, constant): (usize, &'static Constant)| {
         let error = error(column);
         let determined = match error {
-            _ if !depends(column) => Determined::Without,
+            _ if !known.told(column, |_| true) => Determined::Without,
             None => Determined::AtBound,
             Some(share) if share <= 1.0 / 20.0 => Determined::Well,
             Some(share) if share <= 1.0 / 6.0 => Determined::Fairly,
             Some(_) => Determined::Weakly,
         };
-        let rows = (0..model.len()).filter(|row| known.slopes[(*row, column)] != 0.0);
-        let cases: Vec<_> = rows.map(|row| &model.case(row).row).collect();
+        let told = places.clone().filter(|place| slopes[(*place, column)] != 0.0);
+        let cases: Vec<_> = told.map(|place| &model.case(rows[place]).row).collect();
         let set =
             |of: &dyn Fn(&crate::measured::Row) -> String| cases.iter().map(|row| of(row)).collect::<BTreeSet<_>>();
         Found {

@@ -1,14 +1,12 @@
 //! Fits that leave rows out: folds of groups, whole sources, and all that is larger than what was fitted.
 //!
-//! They begin at the solution of all rows, with what is usual for constants that lose all their rows, and
-//! follow the slopes that were found there; what was left out is then simulated.
+//! Each is a fit of its own that begins at the solution of all rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::stack::Calibration;
-use crate::stack::constants::CONSTANTS;
 
-use super::fit::{Fit, Known};
+use super::fit::{self, Known};
 use super::model::Model;
 
 /// Parts of a cross-validation.
@@ -60,10 +58,5 @@ pub(super) fn wholes(model: &Model<'_>) -> Vec<Whole> {
 
 /// The calibration that is fitted to all other rows.
 pub(super) fn without(model: &Model<'_>, known: &Known, out: impl Fn(usize) -> bool) -> Calibration {
-    let rows: Vec<usize> = (0..model.len()).filter(|row| !out(*row)).collect();
-    let told = |column: usize| known.told(column, rows.iter().copied()) || !known.told(column, 0..model.len());
-    let values: Vec<f64> = (0..CONSTANTS.len())
-        .map(|column| if told(column) { known.values[column] } else { CONSTANTS[column].usual })
-        .collect();
-    model.calibration(&Fit::new(model, &rows, &values, known, false).solve())
+    model.calibration(&fit::solve(model, known.among(|row| !out(row))))
 }

@@ -79,21 +79,21 @@ impl<'a> Model<'a> {
         self.predict(rows.iter().map(|row| (*row, &calibration)), Scenario::clone)
     }
 
-    /// How those of all rows change with each constant, per share of its range.
-    pub fn slopes(&self, values: &[f64]) -> DMatrix<f64> {
+    /// How those change with each constant, per share of its range.
+    pub fn slopes(&self, values: &[f64], rows: &[usize]) -> DMatrix<f64> {
         let at = Arc::new(self.calibration(values));
-        let logs = self.predict((0..self.len()).map(|row| (row, &at)), shorter);
+        let logs = self.predict(rows.iter().map(|row| (*row, &at)), shorter);
         let nudged: Vec<(f64, Arc<Calibration>)> =
             CONSTANTS.iter().zip(values).map(|(c, v)| nudge(&at, c, *v)).collect();
         let mut wanted = Vec::new();
         for (column, (_, calibration)) in nudged.iter().enumerate() {
-            let depends = |row: &usize| self.depends(*row, &at, calibration);
-            wanted.extend((0..self.len()).filter(depends).map(|row| (row, column)));
+            let depends = |place: &usize| self.depends(rows[*place], &at, calibration);
+            wanted.extend((0..rows.len()).filter(depends).map(|place| (place, column)));
         }
-        let moved = self.predict(wanted.iter().map(|(row, column)| (*row, &nudged[*column].1)), shorter);
-        let mut slopes = DMatrix::zeros(self.len(), CONSTANTS.len());
-        for ((row, column), moved) in wanted.into_iter().zip(moved) {
-            slopes[(row, column)] = (moved - logs[row]) / nudged[column].0;
+        let moved = self.predict(wanted.iter().map(|(place, column)| (rows[*place], &nudged[*column].1)), shorter);
+        let mut slopes = DMatrix::zeros(rows.len(), CONSTANTS.len());
+        for ((place, column), moved) in wanted.into_iter().zip(moved) {
+            slopes[(place, column)] = (moved - logs[place]) / nudged[column].0;
         }
         slopes
     }

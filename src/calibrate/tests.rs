@@ -90,6 +90,28 @@ fn the_file_keeps_its_comments_and_reads_back() {
     assert!(line.contains("# fitted to 3 groups of default; "), "{line}");
 }
 
+/// Rows of one stack on one node: only the bars of all rows have rows, and a share of 5.4 % is within 5.5 %.
+#[test]
+fn bars_judge_the_sets_that_have_rows() {
+    let found = fitted(&planted(&embedded()), 2);
+    let judged = judge(&found);
+    assert!(judged.iter().all(|one| one.bar.set == "all" && one.bar.figure != Figure::Larger), "{judged:?}");
+    let mean = judged.iter().find(|one| one.bar.figure == Figure::Mean).expect("all rows");
+    let scores = found.crossed.scores(|_| true).expect("rows");
+    assert_eq!((mean.count, mean.value.to_bits(), mean.null), (3, scores.mean.to_bits(), Some(scores.null_mean)));
+    assert!(Judged { value: 0.054, ..*mean }.met() && !Judged { value: 0.056, ..*mean }.met());
+    let skill = judged.iter().find(|one| one.bar.figure == Figure::Skill).expect("all rows");
+    assert!(Judged { value: 3.1, ..*skill }.met() && !Judged { value: 2.9, ..*skill }.met());
+}
+
+/// Every stack that a bar names is a preset, so that no misspelt set is without rows unseen.
+#[test]
+fn bars_name_stacks_that_exist() {
+    let library = Library::embedded();
+    let unknown = BARS.iter().flat_map(|bar| bar.stacks).filter(|stack| library.stack(stack).is_err());
+    assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&&str>::new());
+}
+
 #[test]
 fn groups_stay_together_and_sources_apart() {
     let (cases, calibration) = (built(&planted(&embedded())), embedded());

@@ -111,7 +111,7 @@ impl<'a> Rates<'a> {
             host: device.host_bandwidth,
             network: Network::new(cluster, bandwidth, latency),
             beyond_node,
-            wire_between: efficiency.wire_between / (1.0 + efficiency.wire_loss * doublings),
+            wire_between: efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
-use crate::calibrate::{Coverage, Determined, Fitted, Found, HELD, LeftOut};
+use crate::calibrate::{self, Coverage, Determined, Fitted, Found, HELD, LeftOut};
 use crate::measured::{Metric, Validation};
 use crate::stack::Band;
 
 use super::ValidateReport;
+use super::bars::{self, BarRecord};
 use super::sweep::aligned;
-use super::validate::{Part, ScoresRecord, Summary, line};
+use super::validate::{Part, RowRecord, ScoresRecord, Summary, line};
 
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,7 @@ struct LeftOutRecord<'a> {
 
 #[derive(Debug, Serialize)]
 struct Crossed<'a> {
+    rows: Vec<RowRecord<'a>>,
     summary: Summary,
     by: Vec<Part<'a>>,
 }
@@ -73,6 +75,7 @@ struct Document<'a> {
     cross_validated: Crossed<'a>,
     left_out: Vec<LeftOutRecord<'a>>,
     error_bands: ErrorBands<'a>,
+    bars: Vec<BarRecord>,
 }
 
 impl<'a> CalibrateReport<'a> {
@@ -80,7 +83,7 @@ impl<'a> CalibrateReport<'a> {
     pub fn json(self) -> Result<String, serde_json::Error> {
         let fitted = self.fitted;
         let of = |validation: &'a Validation| ValidateReport { validation };
-        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen }| LeftOutRecord {
+        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen, .. }| LeftOutRecord {
             left_out: name,
             scores: Some(*scores).into(),
             mean_when_fitted: seen.mean,
@@ -90,13 +93,18 @@ impl<'a> CalibrateReport<'a> {
             constants: fitted.constants.iter().map(constant).collect(),
             before: of(&fitted.before).in_all(),
             after: of(&fitted.after).in_all(),
-            cross_validated: Crossed { summary: of(&fitted.crossed).in_all(), by: of(&fitted.crossed).parts() },
+            cross_validated: Crossed {
+                rows: of(&fitted.crossed).records(),
+                summary: of(&fitted.crossed).in_all(),
+                by: of(&fitted.crossed).parts(),
+            },
             left_out: left_out.collect(),
             error_bands: ErrorBands {
                 wanted: HELD,
                 coverage: fitted.coverage.iter().map(covered).collect(),
                 bands: &fitted.calibration.bands,
             },
+            bars: bars::records(&calibrate::judge(fitted)),
         })
     }
 
@@ -107,6 +115,7 @@ impl<'a> CalibrateReport<'a> {
             self.overview(),
             self.constants(),
             self.bands(),
+            bars::text(&calibrate::judge(self.fitted)),
             format!("each group predicted by constants fitted without it\n\n{crossed}"),
         ];
         parts.join("\n")
@@ -119,7 +128,7 @@ impl<'a> CalibrateReport<'a> {
         for (name, validation) in [("before", before), ("fitted", after), ("cross-validated by group", crossed)] {
             table.extend(ValidateReport { validation }.metric(Metric::StepTime).map(|scores| line(name, &scores)));
         }
-        for LeftOut { name, scores, seen } in left_out {
+        for LeftOut { name, scores, seen, .. } in left_out {
             table.push(line(&format!("without {name}"), scores));
             table.push(line("  seen", seen));
         }

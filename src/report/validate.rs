@@ -47,7 +47,7 @@ impl From<Option<Scores>> for ScoresRecord {
 }
 
 #[derive(Debug, Serialize)]
-struct RowRecord<'a> {
+pub(super) struct RowRecord<'a> {
     id: &'a str,
     group: &'a str,
     metric: &'static str,
@@ -152,7 +152,7 @@ impl<'a> ValidateReport<'a> {
         });
         serde_json::to_string_pretty(&Document {
             format: super::FORMAT,
-            rows: validation.residuals.iter().map(RowRecord::of).collect(),
+            rows: self.records(),
             skipped: validation.skipped.iter().map(|Skipped { id, why }| SkippedRecord { id, why }).collect(),
             summary: self.in_all(),
             by: self.parts(),
@@ -199,6 +199,11 @@ impl<'a> ValidateReport<'a> {
     pub(super) fn summary(self) -> String {
         let parts = [self.scores(Metric::StepTime), self.scores(Metric::Memory), self.ranking()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Every comparison, as JSON has it.
+    pub(super) fn records(self) -> Vec<RowRecord<'a>> {
+        self.validation.residuals.iter().map(RowRecord::of).collect()
     }
 
     /// The scores of all rows, as JSON has them.

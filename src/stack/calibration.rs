@@ -69,6 +69,10 @@ pub struct Runtime {
     /// Time per step for each rank that shares the optimizer's state: one broadcast each.
     #[serde(default)]
     pub step_per_shard: Seconds,
+    /// How much the inverse of the wire's share between nodes grows per doubling of the nodes, beside the
+    /// architecture's own.
+    #[serde(default)]
+    pub wire_loss: f64,
     /// Most that a device receives from other nodes, where copies around the wire are slower than the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_received: Option<BytesPerSecond>,
@@ -132,6 +136,7 @@ impl Runtime {
         tensor_collective: Seconds::ZERO,
         step: Seconds::ZERO,
         step_per_shard: Seconds::ZERO,
+        wire_loss: 0.0,
         most_received: None,
     };
 }
@@ -215,6 +220,7 @@ impl Calibration {
         }
         for (name, runtime) in &self.runtimes {
             check(format!("runtimes.{name}.contention"), runtime.contention, 0.0, 1.0);
+            check(format!("runtimes.{name}.wire_loss"), runtime.wire_loss, 0.0, 10.0);
             let most = runtime.most_received.map_or(f64::MAX, BytesPerSecond::get);
             check(format!("runtimes.{name}.most_received"), most, 1.0, f64::MAX);
         }

@@ -70,7 +70,7 @@ constants! {
     "contention-overlapped" [0.0, 0.3, 1.0] "" "runtimes.overlapped.contention", "the same of Megatron and XLA with overlap switched on";
     "host-megatron-deepspeed-2023" [0.0, 0.0005, 0.003] "s" "runtimes.megatron-deepspeed-2023.layer", "host seconds per layer of Megatron-DeepSpeed";
     "tensor-collective-2022" [0.0, 0.0, 0.005] "s" "runtimes.megatron-deepspeed-2022.tensor_collective", "seconds that each tensor collective takes beside the wire's on Jean Zay";
-    "received-deepspeed-2022" [2e10, 2e11, 2e11] "B/s" "runtimes.deepspeed-2022.most_received", "bytes per second that a device receives under DeepSpeed's ZeRO-3";
+    "wire-loss-deepspeed-2022" [0.0, 0.09, 0.5] "" "runtimes.deepspeed-2022.wire_loss", "growth per doubling of the nodes of what the wire between them takes under DeepSpeed's ZeRO-3 (0.09: reduce-scatter on 4 to 128 nodes, NVIDIA/nccl issue 1229)";
     "step-internevo" [0.0, 0.0, 2.0] "s" "runtimes.internevo.step", "seconds of InternEvo's step beside what is modelled";
     "step-per-shard-internevo" [0.0, 0.0, 0.01] "s" "runtimes.internevo.step_per_shard", "seconds of its broadcast from each rank that shares the optimizer's state";
     "latency-between" [0.5, 2.0, 6.0] "" "architectures.ampere.latency_between architectures.hopper.latency_between", "factor on the latency of hops between nodes";
@@ -170,6 +170,7 @@ impl Runtime {
             "tensor_collective" => Slot::Time(&mut self.tensor_collective),
             "step" => Slot::Time(&mut self.step),
             "step_per_shard" => Slot::Time(&mut self.step_per_shard),
+            "wire_loss" => Slot::Number(&mut self.wire_loss),
             "most_received" => Slot::Rate(self.most_received.as_mut()?),
             _ => return None,
         })
@@ -198,6 +199,38 @@ impl Efficiency {
 mod tests {
     use super::*;
     use crate::presets::Library;
+
+    /// What a constant of one program stands for: runtimes and element-wise traffic have names that stacks give.
+    #[test]
+    fn a_stack_owns_at_most_two_constants() {
+        let library = Library::embedded();
+        let stacks: Vec<_> = library
+            .entries(crate::presets::Kind::Stack)
+            .map(|entry| library.stack(&entry.id).expect("it is embedded"))
+            .collect();
+        let uses = |stack: &crate::stack::Stack, path: &str| match path.split('.').collect::<Vec<_>>()[..] {
+            ["runtimes", pattern, _] => matches(pattern, &stack.runtime),
+            ["element_wise", name] => {
+                stack.element_wise == name || stack.element_wise_compiled.as_deref() == Some(name)
+            }
+            ["loss", name] => stack.loss == name,
+            _ => true,
+        };
+        let mut owned = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+        for constant in CONSTANTS {
+            let users: Vec<&str> = stacks
+                .iter()
+                .filter(|stack| constant.path.split(' ').any(|path| uses(stack, path)))
+                .map(|stack| stack.id.as_str())
+                .collect();
+            assert!(!users.is_empty(), "no stack uses {}", constant.name);
+            if let [one] = users[..] {
+                owned.entry(one).or_default().push(constant.name);
+            }
+        }
+        assert!(owned.contains_key("internevo"), "{owned:?}");
+        assert!(owned.values().all(|constants| constants.len() <= 2), "{owned:?}");
+    }
 
     #[test]
     fn every_constant_is_found_inside_its_bounds_and_takes_a_value() {

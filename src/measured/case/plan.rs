@@ -41,7 +41,7 @@ pub(super) fn of(
         ));
     }
     let (strategy, sharding) = sharding(cells, library, stack)?;
-    let batch = batch(cells, data, pipeline, shared)?;
+    let batch = batch(cells, data, pipeline)?;
     let sequence = cells.row.needed("seq_len")?;
     let mut plan = Plan::new(sharding, sequence);
     plan.size = Size::Devices(devices);
@@ -88,13 +88,9 @@ struct Batch {
 
 /// A step does the work of `global_batch`: its micro-batches may be no whole number, where the last one
 /// of each rank is smaller.
-fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32, shared: u32) -> Result<Batch, String> {
-    let usual = match (pipeline, shared) {
-        (1, 1) => 8,
-        (1, _) => 2,
-        _ => 1,
-    };
-    let micro = cells.count_or("micro_batch", || usual, "1 in a pipeline, 2 where matrices are split, else 8")?;
+fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<Batch, String> {
+    let usual = if pipeline == 1 { 8 } else { 1 };
+    let micro = cells.count_or("micro_batch", || usual, "1 in a pipeline, else all that a rank has up to 8")?;
     let per_rank = if let Some(sequences) = cells.row.number("global_batch")? {
         sequences / f64::from(data)
     } else {
@@ -167,16 +163,7 @@ fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<
     let stated = words::after(notes, "pipeline interleaving=")
         .or_else(|| words::after(notes, "VP="))
         .or_else(|| per_stage.iter().find_map(|key| words::after(notes, key)).map(|each| layers / each));
-    let stages = match stated {
-        Some(stages) => stages.round().max(1.0) as u32,
-        None if ["nemo-2024", "megatron-2024", "megatron-bridge-2025"].contains(&cells.row.text("stack")) => {
-            let whole = layers as u32;
-            let most = (1..=MOST_STAGES).rev().find(|stages| whole.is_multiple_of(*stages)).unwrap_or(1);
-            cells.assume("notes", &format!("{most} stages per rank"), "the most up to 10 that divide a rank's layers");
-            most
-        }
-        None => 1,
-    };
+    let stages = stated.map_or_else(|| usual_stages(cells, layers as u32), |stages| stages.round().max(1.0) as u32);
     if stages == 1 {
         return plain;
     }
@@ -185,4 +172,23 @@ fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<
         return plain;
     }
     Ok((Schedule::Interleaved, stages))
+}
+
+/// Stages of a rank with so many layers where a source leaves them out.
+fn usual_stages(cells: &mut Cells<'_>, layers: u32) -> u32 {
+    let most = || (1..=MOST_STAGES).rev().find(|stages| layers.is_multiple_of(*stages)).unwrap_or(1);
+    let (stages, why) = match cells.row.text("stack") {
+        // The script that Megatron's README names for 1024 A100s does not interleave: `examples/pretrain_gpt3_175B.sh`.
+        "megatron-2024" if cells.row.text("cluster").starts_with("a100") => (1, ""),
+        "nemo-2024" | "megatron-2024" | "megatron-bridge-2025" => {
+            (most(), "the most up to 10 that divide a rank's layers")
+        }
+        "megatron-2022" => (3, "what the pipelines of its paper have (arXiv 2205.05198, table 3)"),
+        "megatron-kwai" => ((layers / 2).max(1), "two layers in each, as in the source's table of step times"),
+        _ => (1, ""),
+    };
+    if stages > 1 {
+        cells.assume("notes", &format!("{stages} stages per rank"), why);
+    }
+    stages
 }

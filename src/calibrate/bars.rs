@@ -1,0 +1,169 @@
+//! The bars that fits to the published rows are held to: sets of rows, and how far off each may be. Not for
+//! scoring, and of no use to a fit.
+
+use crate::measured::{Metric, Pairs, Reading, Residual, Validation};
+
+use super::Fitted;
+
+/// What of a set is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// Mean error of step time over groups.
+    Mean,
+    /// Median error of step time over groups.
+    Median,
+    /// 90th percentile of the same.
+    P90,
+    /// The null model's error over that of step time.
+    Skill,
+    /// Share of the pairs of layouts more than 15 % apart that are ordered rightly.
+    Ordered,
+    /// Mean error of peak memory over groups: what allocators report.
+    Allocator,
+    /// The same: what `nvidia-smi` reports.
+    Device,
+    /// Mean error of the jobs that are larger than what was fitted.
+    Larger,
+}
+
+impl Figure {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+            Self::P90 => "p90",
+            Self::Skill => "skill",
+            Self::Ordered => "layouts ordered",
+            Self::Allocator => "memory, allocator",
+            Self::Device => "memory, nvidia-smi",
+            Self::Larger => "fitted to 64 devices at most",
+        }
+    }
+
+    /// Whether it is to be at least what the bar says, rather than at most.
+    pub const fn least(self) -> bool {
+        matches!(self, Self::Skill | Self::Ordered)
+    }
+}
+
+/// A set of rows and how far off they may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bar {
+    /// Its name.
+    pub set: &'static str,
+    /// The stacks of its rows; all if empty.
+    pub stacks: &'static [&'static str],
+    /// Whether they ran on several nodes; either if absent.
+    pub across: Option<bool>,
+    /// What is judged.
+    pub figure: Figure,
+    /// Most that it may be, or least where more is better.
+    pub bar: f64,
+}
+
+const fn bar(set: &'static str, stacks: &'static [&'static str], figure: Figure, bar: f64) -> Bar {
+    Bar { set, stacks, across: None, figure, bar }
+}
+
+const fn reach(across: bool, bar: Bar) -> Bar {
+    Bar { across: Some(across), ..bar }
+}
+
+const ALL: &[&str] = &[];
+const VTRAIN: &[&str] = &["megatron-deepspeed-2023"];
+const BIGSCIENCE: &[&str] = &["megatron-deepspeed-2022"];
+const INTERNEVO: &[&str] = &["internevo"];
+
+/// All of them.
+pub const BARS: &[Bar] = &[
+    bar("all", ALL, Figure::Mean, 0.055),
+    bar("all", ALL, Figure::Median, 0.04),
+    bar("all", ALL, Figure::P90, 0.11),
+    bar("all", ALL, Figure::Skill, 3.0),
+    bar("LLM Foundry 2023", &["llm-foundry-2023"], Figure::Mean, 0.035),
+    bar("LLM Foundry 2024", &["llm-foundry-2024"], Figure::Mean, 0.04),
+    bar("Mosaic", &["mosaic-2023"], Figure::Mean, 0.035),
+    bar("Megatron SC21", &["megatron-2021"], Figure::Mean, 0.03),
+    bar("Korthikanti", &["megatron-2022"], Figure::Mean, 0.035),
+    bar("Kwai", &["megatron-kwai"], Figure::Mean, 0.045),
+    bar("BigScience", BIGSCIENCE, Figure::Mean, 0.05),
+    reach(false, bar("vTrain, one node", VTRAIN, Figure::Mean, 0.065)),
+    reach(true, bar("vTrain, many nodes", VTRAIN, Figure::Mean, 0.075)),
+    bar("InternEvo", INTERNEVO, Figure::Mean, 0.055),
+    bar("NeMo", &["nemo-2024"], Figure::Mean, 0.06),
+    bar("Megatron 2024", &["megatron-2024"], Figure::Mean, 0.06),
+    bar("Megatron Bridge", &["megatron-bridge-2025"], Figure::Mean, 0.06),
+    bar("DeepSpeed ZeRO-3", &["deepspeed-zero3-2021", "deepspeed-zero3-2022"], Figure::Mean, 0.07),
+    bar("torchtitan", &["torchtitan"], Figure::Mean, 0.08),
+    bar("fms-fsdp", &["fms-fsdp"], Figure::Mean, 0.08),
+    bar("nanotron", &["nanotron"], Figure::Mean, 0.15),
+    bar("JAX, reported only", &["jax-xla-2024", "jax-xla-2025"], Figure::Mean, f64::INFINITY),
+    bar("all", ALL, Figure::Allocator, 0.08),
+    bar("all", ALL, Figure::Device, 0.10),
+    reach(false, bar("vTrain, one node", VTRAIN, Figure::Ordered, 0.95)),
+    reach(true, bar("vTrain, many nodes", VTRAIN, Figure::Ordered, 0.88)),
+    bar("InternEvo", INTERNEVO, Figure::Ordered, 0.95),
+    bar("BigScience", BIGSCIENCE, Figure::Ordered, 0.88),
+    bar("all", ALL, Figure::Larger, 0.085),
+];
+
+/// A bar and what was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// The bar.
+    pub bar: &'static Bar,
+    /// Groups behind it, pairs where layouts are ordered.
+    pub count: usize,
+    /// What was found.
+    pub value: f64,
+    /// The null model's mean error, where step times are judged by their mean.
+    pub null: Option<f64>,
+}
+
+impl Judged {
+    /// Whether it holds.
+    pub fn met(&self) -> bool {
+        if self.bar.figure.least() { self.value >= self.bar.bar } else { self.value <= self.bar.bar }
+    }
+}
+
+/// What a fit reaches of each bar whose set has rows: each row predicted without its group.
+pub fn judge(fitted: &Fitted) -> Vec<Judged> {
+    BARS.iter().filter_map(|bar| bar.judge(fitted)).collect()
+}
+
+impl Bar {
+    fn has(&self, one: &Residual) -> bool {
+        (self.stacks.is_empty() || self.stacks.contains(&one.stack.as_str()))
+            && self.across.is_none_or(|across| across == one.across)
+    }
+
+    fn judge(&'static self, fitted: &Fitted) -> Option<Judged> {
+        let crossed: &Validation = &fitted.crossed;
+        let judged = |count, value| Judged { bar: self, count, value, null: None };
+        let step = || crossed.scores(|one| one.metric == Metric::StepTime && self.has(one));
+        let memory = |device: bool| {
+            let read = |one: &Residual| one.reading.is_some_and(|reading| (reading == Reading::Device) == device);
+            crossed.scores(|one| read(one) && self.has(one)).map(|scores| judged(scores.groups, scores.mean))
+        };
+        match self.figure {
+            Figure::Mean => {
+                step().map(|scores| Judged { null: Some(scores.null_mean), ..judged(scores.groups, scores.mean) })
+            }
+            Figure::Median => step().map(|scores| judged(scores.groups, scores.median)),
+            Figure::P90 => step().map(|scores| judged(scores.groups, scores.p90)),
+            Figure::Skill => step().map(|scores| judged(scores.groups, scores.skill())),
+            Figure::Ordered => {
+                let [_, Pairs { pairs, right, .. }] = crossed.ranking_of(|one| self.has(one)).pairs;
+                (pairs > 0).then(|| judged(pairs, right))
+            }
+            Figure::Allocator => memory(false),
+            Figure::Device => memory(true),
+            Figure::Larger => {
+                let scores = fitted.left_out.iter().find(|left| !left.source)?.scores;
+                Some(judged(scores.groups, scores.mean))
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a fit reaches of the bars that it is held to, as a table and as JSON.
+
+use serde::Serialize;
+
+use crate::calibrate::{Bar, Figure, Judged};
+
+use super::sweep::aligned;
+
+#[derive(Debug, Serialize)]
+pub(super) struct BarRecord {
+    set: &'static str,
+    figure: &'static str,
+    count: usize,
+    value: f64,
+    bar: Option<f64>,
+    null_mean: Option<f64>,
+    met: bool,
+}
+
+/// As JSON; a bar that is only reported is `null`.
+pub(super) fn records(judged: &[Judged]) -> Vec<BarRecord> {
+    let record = |one: &Judged| {
+        let Judged { bar: Bar { set, figure, bar, .. }, count, value, null } = *one;
+        let bar = bar.is_finite().then_some(*bar);
+        BarRecord { set, figure: figure.name(), count, value, bar, null_mean: null, met: one.met() }
+    };
+    judged.iter().map(record).collect()
+}
+
+/// As a table: each set with what was found, its bar, and whether it holds.
+pub(super) fn text(judged: &[Judged]) -> String {
+    let head = ["bar", "figure", "count", "found", "wanted", "", "null"];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    table.extend(judged.iter().map(|one| {
+        let Judged { bar: Bar { set, figure, bar, .. }, count, value, null } = one;
+        let amount = |value: f64| match figure {
+            Figure::Skill => format!("{value:.1}"),
+            _ => format!("{:.1} %", 100.0 * value),
+        };
+        let wanted = match (bar.is_finite(), figure.least()) {
+            (false, _) => String::new(),
+            (true, true) => format!(">= {}", amount(*bar)),
+            (true, false) => format!("<= {}", amount(*bar)),
+        };
+        let verdict = if one.met() { "met" } else { "missed" }.to_owned();
+        let worse = null.is_some_and(|null| null < *value);
+        let null = null.map_or_else(String::new, |null| amount(null) + if worse { ", better" } else { "" });
+        vec![(*set).to_owned(), figure.name().to_owned(), count.to_string(), amount(*value), wanted, verdict, null]
+    }));
+    let missed = judged.iter().filter(|one| !one.met()).count();
+    format!("bars, each row predicted without its group\n{}{} of {} missed\n", aligned(&table), missed, judged.len())
+}
