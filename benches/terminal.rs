@@ -18,10 +18,8 @@ use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
 use shardscope::search::{Cancel, Sweep, pool};
 
-use harness::{Options, Session};
+use harness::{Options, READY, Session};
 
-/// The end of the footer: the first frame is complete.
-const READY: &str = "q quit";
 const QUIET: Duration = Duration::from_millis(300);
 
 const SMALL: (u16, u16) = (80, 24);

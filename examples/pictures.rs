@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use color_eyre::eyre::{Result, eyre};
+use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use shardscope::app::action::{Action, Command};
+use shardscope::app::action::Command;
 use shardscope::app::jobs;
-use shardscope::app::view::View;
-use shardscope::app::{App, Options, Panel, Start};
+use shardscope::app::{App, Options, Start};
 use shardscope::presets::Library;
 use shardscope::scenario::file;
 use shardscope::ui::caps::{Caps, Depth};
@@ -23,55 +23,11 @@ struct Picture {
     name: &'static str,
     scenario: &'static str,
     changes: &'static [(&'static str, &'static str)],
-    actions: &'static [Action],
+    /// Characters, and a line break for Enter.
+    keys: &'static str,
     size: (u16, u16),
     light: bool,
 }
-
-/// The fastest strategy that fits beside ZeRO-3, the sixth of the table, pinned: what each level carries.
-const LEVELS: &[Action] = &[
-    Action::View(View::Strategies),
-    Action::Down,
-    Action::Down,
-    Action::Down,
-    Action::Down,
-    Action::Down,
-    Action::Take,
-    Action::Pin,
-    Action::First,
-    Action::Take,
-    Action::View(View::Traffic),
-];
-
-/// The same two beside each other.
-const COMPARED: &[Action] = &[
-    Action::View(View::Strategies),
-    Action::Down,
-    Action::Down,
-    Action::Down,
-    Action::Down,
-    Action::Down,
-    Action::Take,
-    Action::Pin,
-    Action::First,
-    Action::Take,
-    Action::Pin,
-    Action::View(View::Compare),
-];
-
-/// What to shard within 8 of 24 GiB, eight limits below all of the memory, and why the second operators.
-const PLANNED: &[Action] = &[
-    Action::View(View::Plan),
-    Action::Left,
-    Action::Left,
-    Action::Left,
-    Action::Left,
-    Action::Left,
-    Action::Left,
-    Action::Left,
-    Action::Left,
-    Action::Down,
-];
 
 /// The largest model of the layered accumulation's paper on its machine.
 const X_160: [(&str, &str); 5] = [
@@ -84,17 +40,12 @@ const X_160: [(&str, &str); 5] = [
 
 /// The default scenario, dark, on a terminal of 120 x 40.
 const PLAIN: Picture =
-    Picture { name: "explorer", scenario: "default", changes: &[], actions: &[], size: (120, 40), light: false };
+    Picture { name: "explorer", scenario: "default", changes: &[], keys: "", size: (120, 40), light: false };
 
-const PICTURES: [Picture; 14] = [
+const PICTURES: [Picture; 16] = [
     PLAIN,
-    Picture {
-        name: "frontier",
-        scenario: "frontier-20b",
-        actions: &[Action::Panel(Panel::Timeline), Action::Right, Action::Right, Action::Right],
-        ..PLAIN
-    },
-    Picture { name: "large", actions: &[Action::Pin, Action::Best], size: (200, 50), ..PLAIN },
+    Picture { name: "frontier", scenario: "frontier-20b", keys: "4lll", ..PLAIN },
+    Picture { name: "large", keys: "pb", size: (200, 50), ..PLAIN },
     Picture { name: "compact", scenario: "frontier-20b", size: (80, 24), light: true, ..PLAIN },
     Picture {
         name: "pipeline",
@@ -107,14 +58,14 @@ const PICTURES: [Picture; 14] = [
             ("accumulate", "8"),
             ("recompute", "full"),
         ],
-        actions: &[Action::Panel(Panel::Timeline), Action::Down, Action::Right],
+        keys: "4jl",
         ..PLAIN
     },
-    Picture { name: "limits", actions: &[Action::View(View::Limits), Action::Down, Action::Right], ..PLAIN },
+    Picture { name: "limits", keys: "Ljl", ..PLAIN },
     Picture {
         name: "hardware",
         changes: &[("hardware", "a100-40gb-dgx"), ("model", "mpt-13b"), ("nodes", "16")],
-        actions: &[Action::View(View::Hardware)],
+        keys: "H",
         ..PLAIN
     },
     Picture {
@@ -132,20 +83,24 @@ const PICTURES: [Picture; 14] = [
             ("accumulate", "5"),
             ("accumulation", "layered"),
         ],
-        actions: &[Action::View(View::Intensities)],
+        keys: "I",
         ..PLAIN
     },
     Picture {
         name: "training",
         changes: &[X_160[0], X_160[1], X_160[2], X_160[3], ("nodes", "1024"), ("tp", "16")],
-        actions: &[Action::View(View::Training), Action::Last],
+        keys: "DG",
         ..PLAIN
     },
-    Picture { name: "compare", scenario: "frontier-20b-384", actions: COMPARED, ..PLAIN },
-    Picture { name: "zeropp", scenario: "zeropp-18b-v100", actions: &[Action::View(View::Strategies)], ..PLAIN },
-    Picture { name: "levels", scenario: "frontier-20b-384", actions: LEVELS, ..PLAIN },
-    Picture { name: "plan", scenario: "osdp-48x1536", actions: PLANNED, ..PLAIN },
-    Picture { name: "evidence", actions: &[Action::View(View::Evidence), Action::Down], ..PLAIN },
+    Picture { name: "advice", keys: "W", ..PLAIN },
+    Picture { name: "explain", keys: "ij", ..PLAIN },
+    // The fastest strategy that fits, the sixth of the table, and ZeRO-3, the first.
+    Picture { name: "compare", scenario: "frontier-20b-384", keys: "Sjjjjj\npg\npc", ..PLAIN },
+    Picture { name: "zeropp", scenario: "zeropp-18b-v100", keys: "S", ..PLAIN },
+    Picture { name: "levels", scenario: "frontier-20b-384", keys: "Sjjjjj\npg\nT", ..PLAIN },
+    // Within 8 of 24 GiB, eight limits below all of the memory, and why the second operators.
+    Picture { name: "plan", scenario: "osdp-48x1536", keys: "Phhhhhhhhj", ..PLAIN },
+    Picture { name: "evidence", keys: "Ej", ..PLAIN },
 ];
 
 fn main() -> Result<()> {
@@ -164,8 +119,10 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
     let start = Start { library: Arc::clone(library), file, scenario, pins: Vec::new(), options: Options::default() };
     let (mut app, commands) = App::new(start);
     obey(&mut app, commands);
-    for action in picture.actions {
-        let commands = app.update(*action);
+    for key in picture.keys.chars() {
+        let code = if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) };
+        let action = app.keymap.action(app.place(), code.into());
+        let commands = action.map_or_else(Vec::new, |action| app.update(action));
         obey(&mut app, commands);
     }
     let caps = Caps { depth: Depth::True, light: picture.light, ..Caps::default() };

@@ -27,6 +27,7 @@ pub mod palette;
 pub mod pins;
 pub mod planning;
 pub mod pointing;
+pub mod rows;
 mod start;
 pub mod strategies;
 pub mod timeline;
@@ -54,6 +55,7 @@ use layer::Layer;
 use map::Map;
 use pins::Pins;
 use pointing::Mouse;
+use rows::Find;
 use timeline::Timeline;
 use view::{View, Views};
 
@@ -141,6 +143,8 @@ pub struct App {
     pub mend: Option<Mend>,
     /// The scenarios to compare with.
     pub pins: Pins,
+    /// The number of the question whose answer is to be pinned once it is there.
+    pinning: Option<u64>,
     /// What the timeline shows.
     pub timeline: Timeline,
     /// The row of the panel of the time that has the keys.
@@ -153,6 +157,8 @@ pub struct App {
     pub focus: Panel,
     /// What lies over the panels.
     pub layer: Option<Layer>,
+    /// The search among the rows of what has the keys.
+    pub find: Option<Find>,
     /// What just happened, until the next key.
     pub notice: Option<String>,
     /// The keys.
@@ -187,12 +193,14 @@ impl App {
             following: false,
             mend: None,
             pins: Pins::default(),
+            pinning: None,
             timeline: Timeline::default(),
             time: 0,
             history: History::default(),
             answers: Answers::default(),
             focus: Panel::Map,
             layer: None,
+            find: None,
             notice: None,
             keymap: options.keymap,
             mouse: Mouse::new(options.mouse),
@@ -210,6 +218,7 @@ impl App {
     /// What has the keys.
     pub fn place(&self) -> Place {
         match &self.layer {
+            _ if self.find.is_some() => Place::Find,
             None => self.panel_place(),
             Some(Layer::Palette(_)) => Place::Palette,
             Some(Layer::Browser(browser)) if browser.asking => Place::Question,
@@ -298,6 +307,9 @@ impl App {
         self.stale = false;
         self.map.settled = self.map.cursor;
         self.timeline.renew();
+        if self.pinning.take() == Some(self.question) {
+            self.pin();
+        }
     }
 
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.

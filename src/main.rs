@@ -5,6 +5,7 @@ use std::panic::UnwindSafe;
 
 use color_eyre::config::{HookBuilder, Theme};
 use shardscope::cli::{self, Exit, log};
+use shardscope::term;
 
 fn main() -> Exit {
     report_panics();
@@ -16,7 +17,8 @@ fn guarded(program: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
     std::panic::catch_unwind(program).unwrap_or(Exit::Bug)
 }
 
-/// Has panics reported on stderr and in the log. A stderr that has gone must not make it worse.
+/// Has panics reported in the log, and on stderr where the explorer does not show them. A stderr that has gone must not
+/// make it worse.
 fn report_panics() {
     let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let theme = if plain { Theme::new() } else { Theme::dark() };
@@ -28,7 +30,9 @@ fn report_panics() {
     std::panic::set_hook(Box::new(move |info| {
         let report = panics.panic_report(info).to_string();
         log::line(&report);
-        let _ = writeln!(std::io::stderr(), "{report}");
+        if term::may_print() {
+            let _ = writeln!(std::io::stderr(), "{report}");
+        }
     }));
 }
 

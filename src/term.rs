@@ -12,16 +12,17 @@ mod wire;
 
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
-use std::{env, mem, panic, thread};
+use std::{env, mem, thread};
 
 use crossterm::event::KeyEvent;
 
 use crate::app::action::{Command, Format, Report};
 use crate::app::files::{Errand, Files};
-use crate::app::jobs::{Jobs, Tell};
+use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::pointing::Gesture;
 use crate::app::{App, Options, Start};
 use crate::config::{Palette, Theme};
@@ -42,6 +43,9 @@ const HELD: Duration = Duration::from_millis(150);
 
 /// ... and the panels follow the map's cursor once it has rested for so long.
 const REST: Duration = Duration::from_millis(100);
+
+/// The thread that draws.
+static DRAWING: OnceLock<ThreadId> = OnceLock::new();
 
 /// What the loop waits for.
 #[derive(Debug)]
@@ -68,7 +72,7 @@ pub fn run(start: Start) -> io::Result<()> {
     let caps = Caps::detect(&|name| env::var(name).ok(), overrides(&start.options));
     let (events, queue) = mpsc::channel();
     signals::watch(events.clone())?;
-    restore_before_panic();
+    let _ = DRAWING.set(thread::current().id());
     let screen = Screen::enter()?;
     input::watch(&events)?;
     let tell: Tell = Arc::new(move |report| drop(events.send(Event::Report(report))));
@@ -89,15 +93,15 @@ pub fn run(start: Start) -> io::Result<()> {
     explorer.run(&queue)
 }
 
-/// A panic of the thread that draws gives the terminal back before it prints; one of a job is caught and shown there.
-fn restore_before_panic() {
-    let (drawing, print) = (thread::current().id(), panic::take_hook());
-    panic::set_hook(Box::new(move |info| {
-        if thread::current().id() == drawing {
-            screen::leave();
-            print(info);
-        }
-    }));
+/// Whether a panic of this thread may be printed. The thread that draws gives the terminal back first; a job's panic is
+/// caught and shown on the screen.
+pub fn may_print() -> bool {
+    let Some(drawing) = DRAWING.get() else { return true };
+    let draws = thread::current().id() == *drawing;
+    if draws {
+        screen::leave();
+    }
+    draws
 }
 
 fn overrides(options: &Options) -> Overrides {
@@ -157,7 +161,10 @@ impl Explorer {
     fn run(&mut self, queue: &Receiver<Event>) -> io::Result<()> {
         loop {
             if mem::take(&mut self.dirty) {
-                self.screen.draw(|frame| ui::draw(&self.app, &self.caps, frame))?;
+                self.screen.draw(|frame| {
+                    debug_assert!(self.app.layer.is_none() || !is_to_break("drawing"), "broken by a test");
+                    ui::draw(&self.app, &self.caps, frame);
+                })?;
             }
             let first = self.wait(queue)?;
             if self.take(first, queue)?.is_break() {

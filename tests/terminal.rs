@@ -10,6 +10,9 @@ mod harness;
 mod host;
 #[path = "terminal/matrix.rs"]
 mod matrix;
+#[cfg(debug_assertions)]
+#[path = "terminal/panics.rs"]
+mod panics;
 #[path = "terminal/tmux.rs"]
 mod tmux;
 
@@ -18,12 +21,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use harness::{Options, PROGRAM, Session};
+use harness::{Options, PROGRAM, READY, Session};
 use tempfile::{TempDir, tempdir};
 use vt100::{Color, Screen};
 
-/// The end of the footer: the first frame is complete.
-const READY: &str = "q quit";
 const CTRL_Z: &str = "\x1a";
 const RIGHT: &str = "\x1b[C";
 

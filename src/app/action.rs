@@ -125,7 +125,7 @@ pub enum Action {
     Mouse,
     /// Opens the list of forms in which the screen can be written.
     Screen,
-    /// Types into a list's search.
+    /// Searches a list, or the rows of what has the keys.
     Search,
     /// Changes the text that is being typed.
     Type(InputRequest),

@@ -15,7 +15,7 @@ use super::inputs::FIELDS;
 use super::layer::Layer;
 use super::update::moved;
 use super::work::Work;
-use super::{App, edit};
+use super::{Answer, App, edit};
 
 /// The fields that are tried, and how many values after and before the present one; a change of the numbers (precision,
 /// optimizer) or of the task (model, sequence) is no advice.
@@ -103,6 +103,11 @@ impl Advice {
         Some(self.figures.first()?.as_ref()?.fits)
     }
 
+    /// The row that is to have the keys.
+    pub(super) const fn go_to(&mut self, row: usize) {
+        self.cursor = row;
+    }
+
     /// Where the scenario does not fit: of each field the nearest value with which it does; else of each field the value
     /// that gains most. The fastest first.
     pub fn suggestions(&self) -> Vec<Suggestion<'_>> {
@@ -178,6 +183,17 @@ impl App {
         }
         rows.extend(self.views.advice.suggestions().into_iter().map(Row::Change));
         rows
+    }
+
+    /// What a row is called: `10 % more bandwidth of the node level`, `micro 4`.
+    pub fn advice_name(&self, row: &Row) -> String {
+        match row {
+            Row::Resource(index, _) => {
+                let name = |answer: &Answer| explain(Figure::Elasticity(*index), &answer.scenario, &answer.evaluation);
+                self.answer.as_ref().and_then(name).map_or_else(String::new, |explanation| explanation.name)
+            }
+            Row::Change(Suggestion { trial, .. }) => format!("{} {}", FIELDS[trial.field].label, trial.value),
+        }
     }
 
     /// The row that has the keys, of so many.

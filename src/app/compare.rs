@@ -49,6 +49,11 @@ impl Column<'_> {
 }
 
 impl Compare {
+    /// The column that is to have the keys.
+    pub(super) const fn go_to(&mut self, column: usize) {
+        self.cursor = column;
+    }
+
     /// The column that has the keys, of so many.
     pub fn cursor(&self, count: usize) -> usize {
         self.cursor.min(count.saturating_sub(1))

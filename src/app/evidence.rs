@@ -220,6 +220,11 @@ impl Evidence {
         };
         self.chosen = shown.get(to).map(|one| one.id.clone());
     }
+
+    /// To a run by its place among what is shown.
+    pub(super) fn go_to(&mut self, place: usize) {
+        self.chosen = self.shown().0.get(place).map(|one| one.id.clone());
+    }
 }
 
 /// What a facet is in a run.

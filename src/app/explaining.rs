@@ -72,6 +72,13 @@ impl Explaining {
         }
     }
 
+    /// The cursor goes to an input, or to what stands under them.
+    pub(super) fn go_to(&mut self, row: usize) {
+        if let Some(page) = self.way.last_mut() {
+            page.cursor = row.min(page.stops() - 1);
+        }
+    }
+
     /// Goes on to the input under the cursor, if it is a figure.
     fn follow(&mut self) {
         let inputs = |page: &Page| page.explanation.formula.inputs().get(page.cursor).and_then(|input| input.figure);

@@ -25,6 +25,8 @@ pub struct Row {
     pub unit: String,
     /// The value and its unit before the form was opened.
     pub before: String,
+    /// What it is about, where its name does not say it.
+    pub note: String,
     /// What is wrong with the value.
     pub wrong: Option<String>,
     /// The field of the file; `None` for the id, which is the file's name.
@@ -33,9 +35,9 @@ pub struct Row {
 
 impl Row {
     fn of(slot: Slot) -> Self {
-        let Slot { path, value, unit, .. } = slot.clone();
+        let Slot { path, value, unit, note, .. } = slot.clone();
         let before = worded(&value, &unit);
-        Self { label: path, value, unit, before, wrong: None, slot: Some(slot) }
+        Self { label: path, value, unit, before, note, wrong: None, slot: Some(slot) }
     }
 
     /// The value with its unit.
@@ -76,7 +78,8 @@ impl Form {
     pub fn of(kind: Kind, scenario: &Scenario, library: &Library) -> Result<Self, String> {
         let draft = library.draft(kind, scenario)?;
         let (value, before) = (draft.id.clone(), draft.id.clone());
-        let id = Row { label: "id".to_owned(), value, unit: String::new(), before, wrong: None, slot: None };
+        let (label, unit, note) = ("id".to_owned(), String::new(), String::new());
+        let id = Row { label, value, unit, before, note, wrong: None, slot: None };
         let fields = draft.slots().into_iter().map(Row::of);
         let rows = draft.replaces.is_none().then_some(id).into_iter().chain(fields).collect();
         Ok(Self { draft, rows, cursor: 0, typing: None, warned: false })

@@ -95,6 +95,13 @@ impl Hardware {
         map.go(action);
     }
 
+    /// The cursor goes to a cell.
+    pub(super) fn go_to(&mut self, index: usize) {
+        if let Some(map) = self.map.as_mut().filter(|map| index < map.progress().1) {
+            map.cursor = index;
+        }
+    }
+
     /// What limits a cell, once it and its neighbours are known.
     pub fn limiting(&self, index: usize) -> Option<Limiting> {
         let map = self.map.as_ref()?;

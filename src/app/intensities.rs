@@ -18,6 +18,11 @@ impl Intensities {
         self.cursor.min(count.saturating_sub(1))
     }
 
+    /// The transfer that is to have the keys.
+    pub(super) const fn go_to(&mut self, transfer: usize) {
+        self.cursor = transfer;
+    }
+
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action, scenario: &Scenario) {
         let count = intensity::of(scenario).len();

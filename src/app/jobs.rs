@@ -200,12 +200,21 @@ fn spawn<J: Job>(
     thread::Builder::new().name(name.to_owned()).spawn(move || {
         while let Some(job) = slot.take() {
             // Nothing of a job outlives it, so nothing half-done is ever seen.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&job, &tell))) {
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                debug_assert!(!is_to_break(name), "broken by a test");
+                work(&job, &tell);
+            }));
+            if let Err(panic) = done {
                 tell(Report::Failed { generation: job.generation(), job: name, message: message(&*panic) });
             }
         }
     })?;
     Ok(())
+}
+
+/// Whether a test wants a part of the program to panic; nothing does in a release, where no `debug_assert` asks.
+pub fn is_to_break(part: &str) -> bool {
+    std::env::var_os("SHARDSCOPE_BREAK").is_some_and(|wanted| wanted == part)
 }
 
 /// What a panic said.

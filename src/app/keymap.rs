@@ -46,6 +46,8 @@ pub enum Place {
     Search,
     /// A value being typed.
     Entry,
+    /// The search line of rows that are no list to choose from.
+    Find,
 }
 
 impl Place {
@@ -64,6 +66,7 @@ impl Place {
             Self::List => "Lists",
             Self::Search => "Search in a list",
             Self::Entry => "Typing a value",
+            Self::Find => "Finding a row",
         }
     }
 
@@ -79,6 +82,7 @@ impl Place {
             Self::List,
             Self::Search,
             Self::Entry,
+            Self::Find,
             Self::Help,
         ];
         panels.chain(layers)
@@ -86,7 +90,7 @@ impl Place {
 
     /// Whether characters are text here.
     const fn takes_text(self) -> bool {
-        matches!(self, Self::Search | Self::Entry | Self::Palette)
+        matches!(self, Self::Search | Self::Entry | Self::Palette | Self::Find)
     }
 
     /// Whether it is a panel, a view or all of them, and no layer above.
@@ -176,6 +180,16 @@ impl Keymap {
         let others = Place::all().filter(move |place| *place != here);
         let lines = |place| (place, self.at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
         std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
+    }
+
+    /// The same as rows: keys and what they do; a row without keys is a heading.
+    pub fn help_rows(&self, here: Place, ascii: bool) -> Vec<(String, String)> {
+        let row = |binding: &Binding| (binding.name(ascii).to_owned(), binding.help.to_string());
+        let section = |(place, lines): (Place, Vec<&Binding>)| {
+            let heading = (String::new(), place.title().to_owned());
+            std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
+        };
+        self.help(here).flat_map(section).collect()
     }
 
     fn at(&self, place: Place) -> impl Iterator<Item = &Binding> {

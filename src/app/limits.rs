@@ -19,6 +19,15 @@ pub enum Assumption {
 impl Assumption {
     /// All of them, from above.
     pub const ALL: [Self; 3] = [Self::Gamma, Self::Backward, Self::Stage];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gamma => "gamma",
+            Self::Backward => "n_bwd",
+            Self::Stage => "stage",
+        }
+    }
 }
 
 /// The assumptions.

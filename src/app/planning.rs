@@ -131,13 +131,25 @@ impl Planning {
         self.operator.min(self.chosen().map_or(0, |found| found.operators.len().saturating_sub(1)))
     }
 
+    /// The cursor goes to some operators.
+    pub(super) const fn go_to(&mut self, operator: usize) {
+        self.operator = operator;
+    }
+
+    /// The cursor goes to a limit, by its place.
+    pub(super) fn go_to_place(&mut self, place: usize) {
+        if let Some(picture) = &self.picture {
+            self.limit = picture.ladder.limits.get(place).copied().or(self.limit);
+        }
+    }
+
     /// Moves the cursors; says whether something else is asked now.
     fn update(&mut self, action: Action, page: usize) -> bool {
         let Some(picture) = &self.picture else { return false };
         let (place, limits) = (self.place_in(picture), &picture.ladder.limits);
         match action {
-            Action::Left => self.limit = Some(limits[place.saturating_sub(1)]),
-            Action::Right => self.limit = Some(limits[(place + 1).min(limits.len() - 1)]),
+            Action::Left => self.go_to_place(place.saturating_sub(1)),
+            Action::Right => self.go_to_place((place + 1).min(limits.len() - 1)),
             Action::Metric => {
                 self.objective = (self.objective + 1) % OBJECTIVES.len();
                 return true;

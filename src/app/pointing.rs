@@ -14,13 +14,13 @@ use super::{App, Panel};
 pub enum Target {
     /// A panel.
     Panel(Panel),
-    /// A cell of the map.
+    /// A row of a panel, or of the view in the map's place: a field, a figure, a strategy.
+    Row(Panel, usize),
+    /// A cell of the map, or a place of the chart in the map's place.
     Cell(usize),
-    /// A field of the scenario.
-    Field(usize),
-    /// A moment on the timeline, as a share of what it shows.
-    Moment(f64),
-    /// An item of the list on top.
+    /// A moment on the timeline, as a share of what it shows, and the row.
+    Moment(f64, Option<usize>),
+    /// An item of the list, the form or the explanation on top.
     Item(usize),
     /// The top layer.
     Layer,
@@ -61,10 +61,9 @@ impl Target {
     /// The panel that it belongs to.
     const fn panel(self) -> Option<Panel> {
         match self {
-            Self::Panel(panel) => Some(panel),
+            Self::Panel(panel) | Self::Row(panel, _) => Some(panel),
             Self::Cell(_) => Some(Panel::Map),
-            Self::Field(_) => Some(Panel::Inputs),
-            Self::Moment(_) => Some(Panel::Timeline),
+            Self::Moment(..) => Some(Panel::Timeline),
             Self::Item(_) | Self::Layer | Self::Nothing => None,
         }
     }
@@ -74,6 +73,7 @@ impl App {
     /// Does what the mouse asks for.
     pub fn point(&mut self, target: Target, gesture: Gesture) -> Vec<Command> {
         let dragged = self.mouse.dragged.take();
+        self.find.take_if(|_| gesture == Gesture::Click);
         match gesture {
             Gesture::WheelUp | Gesture::WheelDown => self.wheel(target, gesture == Gesture::WheelUp),
             _ if self.layer.is_some() => self.click_layer(target, gesture),
@@ -81,7 +81,8 @@ impl App {
             Gesture::Drag => {
                 match target {
                     Target::Cell(index) => self.go_to(index),
-                    Target::Moment(now) => self.pull(dragged, now),
+                    Target::Row(panel, index) if panel == self.focus => self.go_to_row(index),
+                    Target::Moment(now, _) => self.pull(dragged, now),
                     _ => {}
                 }
                 Vec::new()
@@ -110,14 +111,14 @@ impl App {
         let Some(panel) = target.panel() else { return Vec::new() };
         let had_keys = std::mem::replace(&mut self.focus, panel) == panel;
         match target {
-            Target::Cell(index) if had_keys && self.map.cursor == index => return self.update(Action::Take),
-            Target::Field(index) if had_keys && self.inputs.cursor == index => return self.update(Action::Take),
+            Target::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),
+            Target::Row(_, index) if had_keys && self.row() == Some(index) => return self.update(Action::Take),
             Target::Cell(index) => self.go_to(index),
-            Target::Field(index) => self.inputs.cursor = index,
-            Target::Moment(now) => {
+            Target::Row(_, index) => self.go_to_row(index),
+            Target::Moment(now, row) => {
                 self.pull(None, now);
                 if let Some(answer) = &self.answer {
-                    self.timeline.choose_at(now, Step::of(&answer.evaluation));
+                    self.timeline.choose_at(now, row, Step::of(&answer.evaluation));
                 }
             }
             _ => {}
@@ -134,20 +135,52 @@ impl App {
         let Target::Item(index) = target else {
             return if target == Target::Layer { Vec::new() } else { self.update(Action::Close) };
         };
-        let cursor = match &mut self.layer {
-            Some(Layer::List(list)) => &mut list.cursor,
-            Some(Layer::Palette(palette)) => &mut palette.cursor,
-            Some(Layer::Browser(browser)) if !browser.asking => &mut browser.cursor,
+        let before = self.row();
+        match &mut self.layer {
+            Some(Layer::List(list)) => list.cursor = index,
+            Some(Layer::Palette(palette)) => palette.cursor = index,
+            Some(Layer::Browser(browser)) if !browser.asking => browser.cursor = index,
+            Some(Layer::Form(form)) if form.typing.is_some() => return Vec::new(),
+            Some(Layer::Form(_) | Layer::Explain(_)) => self.go_to_row(index),
             _ => return Vec::new(),
-        };
-        if std::mem::replace(cursor, index) == index { self.update(Action::Take) } else { Vec::new() }
+        }
+        if before == Some(index) { self.update(Action::Take) } else { Vec::new() }
     }
 
-    /// The map's cursor goes to a cell.
+    /// The row that has the cursor.
+    fn row(&self) -> Option<usize> {
+        match &self.layer {
+            Some(Layer::List(list)) => Some(list.cursor),
+            Some(Layer::Palette(palette)) => Some(palette.cursor),
+            Some(Layer::Browser(browser)) => Some(browser.cursor),
+            _ => self.rows().map(|(_, row)| row),
+        }
+    }
+
+    /// The cell of the map that has the cursor, or the place of the chart.
+    fn cell(&self) -> Option<usize> {
+        match self.view {
+            View::Map => Some(self.map.cursor),
+            View::Hardware => self.views.hardware.map.as_ref().map(|map| map.cursor),
+            View::Training => Some(self.views.training.budget()),
+            View::Plan => Some(self.views.planning.place()),
+            View::Evidence => self.row(),
+            _ => None,
+        }
+    }
+
+    /// The cursor goes to a cell of the map, or to a place of the chart.
     fn go_to(&mut self, index: usize) {
-        if self.view == View::Map && index != self.map.cursor && index < self.map.progress().1 {
-            self.map.cursor = index;
-            self.look();
+        match self.view {
+            View::Map if index != self.map.cursor && index < self.map.progress().1 => {
+                self.map.cursor = index;
+                self.look();
+            }
+            View::Hardware => self.views.hardware.go_to(index),
+            View::Training => self.views.training.go_to_budget(index),
+            View::Plan => self.views.planning.go_to_place(index),
+            View::Evidence => self.go_to_row(index),
+            _ => {}
         }
     }
 

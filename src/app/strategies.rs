@@ -124,7 +124,12 @@ impl Strategies {
             }
             _ => cursor,
         };
-        if let Some(row) = self.rows.get(next) {
+        self.go_to(next);
+    }
+
+    /// The cursor goes to a row.
+    pub(super) fn go_to(&mut self, row: usize) {
+        if let Some(row) = self.rows.get(row) {
             self.chosen.clone_from(&row.id);
         }
     }

@@ -424,6 +424,24 @@ fn export_waits_for_the_figures() {
 }
 
 #[test]
+fn what_is_pinned_before_its_figures_are_there_is_pinned_with_them() {
+    let (mut app, first) = App::new(start(H100));
+    app.update(action::Action::Pin);
+    assert!(app.pins.all().is_empty() && app.notice.as_ref().unwrap().contains("when the figures are there"));
+    obey(&mut app, first);
+    assert_eq!(app.pins.all().len(), 1);
+    assert!(app.notice.as_ref().unwrap().contains("headline"), "{:?}", app.notice);
+    // An edit in between is another scenario: nobody asked for that one to be pinned.
+    let (mut app, first) = App::new(start(H100));
+    app.update(action::Action::Pin);
+    app.update(action::Action::Right);
+    let second = app.follow_cursor();
+    obey(&mut app, first);
+    obey(&mut app, second);
+    assert!(app.pins.all().is_empty());
+}
+
+#[test]
 fn answers_to_older_questions_are_dropped() {
     let (mut app, first) = App::new(start(H100));
     app.update(action::Action::Right);

@@ -42,6 +42,11 @@ impl Window {
         Self { start: (middle - width / 2.0).clamp(0.0, 1.0 - width), width }
     }
 
+    /// Where it begins and ends on a step.
+    pub fn times(self, step: Step) -> (Seconds, Seconds) {
+        (self.start * step.time, (self.start + self.width) * step.time)
+    }
+
     fn middle(self) -> f64 {
         self.start + self.width / 2.0
     }
@@ -196,8 +201,11 @@ impl Timeline {
         self.window = Some(Window::around(now.middle() + windows * now.width, now.width));
     }
 
-    /// Chooses what the row runs at a moment, a share of the window.
-    pub(super) fn choose_at(&mut self, share: f64, step: Step) {
+    /// Chooses what a row runs at a moment, a share of the window; of the present row where none is given.
+    pub(super) fn choose_at(&mut self, share: f64, row: Option<usize>, step: Step) {
+        if let Some(row) = row {
+            self.change_row(row.cast_signed() - self.row(step).cast_signed(), step);
+        }
         let now = self.window(step);
         self.chosen = self.nearest(now.start + share * now.width, step).or(self.chosen);
     }

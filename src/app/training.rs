@@ -140,10 +140,21 @@ impl Training {
         self.method
     }
 
+    /// The cursor goes to a method.
+    pub(super) fn go_to(&mut self, method: usize) {
+        self.method = method.min(METHODS.len() - 1);
+    }
+
     /// The place of the devices under the cursor.
     pub fn budget(&self) -> usize {
         let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
         last.saturating_sub(self.back)
+    }
+
+    /// The cursor goes to a count of devices, by its place.
+    pub(super) fn go_to_budget(&mut self, place: usize) {
+        let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
+        self.back = last.saturating_sub(place);
     }
 
     /// The plan under the cursor.

@@ -23,6 +23,7 @@ impl App {
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
+            _ if self.find.is_some() || action == Action::Search && !self.searches_itself() => self.on_find(action),
             _ => {
                 let mut commands = if self.moves_on(action) { Vec::new() } else { self.follow_cursor() };
                 commands.extend(match self.layer.take() {
@@ -32,6 +33,11 @@ impl App {
                 commands
             }
         }
+    }
+
+    /// Whether what has the keys is a list with a search of its own.
+    fn searches_itself(&self) -> bool {
+        matches!(self.layer, Some(Layer::List(_) | Layer::Browser(_)))
     }
 
     /// Whether an action moves the map's cursor, which panels do not follow at every step.
@@ -266,14 +272,14 @@ impl App {
             return self.timeline.to_moment(peak.moment, step);
         }
         let (from, count) = (self.timeline.rank(step) as usize, step.trace.ranks() as usize);
-        let to = moved(from, action, count, self.page);
-        self.timeline.change_rank(to.cast_signed() - from.cast_signed(), step);
+        self.go_to_row(moved(from, action, count, self.page));
     }
 
-    /// Pins what is on the screen; the same again lets go of it.
-    fn pin(&mut self) {
+    /// Pins what is on the screen, once its figures are there; the same again lets go of it.
+    pub(super) fn pin(&mut self) {
         let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
-            return self.tell("still computing: pin when the figures are there".to_owned());
+            self.pinning = Some(self.question);
+            return self.tell("pinned when the figures are there".to_owned());
         };
         if let Some(index) = self.pins.position(&answer.scenario) {
             self.pins.remove(index);
@@ -314,7 +320,7 @@ impl App {
             Layer::Form(form) => return self.on_form(form, action),
             Layer::Palette(palette) => return self.on_palette(palette, action),
             Layer::Help(line) => {
-                let lines: usize = self.keymap.help(self.panel_place()).map(|(_, lines)| lines.len() + 1).sum();
+                let lines = self.keymap.help_rows(self.panel_place(), false).len();
                 self.layer = self.scrolled(line, action, lines).map(Layer::Help);
             }
             Layer::Diagnostics(findings, line) => {

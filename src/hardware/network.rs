@@ -139,7 +139,9 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
         let devices = cluster.devices_in(index).unwrap_or(0);
         let beyond = level.links.iter().any(|link| link.a >= devices || link.b >= devices || link.a == link.b);
         refuse(beyond, at("links"), "must join two different devices of the group, counted from 0");
-        refuse(level.links.iter().any(|link| link.bandwidth.get() <= 0.0), at("links"), "must have bandwidths above 0");
+        for (link, at) in level.links.iter().zip(0..).map(|(link, number)| (link, at(&format!("links[{number}]")))) {
+            refuse(link.bandwidth.get() <= 0.0, format!("{at}.bandwidth"), "must be above 0");
+        }
         refuse(
             !level.links.is_empty() && devices > super::ring::MOST_DEVICES,
             at("links"),

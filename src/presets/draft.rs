@@ -65,6 +65,9 @@ const CLUSTER: &[Spec] = &[
     must("levels[].latency", Sort::Latency),
 ];
 
+/// Of each link of a level.
+const LINK: Spec = must("bandwidth", Sort::Bandwidth);
+
 const MODEL: &[Spec] = &[
     must("name", Sort::Text),
     must("layers", Sort::Count),
@@ -94,6 +97,8 @@ pub struct Slot {
     pub value: String,
     /// The unit of its value, or the usual one.
     pub unit: String,
+    /// What it is about, where the path does not say it: the ends of a link.
+    pub note: String,
     /// Whether it may be left out.
     pub optional: bool,
     sort: Sort,
@@ -147,16 +152,32 @@ impl Draft {
     /// The fields, in the order of the file's format.
     pub fn slots(&self) -> Vec<Slot> {
         let specs = if self.kind == Kind::Cluster { CLUSTER } else { MODEL };
-        let levels = self.document.get("levels");
-        let levels = levels.map_or(0, |levels| match levels {
-            Item::ArrayOfTables(tables) => tables.len(),
-            other => other.as_array().map_or(0, toml_edit::Array::len),
-        });
+        let levels = self.count("levels");
         let (plain, each): (Vec<&Spec>, Vec<&Spec>) = specs.iter().partition(|spec| !spec.path.contains("[]"));
         let indexed = (0..levels).flat_map(|index| {
             each.iter().map(move |spec| (spec.path.replace("[]", &format!("[{index}]")), *spec)).collect::<Vec<_>>()
         });
-        plain.into_iter().map(|spec| (spec.path.to_owned(), spec)).chain(indexed).map(|it| self.slot(it)).collect()
+        let slots = plain.into_iter().map(|spec| (spec.path.to_owned(), spec)).chain(indexed).map(|it| self.slot(it));
+        slots.chain((0..levels).flat_map(|level| self.links(level))).collect()
+    }
+
+    /// The bandwidth of each link of a level; new links are written into the file.
+    fn links(&self, level: usize) -> Vec<Slot> {
+        let link = |index: usize| {
+            let path = format!("levels[{level}].links[{index}]");
+            let [a, b] = ["a", "b"].map(|end| self.text_at(&format!("{path}.{end}")));
+            Slot { note: format!("between {a} and {b}"), ..self.slot((format!("{path}.{}", LINK.path), &LINK)) }
+        };
+        (0..self.count(&format!("levels[{level}].links"))).map(link).collect()
+    }
+
+    /// How many items an array has.
+    fn count(&self, path: &str) -> usize {
+        match self.item_at(path) {
+            Some(Item::ArrayOfTables(tables)) => tables.len(),
+            Some(other) => other.as_array().map_or(0, toml_edit::Array::len),
+            None => 0,
+        }
     }
 
     fn slot(&self, (path, spec): (String, &Spec)) -> Slot {
@@ -169,7 +190,7 @@ impl Draft {
                 (text.clone(), if named { "" } else { usual })
             }
         };
-        Slot { value, unit: unit.to_owned(), path, optional: spec.optional, sort: spec.sort }
+        Slot { value, unit: unit.to_owned(), path, note: String::new(), optional: spec.optional, sort: spec.sort }
     }
 
     /// Gives a field a text, in its unit where the text names none; no text leaves an optional field out. What cannot
@@ -210,20 +231,20 @@ impl Draft {
 
     /// A field's text; empty where the file leaves it out.
     fn text_at(&self, path: &str) -> String {
-        let mut item = Some(self.document.as_item());
-        for step in path.split('.') {
-            let (name, index) = step_of(step);
-            item = item.and_then(|item| item.get(name));
-            if let Some(index) = index {
-                item = item.and_then(|item| item.get(index));
-            }
-        }
-        match item.and_then(Item::as_value) {
+        match self.item_at(path).and_then(Item::as_value) {
             None => String::new(),
             Some(Value::String(text)) => printable(text.value()),
             Some(Value::Boolean(on)) => if *on.value() { "on" } else { "off" }.to_owned(),
             Some(other) => other.clone().decorated("", "").to_string(),
         }
+    }
+
+    fn item_at(&self, path: &str) -> Option<&Item> {
+        path.split('.').try_fold(self.document.as_item(), |item, step| {
+            let (name, index) = step_of(step);
+            let item = item.get(name)?;
+            index.map_or(Some(item), |index| item.get(index))
+        })
     }
 
     /// Writes or removes a field; tables on the way to it are made.

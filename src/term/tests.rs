@@ -11,6 +11,7 @@ use super::*;
 use crate::app::action::Action;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
 use crate::app::view::View;
+use crate::presets::Library;
 
 /// A writer that counts.
 #[derive(Clone, Default)]
@@ -69,21 +70,40 @@ fn a_frame_of_which_nothing_changes_takes_no_bytes() {
     assert_eq!(line.draw(&app), 0);
 }
 
+/// Steps, and jumps from edge to edge, after which nothing is as it was.
+const MOTIONS: [Action; 16] = [
+    Action::Left,
+    Action::Up,
+    Action::Right,
+    Action::Right,
+    Action::Down,
+    Action::Down,
+    Action::First,
+    Action::Last,
+    Action::PageUp,
+    Action::First,
+    Action::PageDown,
+    Action::Last,
+    Action::First,
+    Action::Best,
+    Action::Left,
+    Action::Down,
+];
+
 #[test]
 fn the_cursor_moves_first_and_the_panels_follow_both_within_their_budgets() {
-    for text in [H100, FRONTIER, PIPELINE] {
+    let default = Library::embedded().scenario_text("default").unwrap().text.to_string();
+    for text in [&default, H100, FRONTIER, PIPELINE] {
         for size in [(80, 24), (120, 40), (200, 50)] {
             let (mut line, mut app) = (Line::new(size), explorer_on(text));
             line.draw(&app);
-            for action in
-                [Action::Left, Action::Up, Action::Right, Action::Right, Action::Down, Action::Down, Action::First]
-            {
+            for action in MOTIONS {
                 app.update(action);
                 let moved = line.draw(&app);
                 assert!(moved <= 300, "{action:?} at {size:?} takes {moved} bytes");
                 follow(&mut app);
                 let followed = line.draw(&app);
-                assert!(followed <= 8_000, "the panels at {size:?} take {followed} bytes");
+                assert!(followed <= 8_000, "the panels at {size:?} take {followed} bytes after {action:?}");
             }
         }
     }

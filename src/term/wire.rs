@@ -21,6 +21,12 @@ use style::Pen;
 /// Cells at the end of a row that are worth clearing at once.
 const TAIL: usize = 3;
 
+/// Rows that may be written style by style: of a whole screen a slow line would show one colour after the other.
+const BAND: u16 = 16;
+
+/// Blanks inside a row that are worth erasing at once, with the jump over them.
+const GAP: usize = 12;
+
 /// A terminal that is written to thriftily.
 #[derive(Debug)]
 pub(super) struct Wire<W: Write> {
@@ -29,9 +35,7 @@ pub(super) struct Wire<W: Write> {
     size: Option<Size>,
     /// What the screen shows, row by row, as far as it is known.
     shown: Vec<Vec<Option<Cell>>>,
-    /// Where the next glyph goes, if that is known.
-    at: Option<(u16, u16)>,
-    pen: Pen,
+    hand: Hand,
     /// Whether a frame has begun.
     open: bool,
     /// Whether the text cursor is seen, and where it was put.
@@ -45,8 +49,7 @@ impl<W: Write> Wire<W> {
             inner: CrosstermBackend::new(writer),
             size,
             shown: Vec::new(),
-            at: None,
-            pen: Pen::default(),
+            hand: Hand::default(),
             open: false,
             cursor: (None, None),
         }
@@ -55,7 +58,7 @@ impl<W: Write> Wire<W> {
     /// Someone else wrote to the terminal.
     pub(super) fn forget(&mut self) {
         self.shown.clear();
-        (self.at, self.cursor) = (None, (None, None));
+        (self.hand.at, self.cursor) = (None, (None, None));
     }
 
     /// A frame begins with the first thing that changes.
@@ -93,32 +96,100 @@ impl<W: Write> Wire<W> {
         (0..self.columns(y)).rev().take_while(blank).last().unwrap_or(u16::MAX)
     }
 
-    /// Brings the next glyph to a place: over a gap of which every glyph is known and as the pen is, or by a jump.
-    fn go(&mut self, x: u16, y: u16) -> io::Result<()> {
+    /// Writes cells row by row, or one style after the other, whichever takes fewer bytes: where two styles take turns,
+    /// to go over the rows twice is shorter than to change the pen at every step.
+    fn band(&mut self, cells: &[(u16, u16, &Cell)]) -> io::Result<()> {
+        let along = self.written(cells.iter());
+        let mut styles: Vec<Pen> = Vec::new();
+        let mut passes: Vec<Vec<&(u16, u16, &Cell)>> = Vec::new();
+        let mut pass = 0;
+        for at in cells {
+            // A blank goes with what is before it.
+            if !styles.get(pass).is_some_and(|pen| pen.is(at.2)) {
+                pass = styles.iter().position(|pen| pen.is(at.2)).unwrap_or(styles.len());
+                if pass == styles.len() {
+                    styles.push(Pen::of(at.2));
+                    passes.push(Vec::new());
+                }
+            }
+            passes[pass].push(at);
+        }
+        let turned = self.written(passes.into_iter().flatten());
+        self.take(if turned.text.len() < along.text.len() { turned } else { along })
+    }
+
+    /// What writes these cells in this order.
+    fn written<'a>(&self, cells: impl Iterator<Item = &'a (u16, u16, &'a Cell)>) -> Hand {
+        let (mut hand, cells) = (self.hand.clone(), cells.collect::<Vec<_>>());
+        let together = |one: &&(u16, u16, &Cell), other: &&(u16, u16, &Cell)| {
+            is_blank(one.2) && is_blank(other.2) && (one.0 + 1, one.1) == (other.0, other.1)
+        };
+        for run in cells.chunk_by(together) {
+            match run {
+                [(x, y, _), ..] if run.len() >= GAP => hand.erase(*x, *y, run.len(), self),
+                _ => run.iter().for_each(|(x, y, cell)| hand.put(*x, *y, cell, self)),
+            }
+        }
+        hand
+    }
+
+    /// Writes what the hand holds.
+    fn take(&mut self, mut hand: Hand) -> io::Result<()> {
+        let text = std::mem::take(&mut hand.text);
+        self.hand = hand;
+        self.inner.write_all(text.as_bytes())
+    }
+}
+
+/// What writes on the terminal: its place, if that is known, its pen, and the text that it has not handed over.
+#[derive(Debug, Clone, Default)]
+struct Hand {
+    at: Option<(u16, u16)>,
+    pen: Pen,
+    text: String,
+}
+
+impl Hand {
+    /// Goes to a place: over a gap of which every glyph is known and as the pen is, or by a jump.
+    fn go<W: Write>(&mut self, x: u16, y: u16, wire: &Wire<W>) {
         let jump = match self.at {
-            Some(at) if at == (x, y) => return Ok(()),
+            Some(at) if at == (x, y) => return,
             Some((from, row)) if row == y && from < x => {
                 let jump = if x - from == 1 { "\x1b[C".to_owned() } else { format!("\x1b[{}C", x - from) };
-                let gap = (from..x).map(|x| self.cell(x, y).filter(|cell| self.pen.is(cell) && width(cell) == 1));
+                let gap = (from..x).map(|x| wire.cell(x, y).filter(|cell| self.pen.is(cell) && width(cell) == 1));
                 match gap.map(|cell| cell.map(Cell::symbol)).collect::<Option<String>>() {
                     Some(gap) if gap.len() <= jump.len() => gap,
                     _ => jump,
                 }
             }
+            Some((_, row)) if row == y => format!("\x1b[{}G", u32::from(x) + 1),
             _ => format!("\x1b[{};{}H", u32::from(y) + 1, u32::from(x) + 1),
         };
         self.at = Some((x, y));
-        self.inner.write_all(jump.as_bytes())
+        self.text.push_str(&jump);
     }
 
-    fn put(&mut self, x: u16, y: u16, cell: &Cell) -> io::Result<()> {
-        self.go(x, y)?;
-        self.inner.write_all(self.pen.change(cell).as_bytes())?;
-        self.inner.write_all(cell.symbol().as_bytes())?;
+    fn put<W: Write>(&mut self, x: u16, y: u16, cell: &Cell, wire: &Wire<W>) {
+        self.go(x, y, wire);
+        self.text.push_str(&self.pen.change(cell));
+        self.text.push_str(cell.symbol());
         // Behind the last column terminals differ.
         let next = x.saturating_add(width(cell));
-        self.at = (next < self.columns(y)).then_some((next, y));
-        Ok(())
+        self.at = (next < wire.columns(y)).then_some((next, y));
+    }
+
+    /// Makes so many cells blank, and stays before them.
+    fn erase<W: Write>(&mut self, x: u16, y: u16, count: usize, wire: &Wire<W>) {
+        self.go(x, y, wire);
+        self.text.push_str(&self.pen.plain_ground());
+        self.text.extend(["\x1b[", &count.to_string(), "X"]);
+    }
+
+    /// Clears a row from a place on.
+    fn clear<W: Write>(&mut self, x: u16, y: u16, wire: &Wire<W>) {
+        self.go(x, y, wire);
+        self.text.push_str(&self.pen.plain_ground());
+        self.text.push_str("\x1b[K");
     }
 }
 
@@ -153,25 +224,23 @@ impl<W: Write> Backend for Wire<W> {
         for (x, y, cell) in &cells {
             self.keep(*x, *y, cell);
         }
-        let mut rest = &cells[..];
-        // The row at hand, and from where on it is blank.
-        let mut tail = (u16::MAX, 0);
-        while let Some(((x, y, cell), after)) = rest.split_first() {
-            rest = after;
-            if tail.0 != *y {
-                tail = (*y, self.blank_from(*y));
+        for band in cells.chunk_by(|one, other| one.1 / BAND == other.1 / BAND) {
+            let (mut bodies, mut tails) = (Vec::new(), Vec::new());
+            for row in band.chunk_by(|one, other| one.1 == other.1) {
+                let blank = self.blank_from(row[0].1);
+                let tail = row.iter().position(|(x, ..)| *x >= blank).filter(|tail| row.len() - tail >= TAIL);
+                bodies.extend_from_slice(&row[..tail.unwrap_or(row.len())]);
+                tails.extend(tail.map(|tail| row[tail]));
             }
-            let here = rest.iter().take_while(|(_, row, _)| row == y).count();
-            if *x >= tail.1 && here + 1 >= TAIL {
-                self.go(*x, *y)?;
-                self.inner.write_all(self.pen.plain_ground().as_bytes())?;
-                self.inner.write_all(b"\x1b[K")?;
-                rest = &rest[here..];
-            } else {
-                self.put(*x, *y, cell)?;
+            self.band(&bodies)?;
+            let mut hand = self.hand.clone();
+            for (x, y, _) in tails {
+                hand.clear(x, y, self);
             }
+            self.take(hand)?;
         }
-        self.inner.write_all(self.pen.rest().as_bytes())
+        let rest = self.hand.pen.rest();
+        self.inner.write_all(rest.as_bytes())
     }
 
     fn hide_cursor(&mut self) -> io::Result<()> {
@@ -199,11 +268,11 @@ impl<W: Write> Backend for Wire<W> {
 
     fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
         let position = position.into();
-        if self.cursor.1 == Some(position) && self.at == Some((position.x, position.y)) {
+        if self.cursor.1 == Some(position) && self.hand.at == Some((position.x, position.y)) {
             return Ok(());
         }
         self.begin()?;
-        (self.cursor.1, self.at) = (Some(position), Some((position.x, position.y)));
+        (self.cursor.1, self.hand.at) = (Some(position), Some((position.x, position.y)));
         self.inner.set_cursor_position(position)
     }
 

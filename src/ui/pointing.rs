@@ -3,11 +3,10 @@
 use ratatui::layout::{Margin, Position, Rect};
 
 use super::caps::Caps;
-use super::panels::{inputs, layers, map, tabs};
+use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, view};
 use super::screen::Places;
 use super::theme::Theme;
 use crate::app::pointing::Target;
-use crate::app::view::View;
 use crate::app::{App, Panel};
 
 /// What lies under a column and a row of a screen of some size.
@@ -23,18 +22,16 @@ pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row)
     let under = places.panels.into_iter().find(|(_, area)| area.contains(at));
     let Some((panel, area)) = under else { return Target::Nothing };
     let inside = area.inner(Margin::new(1, 1));
+    let row = |row| Target::Row(panel, row);
     let exact = match panel {
-        Panel::Map if app.view == View::Map => map::cell_at(app, theme, inside, at).map(Target::Cell),
-        Panel::Inputs => inputs::field_at(app, inside, at).map(Target::Field),
-        Panel::Timeline if inside.contains(at) => Some(Target::Moment(share(inside, column))),
-        _ => None,
+        _ if !inside.contains(at) => None,
+        Panel::Map => view::target(app, theme, inside, at),
+        Panel::Inputs => inputs::field_at(app, inside, at).map(row),
+        Panel::Memory => memory::rank_at(app, inside, at).map(row),
+        Panel::Timeline => timeline::moment_at(app, theme, inside, at).map(|(share, row)| Target::Moment(share, row)),
+        Panel::Time => breakdown::row_at(app, theme, inside, at).map(row),
     };
     exact.unwrap_or(Target::Panel(panel))
-}
-
-/// How far across an area a column is, 0 to 1.
-fn share(area: Rect, column: u16) -> f64 {
-    f64::from(column.saturating_sub(area.x)) / f64::from(area.width.max(2) - 1)
 }
 
 #[cfg(test)]

@@ -77,9 +77,10 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
         }
     }
     strips::render(app, theme, places.strips, buf);
-    status::render(app, theme, places.said, buf);
+    let searching = status::render(app, theme, places.said, buf);
     footer::render(app, theme, places.keys, buf);
-    layers::render(app, theme, places.body, buf)
+    let typing = layers::render(app, theme, places.body, buf);
+    searching.or(typing)
 }
 
 /// Where everything is.
@@ -142,8 +143,7 @@ fn compact(app: &App, area: Rect) -> [Rect; 3] {
 /// memory on a large screen.
 fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
     let [left, right] = area.layout(&Layout::horizontal([Constraint::Length(inputs::WIDTH), Constraint::Fill(1)]));
-    let [top, middle, bottom] =
-        right.layout(&Layout::vertical(heights(app, right.width - breakdown::WIDTH, area.height)));
+    let [top, middle, bottom] = right.layout(&Layout::vertical(heights(app, area.height)));
     let across = Layout::horizontal([Constraint::Fill(1), Constraint::Length(breakdown::WIDTH)]);
     let [narrow_top, beside_top] = top.layout(&across);
     let [middle, beside] = middle.layout(&across);
@@ -159,9 +159,9 @@ fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
 
 /// The map or the view in its place takes what it needs, the memory what is left of what it can use, the timeline the
 /// rest; both keep what they say least in.
-fn heights(app: &App, width: u16, height: u16) -> [Constraint; 3] {
+fn heights(app: &App, height: u16) -> [Constraint; 3] {
     let view = view::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
-    let memory = height.saturating_sub(view + timeline::height(app)).clamp(LEAST_MEMORY, memory::height(app, width));
+    let memory = height.saturating_sub(view + timeline::height(app)).clamp(LEAST_MEMORY, memory::height(app));
     [Constraint::Length(view), Constraint::Length(memory), Constraint::Fill(1)]
 }
 

@@ -124,12 +124,10 @@ impl Theme {
         })
     }
 
-    /// The style of text inside a filled area: on its colour where colours are fixed, plain elsewhere.
+    /// The style of text inside a filled area: cut out of its colour where colours are fixed, plain elsewhere. Tones read
+    /// on the terminal's own ground, so its ground reads on them; and to turn a style over takes the fewest bytes.
     pub fn inside(self, fill: Style) -> Style {
-        match fill.fg {
-            Some(color) if self.caps.depth >= Depth::C256 => on(color),
-            _ => Style::new(),
-        }
+        if self.fills_cells() { fill.add_modifier(Modifier::REVERSED) } else { Style::new() }
     }
 
     /// The style of a heatmap cell whose value lies at `share` between the worst (0) and the best (1).

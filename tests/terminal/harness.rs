@@ -17,6 +17,9 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 use vt100::{Color, MouseProtocolMode, Parser, Screen};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_shardscope");
+/// The end of the footer: the first frame is complete.
+pub const READY: &str = "q quit";
+
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How a frame ends: "end of a synchronized update".
 const END: &[u8] = b"\x1b[?2026l";

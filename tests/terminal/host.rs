@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use tempfile::tempdir;
 
-use super::harness::{Options, Session};
-use super::{READY, open};
+use super::harness::{Options, READY, Session};
+use super::open;
 
 /// The files of a folder that end so.
 fn files(folder: &std::path::Path, extension: &str) -> Vec<std::path::PathBuf> {

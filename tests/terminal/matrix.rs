@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use vt100::Color;
 
-use super::harness::{Options, Session};
-use super::{READY, cells, reversed};
+use super::harness::{Options, READY, Session};
+use super::{cells, reversed};
 
 /// One terminal.
 #[derive(Debug, Clone, Copy)]

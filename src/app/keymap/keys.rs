@@ -24,6 +24,7 @@ pub const LETTER_R: Keys = &[(KeyCode::Char('r'), NONE)];
 pub const LETTER_D: Keys = &[(KeyCode::Char('d'), NONE)];
 pub const ZERO: Keys = &[(KeyCode::Char('0'), NONE)];
 pub const TAKE: Keys = &[(KeyCode::Enter, NONE)];
+pub const SEARCH: Keys = &[(KeyCode::Char('/'), NONE)];
 pub const CLOSE: Keys = &[(KeyCode::Esc, NONE)];
 pub const MORE: Keys = &[(KeyCode::Char('+'), NONE), (KeyCode::Char('='), NONE)];
 pub const LESS: Keys = &[(KeyCode::Char('-'), NONE)];

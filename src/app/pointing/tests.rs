@@ -17,9 +17,9 @@ fn a_click_goes_to_a_cell_and_the_same_again_takes_it() {
 #[test]
 fn a_click_goes_to_a_field_and_the_same_again_opens_it() {
     let mut app = explorer();
-    app.point(Target::Field(2), Gesture::Click);
+    app.point(Target::Row(Panel::Inputs, 2), Gesture::Click);
     assert_eq!((app.focus, app.inputs.cursor), (Panel::Inputs, 2));
-    app.point(Target::Field(2), Gesture::Click);
+    app.point(Target::Row(Panel::Inputs, 2), Gesture::Click);
     assert_eq!(app.place(), Place::List);
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
     let (cursor, before) = (list.cursor, app.scenario.model.id.clone());
@@ -52,14 +52,14 @@ fn a_question_is_not_answered_by_a_click() {
 #[test]
 fn the_wheel_goes_through_lists_and_zooms_the_timeline() {
     let mut app = explorer();
-    app.point(Target::Field(0), Gesture::WheelDown);
+    app.point(Target::Row(Panel::Inputs, 0), Gesture::WheelDown);
     assert_eq!((app.focus, app.inputs.cursor), (Panel::Inputs, 1));
     let step = |app: &App| {
         let answer = app.answer.as_ref().unwrap();
         app.timeline.window(Step::of(&answer.evaluation)).width
     };
     let before = step(&app);
-    app.point(Target::Moment(0.5), Gesture::WheelDown);
+    app.point(Target::Moment(0.5, None), Gesture::WheelDown);
     assert_eq!(app.focus, Panel::Timeline);
     assert!((step(&app) / before - 2.0).abs() < 1e-9, "out by a factor of 2");
     assert_eq!(app.point(Target::Nothing, Gesture::WheelUp), []);
@@ -72,9 +72,9 @@ fn a_drag_pulls_the_timeline_along_and_the_maps_cursor() {
         let answer = app.answer.as_ref().unwrap();
         app.timeline.window(Step::of(&answer.evaluation))
     };
-    app.point(Target::Moment(0.25), Gesture::Click);
+    app.point(Target::Moment(0.25, None), Gesture::Click);
     let before = start(&app);
-    app.point(Target::Moment(0.5), Gesture::Drag);
+    app.point(Target::Moment(0.5, None), Gesture::Drag);
     // A quarter of the window to the right: what was at 0.25 is at 0.5.
     assert!((start(&app).start - (before.start - before.width / 4.0)).abs() < 1e-9, "{before:?}");
     app.point(Target::Cell(3), Gesture::Drag);

@@ -44,6 +44,22 @@ fn fields_are_values_with_units() {
 }
 
 #[test]
+fn the_links_of_a_level_are_fields_that_say_what_they_join() {
+    let mut cluster = draft(Kind::Cluster);
+    // Frontier's node diagram: two links of 50 GB/s between 0 and 6, the fifth of the file's list of twelve.
+    let fifth = slot(&cluster, "levels[1].links[4].bandwidth");
+    assert_eq!((fifth.value.as_str(), fifth.unit.as_str()), ("100", "GB/s"));
+    assert_eq!(fifth.note, "between 0 and 6");
+    assert_eq!(cluster.slots().iter().filter(|slot| slot.path.contains("links")).count(), 12);
+    set(&mut cluster, "levels[1].links[4].bandwidth", "75").unwrap();
+    let saved = read::checked::<Cluster>("copy", &cluster.saving().text).unwrap();
+    assert_eq!(saved.levels[1].links[4].bandwidth, BytesPerSecond::new(75e9));
+    assert_eq!(saved.levels[1].links[3].bandwidth, BytesPerSecond::new(200e9), "its neighbour stays");
+    set(&mut cluster, "levels[1].links[4].bandwidth", "0").unwrap();
+    assert!(cluster.problems().iter().any(|(path, _)| path.contains("links[4]")), "{:?}", cluster.problems());
+}
+
+#[test]
 fn every_embedded_cluster_and_model_can_be_edited_and_stays_what_it_is() {
     let library = Library::embedded();
     for kind in [Kind::Cluster, Kind::Model] {

@@ -21,7 +21,8 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    fn of(cell: &Cell) -> Self {
+    /// The style of a cell.
+    pub(super) fn of(cell: &Cell) -> Self {
         Self { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }
     }
 

@@ -13,7 +13,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::*;
 
-const SIZE: (u16, u16) = (12, 4);
+const SIZE: (u16, u16) = (24, 4);
 
 /// A terminal that reads what is written.
 #[derive(Clone)]
@@ -33,13 +33,21 @@ impl Write for Terminal {
 }
 
 fn terminal() -> Terminal {
+    terminal_of(SIZE)
+}
+
+fn terminal_of((columns, rows): (u16, u16)) -> Terminal {
     let cells = |count| NonZeroU16::new(count).unwrap();
-    Terminal(Rc::new(RefCell::new((vt100::Parser::new(cells(SIZE.1), cells(SIZE.0), 0), 0))))
+    Terminal(Rc::new(RefCell::new((vt100::Parser::new(cells(rows), cells(columns), 0), 0))))
 }
 
 /// Writes to it, from a cleared screen on.
 fn wire(terminal: &Terminal) -> Wire<Terminal> {
-    let mut wire = Wire::new(terminal.clone(), Some(SIZE.into()));
+    wire_of(terminal, SIZE)
+}
+
+fn wire_of(terminal: &Terminal, size: (u16, u16)) -> Wire<Terminal> {
+    let mut wire = Wire::new(terminal.clone(), Some(size.into()));
     wire.clear().unwrap();
     wire
 }
@@ -92,7 +100,7 @@ type Stroke = (u16, u16, &'static str, Color, Color, Modifier);
 fn stroke() -> impl Strategy<Value = Stroke> {
     let colors = [Color::Reset, Color::Indexed(32), Color::Red, Color::LightMagenta, Color::Rgb(1, 2, 3)];
     let modifiers = [Modifier::empty(), Modifier::BOLD, Modifier::DIM, Modifier::UNDERLINED, Modifier::REVERSED];
-    let texts = ["x", "  ", "           ", "▐ 57▌", "a b c d", "─────", "12.5", "███"];
+    let texts = ["x", "  ", "           ", "                 ", "▐ 57▌", "a b c d", "─────", "12.5", "███"];
     // vt100 knows bold or dim, not both.
     let both = |(one, other): (Modifier, Modifier)| {
         if one.union(other).contains(Modifier::BOLD | Modifier::DIM) { one } else { one | other }
@@ -124,8 +132,8 @@ proptest! {
 }
 
 fn bytes_of(from: &[&str], to: &[&str]) -> usize {
-    let terminal = terminal();
-    let mut wire = wire(&terminal);
+    let terminal = terminal_of((12, 4));
+    let mut wire = wire_of(&terminal, (12, 4));
     let lines = |lines: &[&str]| Buffer::with_lines(lines.iter().map(|line| format!("{line:<12}")));
     let empty = Buffer::empty(Rect::new(0, 0, 12, from.len() as u16));
     draw(&mut wire, &empty, &lines(from));
@@ -144,9 +152,54 @@ fn what_does_not_change_costs_nothing() {
 
 #[test]
 fn a_short_gap_is_written_over_and_a_long_one_jumped() {
-    // A jump to the first column (6), then "xbx", or "x", a jump by 8 columns (4) and "x".
-    assert_eq!(bytes_of(&["abc"], &["xbx"]), FRAME + 6 + 3);
-    assert_eq!(bytes_of(&["abcdefghij"], &["xbcdefghix"]), FRAME + 6 + 1 + 4 + 1);
+    // A jump back to the first column (4), then "xbx", or "x", a jump by 8 columns (4) and "x".
+    assert_eq!(bytes_of(&["abc"], &["xbx"]), FRAME + 4 + 3);
+    assert_eq!(bytes_of(&["abcdefghij"], &["xbcdefghix"]), FRAME + 4 + 1 + 4 + 1);
+}
+
+#[test]
+fn a_long_stretch_of_blanks_is_erased_at_once() {
+    // To the second column (6), "erase 10 characters" would be longer than ten blanks with the jump behind them.
+    assert_eq!(bytes_of(&["abbbbbbbbbbc"], &["a          c"]), FRAME + 6 + 10);
+    let terminal = terminal_of((30, 1));
+    let mut wire = wire_of(&terminal, (30, 1));
+    let [full, gap] = ["b".repeat(30), format!("a{}c", " ".repeat(28))].map(|line| Buffer::with_lines([line]));
+    draw(&mut wire, &Buffer::empty(full.area), &full);
+    let before = terminal.0.borrow().1;
+    draw(&mut wire, &full, &gap);
+    // To the first column (6), "a", "erase 28 characters" (5), a jump over them (5), "c".
+    assert_eq!(terminal.0.borrow().1 - before, FRAME + 6 + 1 + 5 + 5 + 1);
+    assert_eq!(terminal.0.borrow().0.screen().contents().trim_end(), format!("a{}c", " ".repeat(28)));
+}
+
+#[test]
+fn blanks_of_two_rows_are_no_stretch() {
+    let terminal = terminal();
+    let mut wire = wire(&terminal);
+    // Eight blanks up to column 9 in one row, eight from column 10 on in the next: together more than a gap.
+    let full = Buffer::with_lines(["xxxxxxxxxxxxxxxxxxxxxxxx"; 2]);
+    let gaps = Buffer::with_lines(["xx        xxxxxxxxxxxxxx", "xxxxxxxxxx        xxxxxx"]);
+    draw(&mut wire, &Buffer::empty(full.area), &full);
+    draw(&mut wire, &full, &gaps);
+    assert_eq!(shown(&terminal)[..48], wanted(&gaps)[..]);
+}
+
+#[test]
+fn styles_that_take_turns_are_written_one_after_the_other() {
+    let terminal = terminal();
+    let mut wire = wire(&terminal);
+    let empty = Buffer::empty(Rect::new(0, 0, 12, 1));
+    let mut turns = empty.clone();
+    for x in 0..6 {
+        turns.set_string(2 * x, 0, "xy", Style::new().fg(Color::Indexed(if x % 2 == 0 { 32 } else { 98 })));
+    }
+    draw(&mut wire, &empty, &empty);
+    let before = terminal.0.borrow().1;
+    draw(&mut wire, &empty, &turns);
+    let taken = terminal.0.borrow().1 - before;
+    // To the first place (6), and for each style: its pen (10), three times "xy" (6) and two jumps over the other's two
+    // columns (8); a jump back between them (4), and the pen laid down (3). In turns it would be six pens: 81.
+    assert_eq!(taken, FRAME + 6 + 2 * (10 + 6 + 8) + 4 + 3);
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! What would help: more of which resource, and which change of the plan.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, in_view, words};
 use crate::app::advice::{Row, Suggestion};
-use crate::app::inputs::FIELDS;
-use crate::app::{Answer, App, Panel};
-use crate::explain::{Figure, explain};
+use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::text::fit;
 use crate::units::significant;
@@ -32,12 +32,37 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let advice = &app.views.advice;
     let note = if advice.is_complete() { format!("{} changes tried", advice.tried()) } else { "trying".to_owned() };
     let inside = frame(app, theme, Panel::Map, "What would help", &note, area, buf);
-    let rows = app.advice_rows();
-    let cursor = app.advice_cursor(rows.len());
     let has_keys = app.focus == Panel::Map && app.layer.is_none();
+    let lines = lines(app, theme);
+    let (seen, cursor) = in_sight(app, &lines, inside);
+    for ((line, row), at) in lines[seen].iter().zip(inside.rows()) {
+        let here = has_keys && *row == Some(cursor);
+        buf.set_style(at, if here { theme.style(Role::Cursor) } else { Style::new() });
+        buf.set_line(at.x, at.y, line, at.width);
+    }
+}
+
+/// The row at a place.
+pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    let lines = lines(app, theme);
+    let (seen, _) = in_sight(app, &lines, inside);
+    lines[seen].get(usize::from(at.y - inside.y))?.1
+}
+
+/// The lines that are drawn, and the row that has the cursor.
+fn in_sight(app: &App, lines: &[(Line, Option<usize>)], inside: Rect) -> (Range<usize>, usize) {
+    let cursor = app.advice_cursor(app.advice_rows().len());
+    let at = lines.iter().position(|(_, row)| *row == Some(cursor)).unwrap_or(0);
+    (in_view(at, lines.len(), inside.height.into()), cursor)
+}
+
+/// Every line, with the row that it is.
+fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
+    let advice = &app.views.advice;
+    let rows = app.advice_rows();
     let most = rows.iter().map(|row| if let Row::Resource(_, gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
-    let mut lines: Vec<(Line, bool)> = Vec::new();
-    let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), false);
+    let mut lines = Vec::new();
+    let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
     let mut changes = false;
     for (index, row) in rows.iter().enumerate() {
         if index == 0 && matches!(row, Row::Resource(..)) {
@@ -45,25 +70,20 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         }
         if matches!(row, Row::Change(_)) && !changes {
             changes = true;
-            lines.extend((index > 0).then(|| (Line::default(), false)));
+            lines.extend((index > 0).then(|| (Line::default(), None)));
             lines.push(heading(title(advice.fits())));
         }
-        lines.push((line(row, app, theme, most), index == cursor));
+        lines.push((line(row, app, theme, most), Some(index)));
     }
     if advice.is_complete() && !changes {
-        lines.push((Line::default(), false));
+        lines.push((Line::default(), None));
         let nothing = match advice.fits() {
             Some(false) => "no single change of the plan lets it fit",
             _ => "no single change of the plan makes it faster",
         };
-        lines.push((Line::styled(nothing, theme.style(Role::Dim)), false));
+        lines.push((Line::styled(nothing, theme.style(Role::Dim)), None));
     }
-    let at = lines.iter().position(|(_, here)| *here).unwrap_or(0);
-    let seen = in_view(at, lines.len(), inside.height.into());
-    for ((line, here), row) in lines[seen].iter().zip(inside.rows()) {
-        buf.set_style(row, if *here && has_keys { theme.style(Role::Cursor) } else { Style::new() });
-        buf.set_line(row.x, row.y, line, row.width);
-    }
+    lines
 }
 
 /// What the cursor is on, for the status line.
@@ -90,23 +110,18 @@ fn line(row: &Row, app: &App, theme: Theme, most: f64) -> Line<'static> {
         Span::raw(format!(" {:<columns$}{gain:>GAIN$}  ", fit(name, columns, theme)))
     };
     Line::from(match row {
-        Row::Resource(index, gain) => {
+        Row::Resource(_, gain) => {
             let length = if most > 0.0 { (gain / most * BAR as f64).round() as usize } else { 0 };
             let bar = Span::styled(theme.glyphs().fills[0].repeat(length), theme.fill(Tone::Blue));
-            vec![gained(&resource(app, *index), RESOURCE, *gain), bar]
+            vec![gained(&app.advice_name(row), RESOURCE, *gain), bar]
         }
         Row::Change(suggestion) => {
-            let Suggestion { trial, gain, .. } = suggestion;
-            let name = format!("{} {}", FIELDS[trial.field].label, trial.value);
-            vec![gained(&name, CHANGE, *gain), Span::styled(aside(suggestion), theme.style(Role::Dim))]
+            vec![
+                gained(&app.advice_name(row), CHANGE, suggestion.gain),
+                Span::styled(aside(suggestion), theme.style(Role::Dim)),
+            ]
         }
     })
-}
-
-/// `10 % more bandwidth of the node level`.
-fn resource(app: &App, index: usize) -> String {
-    let name = |answer: &Answer| explain(Figure::Elasticity(index), &answer.scenario, &answer.evaluation);
-    app.answer.as_ref().and_then(name).map_or_else(String::new, |explanation| explanation.name)
 }
 
 /// `step 6.84 s, 41.2 GiB, 2 x the batch`.

@@ -1,7 +1,7 @@
 //! Where the time of a step goes, what each level carries, and what more of each resource would give.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
@@ -25,6 +25,23 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let stale = if app.focus == Panel::Time { staleness(app) } else { "" };
     let inside = frame(app, theme, Panel::Time, &format!("Where the step goes{stale}"), "", area, buf);
     let Some(answer) = &app.answer else { return };
+    for (area, lines) in columns(app, answer, theme, inside) {
+        Text::from(lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>()).render(area, buf);
+    }
+}
+
+/// The row at a place.
+pub(in crate::ui) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    let columns = columns(app, app.answer.as_ref()?, theme, inside);
+    let (area, lines) = columns.into_iter().find(|(area, _)| area.contains(at))?;
+    lines.get(usize::from(at.y - area.y))?.1
+}
+
+/// A line, with the row that it is.
+type Drawn = (Line<'static>, Option<usize>);
+
+/// Where which lines are drawn: the elasticities beside the rest where there is room.
+fn columns(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, Vec<Drawn>)> {
     let has_keys = app.focus == Panel::Time && app.layer.is_none();
     let rows = app.breakdown();
     let beside = inside.width >= 2 * WIDTH - 4;
@@ -36,23 +53,19 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         let lines = if beside && matches!(figure, Figure::Elasticity(_)) { &mut right } else { &mut left };
         let title = heading(figure);
         if title != section {
-            lines.push(Line::styled(title, theme.style(Role::Title)));
+            lines.push((Line::styled(title, theme.style(Role::Title)), None));
             section = title;
         }
         at = if here { lines.len() } else { at };
-        lines.push(row(figure, answer, theme).style(if here { theme.style(Role::Cursor) } else { Style::new() }));
+        let style = if here { theme.style(Role::Cursor) } else { Style::new() };
+        lines.push((row(figure, answer, theme).style(style), Some(index)));
     }
-    let shown = |lines: Vec<Line<'static>>| {
-        let first = in_view(at, lines.len(), usize::from(inside.height)).start;
-        Text::from(lines.into_iter().skip(first).collect::<Vec<_>>())
-    };
     if beside {
         let [first, second] = inside.layout(&Layout::horizontal([Constraint::Length(WIDTH), Constraint::Fill(1)]));
-        Text::from(left).render(first, buf);
-        Text::from(right).render(second, buf);
-    } else {
-        shown(left).render(inside, buf);
+        return vec![(first, left), (second, right)];
     }
+    let first = in_view(at, left.len(), usize::from(inside.height)).start;
+    vec![(inside, left.split_off(first))]
 }
 
 /// The section that a row belongs to.

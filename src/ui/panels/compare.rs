@@ -1,7 +1,7 @@
 //! Scenarios side by side: figures with differences, memory on one scale, steps on one scale of time, and why.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
@@ -60,6 +60,16 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
             Row::Step(index) => shown.draw_step(index, app.views.compare.zoom, theme, at, buf),
         };
     }
+}
+
+/// The scenario whose column is at a place of the table, by its place among all columns.
+pub(super) fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    let shown = Shown::of(app);
+    let table = Table::new(&shown, theme, inside.width.into());
+    let across = usize::from(at.x - inside.x).checked_sub(NAMES)? / table.value;
+    let tall = usize::from(at.y - inside.y) <= shown.figures().len();
+    let (column, _) = shown.columns.get(across).filter(|_| tall && shown.columns.len() > 1)?;
+    Some(column.pin.unwrap_or(app.pins.all().len()))
 }
 
 /// What the cursor is on, for the status line.

@@ -1,7 +1,7 @@
 //! Predictions beside published measurements: a scatter with a band, and the run under the cursor.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
@@ -37,8 +37,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         Some(picture) => format!("{} skipped", picture.validation.skipped.len()),
     };
     let inside = frame(app, theme, Panel::Map, &format!("Evidence: {what}"), &note, area, buf);
-    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(RUN)];
-    let [filters, chart, scores, run] = inside.layout(&Layout::vertical(rows));
+    let [filters, chart, scores, run] = places(inside);
     buf.set_line(filters.x, filters.y, &filtered(evidence, (shown.len(), all), theme, filters.width), filters.width);
     if shown.is_empty() {
         let nothing = if evidence.picture.is_some() { "no run: 0 shows all again, m the other figure" } else { "" };
@@ -50,16 +49,39 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     } else {
         format!("predicted against measured {what}, {unit}")
     };
-    let dots: Vec<Dot> = shown.iter().map(|one| point(one, evidence)).collect();
-    let line: &dyn Fn(f64) -> f64 = if evidence.ratio { &|_| 1.0 } else { &|x| x };
-    let cursor = Some(evidence.cursor(&shown));
-    Scatter { theme, dots: &dots, cursor, line, band: BAND, title: &title }.render(chart, buf);
+    scatter(evidence, &shown, &title, theme, |scatter| scatter.render(chart, buf));
     buf.set_line(scores.x, scores.y, &scored(evidence, &shown, theme, scores.width), scores.width);
     if let Some((residual, of)) = evidence.chosen() {
         for (line, row) in about(residual, of, theme, run.width).into_iter().zip(run.rows()) {
             buf.set_line(row.x, row.y, &line, row.width);
         }
     }
+}
+
+/// The run at a place, by its place among what is shown.
+pub(super) fn run_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    let [_, chart, ..] = places(inside);
+    let (shown, _) = app.views.evidence.shown();
+    scatter(&app.views.evidence, &shown, "", theme, |scatter| scatter.dot_at(chart, at))
+}
+
+/// Where filters, chart, scores and run are.
+fn places(inside: Rect) -> [Rect; 4] {
+    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(RUN)];
+    inside.layout(&Layout::vertical(rows))
+}
+
+/// The chart as a widget, for as long as it is needed.
+fn scatter<T>(
+    evidence: &Evidence,
+    shown: &[&Residual],
+    title: &str,
+    theme: Theme,
+    with: impl FnOnce(&Scatter) -> T,
+) -> T {
+    let dots: Vec<Dot> = shown.iter().map(|one| point(one, evidence)).collect();
+    let line: &dyn Fn(f64) -> f64 = if evidence.ratio { &|_| 1.0 } else { &|x| x };
+    with(&Scatter { theme, dots: &dots, cursor: Some(evidence.cursor(shown)), line, band: BAND, title })
 }
 
 fn point(residual: &Residual, evidence: &Evidence) -> Dot {

@@ -1,13 +1,14 @@
 //! Why a figure is what it is: formula, the same in numbers, its inputs, what it is and who says so.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
 use super::in_view;
-use super::layers::over;
+use super::layers::{middle, over};
 use crate::app::explaining::{Explaining, Page};
+use crate::app::pointing::Target;
 use crate::explain::Input;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, wrapped};
@@ -24,25 +25,45 @@ pub(super) fn render(theme: Theme, explaining: &Explaining, area: Rect, buf: &mu
     let way: Vec<&str> = explaining.way().collect();
     let trail = way.iter().rev().skip(1).rev().copied().collect::<Vec<_>>().join(" / ");
     let inside = over(theme, (WIDTH, area.height), &page.explanation.name, &trail, area, buf);
+    let [body, _] = inside.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(1)]));
+    let lines = in_sight(page, theme, inside).into_iter().map(|(line, _)| line);
+    Text::from(lines.collect::<Vec<_>>()).render(body, buf);
+}
+
+/// What of it is at a place.
+pub(super) fn target(explaining: &Explaining, area: Rect, at: Position) -> Target {
+    let outside = middle((WIDTH, area.height), area);
+    let inside = outside.inner(Margin::new(1, 1));
+    let lines = explaining.page().map(|page| in_sight(page, Theme::default(), inside)).unwrap_or_default();
+    let under = inside.contains(at).then(|| lines.get(usize::from(at.y - inside.y))).flatten();
+    match under {
+        Some((_, Some(row))) => Target::Item(*row),
+        _ if outside.contains(at) => Target::Layer,
+        _ => Target::Nothing,
+    }
+}
+
+/// The lines from the first that is seen on, each with the row that it belongs to.
+fn in_sight(page: &Page, theme: Theme, inside: Rect) -> Vec<(Line<'static>, Option<usize>)> {
     let width = usize::from(inside.width.saturating_sub(2));
-    let mut lines = head(page, theme, width);
+    let mut lines: Vec<_> = head(page, theme, width).into_iter().map(|line| (line, None)).collect();
     let mut ends = vec![lines.len()];
     let inputs = page.explanation.formula.inputs();
     for (index, input) in inputs.iter().enumerate() {
-        lines.extend(row(input, page.cursor == index, theme, width));
+        lines.extend(row(input, page.cursor == index, theme, width).into_iter().map(|line| (line, Some(index))));
         ends.push(lines.len());
     }
     for (at, text) in [page.explanation.about.to_owned(), page.explanation.source.to_string()].into_iter().enumerate() {
-        let here = page.cursor == inputs.len() + at;
-        lines.push(Line::default());
-        lines.extend(wrapped(&text, width).into_iter().map(|row| marked(&row, here, theme)));
+        let row = inputs.len() + at;
+        lines.push((Line::default(), None));
+        let said = wrapped(&text, width).into_iter();
+        lines.extend(said.map(|line| (marked(&line, page.cursor == row, theme), Some(row))));
         ends.push(lines.len());
     }
     // From the top as long as the cursor is on the first input.
     let last = ends.get(page.cursor + 1).copied().unwrap_or(lines.len()).max(1) - 1;
     let first = if page.cursor == 0 { 0 } else { in_view(last, lines.len(), usize::from(inside.height)).start };
-    let [body, _] = inside.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(1)]));
-    Text::from(lines.into_iter().skip(first).collect::<Vec<_>>()).render(body, buf);
+    lines.split_off(first)
 }
 
 /// The figure, its formula, and the formula in numbers.

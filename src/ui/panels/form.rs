@@ -1,18 +1,19 @@
 //! The fields of a cluster or a model: name, value, unit, and what is wrong or was changed.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
 use ratatui::text::{Line, Span};
 
 use super::in_view;
-use super::layers::{input, over};
+use super::layers::{input, middle, over};
 use crate::app::form::{Form, Row};
+use crate::app::pointing::Target;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, wrapped};
 
 /// Columns that it takes, as far as there is room; of a name, of a value and of its unit.
 const WIDTH: u16 = 100;
-const NAME: u16 = 24;
+const NAME: u16 = 30;
 const VALUE: u16 = 16;
 const UNIT: u16 = 9;
 
@@ -21,10 +22,9 @@ const SAID: u16 = 2;
 
 /// Draws it; gives the place of the text cursor, if something is being typed.
 pub(super) fn render(theme: Theme, form: &Form, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    let height = u16::try_from(form.rows.len()).unwrap_or(u16::MAX).saturating_add(2 + SAID);
     let title = format!("Edit the {}", form.kind().word());
-    let inside = over(theme, (WIDTH, height), &title, &form.target(), area, buf);
-    let [fields, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(SAID)]));
+    let inside = over(theme, size(form), &title, &form.target(), area, buf);
+    let [fields, said] = halves(inside);
     let visible = in_view(form.cursor, form.rows.len(), fields.height.into());
     let mut cursor = None;
     for (row, line) in visible.zip(fields.rows()) {
@@ -35,6 +35,27 @@ pub(super) fn render(theme: Theme, form: &Form, area: Rect, buf: &mut Buffer) ->
         buf.set_line(row.x + 1, row.y, &Line::styled(line, theme.style(role)), row.width.saturating_sub(1));
     }
     cursor
+}
+
+/// What of it is at a place.
+pub(super) fn target(form: &Form, area: Rect, at: Position) -> Target {
+    let outside = middle(size(form), area);
+    let [fields, _] = halves(outside.inner(Margin::new(1, 1)));
+    let mut visible = in_view(form.cursor, form.rows.len(), fields.height.into());
+    match fields.contains(at).then(|| visible.nth(usize::from(at.y - fields.y))).flatten() {
+        Some(row) => Target::Item(row),
+        None if outside.contains(at) => Target::Layer,
+        None => Target::Nothing,
+    }
+}
+
+fn size(form: &Form) -> (u16, u16) {
+    (WIDTH, u16::try_from(form.rows.len()).unwrap_or(u16::MAX).saturating_add(2 + SAID))
+}
+
+/// Where the fields are, and what is said under them.
+fn halves(inside: Rect) -> [Rect; 2] {
+    inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(SAID)]))
 }
 
 /// One field; gives the place of the text cursor, if something is being typed into it.
@@ -76,7 +97,7 @@ fn shown(row: &Row, theme: Theme) -> &str {
 fn aside(row: &Row) -> (String, Role) {
     match &row.wrong {
         Some(why) => (why.clone(), Role::Bad),
-        None if row.text() == row.before => (String::new(), Role::Dim),
+        None if row.text() == row.before => (row.note.clone(), Role::Dim),
         None if row.before.is_empty() => ("was not given".to_owned(), Role::Accent),
         None => (format!("was {}", row.before), Role::Accent),
     }

@@ -1,7 +1,7 @@
 //! Throughput over memory and bandwidth, and where what limits it changes.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Text;
 use ratatui::widgets::Widget;
 
@@ -31,24 +31,42 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note = format!("best batch each, {stale}{done} of {all}");
     let title = format!("Hardware: {}", map.metric.title(&map.sweep.base));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    let [grid, said] = inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(2)]));
+    let [grid, said] = halves(inside);
+    heatmap(app, map, theme, |heatmap| heatmap.render(grid, buf));
+    let letters = "limited by  c compute: twice either gives less than 5 %  m memory  n network";
+    let lines = [gains(hardware.gains(), theme), letters.to_owned()];
+    Text::from(lines.join("\n")).render(said, buf);
+}
+
+/// The cell at a place.
+pub(super) fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    let map = app.views.hardware.map.as_ref()?;
+    let (column, row) = heatmap(app, map, theme, |heatmap| heatmap.cell_at(halves(inside)[0], at))?;
+    Some(row * map.width() + column)
+}
+
+/// Where the map is, and under it what it says.
+fn halves(inside: Rect) -> [Rect; 2] {
+    inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(2)]))
+}
+
+/// The map as a widget, for as long as it is needed.
+fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
+    let (hardware, all) = (&app.views.hardware, map.progress().1);
     let columns: Vec<String> = map.sweep.x.values.iter().map(label).collect();
     let rows: Vec<String> = map.sweep.y.values.iter().map(|value| format!("memory x {}", label(value))).collect();
     let entries: Vec<Entry> = (0..all).map(|index| entry(map, index)).collect();
     let letters: Vec<Option<char>> = (0..all).map(|index| letter(hardware.limiting(index))).collect();
     let at = |index: usize| (index % map.width(), index / map.width());
     let across = format!("{} x", app.scenario.cluster.levels.last().map_or("network", |level| &level.name));
-    Heatmap::new(theme, &columns, &rows, &entries)
+    let heatmap = Heatmap::new(theme, &columns, &rows, &entries)
         .titles(&across, "")
         .cursor(Some(at(map.cursor)))
         .marked(map.home.map(|home| (at(home), "present hardware")))
         .home(map.home.map(at))
         .letters(&letters)
-        .lower_is_better(!map.metric.more_is_better())
-        .render(grid, buf);
-    let letters = "limited by  c compute: twice either gives less than 5 %  m memory  n network";
-    let lines = [gains(hardware.gains(), theme), letters.to_owned()];
-    Text::from(lines.join("\n")).render(said, buf);
+        .lower_is_better(!map.metric.more_is_better());
+    with(&heatmap)
 }
 
 /// `▸ from the present hardware on, memory x2 gives +3.1 %, bandwidth x2 gives +12 %`.

@@ -1,7 +1,7 @@
 //! The arithmetic intensity of each kind of transfer against its link's threshold.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
@@ -52,6 +52,12 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let said = Rect { y: inside.y.saturating_add(below), height: inside.height.saturating_sub(below), ..inside };
     let said = said.intersection(inside);
     Paragraph::new(words(chosen, scenario, theme)).wrap(Wrap { trim: false }).render(said, buf);
+}
+
+/// The transfer at a place.
+pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let transfers = intensity::of(app.shown.as_ref().unwrap_or(&app.scenario));
+    usize::from(at.y - inside.y).checked_sub(1).filter(|row| *row < transfers.len())
 }
 
 /// A kind: its numbers, how far it is from the threshold, and what that means.

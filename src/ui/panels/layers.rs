@@ -7,6 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 use tui_input::Input;
 
 use super::boxed;
+use crate::app::App;
 use crate::app::action::Format;
 use crate::app::diagnostics::{Finding, LINES};
 use crate::app::inputs::FIELDS;
@@ -14,7 +15,6 @@ use crate::app::layer::{Entry, Layer, List, Subject};
 use crate::app::palette::Palette;
 use crate::app::pointing::Target;
 use crate::app::view::View;
-use crate::app::{App, keymap};
 use crate::search::AxisKind;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::{KeyTable, Picker};
@@ -52,7 +52,11 @@ pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> Target {
         }
         Some(Layer::Entry(_)) => (ENTRY, None),
         Some(Layer::Browser(browser)) => return super::browser::target(browser, area, at),
-        _ => return Target::Layer,
+        Some(Layer::Form(form)) => return super::form::target(form, area, at),
+        Some(Layer::Explain(explaining)) => return super::explain::target(explaining, area, at),
+        Some(Layer::Help(_)) => ((HELP, area.height), None),
+        Some(Layer::Diagnostics(findings, _)) => (diagnostics_size(findings), None),
+        None => return Target::Nothing,
     };
     let outside = middle(size, area);
     let rows = outside.inner(Margin::new(1, 1));
@@ -85,19 +89,22 @@ pub(super) fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area
 }
 
 fn help(app: &App, theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
-    let row = |binding: &keymap::Binding| (binding.name(theme.caps().ascii).to_owned(), binding.help.to_string());
-    let section = |(place, lines): (keymap::Place, Vec<&keymap::Binding>)| {
-        let heading = (String::new(), place.title().to_owned());
-        std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
-    };
-    let rows: Vec<(String, String)> = app.keymap.help(app.panel_place()).flat_map(section).collect();
-    let inside = over(theme, (76, area.height), "Keys", "Esc closes", area, buf);
-    (&KeyTable::new(theme, &rows).offset(line)).render(inside, buf);
+    let rows = app.keymap.help_rows(app.panel_place(), theme.caps().ascii);
+    let found = app.find.as_ref().and_then(|find| find.row);
+    let inside = over(theme, (HELP, area.height), "Keys", "Esc closes", area, buf);
+    (&KeyTable::new(theme, &rows).offset(line).selected(found)).render(inside, buf);
+}
+
+/// Columns of the help.
+const HELP: u16 = 76;
+
+/// Columns and rows of the diagnostics.
+fn diagnostics_size(findings: &[Finding]) -> (u16, u16) {
+    (100, u16::try_from(findings.len() * LINES).unwrap_or(u16::MAX).saturating_add(2))
 }
 
 fn diagnostics(theme: Theme, findings: &[Finding], line: usize, area: Rect, buf: &mut Buffer) {
-    let height = u16::try_from(findings.len() * LINES).unwrap_or(u16::MAX).saturating_add(2);
-    let inside = over(theme, (100, height), "What the terminal can do", "Esc closes", area, buf);
+    let inside = over(theme, diagnostics_size(findings), "What the terminal can do", "Esc closes", area, buf);
     let names = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0) + 2;
     let lines = findings.iter().flat_map(|Finding { what, value, why, mend }| {
         let name = Span::styled(format!("{what:<names$}"), theme.style(Role::Dim));

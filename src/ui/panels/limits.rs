@@ -1,7 +1,7 @@
 //! The limits of fully sharded data parallelism, each number with its formula.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
@@ -43,23 +43,30 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
+/// The assumption at a place.
+pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let refused = Limits::refusal(app.shown.as_ref().unwrap_or(&app.scenario)).is_some();
+    Some(usize::from(at.y - inside.y)).filter(|row| !refused && *row < Assumption::ALL.len())
+}
+
 /// An assumption that keys change.
 fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row: Rect, buf: &mut Buffer) {
     let here = app.views.limits.cursor == index;
-    let (name, value, about) = match Assumption::ALL[index] {
-        Assumption::Gamma => ("gamma", limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
-        Assumption::Backward => ("n_bwd", limits.n_bwd.to_string(), "models moved in backward; 2: gather and reduce"),
+    let one = Assumption::ALL[index];
+    let (value, about) = match one {
+        Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
+        Assumption::Backward => (limits.n_bwd.to_string(), "models moved in backward; 2: gather and reduce"),
         Assumption::Stage => match limits.stage {
-            Stage::One => ("stage", "1".to_owned(), "the optimizer is sharded"),
-            Stage::Two => ("stage", "2".to_owned(), "gradients and optimizer are sharded"),
-            Stage::Three => ("stage", "3".to_owned(), "weights, gradients and optimizer are sharded"),
+            Stage::One => ("1".to_owned(), "the optimizer is sharded"),
+            Stage::Two => ("2".to_owned(), "gradients and optimizer are sharded"),
+            Stage::Three => ("3".to_owned(), "weights, gradients and optimizer are sharded"),
         },
     };
     let has_keys = here && app.focus == Panel::Map && app.layer.is_none();
     buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
     let line = Line::from(vec![
         Span::raw(if here { theme.glyphs().pinned } else { " " }),
-        Span::styled(format!("{name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
+        Span::styled(format!("{:<width$}", one.name(), width = NAMES - 1), theme.style(Role::Dim)),
         Span::raw(format!("{value:>NUMBER$}  ")),
         Span::styled(about, theme.style(Role::Dim)),
     ]);

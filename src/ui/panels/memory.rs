@@ -1,7 +1,7 @@
 //! Where the memory of the fullest device goes, or of each pipeline rank, and how full one is over the step.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
 use super::{frame, in_view, staleness, words};
@@ -16,16 +16,16 @@ use crate::units::Bytes;
 pub(super) const LINE: u16 = 8;
 const SHORT_LINE: u16 = 3;
 
+/// Rows of the legend, which may be shorter: what is under it stays where it is while the figures change.
+const LEGEND: u16 = 2;
+
 /// More pipeline ranks than this scroll before they take room from the other panels.
 const MOST_BARS: usize = 8;
 
-/// Rows that it can use at a width: frame, bars, legend, line over time, peak.
-pub(in crate::ui) fn height(app: &App, width: u16) -> u16 {
-    let bars = app.answer.as_ref().map_or(2, |answer| {
-        let (bars, memory) = (answer.evaluation.stages.len().min(MOST_BARS), &answer.evaluation.summary.memory);
-        rows(bars) + bar(memory, Theme::default()).legend_height(width.saturating_sub(2))
-    });
-    bars + LINE + 3
+/// Rows that it can use: frame, bars, legend, line over time, peak.
+pub(in crate::ui) fn height(app: &App) -> u16 {
+    let bars = app.answer.as_ref().map_or(1, |answer| answer.evaluation.stages.len().min(MOST_BARS));
+    rows(bars) + LEGEND + LINE + 3
 }
 
 /// Draws it.
@@ -40,19 +40,27 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let note = format!("peak {}{on} at {}", memory.peak, words::activity(memory.during));
     let inside = frame(app, theme, Panel::Memory, &title, &note, area, buf);
     let rank = app.timeline.rank(step);
-    let [bars, legend, line] = layout(answer, rank, inside);
+    let [bars, legend, line] = layout(answer, inside);
     ranks(app, answer, theme, bars, buf);
     bar(stage(answer, rank), theme).draw_legend(legend, buf);
     MemoryLine::new(theme, step.trace.memory_of(rank), step.time).capacity(memory.capacity).render(line, buf);
 }
 
+/// The pipeline rank at a place.
+pub(in crate::ui) fn rank_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let answer = app.answer.as_ref().filter(|answer| answer.evaluation.stages.len() > 1)?;
+    let rank = app.timeline.rank(Step::of(&answer.evaluation));
+    let [bars, ..] = layout(answer, inside);
+    let mut seen = in_view(rank as usize, answer.evaluation.stages.len(), bars.height.into());
+    bars.contains(at).then(|| seen.nth(usize::from(at.y - bars.y))).flatten()
+}
+
 /// One bar per rank, the legend of the one with the keys, and the rest for the line; no line before all bars are seen.
-fn layout(answer: &Answer, rank: u32, area: Rect) -> [Rect; 3] {
-    let legend = bar(stage(answer, rank), Theme::default()).legend_height(area.width);
-    let room = area.height.saturating_sub(legend).max(1);
+fn layout(answer: &Answer, area: Rect) -> [Rect; 3] {
+    let room = area.height.saturating_sub(LEGEND).max(1);
     let bars = rows(answer.evaluation.stages.len()).min(room);
     let bars = if room - bars < SHORT_LINE && answer.evaluation.stages.len() > 1 { room } else { bars };
-    area.layout(&Layout::vertical([Constraint::Length(bars), Constraint::Length(legend), Constraint::Fill(1)]))
+    area.layout(&Layout::vertical([Constraint::Length(bars), Constraint::Length(LEGEND), Constraint::Fill(1)]))
 }
 
 /// The bars: the fullest marked, and the one with the keys in sight.

@@ -3,12 +3,13 @@
 mod strip;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, joined, words};
 use crate::app::planning::{Picture, Planning};
+use crate::app::pointing::Target;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::search::planner::{Found, Planned};
@@ -54,13 +55,9 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note = if picture.is_complete() { String::new() } else { format!("computing {done} of {all}") };
     let title = format!("Plan for {}", planning.objective().word().replace('-', " "));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    let room = inside.height.saturating_sub(1 + LEAST_CURVE + 2 + strip::HEIGHT + WHY);
-    let gains = if room < LEAST_TABLE { 1 } else { room.min(6) };
-    let lengths = [1, 2, strip::HEIGHT, WHY, gains].map(Constraint::Length);
-    let rows = [lengths[0], Constraint::Fill(1), lengths[1], lengths[2], lengths[3], lengths[4]];
-    let [asked, curve, bar, operators, why, table] = inside.layout(&Layout::vertical(rows));
+    let [asked, curve, bar, operators, why, table] = places(inside);
     buf.set_line(asked.x, asked.y, &question(planning, picture, theme, asked.width), asked.width);
-    chart(planning, picture, theme, curve, buf);
+    chart(planning, picture, theme, |chart| chart.render(curve, buf));
     let Some(found) = planning.chosen() else {
         Paragraph::new(nothing(planning)).wrap(Wrap { trim: true }).render(bar, buf);
         return;
@@ -74,6 +71,25 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     if let Some(planned) = planning.planned() {
         compared(planned, found, theme, table, buf);
     }
+}
+
+/// The limit or the operators at a place.
+pub(super) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+    let planning = &app.views.planning;
+    let [_, curve, _, operators, ..] = places(inside);
+    if operators.contains(at) {
+        return strip::operator_at(planning.chosen()?, operators, at).map(|operator| Target::Row(Panel::Map, operator));
+    }
+    chart(planning, planning.picture.as_ref()?, theme, |chart| chart.place_at(curve, at)).map(Target::Cell)
+}
+
+/// Where the question, the curves, the memory, the operators, the reason and the table are.
+fn places(inside: Rect) -> [Rect; 6] {
+    let room = inside.height.saturating_sub(1 + LEAST_CURVE + 2 + strip::HEIGHT + WHY);
+    let gains = if room < LEAST_TABLE { 1 } else { room.min(6) };
+    let lengths = [1, 2, strip::HEIGHT, WHY, gains].map(Constraint::Length);
+    let rows = [lengths[0], Constraint::Fill(1), lengths[1], lengths[2], lengths[3], lengths[4]];
+    inside.layout(&Layout::vertical(rows))
 }
 
 fn nothing(planning: &Planning) -> String {
@@ -104,7 +120,7 @@ fn tflops(summary: &Summary) -> String {
 }
 
 /// Throughput over the limit: the plan's, and that of what it is compared with.
-fn chart(planning: &Planning, picture: &Picture, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn chart<T>(planning: &Planning, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
     let device = picture.ladder.request.scenario.cluster.device.memory;
     let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).get() / GIB).collect();
     let curve = |mark: char, tone: Tone, of: &dyn Fn(&Planned) -> Option<f64>| {
@@ -117,7 +133,7 @@ fn chart(planning: &Planning, picture: &Picture, theme: Theme, area: Rect, buf: 
     let curves: Vec<Curve> = others.chain([best]).collect();
     let (cursor, chosen) = (planning.place(), curves.len() - 1);
     let title = "TFLOP/s";
-    LogLog { theme, curves: &curves, chosen, places: &places, cursor, title }.render(area, buf);
+    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, title })
 }
 
 /// The operators under the cursor, and what their place saves for what it spends.

@@ -1,17 +1,23 @@
 //! One line under the panels: what just happened, or what the cursor is on.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 
+use super::layers::input;
 use super::{view, words};
 use crate::app::map::Map;
+use crate::app::rows::Find;
 use crate::app::{App, Panel, axes};
 use crate::search::{Cell, Metric};
 use crate::ui::theme::{Role, Theme};
 
-/// Draws it.
-pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+/// Draws it; gives the place of the text cursor where rows are searched.
+pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
+    let area = Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area };
+    if let Some(find) = &app.find {
+        return Some(search(find, theme, area, buf));
+    }
     let said = match &app.notice {
         Some(notice) => Line::styled(notice.clone(), theme.style(Role::Accent)),
         None => Line::raw(match app.focus {
@@ -20,7 +26,22 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
             Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
         }),
     };
-    buf.set_line(area.x + 1, area.y, &said, area.width.saturating_sub(1));
+    buf.set_line(area.x, area.y, &said, area.width);
+    None
+}
+
+/// What is searched for, and how often it was found: `/node   2 of 5`.
+fn search(find: &Find, theme: Theme, area: Rect, buf: &mut Buffer) -> Position {
+    let said = match find.place {
+        _ if find.input.value().is_empty() => "type a part of a row".to_owned(),
+        (_, 0) => "not found".to_owned(),
+        (place, count) => format!("{place} of {count}"),
+    };
+    let role = if find.row.is_none() && !find.input.value().is_empty() { Role::Bad } else { Role::Dim };
+    let columns = [Constraint::Length(30), Constraint::Fill(1)];
+    let [typed, told] = area.layout(&Layout::horizontal(columns).spacing(2));
+    buf.set_line(told.x, told.y, &Line::styled(said, theme.style(role)), told.width);
+    input(theme, "/", &find.input, typed, buf)
 }
 
 /// What is wrong with the field that has the keys, or why the scenario does not fit.

@@ -1,7 +1,7 @@
 //! All strategies on the scenario shown, one row each.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -37,9 +37,8 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut lines = inside.rows();
     let Some(heading_row) = lines.next() else { return };
     buf.set_line(heading_row.x, heading_row.y, &heading(scenario, &levels, theme), inside.width);
-    let room = usize::from(inside.height.saturating_sub(2));
     let cursor = strategies.cursor();
-    let first = (cursor + 1).saturating_sub(room);
+    let (first, room) = in_sight(cursor, inside);
     let best = strategies.rows().iter().filter_map(|row| Some((row.outcome.as_ref().ok()?, row)));
     let best = best.filter(|(summary, _)| summary.fits);
     let best = best.max_by(|(a, _), (b, _)| a.tokens_per_s_per_device.total_cmp(&b.tokens_per_s_per_device));
@@ -53,6 +52,19 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     if let Some(place) = lines.next() {
         buf.set_line(place.x, place.y, &legend(theme), place.width);
     }
+}
+
+/// The strategy at a place.
+pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let (first, room) = in_sight(app.views.strategies.cursor(), inside);
+    let down = usize::from(at.y - inside.y).checked_sub(1).filter(|down| *down < room)?;
+    Some(first + down).filter(|row| *row < app.views.strategies.rows().len())
+}
+
+/// The first row that is drawn, and how many are: all but the heading and the legend.
+fn in_sight(cursor: usize, inside: Rect) -> (usize, usize) {
+    let room = usize::from(inside.height.saturating_sub(2));
+    ((cursor + 1).saturating_sub(room), room)
 }
 
 /// The levels whose traffic has room, the outer ones first to stay; in their order.

@@ -1,7 +1,9 @@
 //! What runs when, and which communication compute waits for.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::Widget;
 
@@ -40,9 +42,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         return;
     };
     let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
-    let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
-    let window = timeline.window(step);
-    let (from, to) = (window.start * step.time, (window.start + window.width) * step.time);
+    let (from, to) = timeline.window(step).times(step);
     let note = note(app, answer, (from, to), theme, area.width);
     let mut title = format!("Timeline, step {}", step.time);
     // While the next answer is computed the note stays, for a line that is slow: the other panels say so, too.
@@ -50,21 +50,14 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         title.push_str(staleness(app));
     }
     let inside = frame(app, theme, Panel::Timeline, &title, &note, area, buf);
-    let visible = in_view(row, rows.len(), inside.height.saturating_sub(3).into());
-    // The rank with the keys is the one whose exposed communication is shown.
-    let marked = rows.len() > 1 && (app.focus == Panel::Timeline || timeline.shows_ranks(step));
-    let tracks: Vec<Track> =
-        visible.clone().map(|index| track(answer, timeline, rows[index], marked && index == row)).collect();
-    let chosen = timeline.chosen(step);
-    let selected = chosen.and_then(|spans| Some((row - visible.start, spans.first()?.start, spans.last()?.end)));
-    let lines: Vec<&[evaluate::Span]> = communication(step, rank).collect();
-    // Over the whole step it would say what the rows say.
-    let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + 3;
-    let gantt = Gantt::new(theme, &tracks, from, to)
-        .folded(step.trace.folded_of(rank))
-        .exposed(step.trace.idle_of(rank), &lines)
-        .overview(overview.then_some(step.time))
-        .selected(selected);
+    gantt(app, answer, theme, inside, |gantt, _| lanes(app, answer, theme, gantt, inside, buf));
+}
+
+/// The lanes, what is chosen on them, and under them the memory.
+fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, buf: &mut Buffer) {
+    let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
+    let (rank, chosen) = (timeline.rank(step), timeline.chosen(step));
+    let (from, to) = timeline.window(step).times(step);
     let words = inside.height.saturating_sub(gantt.height()).clamp(1, WORDS);
     let rows = [Constraint::Max(gantt.height()), Constraint::Length(words), Constraint::Fill(1)];
     let [lanes, said, below] = inside.layout(&Layout::vertical(rows));
@@ -84,6 +77,46 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     if named {
         buf.set_line(below.x, below.y, &Line::styled("memory", theme.style(Role::Dim)), below.width);
     }
+}
+
+/// The moment at a place, as a share of the window, and the row, if it is on one.
+pub(in crate::ui) fn moment_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<(f64, Option<usize>)> {
+    gantt(app, app.answer.as_ref()?, theme, inside, |gantt, visible| {
+        let plot = gantt.plot(inside);
+        let share = f64::from(at.x.saturating_sub(plot.x)) / f64::from(plot.width.max(2) - 1);
+        let row = gantt.track_at(inside, at).and_then(|track| visible.clone().nth(track));
+        Some((share, row))
+    })
+}
+
+/// The lanes as a widget, for as long as it is needed, and the rows that are in sight.
+fn gantt<T>(
+    app: &App,
+    answer: &Answer,
+    theme: Theme,
+    inside: Rect,
+    with: impl FnOnce(&Gantt, &Range<usize>) -> T,
+) -> T {
+    let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
+    let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
+    let window = timeline.window(step);
+    let (from, to) = window.times(step);
+    let visible = in_view(row, rows.len(), inside.height.saturating_sub(3).into());
+    // The rank with the keys is the one whose exposed communication is shown.
+    let marked = rows.len() > 1 && (app.focus == Panel::Timeline || timeline.shows_ranks(step));
+    let tracks: Vec<Track> =
+        visible.clone().map(|index| track(answer, timeline, rows[index], marked && index == row)).collect();
+    let chosen = timeline.chosen(step);
+    let selected = chosen.and_then(|spans| Some((row - visible.start, spans.first()?.start, spans.last()?.end)));
+    let lines: Vec<&[evaluate::Span]> = communication(step, rank).collect();
+    // Over the whole step it would say what the rows say.
+    let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + 3;
+    let gantt = Gantt::new(theme, &tracks, from, to)
+        .folded(step.trace.folded_of(rank))
+        .exposed(step.trace.idle_of(rank), &lines)
+        .overview(overview.then_some(step.time))
+        .selected(selected);
+    with(&gantt, &visible)
 }
 
 /// The window, and what compute of the rank waits for; where there is little room, of several ranks only that.

@@ -1,11 +1,12 @@
 //! Days against devices for each method, and the plan under the cursor.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined, words};
+use super::{frame, joined, part_at, words};
+use crate::app::pointing::Target;
 use crate::app::training::Picture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{self, Intensity};
@@ -29,19 +30,16 @@ const MARKS: [(char, Tone); 5] =
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let training = &app.views.training;
-    let Some(picture) = &training.picture else {
+    let Some(picture) = &app.views.training.picture else {
         frame(app, theme, Panel::Map, "Training time", "", area, buf);
         return;
     };
     let (done, all) = picture.progress();
     let note = if picture.is_complete() { String::new() } else { format!("computing {done} of {all}") };
     let inside = frame(app, theme, Panel::Map, "Training time of each method", &note, area, buf);
-    let rows = [Constraint::Length(1), Constraint::Fill(1), Constraint::Length(SAID)];
-    let [asked, chart, said] = inside.layout(&Layout::vertical(rows));
+    let [asked, chart, said] = areas(inside);
     buf.set_line(asked.x, asked.y, &question(app, picture, theme, asked.width), asked.width);
-    let curves = curves(picture);
-    if curves.iter().all(|curve| curve.points.is_empty()) {
+    if curves(picture).iter().all(|curve| curve.points.is_empty()) {
         let most = thousands(f64::from(picture.search.budgets.last().copied().unwrap_or(0)));
         let nothing = if picture.is_complete() {
             format!("nothing fits on at most {most} devices, by any method: + allows twice as many")
@@ -51,19 +49,36 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         Paragraph::new(nothing).wrap(Wrap { trim: true }).render(chart, buf);
         return;
     }
-    let places: Vec<f64> = picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect();
-    LogLog {
-        theme,
-        curves: &curves,
-        chosen: training.method(),
-        places: &places,
-        cursor: training.budget(),
-        title: "days",
-    }
-    .render(chart, buf);
+    days_chart(app, picture, theme, |days| days.render(chart, buf));
     for (line, row) in lines(app, picture, theme, said.width).into_iter().zip(said.rows()) {
         buf.set_line(row.x, row.y, &line, row.width);
     }
+}
+
+/// The method or the count of devices at a place.
+pub(super) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+    let picture = app.views.training.picture.as_ref()?;
+    let [_, chart, said] = areas(inside);
+    if at.y == said.y {
+        let methods = lines(app, picture, theme, said.width).into_iter().next()?;
+        return part_at(&methods, at.x - said.x)
+            .filter(|method| *method < METHODS.len())
+            .map(|method| Target::Row(Panel::Map, method));
+    }
+    days_chart(app, picture, theme, |days| days.place_at(chart, at)).map(Target::Cell)
+}
+
+/// Where the question, the chart and the plan are.
+fn areas(inside: Rect) -> [Rect; 3] {
+    inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(SAID)]))
+}
+
+/// The chart as a widget, for as long as it is needed.
+fn days_chart<T>(app: &App, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
+    let (training, curves) = (&app.views.training, curves(picture));
+    let places: Vec<f64> = picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect();
+    let (chosen, cursor) = (training.method(), training.budget());
+    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, title: "days" })
 }
 
 /// What is asked: how far, how long, and on which network.

@@ -1,13 +1,14 @@
 //! What stands in the map's place: which drawing belongs to which view.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use super::{
     advice, compare, evidence, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
 };
-use crate::app::App;
+use crate::app::pointing::Target;
 use crate::app::view::View;
+use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
 
 /// Rows that it wants.
@@ -41,6 +42,24 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         View::Training => training::render(app, theme, area, buf),
         View::Plan => plan::render(app, theme, area, buf),
         View::Evidence => evidence::render(app, theme, area, buf),
+    }
+}
+
+/// What of it is at a place inside its frame.
+pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+    let row = |row| Target::Row(Panel::Map, row);
+    match app.view {
+        View::Map => map::cell_at(app, theme, inside, at).map(Target::Cell),
+        View::Compare => compare::column_at(app, theme, inside, at).map(row),
+        View::Advice => advice::row_at(app, theme, inside, at).map(row),
+        View::Limits => limits::row_at(app, inside, at).map(row),
+        View::Hardware => hardware::cell_at(app, theme, inside, at).map(Target::Cell),
+        View::Intensities => intensities::row_at(app, inside, at).map(row),
+        View::Strategies => strategies::row_at(app, inside, at).map(row),
+        View::Traffic => None,
+        View::Training => training::target(app, theme, inside, at),
+        View::Plan => plan::target(app, theme, inside, at),
+        View::Evidence => evidence::run_at(app, theme, inside, at).map(Target::Cell),
     }
 }
 

@@ -1,11 +1,15 @@
 //! A place on the screen leads to what is drawn there.
 
+use std::collections::BTreeSet;
+
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
 use crate::app::pointing::Gesture;
-use crate::app::tests::{explorer, press};
+use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
+use crate::app::timeline::Step;
+use crate::app::view::View;
 use crate::ui;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
@@ -50,7 +54,7 @@ fn a_fields_name_leads_to_the_field() {
     for size in SIZES {
         for (index, field) in crate::app::inputs::FIELDS.iter().enumerate().take(8) {
             let named = places(&app, size, field.label);
-            let found = named.into_iter().any(|place| under(&app, size, place) == Target::Field(index));
+            let found = named.into_iter().any(|place| under(&app, size, place) == Target::Row(Panel::Inputs, index));
             assert!(found, "{} at {size:?}", field.label);
         }
     }
@@ -64,7 +68,10 @@ fn below_a_reason_the_fields_are_still_where_they_are_drawn() {
     for label in crate::app::inputs::FIELDS.iter().map(|field| field.label).skip(index).take(4) {
         let at = places(&app, (200, 50), label);
         let wanted = crate::app::inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
-        assert!(at.into_iter().any(|place| under(&app, (200, 50), place) == Target::Field(wanted)), "{label}");
+        assert!(
+            at.into_iter().any(|place| under(&app, (200, 50), place) == Target::Row(Panel::Inputs, wanted)),
+            "{label}"
+        );
     }
 }
 
@@ -97,7 +104,127 @@ fn the_item_of_a_list_is_under_its_name_also_when_the_list_has_scrolled() {
 fn the_timeline_knows_how_far_across_it_is() {
     let mut app = explorer();
     press(&mut app, "4");
-    let Target::Moment(left) = under(&app, (80, 24), (1, 6)) else { panic!("no moment") };
-    let Target::Moment(right) = under(&app, (80, 24), (78, 6)) else { panic!("no moment") };
+    let Target::Moment(left, _) = under(&app, (80, 24), (1, 6)) else { panic!("no moment") };
+    let Target::Moment(right, _) = under(&app, (80, 24), (78, 6)) else { panic!("no moment") };
     assert!(left.abs() < 1e-9 && (right - 1.0).abs() < 1e-9, "{left} {right}");
+}
+
+/// What a drag over the whole screen leads to: rows, cells, items.
+fn reached(app: &App, size: (u16, u16)) -> [BTreeSet<usize>; 3] {
+    let mut reached = [const { BTreeSet::new() }; 3];
+    for place in (0..size.1).flat_map(|y| (0..size.0).map(move |x| (x, y))) {
+        match under(app, size, place) {
+            Target::Row(panel, row) if panel == app.focus => reached[0].insert(row),
+            Target::Cell(cell) => reached[1].insert(cell),
+            Target::Item(item) => reached[2].insert(item),
+            _ => continue,
+        };
+    }
+    reached
+}
+
+#[test]
+fn every_row_of_every_list_is_under_the_mouse_and_a_click_gives_it_the_cursor() {
+    let (mut plain, mut pipeline) = (explorer(), explorer_on(PIPELINE));
+    for keys in ["W", "L", "I", "S", "5", "p2Ml<ret>pc", "3"] {
+        let app = if keys == "3" { &mut pipeline } else { &mut plain };
+        press(app, keys);
+        for size in [(120, 40), (200, 50)] {
+            let count = app.rows().unwrap().0.len();
+            let [rows, ..] = reached(app, size);
+            // On the smaller screen figures of the step and ranks are scrolled away.
+            let all = size.0 == 200 || !["5", "3"].contains(&keys);
+            assert!(
+                if all { rows.iter().copied().eq(0..count) } else { rows.len() > 2 },
+                "{keys} at {size:?}: {rows:?}"
+            );
+            for row in rows.into_iter().rev() {
+                app.point(Target::Row(app.focus, row), Gesture::Drag);
+                assert_eq!(app.rows().unwrap().1, row, "{keys} at {size:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_name_in_a_list_leads_to_its_row() {
+    let mut app = explorer();
+    for keys in ["W", "L", "I", "S"] {
+        press(&mut app, keys);
+        for (index, name) in app.rows().unwrap().0.into_iter().enumerate() {
+            let mut places = places(&app, (120, 40), &name).into_iter();
+            let found = places.any(|place| under(&app, (120, 40), place) == Target::Row(Panel::Map, index));
+            assert!(found, "{name} of {keys}");
+        }
+    }
+}
+
+#[test]
+fn each_place_of_a_chart_is_under_the_mouse() {
+    let mut app = explorer();
+    for (keys, least) in [("H", 49), ("D", 8), ("P", 12), ("E", 50)] {
+        press(&mut app, keys);
+        let [_, cells, _] = reached(&app, (200, 50));
+        assert!(cells.len() >= least, "{} places of {keys}", cells.len());
+        for cell in cells {
+            app.point(Target::Panel(Panel::Map), Gesture::Click);
+            app.point(Target::Cell(cell), Gesture::Drag);
+            let now = match app.view {
+                View::Hardware => app.views.hardware.map.as_ref().unwrap().cursor,
+                View::Training => app.views.training.budget(),
+                View::Plan => app.views.planning.place(),
+                _ => app.rows().unwrap().1,
+            };
+            assert_eq!(now, cell, "{keys}");
+        }
+    }
+}
+
+#[test]
+fn the_fields_of_a_form_and_the_inputs_of_an_explanation_are_items() {
+    let mut app = explorer();
+    for keys in ["1ga", "1gjja", "2i", "5gi"] {
+        press(&mut app, keys);
+        let count = app.rows().unwrap().0.len();
+        let [.., items] = reached(&app, (200, 50));
+        assert_eq!(items, (0..count).collect(), "{keys}");
+        app.point(Target::Item(count - 1), Gesture::Click);
+        assert_eq!(app.rows().unwrap().1, count - 1, "{keys}");
+        assert_eq!(under(&app, (200, 50), (0, 5)), Target::Nothing, "{keys}: beside it");
+        app.point(Target::Nothing, Gesture::Click);
+        assert!(app.layer.is_none(), "{keys}");
+    }
+}
+
+#[test]
+fn beside_the_help_there_is_nothing_and_on_it_the_wheel_scrolls() {
+    let mut app = explorer();
+    press(&mut app, "?");
+    assert_eq!(under(&app, (120, 40), (2, 20)), Target::Nothing);
+    assert_eq!(under(&app, (120, 40), (60, 20)), Target::Layer);
+    app.point(Target::Layer, Gesture::WheelDown);
+    assert!(matches!(app.layer, Some(crate::app::layer::Layer::Help(1))));
+}
+
+#[test]
+fn a_span_of_the_timeline_is_under_its_name() {
+    let size = (120, 40);
+    let mut app = explorer();
+    let at = |name: &str, app: &App| places(app, size, name).into_iter().next();
+    let names = ["fwd", "bwd", "g1", "g2", "r1", "r2"];
+    let drawn: Vec<(u16, u16)> = names.iter().filter_map(|name| at(name, &app)).collect();
+    assert!(drawn.len() >= 2, "too few names are drawn");
+    for place in drawn {
+        let Target::Moment(share, Some(row)) = under(&app, size, place) else { panic!("no moment at {place:?}") };
+        let window = |app: &App| app.timeline.window(Step::of(&app.answer.as_ref().unwrap().evaluation));
+        let before = window(&app);
+        app.point(Target::Moment(share, Some(row)), Gesture::Click);
+        let answer = app.answer.as_ref().unwrap();
+        let step = Step::of(&answer.evaluation);
+        let span = app.timeline.chosen(step).unwrap().first().unwrap();
+        let (from, to) = before.times(step);
+        let moment = from + share * (to - from);
+        assert!(span.start <= moment && moment <= span.end, "{span:?} does not run at {moment}");
+        assert_eq!(app.timeline.rows(step)[row].lane, span.lane);
+    }
 }

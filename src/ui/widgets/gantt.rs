@@ -9,7 +9,7 @@ mod track;
 mod visits;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
@@ -85,6 +85,12 @@ impl<'a> Gantt<'a> {
     pub fn height(&self) -> u16 {
         let extra = usize::from(self.exposed.is_some()) + usize::from(self.overview.is_some());
         columns(self.tracks.len() + extra + 1)
+    }
+
+    /// The track at a place: they stand under the overview.
+    pub fn track_at(&self, area: Rect, at: Position) -> Option<usize> {
+        let down = usize::from(at.y.checked_sub(area.y)?).checked_sub(usize::from(self.overview.is_some()))?;
+        (down < self.tracks.len()).then_some(down)
     }
 
     /// Where the time runs: what is right of the names.

@@ -21,18 +21,26 @@ pub struct KeyTable<'a> {
     theme: Theme,
     rows: &'a [(String, String)],
     offset: usize,
+    selected: Option<usize>,
 }
 
 impl<'a> KeyTable<'a> {
     /// Rows of keys and what they do; a row without keys is a heading.
     pub const fn new(theme: Theme, rows: &'a [(String, String)]) -> Self {
-        Self { theme, rows, offset: 0 }
+        Self { theme, rows, offset: 0, selected: None }
     }
 
     /// The first row to show; more than the last possible shows the end.
     #[must_use = "method moves the value of self and returns the modified value"]
     pub const fn offset(mut self, offset: usize) -> Self {
         self.offset = offset;
+        self
+    }
+
+    /// The row under the cursor.
+    #[must_use = "method moves the value of self and returns the modified value"]
+    pub const fn selected(mut self, row: Option<usize>) -> Self {
+        self.selected = row;
         self
     }
 
@@ -51,6 +59,10 @@ impl<'a> KeyTable<'a> {
             let row = Rect { y, height: 1, ..area };
             Clear.render(row, buf);
             Line::styled(heading.as_str(), self.theme.style(Role::Title)).render(row, buf);
+        }
+        let at = self.selected.and_then(|row| row.checked_sub(offset)).and_then(|row| area.rows().nth(row));
+        if let Some(row) = at {
+            buf.set_style(row, self.theme.style(Role::Cursor));
         }
     }
 }

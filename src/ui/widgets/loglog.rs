@@ -3,7 +3,7 @@
 mod scatter;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
@@ -67,19 +67,7 @@ impl Axis {
 impl Widget for &LogLog<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
-        let Some((low, high)) = self.range() else { return };
-        let labels = round_values(low, high);
-        let gutter =
-            labels.iter().map(|label| label.1.chars().count()).max().unwrap_or(0).max(self.title.chars().count());
-        let (width, height) =
-            (usize::from(area.width).saturating_sub(gutter + 1), usize::from(area.height).saturating_sub(2));
-        if width < 4 || height < 2 {
-            return;
-        }
-        let plot = Rect { x: area.x + gutter as u16 + 1, y: area.y + 1, width: width as u16, height: height as u16 };
-        let (first, last) = (self.places[0], self.places[self.places.len() - 1]);
-        let x = Axis { from: libm::log(first), to: libm::log(last.max(first * 1.001)), dots: width * DOTS.0 };
-        let y = Axis { from: libm::log(low), to: libm::log(high), dots: height * DOTS.1 };
+        let Some(Drawn { labels, gutter, plot, axes: (x, y) }) = self.layout(area) else { return };
         let dim = self.theme.style(Role::Dim);
         buf.set_stringn(area.x, area.y, self.title, usize::from(area.width), dim);
         self.scales(&labels, (x, y), plot, gutter, buf);
@@ -93,7 +81,48 @@ impl Widget for &LogLog<'_> {
     }
 }
 
+/// Where a chart is drawn: labels beside it, columns for them, the area of the points, the axes.
+struct Drawn {
+    labels: Vec<(f64, String)>,
+    gutter: usize,
+    plot: Rect,
+    axes: (Axis, Axis),
+}
+
+/// The area of a chart's points, with labels of some width on its left; `None` where there is no room.
+fn plot(area: Rect, gutter: usize) -> Option<Rect> {
+    let width = usize::from(area.width).saturating_sub(gutter + 1);
+    let height = area.height.saturating_sub(2);
+    (width >= 4 && height >= 2).then(|| Rect {
+        x: area.x + gutter as u16 + 1,
+        y: area.y + 1,
+        width: width as u16,
+        height,
+    })
+}
+
 impl LogLog<'_> {
+    /// The place of the axis of `x` that is nearest to a place on the screen.
+    pub fn place_at(&self, area: Rect, at: Position) -> Option<usize> {
+        let Drawn { plot, axes: (x, _), .. } = self.layout(area)?;
+        let column = usize::from(at.x.checked_sub(plot.x)?);
+        let away = |index: &usize| (x.at(self.places[*index]) / DOTS.0).abs_diff(column);
+        area.contains(at).then(|| (0..self.places.len()).min_by_key(away)).flatten()
+    }
+
+    fn layout(&self, area: Rect) -> Option<Drawn> {
+        let (low, high) = self.range()?;
+        let labels = round_values(low, high);
+        let gutter = labels.iter().map(|label| label.1.chars().count()).max().unwrap_or(0);
+        let gutter = gutter.max(self.title.chars().count());
+        let plot = plot(area, gutter)?;
+        let (first, last) = (self.places[0], self.places[self.places.len() - 1]);
+        let to = libm::log(last.max(first * 1.001));
+        let x = Axis { from: libm::log(first), to, dots: usize::from(plot.width) * DOTS.0 };
+        let y = Axis { from: libm::log(low), to: libm::log(high), dots: usize::from(plot.height) * DOTS.1 };
+        Some(Drawn { labels, gutter, plot, axes: (x, y) })
+    }
+
     /// The least and the greatest `y`, with some room.
     fn range(&self) -> Option<(f64, f64)> {
         let values = self.curves.iter().flat_map(|curve| &curve.points).map(|(_, y)| *y);

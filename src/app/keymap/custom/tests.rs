@@ -100,14 +100,14 @@ fn the_documented_keys_are_the_table() {
     let text = settings();
     let table: Table = text.parse().unwrap();
     let keymap = Keymap::custom(table["keys"].as_table().unwrap()).unwrap();
-    for (binding, wanted) in keymap.bindings().iter().zip(BINDINGS) {
+    for (binding, wanted) in keymap.bindings().iter().zip(BINDINGS.iter()) {
         assert_eq!((binding.action, &binding.keys), (wanted.action, &wanted.keys));
     }
 }
 
 #[test]
 fn the_names_of_keys_read_back() {
-    for binding in BINDINGS {
+    for binding in BINDINGS.iter() {
         for key in binding.keys.iter() {
             assert_eq!(names::key(&names::name(*key)), Ok(*key));
         }

@@ -2,7 +2,7 @@
 //! where its state lies.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -77,20 +77,44 @@ fn short(extents: &Extents) -> String {
     }
 }
 
+/// The operators of a layer, each in a row of its own.
+const ROWS: [&str; 2] = ["attention", "mlp"];
+
+/// The operator of a layer in a row.
+const fn site(row: usize, layer: u32) -> Site {
+    if row == 0 { Site::Attention(layer) } else { Site::Mlp(layer) }
+}
+
+/// Columns of all layers: whole ones for each where there is room.
+fn columns(found: &Found, area: Rect) -> u32 {
+    let (layers, room) = (found.scenario.model.layers.max(1), u32::from(area.width.saturating_sub(NAMES)));
+    if layers <= room { room / layers * layers } else { room }
+}
+
+/// The layer of a column.
+fn layer(found: &Found, area: Rect, column: u32) -> u32 {
+    column * found.scenario.model.layers.max(1) / columns(found, area).max(1)
+}
+
+/// The operators at a place, by their place in the plan.
+pub(super) fn operator_at(found: &Found, area: Rect, at: Position) -> Option<usize> {
+    let row = Some(usize::from(at.y - area.y)).filter(|row| *row < ROWS.len())?;
+    let column = u32::from((at.x - area.x).checked_sub(NAMES)?);
+    let site = (column < columns(found, area)).then(|| site(row, layer(found, area, column)))?;
+    found.operators.iter().rposition(|placement| placement.names(site))
+}
+
 /// Draws it, with a mark under the operators at a place of the plan.
 pub(super) fn render(found: &Found, cursor: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
     let legend = Legend::of(found, theme);
     let layers = found.scenario.model.layers.max(1);
-    let room = u32::from(area.width.saturating_sub(NAMES));
-    // Whole columns for each layer where there is one.
-    let columns = if layers <= room { room / layers * layers } else { room };
-    let layer = |column: u32| column * layers / columns.max(1);
     let place = |site: Site| found.operators.iter().rposition(|placement| placement.names(site));
     let dim = theme.style(Role::Dim);
-    for (name, site, y) in [("attention", Site::Attention as fn(u32) -> Site, 0), ("mlp", Site::Mlp, 1)] {
+    for (row, name) in ROWS.into_iter().enumerate() {
+        let y = row as u16;
         buf.set_stringn(area.x + 1, area.y + y, name, usize::from(NAMES), dim);
-        for column in 0..columns {
-            let Some(index) = place(site(layer(column))) else { continue };
+        for column in 0..columns(found, area) {
+            let Some(index) = place(site(row, layer(found, area, column))) else { continue };
             let (mark, style) = legend.mark(&found.operators[index]);
             let x = area.x + NAMES + column as u16;
             put(buf, x, area.y + y, &mark, style);

@@ -236,8 +236,8 @@ fn what_is_chosen_is_reversed_and_colours_follow_the_kind() {
     assert!(!reversed(24, 1) && reversed(25, 1) && reversed(28, 1) && !reversed(29, 1) && !reversed(25, 0));
     assert_eq!((buf[(24, 1)].fg, buf[(29, 1)].fg), (Color::Reset, Color::Reset));
     assert_eq!(buf[(9, 0)].fg, theme(Depth::C256, false).span(Kind::Forward).fg.unwrap());
-    // A label lies on the span's colour.
-    assert_eq!(buf[(12, 0)].bg, buf[(9, 0)].fg);
+    // A label is cut out of the span's colour.
+    assert_eq!((buf[(12, 0)].fg, reversed(12, 0)), (buf[(9, 0)].fg, true));
 }
 
 fn any_seconds() -> impl Strategy<Value = f64> {

@@ -1,10 +1,10 @@
 //! Points over two logarithmic axes, with a line to be on and a band around it.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::{Axis, DOTS, GAP, dot, round_values, row};
+use super::{Axis, DOTS, Drawn, GAP, dot, plot, round_values, row};
 use crate::ui::theme::{Role, Theme};
 
 /// One point; both of its values are above 0.
@@ -16,6 +16,11 @@ pub struct Dot {
     pub y: f64,
     /// Whether it is inside the band.
     pub inside: bool,
+}
+
+/// The column and the row of a point in the area of the points.
+fn place(dot: &Dot, (x, y): (Axis, Axis), plot: Rect) -> (u16, u16) {
+    ((x.at(dot.x) / DOTS.0) as u16, row(y.at(dot.y), plot) as u16)
 }
 
 /// Points, a line, a band and a cursor.
@@ -40,16 +45,8 @@ impl Widget for &Scatter<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(buf.area);
         let Some((x, y)) = self.ranges() else { return };
-        let labels = round_values(y.0, y.1);
-        let gutter = labels.iter().map(|label| label.1.chars().count()).max().unwrap_or(0);
-        let width = usize::from(area.width).saturating_sub(gutter + 1);
-        let height = usize::from(area.height).saturating_sub(2);
-        if width < 4 || height < 2 {
-            return;
-        }
-        let plot = Rect { x: area.x + gutter as u16 + 1, y: area.y + 1, width: width as u16, height: height as u16 };
-        let across = Axis { from: libm::log(x.0), to: libm::log(x.1), dots: width * DOTS.0 };
-        let up = Axis { from: libm::log(y.0), to: libm::log(y.1), dots: height * DOTS.1 };
+        let Some(Drawn { labels, gutter, plot, axes: (across, up) }) = self.layout(area) else { return };
+        let (width, height) = (usize::from(plot.width), usize::from(plot.height));
         let dim = self.theme.style(Role::Dim);
         buf.set_stringn(area.x, area.y, self.title, usize::from(area.width), dim);
         let mut free = height;
@@ -75,6 +72,28 @@ impl Widget for &Scatter<'_> {
 }
 
 impl Scatter<'_> {
+    /// The point that is nearest to a place on the screen.
+    pub fn dot_at(&self, area: Rect, at: Position) -> Option<usize> {
+        let Drawn { plot, axes, .. } = self.layout(area)?;
+        let away = |index: &usize| {
+            let (x, y) = place(&self.dots[*index], axes, plot);
+            let (across, down) = (x.abs_diff(at.x.saturating_sub(plot.x)), y.abs_diff(at.y.saturating_sub(plot.y)));
+            // A row is as high as two columns are wide.
+            u32::from(across).pow(2) + 4 * u32::from(down).pow(2)
+        };
+        plot.contains(at).then(|| (0..self.dots.len()).min_by_key(away)).flatten()
+    }
+
+    fn layout(&self, area: Rect) -> Option<Drawn> {
+        let (x, y) = self.ranges()?;
+        let labels = round_values(y.0, y.1);
+        let gutter = labels.iter().map(|label| label.1.chars().count()).max().unwrap_or(0);
+        let plot = plot(area, gutter)?;
+        let across = Axis { from: libm::log(x.0), to: libm::log(x.1), dots: usize::from(plot.width) * DOTS.0 };
+        let up = Axis { from: libm::log(y.0), to: libm::log(y.1), dots: usize::from(plot.height) * DOTS.1 };
+        Some(Drawn { labels, gutter, plot, axes: (across, up) })
+    }
+
     /// The least and the greatest of both axes, the band included, with some room.
     fn ranges(&self) -> Option<((f64, f64), (f64, f64))> {
         let around = |values: &mut dyn Iterator<Item = f64>| {
@@ -102,9 +121,8 @@ impl Scatter<'_> {
         }
     }
 
-    fn points(&self, (x, y): (Axis, Axis), plot: Rect, buf: &mut Buffer) {
-        let place = |dot: &Dot| ((x.at(dot.x) / DOTS.0) as u16, row(y.at(dot.y), plot) as u16);
-        let places: Vec<(u16, u16)> = self.dots.iter().map(place).collect();
+    fn points(&self, axes: (Axis, Axis), plot: Rect, buf: &mut Buffer) {
+        let places: Vec<(u16, u16)> = self.dots.iter().map(|dot| place(dot, axes, plot)).collect();
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by_key(|index| (places[*index], self.dots[*index].inside));
         for same in order.chunk_by(|a, b| places[*a] == places[*b]) {

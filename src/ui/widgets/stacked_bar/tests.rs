@@ -93,7 +93,8 @@ fn colours_repeat_what_the_marks_say() {
     // Activations on the other shade of their colour; nothing behind the last part.
     let light = Theme::new(Caps { light: true, ..theme(Depth::C256, false).caps() });
     assert_eq!((buf[(7, 0)].bg, buf[(20, 0)].bg), (light.color(Tone::Green), Color::Reset));
-    assert_eq!(buf[(12, 0)].bg, theme(Depth::C256, false).color(Tone::Teal));
+    assert_eq!(buf[(12, 0)].fg, theme(Depth::C256, false).color(Tone::Teal));
+    assert!(buf[(12, 0)].modifier.contains(Modifier::REVERSED), "the letter is cut out of its colour");
 }
 
 #[test]

@@ -1,0 +1,224 @@
+//! The rows of what has the keys, and the search among them: `/` types a text, the cursor goes to the rows that hold it.
+//!
+//! Not for the lists to choose from, whose search leaves out what does not match ([`super::layer::List`]).
+
+use tui_input::Input;
+
+use crate::bounds::intensity;
+use crate::explain::explain;
+use crate::measured::Residual;
+use crate::search::training::METHODS;
+
+use super::action::{Action, Command};
+use super::diagnostics::{Finding, LINES};
+use super::explaining::Page;
+use super::inputs::FIELDS;
+use super::layer::Layer;
+use super::limits::Assumption;
+use super::timeline::Step;
+use super::view::View;
+use super::{App, Panel};
+
+/// A search on the screen.
+#[derive(Debug, Clone, Default)]
+pub struct Find {
+    /// The text.
+    pub input: Input,
+    /// The row that had the cursor before.
+    from: usize,
+    /// The row that was found.
+    pub row: Option<usize>,
+    /// Its place among the matches, from 1, and how many there are.
+    pub place: (usize, usize),
+}
+
+/// Texts of rows, and which of them has the cursor.
+pub type Rows = (Vec<String>, usize);
+
+impl App {
+    /// Does what the user asked of the search, which begins where there is none.
+    pub(super) fn on_find(&mut self, action: Action) -> Vec<Command> {
+        let Some(mut find) = self.find.take() else {
+            self.open_find();
+            return Vec::new();
+        };
+        match action {
+            Action::Take => return Vec::new(),
+            Action::Close => {
+                self.go_to_row(find.from);
+                return Vec::new();
+            }
+            Action::Type(request) => {
+                find.input.handle(request);
+                self.seek(&mut find, 0);
+            }
+            Action::Down => self.seek(&mut find, 1),
+            Action::Up => self.seek(&mut find, -1),
+            _ => {}
+        }
+        self.find = Some(find);
+        Vec::new()
+    }
+
+    fn open_find(&mut self) {
+        match self.rows() {
+            Some((_, from)) => self.find = Some(Find { from, ..Find::default() }),
+            None => self.tell("no rows to search here; : finds a command by its name".to_owned()),
+        }
+    }
+
+    /// Goes to the next row that holds the text (1), the one before (-1), or the first from where the search began (0).
+    fn seek(&mut self, find: &mut Find, way: isize) {
+        let wanted = find.input.value().to_lowercase();
+        let rows = self.rows().map_or_else(Vec::new, |(rows, _)| rows);
+        let holds = |row: &usize| !wanted.is_empty() && rows[*row].to_lowercase().contains(&wanted);
+        let found: Vec<usize> = (0..rows.len()).filter(holds).collect();
+        let place = match (found.is_empty(), way) {
+            (true, _) => None,
+            (_, 0) => Some(found.iter().position(|row| *row >= find.from).unwrap_or(0)),
+            _ => Some((find.place.0.cast_signed() - 1 + way).rem_euclid(found.len().cast_signed()).cast_unsigned()),
+        };
+        find.row = place.map(|place| found[place]);
+        find.place = (place.map_or(0, |place| place + 1), found.len());
+        self.go_to_row(find.row.unwrap_or(find.from));
+    }
+
+    /// What the rows say, as far as one can search them, and the one that has the cursor.
+    pub fn rows(&self) -> Option<Rows> {
+        match &self.layer {
+            None => self.panel_rows(),
+            Some(Layer::Help(line)) => {
+                let rows = self.keymap.help_rows(self.panel_place(), false);
+                Some((rows.into_iter().map(|(keys, help)| format!("{keys} {help}")).collect(), *line))
+            }
+            Some(Layer::Diagnostics(findings, line)) => {
+                let text = |Finding { what, value, why, mend }: &Finding| format!("{what} {value} {why} {mend}");
+                Some((findings.iter().map(text).collect(), line / LINES))
+            }
+            Some(Layer::Form(form)) => Some((
+                form.rows.iter().map(|row| format!("{} {} {}", row.label, row.text(), row.note)).collect(),
+                form.cursor,
+            )),
+            Some(Layer::Explain(explaining)) => explaining.page().map(|Page { explanation, cursor }| {
+                let inputs = explanation.formula.inputs();
+                let inputs = inputs.iter().map(|input| input.name.clone());
+                let ends = [explanation.about.to_owned(), explanation.source.to_string()];
+                (inputs.chain(ends).collect(), *cursor)
+            }),
+            Some(Layer::List(_) | Layer::Browser(_) | Layer::Palette(_) | Layer::Entry(_)) => None,
+        }
+    }
+
+    fn panel_rows(&self) -> Option<Rows> {
+        match self.focus {
+            Panel::Inputs => {
+                let text = |(index, field): (usize, &super::inputs::Field)| {
+                    format!("{} {}", field.label, self.inputs.text(index, &self.scenario))
+                };
+                Some((FIELDS.iter().enumerate().map(text).collect(), self.inputs.cursor))
+            }
+            Panel::Time => {
+                let answer = self.answer.as_ref()?;
+                let name = |figure| {
+                    explain(figure, &answer.scenario, &answer.evaluation).map_or_else(String::new, |it| it.name)
+                };
+                Some((self.breakdown().into_iter().map(name).collect(), self.time))
+            }
+            Panel::Map => self.view_rows(),
+            Panel::Memory => {
+                let step = Step::of(&self.answer.as_ref()?.evaluation);
+                let ranks = step.trace.ranks();
+                let names = (0..ranks).map(|rank| format!("rank {rank}")).collect();
+                (ranks > 1).then(|| (names, self.timeline.rank(step) as usize))
+            }
+            Panel::Timeline => None,
+        }
+    }
+
+    fn view_rows(&self) -> Option<Rows> {
+        let views = &self.views;
+        match self.view {
+            View::Map | View::Hardware | View::Traffic => None,
+            View::Compare => {
+                let columns = self.columns();
+                let text = |column: &super::compare::Column| format!("{} {}", column.letter(), column.name);
+                Some((columns.iter().map(text).collect(), views.compare.cursor(columns.len())))
+            }
+            View::Advice => {
+                let rows = self.advice_rows();
+                let names = rows.iter().map(|row| self.advice_name(row)).collect();
+                Some((names, self.advice_cursor(rows.len())))
+            }
+            View::Limits => Some((Assumption::ALL.map(|one| one.name().to_owned()).into(), views.limits.cursor)),
+            View::Intensities => {
+                let all = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario));
+                let cursor = views.intensities.cursor(all.len());
+                Some((all.iter().map(|one| one.kind.word().to_owned()).collect(), cursor))
+            }
+            View::Strategies => {
+                let rows = views.strategies.rows();
+                Some((rows.iter().map(|row| row.id.clone()).collect(), views.strategies.cursor()))
+            }
+            View::Training => Some((METHODS.iter().map(|one| one.name.to_owned()).collect(), views.training.method())),
+            View::Plan => {
+                let found = views.planning.chosen()?;
+                let names = found.operators.iter().map(|placement| found.name(placement)).collect();
+                Some((names, views.planning.operator()))
+            }
+            View::Evidence => {
+                let (shown, _) = views.evidence.shown();
+                let text = |one: &&Residual| format!("{} {} {} {}", one.id, one.hardware, one.class, one.stack);
+                Some((shown.iter().map(text).collect(), views.evidence.cursor(&shown)))
+            }
+        }
+    }
+
+    /// Gives a row the cursor.
+    pub(super) fn go_to_row(&mut self, row: usize) {
+        let page = self.page;
+        let help = || self.keymap.help_rows(self.panel_place(), false).len();
+        let most = match &self.layer {
+            Some(Layer::Help(_)) => help(),
+            Some(Layer::Diagnostics(findings, _)) => findings.len() * LINES,
+            _ => 0,
+        };
+        match &mut self.layer {
+            Some(Layer::Help(line)) => *line = row.min((most + 1).saturating_sub(page)),
+            Some(Layer::Diagnostics(_, line)) => *line = (row * LINES).min((most + 1).saturating_sub(page)),
+            Some(Layer::Form(form)) => form.cursor = row,
+            Some(Layer::Explain(explaining)) => explaining.go_to(row),
+            Some(_) => {}
+            None => match self.focus {
+                Panel::Inputs => self.inputs.cursor = row.min(FIELDS.len() - 1),
+                Panel::Time => self.time = row,
+                Panel::Map => self.go_to_row_of_view(row),
+                Panel::Memory => {
+                    if let Some(answer) = &self.answer {
+                        let step = Step::of(&answer.evaluation);
+                        let from = self.timeline.rank(step) as usize;
+                        self.timeline.change_rank(row.cast_signed() - from.cast_signed(), step);
+                    }
+                }
+                Panel::Timeline => {}
+            },
+        }
+    }
+
+    fn go_to_row_of_view(&mut self, row: usize) {
+        let views = &mut self.views;
+        match self.view {
+            View::Map | View::Hardware | View::Traffic => {}
+            View::Compare => views.compare.go_to(row),
+            View::Advice => views.advice.go_to(row),
+            View::Limits => views.limits.cursor = row.min(Assumption::ALL.len() - 1),
+            View::Intensities => views.intensities.go_to(row),
+            View::Strategies => views.strategies.go_to(row),
+            View::Training => views.training.go_to(row),
+            View::Plan => views.planning.go_to(row),
+            View::Evidence => views.evidence.go_to(row),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
