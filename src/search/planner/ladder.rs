@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use crate::search::{Cancel, Pool};
 
-use super::{Planned, Request, plan};
+use super::judge::Known;
+use super::{Planned, Request, planned};
 
 /// Shares of the device's memory that are tried, in twelfths and below.
 const SHARES: [f64; 12] = [
@@ -57,11 +58,12 @@ impl Ladder {
     pub fn run(&self, pool: &Pool, from: usize, cancel: &Cancel, done: &(dyn Fn(usize, Planned) + Sync)) -> bool {
         let mut order: Vec<usize> = (0..self.limits.len()).collect();
         order.sort_by_key(|place| place.abs_diff(from));
+        let known = Known::default();
         pool.install(|| {
             order.par_iter().with_max_len(1).for_each(|place| {
                 let mut request = self.request.clone();
                 request.scenario.plan.memory_factor = self.limits[*place];
-                let found = plan(&request, cancel).unwrap_or_default();
+                let found = planned(&request, &known, cancel).unwrap_or_default();
                 if !cancel.is_cancelled() {
                     done(*place, found);
                 }

@@ -33,7 +33,8 @@ static SMALLEST: LazyLock<Planned> = LazyLock::new(|| planned(Objective::Memory,
 
 #[test]
 fn a_plan_is_at_least_as_good_as_what_it_is_compared_with() {
-    let judge = Judge::new(Objective::Throughput, &Cancel::default());
+    let (known, cancel) = (judge::Known::default(), Cancel::default());
+    let judge = Judge::new(Objective::Throughput, &known, &cancel);
     let found = &*FASTEST;
     let best = found.plans.first().expect("fits");
     let uniform = found.uniform.iter().map(|way| &way.best);
