@@ -118,22 +118,21 @@ struct Step<'a> {
     make: Box<dyn Fn(u32) -> Candidate + 'a>,
 }
 
-/// A step as far as it helps: all layers; where that does not help, often for lack of memory, and one layer does, as many
-/// as bisection finds.
+/// A step as far as it helps. All layers, if that does; where it does not, often for lack of memory, as many as do; where
+/// nothing fitted before, as few as make it fit. How many, bisection finds.
 fn farthest(space: &Space<'_>, from: &Judged, step: &Step<'_>, judge: &mut Judge<'_>) -> Option<Judged> {
-    let helps = |layers: u32, than: &Judged, judge: &mut Judge<'_>| {
+    let mut helps = |layers: u32, than: &Judged| {
         let one = judge.judge(space, from.batch, (step.make)(layers))?;
         judge.better(&one.summary, &than.summary).then_some(one)
     };
-    let all = helps(step.most, from, judge);
-    if all.is_some() || step.most == 1 {
-        return all;
-    }
-    let mut best = helps(1, from, judge)?;
-    let (mut good, mut bad) = (1, step.most);
-    while bad - good > 1 {
+    let (mut best, mut good, mut bad) = match helps(step.most, from) {
+        Some(all) if from.summary.fits || !all.summary.fits => return Some(all),
+        Some(all) => (all, step.most, 0),
+        None => (helps(1, from)?, 1, step.most),
+    };
+    while good.abs_diff(bad) > 1 {
         let layers = good.midpoint(bad);
-        match helps(layers, &best, judge) {
+        match helps(layers, &best) {
             Some(one) => (best, good) = (one, layers),
             None => bad = layers,
         }

@@ -87,12 +87,12 @@ fn nothing(planning: &Planning) -> String {
 fn question(planning: &Planning, picture: &Picture, theme: Theme, width: u16) -> Line<'static> {
     let device = picture.ladder.request.scenario.cluster.device.memory;
     let limit = device * picture.ladder.limits[planning.place()];
-    let within = format!(" within {} GiB", words::of_capacity(limit, device).replace('/', " of ").replace(" GiB", ""));
+    let within = format!(" within {}", words::of_capacity(limit, device));
     let mut parts = vec![Span::styled(within, theme.style(Role::Title))];
     if let Some(found) = planning.chosen() {
         let (plan, summary) = (&found.scenario.plan, &found.summary);
         let micro = thousands(f64::from(plan.micro_batch));
-        parts.push(Span::raw(format!("{} TFLOP/s per device", tflops(summary))));
+        parts.push(Span::raw(format!("{} TFLOP/s", tflops(summary))));
         parts.push(Span::raw(format!("micro {micro}, accum {}, recompute {}", plan.accumulate, plan.recompute)));
         parts.push(Span::raw(format!("step {}", summary.step_time)));
     }
