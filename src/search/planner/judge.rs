@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::evaluate::{Memory, Summary, Workspace, summary};
 use crate::plan::Recompute;
-use crate::scenario::Scenario;
 use crate::search::Cancel;
 
 use super::candidate::{Candidate, Slot};
@@ -54,33 +53,21 @@ impl<'a> Judge<'a> {
 
     /// `None` where the candidate cannot be.
     pub fn judge(&mut self, space: &Space<'_>, batch: usize, candidate: Candidate) -> Option<Judged> {
-        let key = (space.scenario.devices(), batch, candidate);
-        let known = self.known.lock().get(&key).copied();
-        let found = match known {
-            Some(found) => {
-                self.searched += 1;
-                found
-            }
-            None => {
-                let found = self.summary(&key.2.scenario(space, space.batches[batch]));
-                if !self.cancel.is_cancelled() {
-                    self.known.lock().insert(key.clone(), found);
-                }
-                found
-            }
-        }?;
-        let capacity = space.scenario.cluster.device.memory * space.scenario.plan.memory_factor;
-        let memory = Memory { capacity, ..found.memory };
-        let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
-        Some(Judged { batch, candidate: key.2, summary, paper_s: None })
-    }
-
-    fn summary(&mut self, scenario: &Scenario) -> Option<Summary> {
         if self.cancel.is_cancelled() {
             return None;
         }
         self.searched += 1;
-        summary(scenario, &mut self.workspace).ok()
+        let key = (space.scenario.devices(), batch, candidate);
+        let known = self.known.lock().get(&key).copied();
+        let found = known.unwrap_or_else(|| {
+            let found = summary(&key.2.scenario(space, space.batches[batch]), &mut self.workspace).ok();
+            self.known.lock().insert(key.clone(), found);
+            found
+        })?;
+        let capacity = space.scenario.cluster.device.memory * space.scenario.plan.memory_factor;
+        let memory = Memory { capacity, ..found.memory };
+        let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
+        Some(Judged { batch, candidate: key.2, summary, paper_s: None })
     }
 
     /// All operators alike, in every way; the batch is raised until no way fits, and that one is the last.
@@ -144,7 +131,8 @@ impl<'a> Judge<'a> {
             let mut sharded = scenario.clone();
             sharded.plan.operators.clone_from(&operators);
             sharded.plan.operators[index].extents.clone_from(widest);
-            self.summary(&sharded).map_or_else(Why::default, |sharded| Why::of(&one.summary, &sharded))
+            let sharded = summary(&sharded, &mut self.workspace);
+            sharded.map_or_else(|_| Why::default(), |sharded| Why::of(&one.summary, &sharded))
         });
         Found { why: why.collect(), scenario, summary: one.summary, paper_s: one.paper_s, operators }
     }
