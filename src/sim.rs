@@ -286,7 +286,11 @@ impl Simulator {
     fn deliver(&mut self, from: usize) {
         let ranks = self.ranks.len();
         for (train, counter) in self.sent.drain(..) {
-            let to = if counter == Counter::ArrivedForward { from + 1 } else { from + ranks - 1 } % ranks;
+            let to = match counter {
+                Counter::ArrivedForward if from + 1 < ranks => from + 1,
+                Counter::ArrivedForward => 0,
+                _ => from.checked_sub(1).unwrap_or(ranks - 1),
+            };
             self.inboxes[to].of_mut(counter).push(train);
             self.agenda.hasten(to, train.first);
         }

@@ -115,9 +115,9 @@ impl Trace {
     /// A trace of what was written down in the order of time.
     #[must_use]
     pub fn in_order(mut self) -> Self {
-        self.spans.sort_by_key(|span| (span.rank, span.lane));
-        self.idle.sort_by_key(|idle| idle.rank);
-        self.memory.sort_by_key(|point| point.rank);
+        self.spans = grouped(&self.spans, |span| span.rank as usize * Lane::ALL.len() + span.lane as usize);
+        self.idle = grouped(&self.idle, |idle| idle.rank as usize);
+        self.memory = grouped(&self.memory, |point| point.rank as usize);
         self.folded.sort_by_key(|folded| folded.rank);
         self
     }
@@ -155,6 +155,29 @@ impl Trace {
     }
 }
 
+/// The items by their groups, and in each as they were: a sort by counting, for groups are few.
+fn grouped<T: Copy>(items: &[T], group: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut next = Vec::new();
+    for item in items {
+        let group = group(item);
+        if next.len() <= group {
+            next.resize(group + 1, 0);
+        }
+        next[group] += 1;
+    }
+    let mut before = 0;
+    for count in &mut next {
+        (*count, before) = (before, before + *count);
+    }
+    let mut sorted = items.to_vec();
+    for item in items {
+        let place = &mut next[group(item)];
+        sorted[*place] = *item;
+        *place += 1;
+    }
+    sorted
+}
+
 /// The part of a list in the order of ranks that belongs to one.
 fn of_rank<T>(items: &[T], wanted: u32, rank: impl Fn(&T) -> u32) -> &[T] {
     let (from, to) =
@@ -172,6 +195,7 @@ pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Sum
     let states: Vec<f64> = workspace.state_bytes().collect();
     let Workspace { program, simulator } = workspace;
     let mut recorder = Recorder::new(scenario, program, states);
+    recorder.trace.spans.reserve(tasks.min(MOST_TASKS) as usize);
     summary::simulate(program, simulator, tasks > MOST_TASKS, &mut recorder)?;
     let trace = recorder.trace.in_order();
     Ok((summary::figures(scenario, layout, workspace), trace))

@@ -5,8 +5,8 @@ use crate::plan::Reduction;
 use super::build::{HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::state::gradient_format;
-use super::step::{held_bytes, waits};
-use super::task::{Class, Counter, Task, held};
+use super::step::held_bytes;
+use super::task::{Class, Counter, Task, held, waits};
 use super::visit::{Moved, Visits};
 use crate::cost::{Payload, Transfer};
 

@@ -8,7 +8,7 @@ use crate::stack::Overlap;
 use super::label::{Label, Lane};
 use super::script::{Block, Code, Round, Routine, Script, Section, Slot};
 use super::task::{
-    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos,
+    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos, waits,
 };
 
 /// What the tasks of a step move and need, repeats counted.
@@ -237,19 +237,19 @@ impl<'a> Builder<'a> {
         let blocks = &self.code.blocks[routine.blocks.start as usize..routine.blocks.end as usize];
         let chained =
             |wait: &Wait| !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
-        let waits = |queue: usize| {
+        let begin = |queue: usize| {
             let block = blocks.iter().find(|block| block.first[queue] != NONE)?;
             let counted = |wait: Wait| Wait { offset: wait.offset + block.base[wait.counter as usize], ..wait };
             Some(self.code.tasks[block.first[queue] as usize].waits.map(|wait| wait.map(counted)))
         };
         let closed = |queue: usize| {
-            let waits = waits(queue);
+            let waits = begin(queue);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
         let mut beside = (0..QUEUES).filter(|queue| routine.queues & !CHAIN & 1 << queue != 0);
-        let first = waits(super::COMPUTE as usize).filter(|_| beside.all(closed))?;
+        let first = begin(super::COMPUTE as usize).filter(|_| beside.all(closed))?;
         // What is chained to compute is done when the slots before are over.
-        Some(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0)))
+        Some(waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))))
     }
 
     /// A section that runs a routine of its own `repeat` times.

@@ -16,8 +16,8 @@ use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
 use super::stage::{Stages, Work};
 use super::state::{gradient_format, whole_gradients};
-use super::step::{self, Emit, bytes, held_bytes, waits};
-use super::task::{COMPUTE, Class, Counter, HELD, Task, held};
+use super::step::{self, Emit, bytes, held_bytes};
+use super::task::{COMPUTE, Class, Counter, HELD, Task, held, waits};
 use super::visit::{Moved, Visits};
 
 /// A pipeline and what its ranks share.

@@ -186,16 +186,15 @@ impl Script {
         &self.slots[at.slot as usize]
     }
 
-    /// What has been announced to each counter before a slot begins.
-    pub fn announced(&self, at: &Position) -> [i64; COUNTERS] {
+    /// What has been announced to a counter before a slot begins.
+    pub fn announced(&self, at: &Position, counter: Counter) -> i64 {
         let (round, section) = (&self.rounds[at.round as usize], &self.sections[at.section as usize]);
-        std::array::from_fn(|counter| {
-            round.base[counter]
-                + i64::from(at.round_iteration) * round.advance[counter]
-                + section.base[counter]
-                + i64::from(at.section_iteration) * section.advance[counter]
-                + self.slot(at).base[counter]
-        })
+        let counter = counter as usize;
+        round.base[counter]
+            + i64::from(at.round_iteration) * round.advance[counter]
+            + section.base[counter]
+            + i64::from(at.section_iteration) * section.advance[counter]
+            + self.slot(at).base[counter]
     }
 
     /// How many tasks a step runs, repeats counted.

@@ -9,7 +9,7 @@ use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::order::{ALONE, Order, Place, whole_layers};
 use super::state::local;
-use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held};
+use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held, waits};
 use super::visit::{Moved, Visit, Visits};
 
 /// Consecutive visits that differ in nothing but the layer.
@@ -383,13 +383,4 @@ pub(super) fn held_bytes(part: usize, amount: f64) -> [i64; super::HELD] {
     let mut held = [0; super::HELD];
     held[part] = bytes(amount);
     held
-}
-
-/// Waits side by side; there is room for [`WAITS`].
-pub(super) fn waits(conditions: impl IntoIterator<Item = Option<Wait>>) -> [Option<Wait>; WAITS] {
-    let mut waits = [None; WAITS];
-    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
-        *slot = Some(wait);
-    }
-    waits
 }

@@ -134,7 +134,7 @@ pub struct Task {
     pub duration: Picos,
     /// Shares of resources that it needs to run at that pace, in units of [`WHOLE`].
     pub demand: [u32; RESOURCES],
-    /// Conditions.
+    /// Conditions, from the first.
     pub waits: [Option<Wait>; WAITS],
     /// Counters that it raises by one.
     pub signals: [Option<Counter>; 2],
@@ -148,6 +148,15 @@ pub struct Task {
     pub label: Label,
     /// The queue's next task in the block, by index; [`NONE`] if there is none.
     pub next: u32,
+}
+
+/// Waits side by side; there is room for [`WAITS`].
+pub(super) fn waits(conditions: impl IntoIterator<Item = Option<Wait>>) -> [Option<Wait>; WAITS] {
+    let mut waits = [None; WAITS];
+    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
+        *slot = Some(wait);
+    }
+    waits
 }
 
 /// No task, no block.

@@ -7,7 +7,7 @@ use crate::program::Picos;
 pub(super) struct Agenda {
     /// Moments of the ranks, `MAX` for none, up to a power of two.
     moments: Vec<Picos>,
-    /// Winners of each pairing; the children of `n` are `2n` and `2n + 1`, those of the last row ranks.
+    /// Winners of each pairing; the children of `n` are `2n` and `2n + 1`, the last row is the ranks themselves.
     winners: Vec<u32>,
 }
 
@@ -20,6 +20,7 @@ impl Agenda {
         self.moments.resize(leaves, Picos::MAX);
         self.winners.clear();
         self.winners.resize(leaves, 0);
+        self.winners.extend(0..leaves as u32);
         for pairing in (1..leaves).rev() {
             self.play(pairing);
         }
@@ -63,9 +64,7 @@ impl Agenda {
     }
 
     fn play(&mut self, pairing: usize) {
-        let leaves = self.moments.len();
-        let winner = |child: usize| if child < leaves { self.winners[child] } else { (child - leaves) as u32 };
-        let (left, right) = (winner(2 * pairing), winner(2 * pairing + 1));
+        let (left, right) = (self.winners[2 * pairing], self.winners[2 * pairing + 1]);
         let later = self.moments[right as usize] < self.moments[left as usize];
         self.winners[pairing] = if later { right } else { left };
     }

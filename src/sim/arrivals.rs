@@ -82,7 +82,11 @@ impl Arrivals {
 
     /// When the `nth` one arrives, counted from 1; `None` if it has not been sent.
     pub fn nth(&self, nth: i64) -> Option<Picos> {
-        if nth <= self.taken.cast_signed() { Some(0) } else { self.from(nth).map(|train| train.first) }
+        match nth - self.taken.cast_signed() {
+            ..1 => Some(0),
+            1 => self.trains.front().map(|train| train.first),
+            _ => self.from(nth).map(|train| train.first),
+        }
     }
 
     /// How many in a row, from the `nth` on, arrive at `start + period`, `start + 2 period` and so on;

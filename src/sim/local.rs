@@ -12,7 +12,7 @@ use super::rank::{Around, Rank};
 const FEWEST: u32 = 4;
 
 /// The fewest iterations of a section that are: a slot that is remembered costs less than a look.
-pub(super) const FEWEST_SLOTS: u32 = 8;
+pub(super) const FEWEST_SLOTS: u32 = 24;
 
 /// Skips what repeats of the block that compute has just begun again; whether anything did.
 pub(super) fn fold_block<O: Observer>(rank: &mut Rank, history: &mut History, around: &mut Around<'_, O>) -> bool {

@@ -150,8 +150,8 @@ impl Memo {
     /// Runs the slot that compute can begin with, if such a run is remembered.
     pub fn replay<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
         let Some(at) = rank.at else { return false };
-        let tasks = if rank.issued { around.role.routine(&at).tasks } else { [0; QUEUES] };
-        if !tidy(rank, &tasks) {
+        // A slot that is not issued could not begin otherwise.
+        if rank.issued && !tidy(rank, &around.role.routine(&at).tasks) {
             return false;
         }
         let known = &mut self.routines[around.role.script.slot(&at).routine as usize];
@@ -191,7 +191,8 @@ impl Memo {
             self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
             return false;
         };
-        self.records[*rest as usize].apply(rank, at, head.remaining, around);
+        let rest = *rest as usize;
+        self.records[rest].apply(rank, at, head.remaining, around);
         true
     }
 
@@ -204,14 +205,20 @@ impl Memo {
 
     /// Ends watching: remembers the slot if it is over and has left nothing but what runs.
     pub fn finish<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
-        for watched in [self.watched_rest.take(), self.watched.take()].into_iter().flatten() {
-            if rank.slot_is_over()
-                && tidy(rank, &[0; QUEUES])
-                && let Some(record) = watched.record(rank, around)
-            {
-                self.remember(around.role.script.slot(&watched.at).routine as usize, &record);
+        if self.watched.is_none() && self.watched_rest.is_none() {
+            return;
+        }
+        for rest in [true, false] {
+            let watched = if rest { &mut self.watched_rest } else { &mut self.watched };
+            let Some(seen) = watched else { continue };
+            let over = rank.slot_is_over() && tidy(rank, &[0; QUEUES]);
+            let record = if over { seen.record(rank, around) } else { None };
+            seen.settle(rank);
+            let routine = around.role.script.slot(&seen.at).routine as usize;
+            *watched = None;
+            if let Some(record) = record {
+                self.remember(routine, &record);
             }
-            watched.settle(rank);
         }
     }
 
@@ -340,7 +347,8 @@ impl Record {
             rank.send(rank.clock + moved(*after), counter, around);
         }
         (rank.active, rank.running) = (self.after, self.after);
-        rank.pending = std::array::from_fn(|queue| u32::from(self.after >> queue & 1));
+        rank.pending = [0; QUEUES];
+        queues(self.after).for_each(|queue| rank.pending[queue] = 1);
         rank.load = self.load;
         rank.clock += moved(self.duration);
         for (counter, more) in rank.counters.iter_mut().zip(self.counters) {

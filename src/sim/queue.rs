@@ -1,6 +1,6 @@
 //! One queue of one rank: where it stands in the program and what it runs.
 
-use crate::program::{COUNTERS, Code, Counter, NONE, Picos, Position, Routine, Script, Task, WHOLE};
+use crate::program::{Code, Counter, NONE, Picos, Position, Routine, Script, Task, WHOLE};
 
 /// What one rank runs.
 #[derive(Debug, Clone, Copy)]
@@ -21,14 +21,10 @@ impl<'p> Role<'p> {
         &self.code.tasks[cursor.task as usize]
     }
 
-    /// The conditions of a task, made absolute; `base` is what was announced before its slot.
-    pub fn needs(&self, cursor: Cursor, base: &[i64; COUNTERS]) -> impl Iterator<Item = Need> + use<'p> {
-        let (block, base) = (&self.code.blocks[cursor.block as usize], *base);
-        self.task(&cursor).waits.iter().flatten().map(move |wait| {
-            let counter = wait.counter as usize;
-            let in_block = block.base[counter] + i64::from(cursor.block_iteration) * block.advance[counter];
-            Need { counter: wait.counter, least: base[counter] + in_block + wait.offset }
-        })
+    /// What a task's slot has announced to a counter before the task's iteration of its block.
+    pub fn in_block(&self, cursor: &Cursor, counter: Counter) -> i64 {
+        let block = &self.code.blocks[cursor.block as usize];
+        block.base[counter as usize] + i64::from(cursor.block_iteration) * block.advance[counter as usize]
     }
 }
 

@@ -167,19 +167,19 @@ impl Rank {
         if queues(self.running).any(|queue| self.pending[queue] > 1) {
             return None;
         }
-        let needs = || {
-            let least = |wait: &crate::program::Wait| self.base[wait.counter as usize] + wait.offset;
-            waits.iter().flatten().map(move |wait| Need { counter: wait.counter, least: least(wait) })
-        };
-        if needs().any(|need| !need.counter.remote() && self.counters[need.counter as usize] < need.least) {
-            return None;
-        }
         let mut entry = Entry::Ready;
-        for need in needs().filter(|need| need.counter.remote()) {
-            match inbox.of(need.counter).nth(need.least) {
-                Some(arrival) if arrival <= self.clock => {}
+        for crate::program::Wait { counter, offset } in waits.iter().map_while(|wait| *wait) {
+            let least = self.base[counter as usize] + offset;
+            if !counter.remote() {
+                if self.counters[counter as usize] < least {
+                    return None;
+                }
+                continue;
+            }
+            match inbox.of(counter).nth(least) {
+                Some(arrival) if arrival <= self.clock || entry == Entry::Wait(Wait::Unknown) => {}
                 Some(arrival) => entry = Entry::Wait(Wait::Until(arrival)),
-                None => return Some(Entry::Wait(Wait::Unknown)),
+                None => entry = Entry::Wait(Wait::Unknown),
             }
         }
         Some(entry)
@@ -249,10 +249,14 @@ impl Rank {
     }
 
     /// The conditions of the task at a queue's head.
-    pub fn needs<'p>(&self, queue: usize, role: Role<'p>) -> impl Iterator<Item = Need> + use<'p> {
+    pub fn needs<'p>(&self, queue: usize, role: Role<'p>) -> impl Iterator<Item = Need> + use<'_, 'p> {
         let cursor = self.queues[queue].cursor;
-        let base = if Some(cursor.at) == self.at { self.base } else { role.script.announced(&cursor.at) };
-        role.needs(cursor, &base)
+        let here = self.at == Some(cursor.at);
+        role.task(&cursor).waits.iter().map_while(|wait| *wait).map(move |wait| {
+            let before =
+                if here { self.base[wait.counter as usize] } else { role.script.announced(&cursor.at, wait.counter) };
+            Need { counter: wait.counter, least: before + role.in_block(&cursor, wait.counter) + wait.offset }
+        })
     }
 
     fn met(&self, need: &Need, inbox: &Inbox) -> bool {
