@@ -148,9 +148,10 @@ fn compared(planned: &Planned, found: &Found, theme: Theme, area: Rect, buf: &mu
             let name = name.trim_start_matches("best ");
             Span::styled(format!("{mark} {name} {}", gain(of(planned))), theme.fill(tone))
         });
-        let line =
-            joined(std::iter::once(Span::styled(" p over", theme.fill(Tone::Blue))).chain(parts), theme, area.width);
-        buf.set_line(area.x, area.y, &line, area.width);
+        let plan = Span::styled(" p over ", theme.fill(Tone::Blue));
+        let (rest, _) = buf.set_span(area.x, area.y, &plan, area.width);
+        let room = area.right().saturating_sub(rest);
+        buf.set_line(rest, area.y, &joined(parts, theme, room), room);
         return;
     }
     let heading = format!(" {:<34}{:>10}{:>10}{:>10}", "p, the plan, over the best", "gain", "TFLOP/s", "GiB");
