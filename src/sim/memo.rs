@@ -5,7 +5,7 @@
 //! running, with the same work left, ends the same way; so does one that finds more of it left, where it
 //! ran all along. What was running and what the slot has left running are all that is remembered of the queues.
 //! Once nothing runs but a piece of the slot's compute, the rest of the slot is the same for any work left of that
-//! piece, later by as much.
+//! piece, later by as much; where something of earlier slots runs on beside it, from the beginning of a piece.
 
 use crate::program::{
     CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, Place, Position, QUEUES, RESOURCES,
@@ -164,15 +164,19 @@ impl Memo {
         true
     }
 
-    /// Runs the rest of a slot of which a piece of compute runs alone; or watches it, if it is not remembered.
+    /// Runs the rest of a slot of which a piece of compute runs; or watches it, if it is not remembered. What runs
+    /// beside it must be of earlier slots, and the piece must have just begun then.
     pub fn resume<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
-        let Some(at) = rank.at.filter(|_| rank.running == 1 << COMPUTE) else { return false };
-        // Where nothing ran before, the whole slot is worth remembering.
-        let whole = self.watched.as_ref().is_some_and(|watched| watched.before.running == 0);
+        let Some(at) = rank.at.filter(|_| rank.running & CHAIN == 1 << COMPUTE) else { return false };
         let (role, head) = (around.role, rank.queues[COMPUTE as usize]);
         let task = role.task(&head.cursor);
-        let own = queues(rank.active).all(|queue| rank.queues[queue].cursor.at == at);
-        if self.watched_rest.is_some() || whole || !own || task.class != Class::Compute {
+        let beside = rank.running & !(1 << COMPUTE);
+        // As long as all of what ran before still does, the whole slot is worth remembering.
+        let whole = self.watched.as_ref().map_or(beside != 0, |watched| watched.before.running == beside);
+        let own = |queue: usize| rank.queues[queue].cursor.at == at;
+        let apart = queues(rank.active & !beside).all(own) && !queues(beside).any(own);
+        let fresh = beside == 0 || head.remaining == task.duration;
+        if whole || !apart || !fresh || task.class != Class::Compute {
             return false;
         }
         let lead = Lead {
@@ -183,16 +187,24 @@ impl Memo {
             left: head.remaining,
             phase: task.label.phase,
         };
-        let rests = &self.rests[role.script.slot(&at).routine as usize];
-        let found = rests
-            .iter()
-            .find(|rest| self.records[**rest as usize].lead.as_ref().is_some_and(|other| other.like(&lead)));
-        let Some(rest) = found else {
-            self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
+        let rests = &mut self.rests[role.script.slot(&at).routine as usize];
+        let found = rests.iter().position(|rest| {
+            let record = &self.records[*rest as usize];
+            let like = record.before == rank.running && record.lead.as_ref().is_some_and(|other| other.like(&lead));
+            like && (beside == 0 || record.fits(rank))
+        });
+        let Some(found) = found else {
+            // Once something has ended, the rest from there is likelier to be met again.
+            if let Some(watched) = self.watched_rest.take_if(|watched| watched.before.running != rank.running) {
+                watched.settle(rank);
+            }
+            if self.watched_rest.is_none() {
+                self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
+            }
             return false;
         };
-        let rest = *rest as usize;
-        self.records[rest].apply(rank, at, head.remaining, around);
+        rests.swap(0, found);
+        self.records[rests[0] as usize].apply(rank, at, head.remaining, around);
         true
     }
 
