@@ -17,7 +17,7 @@ use shardscope::plan::{Plan, Recompute, Schedule, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
-use shardscope::search::planner::{CostModel, Objective, Request, plan};
+use shardscope::search::planner::{CostModel, Ladder, Objective, Request, plan};
 use shardscope::search::training::{Goal, Training};
 use shardscope::search::{Cancel, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
@@ -128,6 +128,23 @@ fn plans(criterion: &mut Criterion) {
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
+    let text = &library.scenario_text("frontier-20b-384").unwrap().text;
+    let scenario = library.resolve(&parse(text).unwrap()).unwrap();
+    let request = Request { scenario, objective: Objective::Throughput, cost_model: CostModel::Simulator, top: 1 };
+    let mut group = criterion.benchmark_group("plan by the simulator, 44 layers, 384 devices");
+    group.sample_size(10);
+    group.bench_function("one limit (target 200 ms)", |bench| {
+        bench.iter(|| plan(black_box(&request), &Cancel::default()));
+    });
+    let (ladder, pool) = (Ladder::new(request), pool(Some(2)).unwrap());
+    group.bench_function("12 limits on two cores (target 1 s)", |bench| {
+        bench.iter(|| {
+            ladder.run(&pool, ladder.own(), &Cancel::default(), &|_, planned| {
+                black_box(planned);
+            })
+        });
+    });
+    group.finish();
 }
 
 /// The shortest training of a trillion parameters on at most 100,000 devices.

@@ -1,7 +1,6 @@
 //! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
 mod axis;
-mod batch;
 mod compare;
 mod elasticity;
 mod many;
@@ -15,9 +14,8 @@ use crate::evaluate::{ErrorBand, Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
-pub use batch::summaries;
 pub use compare::{Compared, Comparison, compare};
-pub use many::many;
+pub use many::{many, summaries};
 pub use mend::{Change, Mend, mend};
 pub use sweep::{Cancel, Cell, Pool, Sweep, polite_pool, pool};
 pub use tune::{Tuned, tuned};

@@ -78,7 +78,7 @@ impl Work {
             Self::Advice(scenarios) => {
                 let figures = search::many(scenarios, desk.pool, desk.cancel);
                 if !desk.cancel.is_cancelled() {
-                    (desk.tell)(Found::Advice(figures));
+                    (desk.tell)(Found::Advice(figures.into_iter().map(Result::ok).collect()));
                 }
             }
             Self::Pins(pins) => {

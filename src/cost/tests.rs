@@ -180,6 +180,49 @@ fn a_quantised_payload_carries_its_scales() {
     close(payload(8000.0, Format::Bf16).bytes(), 16000.0);
 }
 
+/// [frontier addendum]: `k (1 + sc)` collectives for a quantised gather whose scales travel apart, `k` for any other.
+#[test]
+fn scales_that_travel_apart_start_a_collective_each() {
+    let time = |separate: bool, format: Format| {
+        let mut scenario = with_latency();
+        Arc::make_mut(&mut scenario.stack).collectives.separate_scales = separate;
+        let payload = Payload { parts: 4.0, ..payload(8e6, format) };
+        rates(&scenario).gather(payload, Group { stride: 1, size: 4 }).time
+    };
+    // Four more of 3 hops of 1 us.
+    assert!((time(true, Format::Int8) - time(false, Format::Int8) - 4.0 * 3e-6).abs() < 1e-12);
+    close(time(true, Format::Bf16), time(false, Format::Bf16));
+}
+
+/// [osdp C5]: cut along what they sum over, products are thinner and each output but the first is added to the sum: read
+/// twice and written once.
+#[test]
+fn slices_are_thinner_and_add_their_outputs() {
+    let scenario = testing::scenario();
+    let rates = rates(&scenario);
+    let (m, h) = (rates.tokens(), f64::from(scenario.model.hidden));
+    let more = |slices: u32, half: usize| {
+        rates.sliced_layer([slices; 2]).forward[half].time - rates.layer().forward[half].time
+    };
+    // By half, the products with h inputs and how many times h outputs: qkv and projection; of the MLP up and down, which
+    // has 4 h inputs.
+    let products = [[(h, 3.0 * h), (h, h)], [(h, 4.0 * h), (4.0 * h, h)]];
+    for (half, products) in products.into_iter().enumerate() {
+        let additions =
+            |slices: f64| products.iter().map(|(_, n)| 3.0 * (slices - 1.0) * m * n * 2.0 / 1e12).sum::<f64>();
+        // Products of 256 run at the peak, so that the additions are all that is new.
+        assert!((more(4, half) / additions(4.0) - 1.0).abs() < 1e-6, "{half}: {}", more(4, half));
+        // Of 64 inputs, as thin as 16 slices are where h is 1024, memory sets the pace; of 256, the peak.
+        let paced = |(k, n): &(f64, f64)| {
+            let k = k / 16.0;
+            let memory = (m * k + k * n + m * n) * 2.0 / 1e12;
+            16.0 * f64::max(memory, 2.0 * m * n * k / 100e12) - 2.0 * m * n * k * 16.0 / 100e12
+        };
+        let slower: f64 = products.iter().map(paced).sum();
+        assert!(slower > 0.0 && (more(16, half) / (additions(16.0) + slower) - 1.0).abs() < 1e-6, "{half}");
+    }
+}
+
 #[test]
 fn a_layer_of_blocks_does_two_flop_per_weight_and_token() {
     let scenario = testing::scenario();

@@ -325,23 +325,6 @@ fn each_operator_has_its_own_state() {
     close(memory.optimizer.get(), 12.0 * parameters * share);
 }
 
-/// [osdp C7]: OPT-30B cut to 8 layers in FP32 on 8 devices of 16 GiB, here with sequences of 256 tokens, for the
-/// published length is not known, no gather ahead, and a stack that needs no memory of its own.
-#[test]
-fn splitting_lets_a_second_sample_into_opt_30b() {
-    let fits = |batch: u32, slices: u32| {
-        let mut scenario = apart([(Operator::Attention, Extent::System, 1), (Operator::Mlp, Extent::System, slices)]);
-        scenario.model = crate::presets::Library::embedded().model("opt-30b").expect("a preset");
-        Arc::make_mut(&mut scenario.model).layers = 8;
-        Arc::make_mut(&mut scenario.cluster).device.memory = "16 GiB".parse().expect("a size");
-        Arc::make_mut(&mut scenario.stack).dropout = true;
-        scenario.plan.precision = crate::plan::Precision::Fp32;
-        (scenario.plan.micro_batch, scenario.plan.sequence, scenario.plan.prefetch) = (batch, 256, 0);
-        evaluate(&scenario).fits
-    };
-    assert_eq!([fits(1, 1), fits(2, 1), fits(2, 4)], [true, false, true]);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

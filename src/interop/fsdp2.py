@@ -8,14 +8,14 @@
     optimizer.step()
 """
 
-from functools import partial
+from collections import deque
 
 import torch
 import torch.distributed as dist
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
-from torch.utils.checkpoint import create_selective_checkpoint_contexts
+from torch.utils._python_dispatch import TorchDispatchMode
 
 MATRIX_PRODUCTS = [torch.ops.aten.mm.default, torch.ops.aten.addmm.default]
 
@@ -55,12 +55,42 @@ def split(module, slices):
     return [part for name, _ in linears for part in module.get_submodule(name).slices]
 
 
+def tied(model, module):
+    """The module, and those elsewhere that use its weights: FSDP2 wants them in one group."""
+    own, inside = set(module.parameters()), set(module.modules())
+    others = [other for other in model.modules() if other not in inside and own & set(other.parameters(recurse=False))]
+    return [module, *others]
+
+
+class MatrixProducts(TorchDispatchMode):
+    """Keeps what matrix products give in forward, or gives it back where forward is computed again.
+
+    PyTorch's own selective contexts count every operation, and those that gather what is sharded inside differ.
+    """
+
+    def __init__(self, kept, again):
+        super().__init__()
+        self.kept, self.again = kept, again
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        product = func in MATRIX_PRODUCTS
+        if product and self.again:
+            return self.kept.popleft()
+        result = func(*args, **(kwargs or {}))
+        if product:
+            self.kept.append(result.detach())
+        return result
+
+
+def selective():
+    """Contexts of a forward and of its repetition: all but the matrix products is computed again."""
+    kept = deque()
+    return MatrixProducts(kept, again=False), MatrixProducts(kept, again=True)
+
+
 def checkpointed(block, recompute):
     """The block as its backward computes it again."""
-    if recompute == "selective":
-        contexts = partial(create_selective_checkpoint_contexts, MATRIX_PRODUCTS)
-        return checkpoint_wrapper(block, context_fn=contexts)
-    return checkpoint_wrapper(block)
+    return checkpoint_wrapper(block, context_fn=selective) if recompute == "selective" else checkpoint_wrapper(block)
 
 
 def apply(model, spec, device_type="cuda"):
@@ -81,7 +111,8 @@ def apply(model, spec, device_type="cuda"):
         if size not in meshes:
             names = ("replicate", "shard")
             meshes[size] = init_device_mesh(device_type, (world // size, size), mesh_dim_names=names)
-        fully_shard(module, mesh=meshes[size], reshard_after_forward=entry["reshard_after_forward"], **shared)
+        group = tied(model, module)
+        fully_shard(group, mesh=meshes[size], reshard_after_forward=entry["reshard_after_forward"], **shared)
         applied.append((module, entry))
 
     for entry, layer in expanded(spec):

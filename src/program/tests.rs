@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::plan::{Extent, Format, Precision, Reduction, Secondary, Sharding, Size};
 use crate::testing;
+use crate::units::BytesPerSecond;
 
 fn built(scenario: &Scenario) -> Program {
     let mut program = Program::default();
@@ -155,6 +156,27 @@ fn a_quantised_boundary_sends_half() {
     let ((whole, rings), (half, all_to_all)) = (sent(Format::Bf16), sent(Format::Int8));
     assert!((half / whole - 0.5).abs() < 1e-6, "{half} of {whole}");
     assert!(rings == 0 && all_to_all > 0);
+}
+
+/// [frontier D4]: before an int8 gather a rank reads its shard in 16 bits and writes it in 8, behind it the whole the
+/// other way round. Gradients in int4 are quantised, then read again and added, once in the node and once across.
+#[test]
+fn quantising_reads_and_writes_memory() {
+    let durations = |rate: f64| {
+        let mut scenario = testing::scenario();
+        Arc::make_mut(&mut scenario.cluster).device.memory_bandwidth = BytesPerSecond::new(rate);
+        scenario.plan.sharding = zeropp();
+        let program = built(&scenario);
+        [Kind::AllGather, Kind::AllToAll].map(|kind| {
+            program.code.tasks.iter().find(|task| task.label.first.kind == kind).expect("one").duration as f64 / PICOS
+        })
+    };
+    let ([gather, reduction], [free_gather, free_reduction]) = (durations(1e12), durations(1e30));
+    // 12 x 1024^2 parameters, on 2 nodes of 4.
+    let parameters = 12.0 * 1024.0 * 1024.0;
+    let near = |seconds: f64, bytes: f64| assert!((seconds / (bytes / 1e12) - 1.0).abs() < 1e-6, "{seconds}");
+    near(gather - free_gather, 3.0 * parameters * (1.0 + 1.0 / 8.0));
+    near(reduction - free_reduction, (2.0 + 0.5 + 0.5) * parameters * (1.0 + 1.0 / 4.0));
 }
 
 /// The second copy is made from the gathered unit, so both are in memory while forward computes [frontier D6].

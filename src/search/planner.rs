@@ -22,7 +22,7 @@ use crate::scenario::{Problem, Scenario};
 
 use super::Cancel;
 
-use judge::Judge;
+use judge::{Judge, Known};
 use space::{Space, Way};
 
 pub use ladder::Ladder;
@@ -121,7 +121,7 @@ pub struct Planned {
     pub uniform: Vec<Uniform>,
     /// The best one that leaves each operator on each device or shards it over all ranks: the paper's choice.
     pub two_way: Option<Summary>,
-    /// Plans that were costed.
+    /// Plans that were simulated, each time that one was asked for.
     pub searched: u64,
 }
 
@@ -143,8 +143,13 @@ impl Planned {
 
 /// Searches plans for a scenario that can be laid out; where it is cancelled, what it found so far.
 pub fn plan(request: &Request, cancel: &Cancel) -> Result<Planned, Vec<Problem>> {
+    planned(request, &Known::default(), cancel)
+}
+
+/// The same with what another search of the same job knows already.
+fn planned(request: &Request, known: &Known, cancel: &Cancel) -> Result<Planned, Vec<Problem>> {
     request.scenario.layout()?;
-    let mut judge = Judge::new(request.objective, cancel);
+    let mut judge = Judge::new(request.objective, known, cancel);
     let mut found = Planned::default();
     for size in sizes(request) {
         let mut scenario = request.scenario.clone();
@@ -172,9 +177,9 @@ fn sizes(request: &Request) -> Vec<Size> {
     parts.chain((1..=most / node).map(Size::Nodes)).chain((most < node).then_some(plan.size)).collect()
 }
 
-fn search(request: &Request, space: &Space<'_>, judge: &mut Judge) -> Planned {
+fn search(request: &Request, space: &Space<'_>, judge: &mut Judge<'_>) -> Planned {
     let uniform = judge.uniform(space);
-    let best_of = |way: usize, judge: &Judge| {
+    let best_of = |way: usize, judge: &Judge<'_>| {
         let kept = uniform.iter().filter(|one| one.summary.fits && one.candidate.uniform_way() == Some(way));
         kept.map(|one| one.summary).reduce(|best, one| if judge.better(&one, &best) { one } else { best })
     };

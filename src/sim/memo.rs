@@ -92,6 +92,8 @@ struct Record {
     /// Queues that run something when it is over, as bits, and what of the slot's.
     after: u8,
     landings: Few<Landing>,
+    /// Where compute stands then, if it had something to do.
+    computed: Option<Cursor>,
     load: [u32; RESOURCES],
 }
 
@@ -282,6 +284,7 @@ impl Watched {
             sent: Few::default(),
             after: rank.running,
             landings: Few::default(),
+            computed: Some(rank.queues[COMPUTE as usize].cursor).filter(|cursor| cursor.at == self.at),
             load: rank.load,
         };
         for queue in queues(before.running) {
@@ -349,6 +352,9 @@ impl Record {
         }
         for flight in self.flights.as_slice().iter().filter(|flight| !flight.ends) {
             rank.queues[flight.queue as usize].remaining -= flight.remaining;
+        }
+        if let Some(place) = self.computed {
+            rank.queues[COMPUTE as usize] = Queue { cursor: Cursor { at, ..place }, ..Queue::default() };
         }
         for Landing { queue, place, remaining } in self.landings.as_slice() {
             rank.queues[*queue as usize] =

@@ -376,3 +376,14 @@ fn a_peak_is_met_where_it_is_first_reached() {
     // sixth has no more, because the last task gives back 8 after the fifth.
     assert_eq!((unfolded[0].peak.held[2], unfolded[0].peak.at), (138, 200));
 }
+
+#[test]
+fn what_is_never_given_back_peaks_in_the_last_slot() {
+    let forever = || Sketch { queue: 0, duration: 0, demand: [0, 0], waits: vec![], takes: 19, gives: 0 };
+    for (slots, layers) in [(2, 1), (1, 2), (3, 2)] {
+        let program = build(&vec![(slots, vec![(layers, vec![forever()])])], true);
+        let (folded, unfolded) = (run(&program, true), run(&program, false));
+        assert_eq!(folded, unfolded);
+        assert_eq!(unfolded[0].peak.held[2], i64::from(slots * layers) * 19);
+    }
+}

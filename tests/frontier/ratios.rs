@@ -7,7 +7,7 @@ use shardscope::plan::Size;
 use shardscope::scenario::Scenario;
 use shardscope::units::{BytesPerSecond, Seconds};
 
-use super::run::{LIBRARY, efficiency, error, scenario, summary};
+use super::run::{LIBRARY, efficiency, error, scenario, summary, within};
 
 /// ZeRO++ and the three levels over ZeRO-3, and the efficiency [frontier D5].
 const PUBLISHED: [f64; 2] = [1.405, 2.398];
@@ -122,9 +122,9 @@ fn tables() {
     table("One communication stream, the data sheet's rate", &tuned_data_sheet);
 }
 
-/// Everything that the notes call spec-like: 85 of 100 GB/s out of the node, hops of 50 GB/s inside it and 10 us
-/// each, one fused collective per layer, one sequence of 2,048 tokens. It comes to about 1.56 [frontier addendum,
-/// 1] and misses the paper's ratios.
+/// Everything that the notes call spec-like: 85 of 100 GB/s out of the node, hops of 50 GB/s inside it and 10 us each,
+/// one collective per layer and one for its scales, one sequence of 2,048 tokens. It comes to about 1.09 and 1.56
+/// [frontier addendum, 1], here within 10 % of both, and misses the paper's ratios by more than that.
 #[test]
 fn a_spec_like_point_misses() {
     let spec = |scenario: &mut Scenario| {
@@ -134,14 +134,13 @@ fn a_spec_like_point_misses() {
         for level in &mut Arc::make_mut(&mut scenario.cluster).levels {
             level.latency = Seconds::new(10e-6);
         }
-        let collectives = &mut Arc::make_mut(&mut scenario.stack).collectives;
-        (collectives.per_layer, collectives.separate_scales) = (1, false);
+        Arc::make_mut(&mut scenario.stack).collectives.per_layer = 1;
     };
     let outcome = Point { tokens: (2048, 1), accumulate: 8, change: &spec }.run();
     println!("spec-like: 1 : {:.3} : {:.3}", outcome.ratios[0], outcome.ratios[1]);
-    assert!(error(outcome.ratios[1], 1.56).abs() < 0.1, "{:?}", outcome.ratios);
-    for (ratio, published) in outcome.ratios.iter().zip(PUBLISHED) {
-        assert!(error(*ratio, published) < -0.1, "{ratio} of {published}");
+    for (ratio, (noted, published)) in outcome.ratios.into_iter().zip([1.09, 1.56].into_iter().zip(PUBLISHED)) {
+        within(0.1, "spec-like", ratio, noted);
+        assert!(error(ratio, published) < -0.1, "{ratio} of {published}");
     }
 }
 

@@ -169,7 +169,7 @@ impl PlanReport<'_> {
             CostModel::Paper => "by the paper's model, and evaluated by the simulator",
         };
         let (searched, took) = (thousands(self.planned.searched as f64), Seconds::new(self.seconds));
-        lines.line(&format!("chosen {by}; {searched} plans simulated in {took}"));
+        lines.line(&format!("chosen {by}; {searched} plans compared in {took}"));
         if self.planned.plans.is_empty() {
             lines.line("nothing fits");
         }

@@ -17,7 +17,7 @@ pub(super) struct Slot {
 
 /// How many layers treat their attention and their MLP in which way, and the ways of embedding and logits. The
 /// first layers are those that shard least.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
     halves: [Vec<(Slot, u32)>; 2],
     /// Of the embedding, and of logits that do not reuse it.

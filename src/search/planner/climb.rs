@@ -4,33 +4,31 @@
 //! of all plans is exact. This one starts from the best uniform plan and from the paper's optimum of each batch and
 //! recompute, and moves layers from one way to another as long as that helps.
 
-use crate::search::Tuned;
-
 use super::candidate::{Candidate, Slot};
 use super::judge::{Judge, Judged};
 use super::space::Space;
 use super::{Objective, paper};
 
-/// How much faster than the best uniform plan of its batch and recompute, memory aside, a plan may become:
-/// batches that are further behind than this are left out.
-const HOPE: f64 = 1.03;
+/// How much faster a plan may become than it is hoped of its batch and recompute: batches that are further behind than
+/// this are left out.
+const MARGIN: f64 = 1.03;
 
 /// The best plan of each batch and recompute that fits, best first.
-pub(super) fn search(space: &Space<'_>, ways: &[usize], uniform: &[Judged], judge: &mut Judge) -> Vec<Judged> {
+pub(super) fn search(space: &Space<'_>, ways: &[usize], uniform: &[Judged], judge: &mut Judge<'_>) -> Vec<Judged> {
     let mut groups: Vec<Vec<&Judged>> = Vec::new();
     for one in uniform.iter().filter(|one| one.candidate.uniform_way().is_some_and(|way| ways.contains(&way))) {
         match groups.last_mut() {
-            Some(group) if group[0].tuned == one.tuned => group.push(one),
+            Some(group) if group[0].batch == one.batch => group.push(one),
             _ => groups.push(vec![one]),
         }
     }
-    let fastest = |group: &Vec<&Judged>| group.iter().map(|one| speed(one, judge.objective)).fold(0.0, f64::max);
-    let mut hopes: Vec<(f64, Vec<&Judged>)> = groups.into_iter().map(|group| (fastest(&group), group)).collect();
+    let mut hopes: Vec<(f64, Vec<&Judged>)> =
+        groups.into_iter().map(|group| (hope(&group, judge.objective), group)).collect();
     hopes.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut found: Vec<Judged> = Vec::new();
     for (hope, group) in hopes {
         let reached = found.iter().map(|one| speed(one, judge.objective)).fold(0.0, f64::max);
-        if judge.objective != Objective::Memory && hope * HOPE < reached {
+        if judge.objective != Objective::Memory && hope * MARGIN < reached {
             break;
         }
         let climbed = best_of_group(space, &group, judge);
@@ -48,15 +46,35 @@ fn speed(one: &Judged, objective: Objective) -> f64 {
     }
 }
 
-fn best_of_group(space: &Space<'_>, group: &[&Judged], judge: &mut Judge) -> Option<Judged> {
-    let tuned = group.first()?.tuned;
-    let better =
-        |best: Judged, one: Judged, judge: &Judge| if judge.better(&one.summary, &best.summary) { one } else { best };
+/// The speed of the fastest mix of uniform plans within the memory, if time and memory were sums over the layers and
+/// slices made the gathered weights vanish; where no mix fits, that of the smallest plan.
+fn hope(group: &[&Judged], objective: Objective) -> f64 {
+    let cost = |one: &Judged| {
+        let memory = &one.summary.memory;
+        ((memory.peak - memory.parts.gathered - memory.capacity).get(), one.summary.step_time.get())
+    };
+    let costs: Vec<(f64, f64)> = group.iter().map(|one| cost(one)).collect();
+    let (inside, beyond): (Vec<_>, Vec<_>) = costs.iter().copied().partition(|(over, _)| *over <= 0.0);
+    let mixed = |(room, slow): (f64, f64)| {
+        let with = move |(over, fast): &(f64, f64)| slow + (fast - slow) * room / (room - over);
+        beyond.iter().map(with).fold(slow, f64::min)
+    };
+    let fastest = inside.iter().copied().map(mixed).reduce(f64::min);
+    let smallest = costs.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, time)| time);
+    let at = |time: f64| group.first().map(|one| speed(one, objective) * one.summary.step_time.get() / time);
+    fastest.or(smallest).and_then(at).unwrap_or(0.0)
+}
+
+fn best_of_group(space: &Space<'_>, group: &[&Judged], judge: &mut Judge<'_>) -> Option<Judged> {
+    let batch = group.first()?.batch;
+    let better = |best: Judged, one: Judged, judge: &Judge<'_>| {
+        if judge.better(&one.summary, &best.summary) { one } else { best }
+    };
     let ways = useful(group);
     let start = group.iter().copied().cloned().reduce(|best, one| better(best, one, judge))?;
     let mut best = climb(space, &ways, start, judge);
-    let led = paper::Model::of(space, tuned).best(&ways, judge.objective);
-    if let Some(led) = led.and_then(|led| judge.judge(space, tuned, led.candidate)) {
+    let led = paper::Model::of(space, space.batches[batch]).best(&ways, judge.objective);
+    if let Some(led) = led.and_then(|led| judge.judge(space, batch, led.candidate)) {
         let climbed = climb(space, &ways, led, judge);
         best = better(best, climbed, judge);
     }
@@ -77,14 +95,13 @@ fn useful(group: &[&Judged]) -> Vec<usize> {
 }
 
 /// Takes the best step as long as there is one that helps.
-fn climb(space: &Space<'_>, ways: &[usize], start: Judged, judge: &mut Judge) -> Judged {
+fn climb(space: &Space<'_>, ways: &[usize], start: Judged, judge: &mut Judge<'_>) -> Judged {
     let mut best = start;
     loop {
-        let tuned: Tuned = best.tuned;
         let mut next: Option<Judged> = None;
-        for candidate in steps(space, ways, &best.candidate) {
-            let Some(one) = judge.judge(space, tuned, candidate) else { continue };
-            if judge.better(&one.summary, &next.as_ref().unwrap_or(&best).summary) {
+        for step in steps(space, ways, &best.candidate) {
+            let Some(one) = farthest(space, &best, &step, judge) else { continue };
+            if next.as_ref().is_none_or(|next| judge.better(&one.summary, &next.summary)) {
                 next = Some(one);
             }
         }
@@ -95,28 +112,54 @@ fn climb(space: &Space<'_>, ways: &[usize], start: Judged, judge: &mut Judge) ->
     }
 }
 
-/// Every plan that is one step away: some layers of attention, of the MLP or of both go another way, an
-/// operator is cut otherwise, embedding or logits go another way.
-fn steps(space: &Space<'_>, ways: &[usize], from: &Candidate) -> Vec<Candidate> {
-    let mut found = Vec::new();
-    let both: &[usize] = &[0, 1];
-    for halves in [&both[..1], &both[1..], both] {
-        for (slot, layers) in from.slots(halves[0]) {
-            let there =
-                |half: &usize| from.slots(*half).iter().find(|(other, _)| other == slot).map(|(_, layers)| *layers);
-            let Some(most) = halves.iter().map(there).try_fold(*layers, |most, layers| Some(most.min(layers?))) else {
-                continue;
-            };
+/// A change that can be made to so many layers, or to all there is.
+struct Step<'a> {
+    most: u32,
+    make: Box<dyn Fn(u32) -> Candidate + 'a>,
+}
+
+/// A step as far as it helps. All layers, if that does; where it does not, often for lack of memory, as many as do; where
+/// nothing fitted before, as few as make it fit. How many, bisection finds.
+fn farthest(space: &Space<'_>, from: &Judged, step: &Step<'_>, judge: &mut Judge<'_>) -> Option<Judged> {
+    let mut helps = |layers: u32, than: &Judged| {
+        let one = judge.judge(space, from.batch, (step.make)(layers))?;
+        judge.better(&one.summary, &than.summary).then_some(one)
+    };
+    let (mut best, mut good, mut bad) = match helps(step.most, from) {
+        Some(all) if from.summary.fits || !all.summary.fits => return Some(all),
+        Some(all) => (all, step.most, 0),
+        None => (helps(1, from)?, 1, step.most),
+    };
+    while good.abs_diff(bad) > 1 {
+        let layers = good.midpoint(bad);
+        match helps(layers, &best) {
+            Some(one) => (best, good) = (one, layers),
+            None => bad = layers,
+        }
+    }
+    Some(best)
+}
+
+/// Every step: layers of attention, of the MLP or of both go another way or are cut otherwise, embedding or logits go
+/// another way.
+fn steps<'a>(space: &Space<'_>, ways: &[usize], from: &'a Candidate) -> Vec<Step<'a>> {
+    let mut found: Vec<Step> = Vec::new();
+    for halves in [&[0][..], &[1], &[0, 1]] {
+        for (slot, _) in from.slots(halves[0]) {
+            let there = |half: &usize| from.slots(*half).iter().find(|(other, _)| other == slot).map(|(_, here)| *here);
+            let Some(most) = halves.iter().map(there).reduce(|a, b| Some(a?.min(b?))).flatten() else { continue };
             for to in slots(space, ways, *slot) {
-                let moved = |layers: u32| {
-                    halves.iter().fold(from.clone(), |to_move, half| to_move.moved(*half, *slot, to, layers))
+                let make = move |layers: u32| {
+                    halves.iter().fold(from.clone(), |moved, half| moved.moved(*half, *slot, to, layers))
                 };
-                found.extend(halvings(most).map(moved));
+                found.push(Step { most, make: Box::new(make) });
             }
         }
     }
     for (end, now) in from.ends().iter().enumerate() {
-        found.extend(ways.iter().filter(|way| *way != now).map(|way| from.with_end(end, *way)));
+        for way in ways.iter().copied().filter(|way| way != now) {
+            found.push(Step { most: 1, make: Box::new(move |_| from.with_end(end, way)) });
+        }
     }
     found
 }
@@ -126,9 +169,4 @@ fn slots(space: &Space<'_>, ways: &[usize], from: Slot) -> Vec<Slot> {
     let other_ways = ways.iter().map(|way| Slot { way: *way, ..from });
     let other_slices = space.slices.iter().map(|slices| Slot { slices: *slices, ..from });
     other_ways.chain(other_slices).filter(|slot| *slot != from).collect()
-}
-
-/// A count, its half, and so on to 1.
-fn halvings(most: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(most), |count| Some(count / 2)).take_while(|count| *count > 0)
 }

@@ -4,23 +4,11 @@ use rayon::prelude::*;
 
 use crate::search::{Cancel, Pool};
 
-use super::{Planned, Request, plan};
+use super::judge::Known;
+use super::{Planned, Request, planned};
 
-/// Shares of the device's memory that are tried, in twelfths and below.
-const SHARES: [f64; 12] = [
-    1.0 / 8.0,
-    1.0 / 6.0,
-    1.0 / 4.0,
-    4.0 / 12.0,
-    5.0 / 12.0,
-    6.0 / 12.0,
-    7.0 / 12.0,
-    8.0 / 12.0,
-    9.0 / 12.0,
-    10.0 / 12.0,
-    11.0 / 12.0,
-    1.0,
-];
+/// Shares of the device's memory that are tried below the twelfths from 3 on.
+const SMALL: [f64; 2] = [1.0 / 8.0, 1.0 / 6.0];
 
 /// Shares that differ by less are the same.
 const SAME: f64 = 1e-3;
@@ -38,7 +26,8 @@ impl Ladder {
     /// From an eighth of the device's memory to all of it, and the limit of the request.
     pub fn new(request: Request) -> Self {
         let own = request.scenario.plan.memory_factor;
-        let mut limits: Vec<f64> = SHARES.into_iter().filter(|share| (share / own - 1.0).abs() > SAME).collect();
+        let shares = SMALL.into_iter().chain((3..=12).map(|twelfths| f64::from(twelfths) / 12.0));
+        let mut limits: Vec<f64> = shares.filter(|share| (share / own - 1.0).abs() > SAME).collect();
         limits.push(own);
         limits.sort_by(f64::total_cmp);
         Self { request, limits }
@@ -57,11 +46,12 @@ impl Ladder {
     pub fn run(&self, pool: &Pool, from: usize, cancel: &Cancel, done: &(dyn Fn(usize, Planned) + Sync)) -> bool {
         let mut order: Vec<usize> = (0..self.limits.len()).collect();
         order.sort_by_key(|place| place.abs_diff(from));
+        let known = Known::default();
         pool.install(|| {
             order.par_iter().with_max_len(1).for_each(|place| {
                 let mut request = self.request.clone();
                 request.scenario.plan.memory_factor = self.limits[*place];
-                let found = plan(&request, cancel).unwrap_or_default();
+                let found = planned(&request, &known, cancel).unwrap_or_default();
                 if !cancel.is_cancelled() {
                     done(*place, found);
                 }

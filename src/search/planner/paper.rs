@@ -31,7 +31,6 @@ const UNITS: f64 = 16_384.0;
 pub(super) struct Model<'a> {
     space: &'a Space<'a>,
     scenario: Scenario,
-    tuned: Tuned,
     /// Memory that states and gathered operators may take.
     room: f64,
 }
@@ -94,14 +93,14 @@ pub(super) struct Led {
 }
 
 /// The best plan of each batch and recompute that fits; the best by the model first.
-pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge) -> Vec<Judged> {
+pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge<'_>) -> Vec<Judged> {
     let mut found: Vec<Judged> = Vec::new();
     let mut full: Option<Recompute> = None;
-    for tuned in space.batches.iter().copied() {
+    for (batch, tuned) in space.batches.iter().enumerate() {
         if full == Some(tuned.recompute) {
             continue;
         }
-        match Model::of(space, tuned).fitting(ways, judge) {
+        match Model::of(space, *tuned).fitting(batch, ways, judge) {
             Some(one) => found.push(one),
             None => full = Some(tuned.recompute),
         }
@@ -123,14 +122,14 @@ impl<'a> Model<'a> {
         let mut scenario = space.scenario.clone();
         tuned.apply(&mut scenario);
         let room = room(&scenario);
-        Self { space, scenario, tuned, room }
+        Self { space, scenario, room }
     }
 
     /// The best plan that the simulator agrees to fit.
-    fn fitting(mut self, ways: &[usize], judge: &mut Judge) -> Option<Judged> {
+    fn fitting(mut self, batch: usize, ways: &[usize], judge: &mut Judge<'_>) -> Option<Judged> {
         for _ in 0..TRIES {
             let led = self.best(ways, judge.objective)?;
-            let one = judge.judge(self.space, self.tuned, led.candidate)?;
+            let one = judge.judge(self.space, batch, led.candidate)?;
             if one.summary.fits {
                 return Some(Judged { paper_s: Some(led.seconds), ..one });
             }

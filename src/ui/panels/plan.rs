@@ -103,12 +103,12 @@ fn nothing(planning: &Planning) -> String {
 fn question(planning: &Planning, picture: &Picture, theme: Theme, width: u16) -> Line<'static> {
     let device = picture.ladder.request.scenario.cluster.device.memory;
     let limit = device * picture.ladder.limits[planning.place()];
-    let within = format!(" within {} GiB", words::of_capacity(limit, device).replace('/', " of ").replace(" GiB", ""));
+    let within = format!(" within {}", words::of_capacity(limit, device));
     let mut parts = vec![Span::styled(within, theme.style(Role::Title))];
     if let Some(found) = planning.chosen() {
         let (plan, summary) = (&found.scenario.plan, &found.summary);
         let micro = thousands(f64::from(plan.micro_batch));
-        parts.push(Span::raw(format!("{} TFLOP/s per device", tflops(summary))));
+        parts.push(Span::raw(format!("{} TFLOP/s", tflops(summary))));
         parts.push(Span::raw(format!("micro {micro}, accum {}, recompute {}", plan.accumulate, plan.recompute)));
         parts.push(Span::raw(format!("step {}", summary.step_time)));
     }
@@ -164,9 +164,10 @@ fn compared(planned: &Planned, found: &Found, theme: Theme, area: Rect, buf: &mu
             let name = name.trim_start_matches("best ");
             Span::styled(format!("{mark} {name} {}", gain(of(planned))), theme.fill(tone))
         });
-        let line =
-            joined(std::iter::once(Span::styled(" p over", theme.fill(Tone::Blue))).chain(parts), theme, area.width);
-        buf.set_line(area.x, area.y, &line, area.width);
+        let plan = Span::styled(" p over ", theme.fill(Tone::Blue));
+        let (rest, _) = buf.set_span(area.x, area.y, &plan, area.width);
+        let room = area.right().saturating_sub(rest);
+        buf.set_line(rest, area.y, &joined(parts, theme, room), room);
         return;
     }
     let heading = format!(" {:<34}{:>10}{:>10}{:>10}", "p, the plan, over the best", "gain", "TFLOP/s", "GiB");

@@ -1,9 +1,10 @@
 //! All strategies on the scenario shown, one row each.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Margin, Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, words};
 use crate::app::strategies::Row;
@@ -51,6 +52,13 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
     if let Some(place) = lines.next() {
         buf.set_line(place.x, place.y, &legend(theme), place.width);
+    }
+    let below = inside.bottom() - lines.next().map_or(inside.bottom(), |place| place.y);
+    let (left, about) = (Rect { y: inside.bottom() - below, height: below, ..inside }, status(app));
+    if about.chars().count() > usize::from(inside.width) {
+        // The status line cuts it off.
+        let left = left.inner(Margin::new(2, 1)).intersection(left);
+        Paragraph::new(about).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(left, buf);
     }
 }
 

@@ -105,6 +105,16 @@ fn brute_force(model: &Model<'_>, ways: &[usize]) -> Option<(u64, u64)> {
     sums.iter().filter(fits).map(|(time, memory, held)| (*time, memory + held)).min()
 }
 
+/// Operators in FP32 without arithmetic, each replicated or sharded over a ring.
+fn two_way(ring: &Ring, copies: u32, parameters: f64) -> Class {
+    let operator = Operator { bytes: Bytes::new(4.0 * parameters), collectives: 1.0, compute: Seconds::ZERO };
+    let choices = [Mode::Replicated, Mode::Sharded { recomputed: false }].map(|mode| Choice {
+        time: picos(operator.time(mode, ring).get()),
+        memory: mode.state(parameters, Bytes::new(16.0), ring).get() as u64,
+    });
+    Class { copies, choices: choices.into() }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -133,16 +143,8 @@ proptest! {
     #[test]
     fn without_latency_time_falls_in_proportion_to_memory(sizes in prop::collection::vec((1..50_u32, 1..30_u64), 1..4), share in 0.0..1.0_f64) {
         let ring = Ring { ranks: 8, step: Seconds::ZERO, bandwidth: BytesPerSecond::new(1e9) };
-        let class = |(copies, size): &(u32, u64)| {
-            let parameters = (*size * 1_000_000) as f64;
-            let operator = Operator { bytes: Bytes::new(4.0 * parameters), collectives: 1.0, compute: Seconds::ZERO };
-            let choices = [Mode::Replicated, Mode::Sharded { recomputed: false }].map(|mode| Choice {
-                time: picos(operator.time(mode, &ring).get()),
-                memory: mode.state(parameters, Bytes::new(16.0), &ring).get() as u64,
-            });
-            Class { copies: *copies, choices: choices.into() }
-        };
-        let classes: Vec<Class> = sizes.iter().map(class).collect();
+        let classes: Vec<Class> =
+            sizes.iter().map(|(copies, size)| two_way(&ring, *copies, (*size * 1_000_000) as f64)).collect();
         let all = |pick: fn(&Class) -> u64| classes.iter().map(|class| u64::from(class.copies) * pick(class)).sum::<u64>() as f64;
         let (slow, fast) = (all(|class| class.choices[1].time), all(|class| class.choices[0].time));
         let (small, large) = (all(|class| class.choices[1].memory), all(|class| class.choices[0].memory));
@@ -159,15 +161,7 @@ proptest! {
 #[test]
 fn latency_favours_small_operators() {
     let ring = Ring { ranks: 8, step: Seconds::new(1e-4), bandwidth: BytesPerSecond::new(1e9) };
-    let class = |parameters: f64| {
-        let operator = Operator { bytes: Bytes::new(4.0 * parameters), collectives: 1.0, compute: Seconds::ZERO };
-        let choices = [Mode::Replicated, Mode::Sharded { recomputed: false }].map(|mode| Choice {
-            time: picos(operator.time(mode, &ring).get()),
-            memory: mode.state(parameters, Bytes::new(16.0), &ring).get() as u64,
-        });
-        Class { copies: 4, choices: choices.into() }
-    };
-    let classes = [class(1e6), class(4e6)];
+    let classes = [two_way(&ring, 4, 1e6), two_way(&ring, 4, 4e6)];
     // All sharded take 4 x 2 MB + 4 x 8 MB; 56 MB more hold four small ones (14 MB each) or one large one (56 MB).
     let best = fastest(&classes, 40_000_000 + 56_000_000).expect("fits");
     assert_eq!(best.counts, [[4, 0], [0, 4]]);
