@@ -208,6 +208,8 @@ impl Simulator {
     fn proceed<O: Observer>(&mut self, role: Role<'_>, now: Picos, observer: &mut O) -> Picos {
         let Self { ranks, inboxes, sent, sections, block, memo, fold, .. } = self;
         let (rank, section) = (&mut ranks[role.rank], &mut sections[role.rank]);
+        // Another rank may have left its own at the same place.
+        block.clear();
         let mut around = Around { role, inbox: &mut inboxes[role.rank], sent, observer };
         let remember = *fold && !O::SEES;
         loop {

@@ -262,6 +262,25 @@ fn each_operator_has_its_own_passes() {
     close(passes(&first_half), 2.5);
 }
 
+/// The first half of the layers is sharded and slow to gather; the copies of the second half, which is on each device,
+/// come sooner and let none of the first begin.
+#[test]
+fn no_layer_begins_before_its_own_gather() {
+    let mut scenario = apart([(Operator::Layer, Extent::Device, 1)]);
+    scenario.plan.operators[0].layers = Some(Layers { first: 4, last: 7 });
+    (scenario.plan.offload, scenario.plan.prefetch) = (Offload::State, 2);
+    Arc::make_mut(&mut scenario.cluster).levels[1].bandwidth = BytesPerSecond::new(1e8);
+    let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let first = |lane: Lane, layer: u32| {
+        let here = |span: &&Span| span.activity.part == Part::Layer && span.activity.layer == layer;
+        *trace.spans_on(0, lane).iter().find(here).expect("each layer is visited")
+    };
+    for layer in 0..4 {
+        let (gather, compute) = (first(Lane::Gather, layer), first(Lane::Compute, layer));
+        assert!(compute.start >= gather.end, "layer {layer}: {} before {}", compute.start, gather.end);
+    }
+}
+
 /// [osdp C3]: what is computed again is gathered once more, unless backward follows on the same weights, as
 /// it does for an MLP in one piece, and for a layer in one unit.
 #[test]

@@ -145,10 +145,10 @@ impl<'a> Places<'a> {
 
     /// Lists the visits of a section, forward or backward.
     pub fn list(&self, visits: &[Visits<'_>], section: &Section, backward: bool, listing: &mut Listing) {
-        let way = usize::from(backward);
+        let direction = usize::from(backward);
         let mut turns: Vec<(Vec<Visit>, u32, u32)> = Vec::with_capacity(section.stretches.len() + 2);
         if section.embedding {
-            turns.push((vec![visits[self.way(Site::Embedding)].embedding()[way]], 1, 0));
+            turns.push((vec![visits[self.way(Site::Embedding)].embedding()[direction]], 1, 0));
         }
         for stretch in &section.stretches {
             let layer = stretch.first + if backward { stretch.layers - 1 } else { 0 };
@@ -156,13 +156,13 @@ impl<'a> Places<'a> {
             turns.push((if backward { behind } else { ahead }, stretch.layers, layer));
         }
         if section.head {
-            turns.push((vec![visits[self.way(Site::Head)].head()[way]], 1, 0));
+            turns.push((vec![visits[self.way(Site::Head)].head()[direction]], 1, 0));
         }
         if backward {
             turns.reverse();
         }
-        for (visits, count, layer) in &turns {
-            listing.add(visits, *count, *layer, if backward { -1 } else { 1 });
+        for (units, count, layer) in &turns {
+            listing.add(units, *count, *layer, if backward { -1 } else { 1 });
         }
     }
 

@@ -133,7 +133,7 @@ impl Emit<'_> {
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
             let visit = &order.run(place).visit;
-            [gathers + i64::from(visit.fetches()), copies + i64::from(visit.from_host > 0.0)]
+            [gathers + i64::from(visit.gather.is_some()), copies + i64::from(visit.from_host > 0.0)]
         });
         self.visit(builder, order.run(place), place.position, ahead, micro_batch, last.is_some());
     }
@@ -165,7 +165,7 @@ impl Emit<'_> {
             let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
             let written = (visit.checkpoint > 0.0).then(|| builder.after(Counter::HostOut, 0));
             task.waits = waits([Some(released), written]);
-            task.signals = [Some(Counter::HostIn), visit.gather.is_none().then_some(Counter::Gathered)];
+            task.signals = [Some(Counter::HostIn), None];
             taken[held::ACTIVATIONS] = bytes(visit.checkpoint);
             task.takes = std::mem::take(&mut taken);
             builder.push(task);
@@ -369,14 +369,9 @@ impl Emit<'_> {
 }
 
 impl Visit {
-    /// Whether something is fetched for it.
-    fn fetches(&self) -> bool {
-        self.gather.is_some() || (self.from_host > 0.0)
-    }
-
-    /// Whether it computes on weights that were fetched.
+    /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
     fn fetched(&self) -> bool {
-        self.freed > 0.0 || self.gathered > 0.0 || self.fetches()
+        self.freed > 0.0 || self.gathered > 0.0 || self.gather.is_some()
     }
 
     fn takes(&self) -> [i64; super::HELD] {

@@ -76,13 +76,13 @@ pub enum Counter {
     Tensor,
     /// Exchanges of context parallelism.
     Context,
-    /// Copies to the host.
+    /// Copies to the host, but for what `Stored` counts.
     HostOut,
-    /// Copies from the host.
+    /// Copies from the host, but for what `Loaded` counts.
     HostIn,
-    /// Stages' shards of weights, or sums of gradients, that came from the host.
+    /// Shards of stages' weights, and sums of gradients of stages or units, that came from the host.
     Loaded,
-    /// Stages' gradients that went to the host.
+    /// Gradients of stages or units that went to the host.
     Stored,
     /// Activations that arrived from another rank.
     ArrivedForward,

@@ -115,9 +115,10 @@ fn stage(pipeline: &Pipeline<'_>, work: &Work) -> Cost {
         let share = Share::of(visits, holding.parameters);
         let elements = share.parameters;
         for backward in [false, true] {
-            let way = usize::from(backward);
-            cost.gather[way] = cost.gather[way] + of(visits.gather(elements, holding.collectives, backward));
-            cost.load[way] += visits.rates.host_copy(visits.loaded(elements, backward));
+            let direction = usize::from(backward);
+            cost.gather[direction] =
+                cost.gather[direction] + of(visits.gather(elements, holding.collectives, backward));
+            cost.load[direction] += visits.rates.host_copy(visits.loaded(elements, backward));
         }
         cost.reduce[1] = cost.reduce[1] + of(visits.reduction(elements, true, true, holding.collectives));
         cost.store += visits.rates.host_copy(visits.stored(elements, true));

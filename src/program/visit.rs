@@ -371,7 +371,8 @@ impl<'a> Visits<'a> {
         precision.wire(if format.quantised() { format } else { stack.reduce_format.unwrap_or(format) })
     }
 
-    /// The same where each micro-batch is visited by itself.
+    /// [`Self::unreduced`] where micro-batches are visited one by one: nothing is left of those before where there
+    /// are none, or where each was reduced over all ranks.
     fn resumed(&self, elements: f64) -> f64 {
         let plan = &self.rates.scenario.plan;
         let later = plan.accumulate > 1 && plan.reduction != Reduction::MicroBatch;

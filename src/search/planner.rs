@@ -121,7 +121,7 @@ pub struct Planned {
     pub uniform: Vec<Uniform>,
     /// The best one that leaves each operator on each device or shards it over all ranks: the paper's choice.
     pub two_way: Option<Summary>,
-    /// Plans that were simulated, each time that one was asked for.
+    /// Plans that were compared, each as often as it was looked at: not all of them were simulated anew.
     pub searched: u64,
 }
 

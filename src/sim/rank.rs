@@ -179,7 +179,10 @@ impl Rank {
             }
             match inbox.of(counter).nth(least) {
                 Some(arrival) if arrival <= self.clock || entry == Entry::Unknown => {}
-                Some(arrival) => entry = Entry::At(arrival),
+                Some(arrival) => {
+                    let latest = if let Entry::At(other) = entry { other.max(arrival) } else { arrival };
+                    entry = Entry::At(latest);
+                }
                 None => entry = Entry::Unknown,
             }
         }

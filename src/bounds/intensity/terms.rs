@@ -148,7 +148,9 @@ impl<'a> Terms<'a> {
         let back = if layout.optimizer > held { self.weight(format) } else { out };
         let bytes = 2.0 * (out + back) / f64::from(held);
         let late = self.pipeline.ranks > 1 && self.pipeline.stages == 1;
-        if late || stack.overlap == Overlap::None || !stack.reduce_during_backward {
+        // What lives on the host is reduced before it goes there.
+        let during = stack.reduce_during_backward || self.scenario.plan.offload.state();
+        if late || stack.overlap == Overlap::None || !during {
             return Some(Self::alone(self.state(Kind::DataParallel, link, self.step(), bytes, self.accumulate())));
         }
         let beside = if self.pipeline.breadth_first { self.accumulate() } else { 1.0 };
@@ -219,7 +221,8 @@ impl<'a> Terms<'a> {
 
     /// A rank's shard of the weights comes for forward and, where no second copy serves it, for backward, and its
     /// shard of the gradients goes, each time for all micro-batches that are visited together:
-    /// `I = (8/6) n_mu b_mu d_s n_b` layer by layer. Where only the optimizer is on the host, gradients go and weights come once, after backward.
+    /// `I = (8/6) n_mu b_mu d_s n_b` layer by layer. Where only the optimizer is on the host, gradients go and
+    /// weights come once, after backward.
     pub(super) fn state_offload(&self) -> Option<Intensity> {
         let (plan, layout) = (&self.scenario.plan, self.layout);
         let storage = plan.precision.storage();

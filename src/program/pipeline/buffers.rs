@@ -57,8 +57,8 @@ impl<'a> Pipeline<'a> {
 
     /// Bytes that a stage takes in its buffer beyond the one that it evicts.
     pub(super) fn taken(&self, work: usize, evicts: Option<usize>) -> i64 {
-        let buffer = |work: usize| self.sum(work, Visits::buffer);
-        bytes(buffer(work) - evicts.map_or(0.0, buffer))
+        let buffer = |work: usize| bytes(self.sum(work, Visits::buffer));
+        buffer(work) - evicts.map_or(0, buffer)
     }
 
     /// Bytes of a gradient buffer that a stage's backward fills; none where gradients stay whole all the time.
@@ -75,7 +75,7 @@ impl<'a> Pipeline<'a> {
     pub(super) fn fill(&self, routine: &mut RoutineBuilder<'_>, coming: Coming) {
         let Coming { work, evicts, backward, leaves } = coming;
         routine.block(1, |block| {
-            let mut tasks = self.fetches(block, work, backward);
+            let mut tasks = self.bring(block, work, backward);
             if let Some(first) = tasks.first_mut() {
                 first.takes[held::GATHERED] += self.taken(work, evicts);
             }
@@ -90,7 +90,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// What brings a stage's weights; the last task is on the same queue for all stages.
-    fn fetches(&self, block: &mut RoutineBuilder<'_>, work: usize, backward: bool) -> Vec<Task> {
+    fn bring(&self, block: &mut RoutineBuilder<'_>, work: usize, backward: bool) -> Vec<Task> {
         let phase = Phase::of(backward);
         let released = Some(block.after(Counter::Released, 0));
         let copied = self.sum(work, |visits, elements| visits.loaded(elements, backward));

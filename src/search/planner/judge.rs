@@ -131,8 +131,9 @@ impl<'a> Judge<'a> {
             let mut sharded = scenario.clone();
             sharded.plan.operators.clone_from(&operators);
             sharded.plan.operators[index].extents.clone_from(widest);
-            let sharded = summary(&sharded, &mut self.workspace);
-            sharded.map_or_else(|_| Why::default(), |sharded| Why::of(&one.summary, &sharded))
+            let asked = !self.cancel.is_cancelled();
+            let sharded = asked.then(|| summary(&sharded, &mut self.workspace).ok()).flatten();
+            sharded.map_or_else(Why::default, |sharded| Why::of(&one.summary, &sharded))
         });
         Found { why: why.collect(), scenario, summary: one.summary, paper_s: one.paper_s, operators }
     }
