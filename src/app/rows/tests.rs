@@ -95,3 +95,13 @@ fn where_there_are_no_rows_it_says_so() {
         assert!(app.find.is_none() && app.notice.as_ref().unwrap().contains("no rows"), "{keys}");
     }
 }
+
+#[test]
+fn escape_brings_the_cursor_back_to_a_row_that_is_still_there() {
+    let mut app = explorer();
+    press(&mut app, "5G/");
+    app.answer = None;
+    let rows = app.breakdown().len();
+    press(&mut app, "<esc>");
+    assert_eq!(app.time, rows.saturating_sub(1));
+}
