@@ -191,7 +191,7 @@ impl Hand {
     }
 }
 
-/// The shortest jump from one place to another (ECMA-48: CUP; or CUU and CUD, with CUF, CUB, CHA or CR).
+/// The shortest jump from one place to another (ECMA-48: CUP; or LF, CUU and CUD, with CUF, CUB, CHA or CR).
 fn jump(from: Option<(u16, u16)>, (x, y): (u16, u16)) -> String {
     let steps = |count: u16, to: char| match count {
         0 => String::new(),
@@ -203,7 +203,12 @@ fn jump(from: Option<(u16, u16)>, (x, y): (u16, u16)) -> String {
     let along = steps(x.abs_diff(column), if column < x { 'C' } else { 'D' });
     let column = format!("\x1b[{}G", u32::from(x) + 1);
     let margin = format!("\r{}", steps(x, 'C'));
-    let down = steps(y.abs_diff(row), if row < y { 'B' } else { 'A' });
+    // A line feed goes straight down: the terminal is raw.
+    let down = match y.checked_sub(row) {
+        Some(rows @ 0..=3) => "\n".repeat(rows.into()),
+        Some(rows) => steps(rows, 'B'),
+        None => steps(row - y, 'A'),
+    };
     let near = [along, column, margin].map(|across| format!("{down}{across}"));
     near.into_iter().chain([place]).min_by_key(String::len).unwrap_or_default()
 }

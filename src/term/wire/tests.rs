@@ -159,8 +159,8 @@ fn a_short_gap_is_written_over_and_a_long_one_jumped() {
 
 #[test]
 fn the_next_row_is_reached_from_where_the_last_one_was_left() {
-    // To the second column (6), "x", a row down and a column back (6), "x".
-    assert_eq!(bytes_of(&["abc", "abc"], &["axc", "axc"]), FRAME + 6 + 1 + 6 + 1);
+    // To the second column (6), "x", a row down and a column back (4), "x".
+    assert_eq!(bytes_of(&["abc", "abc"], &["axc", "axc"]), FRAME + 6 + 1 + 4 + 1);
 }
 
 #[test]
