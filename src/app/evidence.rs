@@ -15,6 +15,7 @@ use crate::search::{self, Pool};
 
 use super::App;
 use super::action::{Action, Command};
+use super::update::moved;
 use super::work::Work;
 
 /// Devices of a run, at most: what they are filtered by. The last one has no end.
@@ -172,7 +173,7 @@ impl Evidence {
         Some((residual, self.picture.as_ref()?.run(residual)?))
     }
 
-    fn update(&mut self, action: Action) {
+    fn update(&mut self, action: Action, page: usize) {
         match action {
             Action::Metric => {
                 self.metric = if self.metric == Metric::StepTime { Metric::Memory } else { Metric::StepTime };
@@ -180,7 +181,7 @@ impl Evidence {
             Action::Ratio => self.ratio = !self.ratio,
             Action::Filter(facet) => self.filter(facet),
             Action::Whole => self.wanted = [const { None }; 3],
-            _ => self.go(action),
+            _ => self.go(action, page),
         }
     }
 
@@ -202,23 +203,20 @@ impl Evidence {
         };
     }
 
-    /// To the run before or after by what was measured, or by the error.
-    fn go(&mut self, action: Action) {
+    /// To another run by what was measured: the one before or after, a page on, or an end; or by the error.
+    fn go(&mut self, action: Action, page: usize) {
         let (mut shown, _) = self.shown();
         let now = shown.get(self.cursor(&shown)).map(|one| one.id.clone());
         if matches!(action, Action::Up | Action::Down) {
             shown.sort_by(|a, b| b.error().total_cmp(&a.error()).then(Ordering::Equal));
         }
         let at = shown.iter().position(|one| Some(&one.id) == now.as_ref()).unwrap_or(0);
-        let last = shown.len().saturating_sub(1);
-        let to = match action {
-            Action::Left | Action::Up => at.saturating_sub(1),
-            Action::Right | Action::Down => (at + 1).min(last),
-            Action::First => 0,
-            Action::Last => last,
-            _ => at,
+        let motion = match action {
+            Action::Left => Action::Up,
+            Action::Right => Action::Down,
+            other => other,
         };
-        self.chosen = shown.get(to).map(|one| one.id.clone());
+        self.chosen = shown.get(moved(at, motion, shown.len(), page)).map(|one| one.id.clone());
     }
 
     /// To a run by its place among what is shown.
@@ -292,7 +290,7 @@ impl App {
         if action == Action::Take {
             return self.take_run();
         }
-        self.views.evidence.update(action);
+        self.views.evidence.update(action, self.page);
         Vec::new()
     }
 

@@ -165,7 +165,10 @@ impl Keymap {
     /// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
     pub fn hints(&self, place: Place) -> impl Iterator<Item = &Binding> {
         let hidden = move |binding: &&Binding| self.at(place).any(|own| own.keys == binding.keys);
-        let under = self.under(place).filter(move |binding| !hidden(binding));
+        let idle = move |binding: &&Binding| {
+            binding.action == Action::Metric && matches!(place, Place::View(view) if !view.has_metrics())
+        };
+        let under = self.under(place).filter(move |binding| !hidden(binding) && !idle(binding));
         self.at(place).chain(under).filter(|binding| !binding.hint.is_empty())
     }
 

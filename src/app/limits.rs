@@ -56,8 +56,8 @@ impl Limits {
         match action {
             Action::Up => self.cursor = self.cursor.saturating_sub(1),
             Action::Down => self.cursor = (self.cursor + 1).min(Assumption::ALL.len() - 1),
-            Action::First => self.cursor = 0,
-            Action::Last => self.cursor = Assumption::ALL.len() - 1,
+            Action::First | Action::PageUp => self.cursor = 0,
+            Action::Last | Action::PageDown => self.cursor = Assumption::ALL.len() - 1,
             Action::Right | Action::More => self.change(1),
             Action::Left | Action::Less => self.change(-1),
             _ => {}

@@ -73,7 +73,7 @@ impl App {
     /// Does what the mouse asks for.
     pub fn point(&mut self, target: Target, gesture: Gesture) -> Vec<Command> {
         let dragged = self.mouse.dragged.take();
-        self.find.take_if(|_| gesture == Gesture::Click);
+        self.find.take_if(|_| gesture != Gesture::Drag);
         match gesture {
             Gesture::WheelUp | Gesture::WheelDown => self.wheel(target, gesture == Gesture::WheelUp),
             _ if self.layer.is_some() => self.click_layer(target, gesture),

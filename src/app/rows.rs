@@ -190,7 +190,7 @@ impl App {
             Some(_) => {}
             None => match self.focus {
                 Panel::Inputs => self.inputs.cursor = row.min(FIELDS.len() - 1),
-                Panel::Time => self.time = row,
+                Panel::Time => self.time = row.min(self.breakdown().len().saturating_sub(1)),
                 Panel::Map => self.go_to_row_of_view(row),
                 Panel::Memory => {
                     if let Some(answer) = &self.answer {

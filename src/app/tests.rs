@@ -442,6 +442,27 @@ fn what_is_pinned_before_its_figures_are_there_is_pinned_with_them() {
 }
 
 #[test]
+fn a_pin_that_waits_is_taken_back_by_the_same_key() {
+    let (mut app, first) = App::new(start(H100));
+    press(&mut app, "p");
+    assert!(app.notice.as_ref().unwrap().contains("still computing"), "{:?}", app.notice);
+    press(&mut app, "p");
+    assert_eq!(app.notice.as_deref(), Some("not pinned"));
+    obey(&mut app, first);
+    assert!(app.pins.all().is_empty());
+}
+
+#[test]
+fn what_is_not_possible_is_not_pinned() {
+    let mut app = explorer();
+    app.shown = Err(Vec::new());
+    app.stale = true;
+    press(&mut app, "p");
+    assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to pin"));
+    assert_eq!(app.pinning, None);
+}
+
+#[test]
 fn answers_to_older_questions_are_dropped() {
     let (mut app, first) = App::new(start(H100));
     app.update(action::Action::Right);

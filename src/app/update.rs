@@ -275,11 +275,19 @@ impl App {
         self.go_to_row(moved(from, action, count, self.page));
     }
 
-    /// Pins what is on the screen, once its figures are there; the same again lets go of it.
+    /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
     pub(super) fn pin(&mut self) {
+        let promised = self.pinning.take() == Some(self.question);
         let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
-            self.pinning = Some(self.question);
-            return self.tell("pinned when the figures are there".to_owned());
+            let said = match (&self.shown, promised) {
+                (Err(_), _) => "not possible, so there is nothing to pin",
+                (Ok(_), true) => "not pinned",
+                (Ok(_), false) => {
+                    self.pinning = Some(self.question);
+                    "still computing: it is pinned when the figures are there"
+                }
+            };
+            return self.tell(said.to_owned());
         };
         if let Some(index) = self.pins.position(&answer.scenario) {
             self.pins.remove(index);

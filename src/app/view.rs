@@ -76,6 +76,11 @@ impl View {
         }
     }
 
+    /// Whether there is something to show instead of what it shows: a metric, an order, an objective.
+    pub const fn has_metrics(self) -> bool {
+        !matches!(self, Self::Compare | Self::Advice | Self::Limits | Self::Intensities | Self::Traffic)
+    }
+
     /// What it shows, for the list of views.
     pub const fn about(self) -> &'static str {
         match self {

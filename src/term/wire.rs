@@ -152,18 +152,16 @@ struct Hand {
 impl Hand {
     /// Goes to a place: over a gap of which every glyph is known and as the pen is, or by a jump.
     fn go<W: Write>(&mut self, x: u16, y: u16, wire: &Wire<W>) {
+        let jump = jump(self.at, (x, y));
         let jump = match self.at {
-            Some(at) if at == (x, y) => return,
             Some((from, row)) if row == y && from < x => {
-                let jump = if x - from == 1 { "\x1b[C".to_owned() } else { format!("\x1b[{}C", x - from) };
                 let gap = (from..x).map(|x| wire.cell(x, y).filter(|cell| self.pen.is(cell) && width(cell) == 1));
                 match gap.map(|cell| cell.map(Cell::symbol)).collect::<Option<String>>() {
                     Some(gap) if gap.len() <= jump.len() => gap,
                     _ => jump,
                 }
             }
-            Some((_, row)) if row == y => format!("\x1b[{}G", u32::from(x) + 1),
-            _ => format!("\x1b[{};{}H", u32::from(y) + 1, u32::from(x) + 1),
+            _ => jump,
         };
         self.at = Some((x, y));
         self.text.push_str(&jump);
@@ -191,6 +189,28 @@ impl Hand {
         self.text.push_str(&self.pen.plain_ground());
         self.text.push_str("\x1b[K");
     }
+}
+
+/// The shortest jump from one place to another (ECMA-48: CUP; or LF, CUU and CUD, with CUF, CUB, CHA or CR).
+fn jump(from: Option<(u16, u16)>, (x, y): (u16, u16)) -> String {
+    let steps = |count: u16, to: char| match count {
+        0 => String::new(),
+        1 => format!("\x1b[{to}"),
+        _ => format!("\x1b[{count}{to}"),
+    };
+    let place = format!("\x1b[{};{}H", u32::from(y) + 1, u32::from(x) + 1);
+    let Some((column, row)) = from else { return place };
+    let along = steps(x.abs_diff(column), if column < x { 'C' } else { 'D' });
+    let column = format!("\x1b[{}G", u32::from(x) + 1);
+    let margin = format!("\r{}", steps(x, 'C'));
+    // A line feed goes straight down: the terminal is raw.
+    let down = match y.checked_sub(row) {
+        Some(rows @ 0..=3) => "\n".repeat(rows.into()),
+        Some(rows) => steps(rows, 'B'),
+        None => steps(row - y, 'A'),
+    };
+    let near = [along, column, margin].map(|across| format!("{down}{across}"));
+    near.into_iter().chain([place]).min_by_key(String::len).unwrap_or_default()
 }
 
 /// Whether a cell shows nothing, on the terminal's own ground.

@@ -169,13 +169,7 @@ fn a_newcomers_whole_visit() {
     tmux.keys(&["Enter"]);
     tmux.wait_for("FITS");
     tmux.text("p");
-    tmux.wait("pinning", |screen| {
-        // What it takes longer to compute than to read is refused until it is there.
-        if screen.contains("still computing") {
-            tmux.text("p");
-        }
-        screen.contains("pinned")
-    });
+    tmux.wait_for("pinned: ");
     tmux.choose(3, "zero-topo", "zero-topo");
     tmux.wait("evaluating it", |screen| screen.lines().next().unwrap_or_default().contains("zero-topo"));
     // On the one node it does not fit, and the screen says what would let it.

@@ -103,6 +103,13 @@ fn ctrl_c_quits_and_ctrl_z_suspends_wherever_the_keys_go() {
 }
 
 #[test]
+fn the_footer_names_the_metric_where_there_is_one() {
+    let named = |place| Keymap::default().hints(place).any(|binding| binding.action == Action::Metric);
+    assert!(named(Place::Panel(Panel::Map)) && named(Place::View(View::Hardware)) && named(Place::View(View::Plan)));
+    assert!(!named(Place::View(View::Traffic)) && !named(Place::View(View::Limits)));
+}
+
+#[test]
 fn the_readme_has_the_table_of_keys() {
     let readme = include_str!("../../../README.md");
     let (_, rest) = readme.split_once("<!-- keys: printed from the table -->\n").unwrap();

@@ -96,3 +96,15 @@ fn the_screen_is_written_in_the_form_that_is_chosen() {
         assert_eq!(press(&mut explorer(), keys), [Command::SaveScreen(format)], "{keys}");
     }
 }
+
+#[test]
+fn the_wheel_and_a_click_end_a_search_and_a_drag_does_not() {
+    for gesture in [Gesture::WheelDown, Gesture::WheelUp, Gesture::Click] {
+        let mut app = explorer();
+        press(&mut app, "5G/");
+        app.point(Target::Row(Panel::Inputs, 3), Gesture::Drag);
+        assert_eq!((app.place(), app.focus), (Place::Find, Panel::Time));
+        app.point(Target::Row(Panel::Inputs, 3), gesture);
+        assert_eq!((app.place(), app.focus), (Place::Panel(Panel::Inputs), Panel::Inputs), "{gesture:?}");
+    }
+}

@@ -95,3 +95,28 @@ fn where_there_are_no_rows_it_says_so() {
         assert!(app.find.is_none() && app.notice.as_ref().unwrap().contains("no rows"), "{keys}");
     }
 }
+
+#[test]
+fn escape_brings_the_cursor_back_to_a_row_that_is_still_there() {
+    let mut app = explorer();
+    press(&mut app, "5G/");
+    app.answer = None;
+    let rows = app.breakdown().len();
+    press(&mut app, "<esc>");
+    assert_eq!(app.time, rows.saturating_sub(1));
+}
+
+#[test]
+fn pages_lead_through_every_list_from_end_to_end() {
+    let mut app = explorer();
+    for keys in ["1", "5", "W", "L", "I", "S", "P", "E"] {
+        press(&mut app, keys);
+        let last = app.rows().unwrap().0.len() - 1;
+        for (key, end) in [("<pgdn>", last), ("<pgup>", 0), ("<c-d>", last), ("<c-u>", 0)] {
+            for _ in 0..=last {
+                press(&mut app, key);
+            }
+            assert_eq!(app.rows().unwrap().1, end, "{key} of {keys}");
+        }
+    }
+}

@@ -152,9 +152,15 @@ fn what_does_not_change_costs_nothing() {
 
 #[test]
 fn a_short_gap_is_written_over_and_a_long_one_jumped() {
-    // A jump back to the first column (4), then "xbx", or "x", a jump by 8 columns (4) and "x".
-    assert_eq!(bytes_of(&["abc"], &["xbx"]), FRAME + 4 + 3);
-    assert_eq!(bytes_of(&["abcdefghij"], &["xbcdefghix"]), FRAME + 4 + 1 + 4 + 1);
+    // Back to the first column (1), then "xbx", or "x", a jump by 8 columns (4) and "x".
+    assert_eq!(bytes_of(&["abc"], &["xbx"]), FRAME + 1 + 3);
+    assert_eq!(bytes_of(&["abcdefghij"], &["xbcdefghix"]), FRAME + 1 + 1 + 4 + 1);
+}
+
+#[test]
+fn the_next_row_is_reached_from_where_the_last_one_was_left() {
+    // To the second column (6), "x", a row down and a column back (4), "x".
+    assert_eq!(bytes_of(&["abc", "abc"], &["axc", "axc"]), FRAME + 6 + 1 + 4 + 1);
 }
 
 #[test]

@@ -65,10 +65,13 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 /// The scenario whose column is at a place of the table, by its place among all columns.
 pub(super) fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let shown = Shown::of(app);
+    if shown.columns.len() < 2 {
+        return None;
+    }
     let table = Table::new(&shown, theme, inside.width.into());
     let across = usize::from(at.x - inside.x).checked_sub(NAMES)? / table.value;
     let tall = usize::from(at.y - inside.y) <= shown.figures().len();
-    let (column, _) = shown.columns.get(across).filter(|_| tall && shown.columns.len() > 1)?;
+    let (column, _) = shown.columns.get(across).filter(|_| tall)?;
     Some(column.pin.unwrap_or(app.pins.all().len()))
 }
 

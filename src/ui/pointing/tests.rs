@@ -228,3 +228,17 @@ fn a_span_of_the_timeline_is_under_its_name() {
         assert_eq!(app.timeline.rows(step)[row].lane, span.lane);
     }
 }
+
+#[test]
+fn a_comparison_without_columns_is_a_panel_and_no_more() {
+    let mut app = explorer();
+    press(&mut app, "c");
+    for columns in [1, 0] {
+        assert_eq!(app.columns().len(), columns);
+        for size in SIZES {
+            let (x, y) = places(&app, size, "nothing to compare").into_iter().next().unwrap();
+            assert_eq!(under(&app, size, (x + 20, y)), Target::Panel(Panel::Map), "{columns} at {size:?}");
+        }
+        app.answer = None;
+    }
+}
