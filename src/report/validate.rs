@@ -341,7 +341,8 @@ pub(super) fn skipped_records(skipped: &[Skipped]) -> Vec<SkippedRecord<'_>> {
 
 /// The rows that have no prediction, for people; nothing if there are none.
 pub(super) fn skipped(skipped: &[Skipped]) -> String {
-    let lines: String = skipped.iter().map(|Skipped { id, why }| format!("  {id}: {why}\n")).collect();
+    let line = |Skipped { id, why }: &Skipped| format!("  {id}: {why}\n");
+    let lines: String = skipped.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("skipped\n{lines}") }
 }
 
