@@ -144,8 +144,8 @@ pub fn calibrate(
     let crossed = validate(&under(cases, &fitted, place));
     begins("leaving out one source at a time");
     let (mut left_out, mut unseen) = (Vec::new(), Vec::new());
-    for Whole { name, source, out } in holdout::wholes(&model) {
-        let fitted = holdout::without(&model, &known, |row| out[row]);
+    for Whole { name, source, out, kin } in holdout::wholes(&model) {
+        let fitted = holdout::without(&model, &known, |row| kin[row]);
         let own: Vec<Case> = (0..model.len()).filter(|row| out[*row]).map(|row| model.case(row).clone()).collect();
         let validation = |calibration: &Calibration| validate(&under(&own, &[Arc::new(calibration.clone())], |_| 0));
         let (without, with) = (validation(&fitted), validation(&calibration));

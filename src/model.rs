@@ -121,6 +121,9 @@ impl Matrix {
     }
 }
 
+/// The most weights that a model's layers may have: far above any, far below an overflow.
+const MOST_WEIGHTS: f64 = 1e17;
+
 impl Model {
     /// Width of all query heads together.
     pub fn attention_width(&self) -> u64 {
@@ -262,6 +265,11 @@ impl Model {
             refuse(field, value == 0, "must be at least 1".to_owned());
             refuse(field, value > 1 << 24, format!("must be at most {}", 1 << 24));
         }
+        let [layers, hidden, ffn, heads, kv_heads, head_size] =
+            [self.layers, self.hidden, self.ffn_hidden, self.heads, self.kv_heads, self.head_size].map(f64::from);
+        let experts = self.experts.map_or(1.0, |experts| f64::from(experts.count));
+        let weights = layers * hidden * (2.0 * (heads + kv_heads) * head_size + 3.0 * experts * ffn);
+        refuse("layers", weights > MOST_WEIGHTS, format!("must make at most {MOST_WEIGHTS:e} weights with the widths"));
         refuse("vocab", self.vocab > 1 << 24, format!("must be at most {}", 1 << 24));
         let uneven = self.kv_heads > 0 && !self.heads.is_multiple_of(self.kv_heads);
         refuse("kv_heads", uneven, format!("must divide the {} heads", self.heads));

@@ -58,7 +58,7 @@ pub struct Bar {
     pub across: Option<bool>,
     /// What is judged.
     pub figure: Figure,
-    /// Most that it may be, or least where more is better.
+    /// Most that it may be, or least where more is better; infinite where it is only reported.
     pub bar: f64,
 }
 
@@ -94,7 +94,8 @@ pub const BARS: &[Bar] = &[
     bar("NeMo", &["nemo-2024"], Figure::Mean, 0.06),
     bar("Megatron 2024", &["megatron-2024"], Figure::Mean, 0.06),
     bar("Megatron Bridge", &["megatron-bridge-2025"], Figure::Mean, 0.06),
-    bar("DeepSpeed ZeRO-3", &["deepspeed-zero3-2021", "deepspeed-zero3-2022"], Figure::Mean, 0.07),
+    // Not those of 2021: a constant of their own was set by hand to the three runs.
+    bar("DeepSpeed ZeRO-3 2022", &["deepspeed-zero3-2022"], Figure::Mean, 0.07),
     bar("torchtitan", &["torchtitan"], Figure::Mean, 0.08),
     bar("fms-fsdp", &["fms-fsdp"], Figure::Mean, 0.08),
     bar("nanotron", &["nanotron"], Figure::Mean, 0.15),
@@ -122,9 +123,11 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether it holds.
-    pub fn met(&self) -> bool {
-        if self.bar.figure.least() { self.value >= self.bar.bar } else { self.value <= self.bar.bar }
+    /// Whether it holds; `None` where it is only reported.
+    pub fn met(&self) -> Option<bool> {
+        let Bar { figure, bar, .. } = *self.bar;
+        let held = if figure.least() { self.value >= bar } else { self.value <= bar };
+        bar.is_finite().then_some(held)
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::scenario::file::printable;
 use crate::stack::Calibration;
 
 use super::fit::{self, Known};
@@ -36,23 +37,31 @@ pub(super) struct Whole {
     pub name: String,
     /// Whether they are all rows of a source.
     pub source: bool,
+    /// The rows that are judged.
     pub out: Vec<bool>,
+    /// Those that share a group with one of them, which is as good as having seen it.
+    pub kin: Vec<bool>,
+}
+
+impl Whole {
+    fn of(model: &Model<'_>, name: String, source: bool, out: impl Fn(usize) -> bool) -> Self {
+        let out: Vec<bool> = (0..model.len()).map(out).collect();
+        let group = |row: usize| model.case(row).row.group();
+        let groups: BTreeSet<String> = (0..model.len()).filter(|row| out[*row]).map(group).collect();
+        let kin = (0..model.len()).map(|row| groups.contains(&group(row))).collect();
+        Self { name, source, out, kin }
+    }
 }
 
 /// Each source by its file, and the large jobs of all: which rows to leave out.
 pub(super) fn wholes(model: &Model<'_>) -> Vec<Whole> {
-    let file = |row: usize| model.case(row).row.file().rsplit('/').next().unwrap_or_default().to_owned();
+    let file = |row: usize| printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default());
     let files: BTreeSet<String> = (0..model.len()).map(file).collect();
-    let mut wholes: Vec<Whole> = files
-        .into_iter()
-        .map(|name| {
-            let out = (0..model.len()).map(|row| file(row) == name).collect();
-            Whole { name, source: true, out }
-        })
-        .collect();
-    let out = (0..model.len()).map(|row| model.case(row).scenario().devices() > SMALL).collect();
-    wholes.push(Whole { name: format!("more than {SMALL} devices"), source: false, out });
-    wholes.retain(|Whole { out, .. }| out.iter().any(|out| *out) && !out.iter().all(|out| *out));
+    let source = |name: &String| Whole::of(model, name.clone(), true, |row| file(row) == *name);
+    let mut wholes: Vec<Whole> = files.iter().map(source).collect();
+    let large = |row| model.case(row).scenario().devices() > SMALL;
+    wholes.push(Whole::of(model, format!("more than {SMALL} devices"), false, large));
+    wholes.retain(|Whole { out, kin, .. }| out.contains(&true) && kin.contains(&false));
     wholes
 }
 

@@ -76,13 +76,13 @@ impl<'a> Model<'a> {
     /// Logarithms of the predicted seconds of some rows.
     pub fn logs(&self, values: &[f64], rows: &[usize]) -> Vec<f64> {
         let calibration = Arc::new(self.calibration(values));
-        self.predict(rows.iter().map(|row| (*row, &calibration)), Scenario::clone)
+        self.predict(rows.iter().map(|row| (*row, &calibration)))
     }
 
     /// How those change with each constant, per share of its range.
     pub fn slopes(&self, values: &[f64], rows: &[usize]) -> DMatrix<f64> {
         let at = Arc::new(self.calibration(values));
-        let logs = self.predict(rows.iter().map(|row| (*row, &at)), shorter);
+        let logs = self.predict(rows.iter().map(|row| (*row, &at)));
         let nudged: Vec<(f64, Arc<Calibration>)> =
             CONSTANTS.iter().zip(values).map(|(c, v)| nudge(&at, c, *v)).collect();
         let mut wanted = Vec::new();
@@ -90,7 +90,7 @@ impl<'a> Model<'a> {
             let depends = |place: &usize| self.depends(rows[*place], &at, calibration);
             wanted.extend((0..rows.len()).filter(depends).map(|place| (place, column)));
         }
-        let moved = self.predict(wanted.iter().map(|(place, column)| (rows[*place], &nudged[*column].1)), shorter);
+        let moved = self.predict(wanted.iter().map(|(place, column)| (rows[*place], &nudged[*column].1)));
         let mut slopes = DMatrix::zeros(rows.len(), CONSTANTS.len());
         for ((place, column), moved) in wanted.into_iter().zip(moved) {
             slopes[(place, column)] = (moved - logs[place]) / nudged[column].0;
@@ -98,15 +98,11 @@ impl<'a> Model<'a> {
         slopes
     }
 
-    fn predict<'b>(
-        &self,
-        wanted: impl Iterator<Item = (usize, &'b Arc<Calibration>)>,
-        run: fn(&Scenario) -> Scenario,
-    ) -> Vec<f64> {
+    fn predict<'b>(&self, wanted: impl Iterator<Item = (usize, &'b Arc<Calibration>)>) -> Vec<f64> {
         let (mut scenarios, mut cases) = (Vec::new(), Vec::new());
         for (row, calibration) in wanted {
             let case = self.case(row);
-            let one = |scenario| Scenario { calibration: Arc::clone(calibration), ..run(scenario) };
+            let one = |scenario: &Scenario| Scenario { calibration: Arc::clone(calibration), ..scenario.clone() };
             scenarios.extend(case.scenarios.iter().map(one));
             cases.push(case);
         }
@@ -122,16 +118,6 @@ impl<'a> Model<'a> {
     fn depends(&self, row: usize, one: &Calibration, other: &Calibration) -> bool {
         self.case(row).scenarios.iter().any(|scenario| Seen::of(scenario, one) != Seen::of(scenario, other))
     }
-}
-
-/// A run with fewer micro-batches, which is as sensitive: from twice the depth of a pipeline on, each takes the
-/// same time again.
-fn shorter(scenario: &Scenario) -> Scenario {
-    let mut scenario = scenario.clone();
-    let depth = scenario.plan.pipeline.max(1);
-    let spare = scenario.plan.accumulate.saturating_sub(2 * depth);
-    scenario.plan.accumulate -= spare / depth * depth;
-    scenario
 }
 
 /// A calibration with one constant moved inside its bounds, and the share of its range that it moved.

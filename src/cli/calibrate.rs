@@ -3,9 +3,10 @@
 use indicatif::ProgressBar;
 
 use crate::calibrate::{self, Fitted};
-use crate::measured::{self, Skipped};
+use crate::measured::{self, Case, Skipped};
 use crate::presets::Kind;
 use crate::report::CalibrateReport;
+use crate::scenario::file::printable;
 use crate::{search, snapshot};
 
 use super::args::{Calibrate, PlanFormat};
@@ -14,7 +15,7 @@ use super::{Exit, Failure, output, sweep, validate};
 
 pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Failure> {
     let (rows, mut skipped) = validate::rows(&arguments.rows)?;
-    let (mut cases, unbuilt) = measured::cases(&rows, &session.library);
+    let (cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);
     let Some(id) = cases.first().map(|case| case.scenario().stack.calibration.clone()) else {
         let mut lines: Vec<String> = skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect();
@@ -23,7 +24,13 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
         }
         return Err(Failure::Input(lines));
     };
-    cases.retain(|case| case.scenario().stack.calibration == id);
+    let (cases, foreign): (Vec<Case>, Vec<Case>) =
+        cases.into_iter().partition(|case| case.scenario().stack.calibration == id);
+    skipped.extend(foreign.iter().map(|case| {
+        let other = &case.scenario().stack.calibration;
+        let why = format!("its stack uses calibration '{other}', not '{id}', which the first row has");
+        Skipped { id: case.row.id(), why: printable(&why) }
+    }));
     let unknown = |error: crate::presets::Unknown| Failure::Input(vec![error.to_string()]);
     let calibration = session.library.calibration(&id).map_err(unknown)?;
     let pool = search::pool(session.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
@@ -43,7 +50,8 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
         let text = file(session, &id, &fitted)?;
         snapshot::replace(out, &text).map_err(|error| Failure::io(out, &error))?;
     }
-    let report = CalibrateReport { fitted: &fitted };
+    skipped.extend(fitted.before.skipped.iter().cloned());
+    let report = CalibrateReport { fitted: &fitted, skipped: &skipped };
     output::result(&match arguments.format {
         PlanFormat::Text => report.text(),
         PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",

@@ -128,7 +128,7 @@ impl Case {
         let mut scenarios = vec![scenario];
         if more > 0.0 {
             let mut longer = scenarios[0].clone();
-            longer.plan.accumulate += 1;
+            longer.plan.accumulate = longer.plan.accumulate.saturating_add(1);
             scenarios.push(longer);
         }
         Ok(Self { row: row.clone(), scenarios, more, assumed: cells.assumed, step_time, peak })

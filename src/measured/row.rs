@@ -26,6 +26,9 @@ pub struct Skipped {
 /// Columns without which a row cannot be a measurement.
 const NEEDED: [&str; 5] = ["id", "cluster", "stack", "num_gpus", "strategy_class"];
 
+/// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
+const MOST: u32 = 1 << 24;
+
 /// The rows of a file's text; those that cannot be read are listed with the reason.
 pub fn read(file: &str, text: &str) -> (Vec<Row>, Vec<Skipped>) {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
@@ -79,14 +82,14 @@ impl Row {
         number.map(Some).ok_or_else(|| self.wrong(column, "no number; write one like 0.85, or leave it blank"))
     }
 
-    /// The whole number of a cell, 1 or more; `None` where it is blank.
+    /// The whole number of a cell, from 1 to [`MOST`]; `None` where it is blank.
     pub fn count(&self, column: &str) -> Result<Option<u32>, String> {
         let Some(number) = self.number(column)? else { return Ok(None) };
-        let whole = number >= 1.0 && number <= f64::from(u32::MAX) && number.fract() == 0.0;
+        let whole = number >= 1.0 && number <= f64::from(MOST) && number.fract() == 0.0;
         if whole {
             return Ok(Some(number as u32));
         }
-        Err(self.wrong(column, "no count; write a whole number from 1, or leave it blank"))
+        Err(self.wrong(column, &format!("no count; write a whole number from 1 to {MOST}, or leave it blank")))
     }
 
     /// The count of a cell that must not be blank.

@@ -14,10 +14,10 @@ pub(super) struct BarRecord {
     value: f64,
     bar: Option<f64>,
     null_mean: Option<f64>,
-    met: bool,
+    met: Option<bool>,
 }
 
-/// As JSON; a bar that is only reported is `null`.
+/// As JSON; the bar of what is only reported is `null`, and so is whether it is met.
 pub(super) fn records(judged: &[Judged]) -> Vec<BarRecord> {
     let record = |one: &Judged| {
         let Judged { bar: Bar { set, figure, bar, .. }, count, value, null } = *one;
@@ -42,11 +42,16 @@ pub(super) fn text(judged: &[Judged]) -> String {
             (true, true) => format!(">= {}", amount(*bar)),
             (true, false) => format!("<= {}", amount(*bar)),
         };
-        let verdict = if one.met() { "met" } else { "missed" }.to_owned();
+        let verdict = one.met().map_or("", |met| if met { "met" } else { "missed" }).to_owned();
         let worse = null.is_some_and(|null| null < *value);
         let null = null.map_or_else(String::new, |null| amount(null) + if worse { ", better" } else { "" });
         vec![(*set).to_owned(), figure.name().to_owned(), count.to_string(), amount(*value), wanted, verdict, null]
     }));
-    let missed = judged.iter().filter(|one| !one.met()).count();
-    format!("bars, each row predicted without its group\n{}{} of {} missed\n", aligned(&table), missed, judged.len())
+    let verdicts: Vec<bool> = judged.iter().filter_map(Judged::met).collect();
+    let missed = verdicts.iter().filter(|met| !**met).count();
+    format!(
+        "bars set for the published rows, each row predicted without its group\n{}{missed} of {} missed\n",
+        aligned(&table),
+        verdicts.len()
+    )
 }

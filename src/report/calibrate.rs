@@ -3,19 +3,21 @@
 use serde::Serialize;
 
 use crate::calibrate::{self, Coverage, Determined, Fitted, Found, HELD, LeftOut};
-use crate::measured::{Metric, Validation};
+use crate::measured::{Metric, Skipped, Validation};
 use crate::stack::Band;
 
 use super::ValidateReport;
 use super::bars::{self, BarRecord};
 use super::sweep::aligned;
-use super::validate::{Part, RowRecord, ScoresRecord, Summary, line};
+use super::validate::{Part, RowRecord, ScoresRecord, SkippedRecord, Summary, line, skipped, skipped_records};
 
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
 pub struct CalibrateReport<'a> {
     /// What was fitted.
     pub fitted: &'a Fitted,
+    /// Rows that took no part.
+    pub skipped: &'a [Skipped],
 }
 
 #[derive(Debug, Serialize)]
@@ -70,6 +72,7 @@ struct ErrorBands<'a> {
 struct Document<'a> {
     format: u32,
     constants: Vec<ConstantRecord<'a>>,
+    skipped: Vec<SkippedRecord<'a>>,
     before: Summary,
     after: Summary,
     cross_validated: Crossed<'a>,
@@ -91,6 +94,7 @@ impl<'a> CalibrateReport<'a> {
         serde_json::to_string_pretty(&Document {
             format: super::FORMAT,
             constants: fitted.constants.iter().map(constant).collect(),
+            skipped: skipped_records(self.skipped),
             before: of(&fitted.before).in_all(),
             after: of(&fitted.after).in_all(),
             cross_validated: Crossed {
@@ -117,8 +121,9 @@ impl<'a> CalibrateReport<'a> {
             self.bands(),
             bars::text(&calibrate::judge(self.fitted)),
             format!("each group predicted by constants fitted without it\n\n{crossed}"),
+            skipped(self.skipped),
         ];
-        parts.join("\n")
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     fn overview(self) -> String {

@@ -73,7 +73,7 @@ impl<'a> RowRecord<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct SkippedRecord<'a> {
+pub(super) struct SkippedRecord<'a> {
     id: &'a str,
     why: &'a str,
 }
@@ -153,7 +153,7 @@ impl<'a> ValidateReport<'a> {
         serde_json::to_string_pretty(&Document {
             format: super::FORMAT,
             rows: self.records(),
-            skipped: validation.skipped.iter().map(|Skipped { id, why }| SkippedRecord { id, why }).collect(),
+            skipped: skipped_records(&validation.skipped),
             summary: self.in_all(),
             by: self.parts(),
             ranking: RankingRecord { pairs, choices, slowdown_mean, slowdown_worst },
@@ -191,7 +191,7 @@ impl<'a> ValidateReport<'a> {
 
     /// For people: each comparison, then the scores.
     pub fn text(self) -> String {
-        let parts = [self.rows(), self.summary(), self.assumed(), self.skipped()];
+        let parts = [self.rows(), self.summary(), self.assumed(), skipped(&self.validation.skipped)];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
@@ -332,12 +332,18 @@ impl<'a> ValidateReport<'a> {
         let lines: String = self.validation.assumed.iter().map(line).collect();
         if lines.is_empty() { lines } else { format!("assumed where a cell is blank\n{lines}") }
     }
+}
 
-    fn skipped(self) -> String {
-        let line = |Skipped { id, why }: &Skipped| format!("  {id}: {why}\n");
-        let lines: String = self.validation.skipped.iter().map(line).collect();
-        if lines.is_empty() { lines } else { format!("skipped\n{lines}") }
-    }
+/// The rows that have no prediction, as JSON has them.
+pub(super) fn skipped_records(skipped: &[Skipped]) -> Vec<SkippedRecord<'_>> {
+    skipped.iter().map(|Skipped { id, why }| SkippedRecord { id, why }).collect()
+}
+
+/// The rows that have no prediction, for people; nothing if there are none.
+pub(super) fn skipped(skipped: &[Skipped]) -> String {
+    let line = |Skipped { id, why }: &Skipped| format!("  {id}: {why}\n");
+    let lines: String = skipped.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("skipped\n{lines}") }
 }
 
 pub(super) fn line(name: &str, scores: &Scores) -> Vec<String> {

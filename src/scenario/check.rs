@@ -227,7 +227,8 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
 /// The multiple of `step` that is closest to `count`, the smaller of two, at least one `step`.
 fn nearest_multiple(count: u32, step: u32) -> u32 {
     let below = count / step * step;
-    if below > 0 && count - below <= below + step - count { below } else { below + step }
+    let above = below.saturating_add(step);
+    if below > 0 && count - below <= above - count { below } else { above }
 }
 
 fn extents(scenario: &Scenario, checks: &mut Checks) {

@@ -40,6 +40,25 @@ fn people_read_what_each_constant_rests_on() {
     assert!(!home.path().join("measured.toml").exists());
 }
 
+/// A row that cannot be read, one that no preset stands for, and one whose stack another calibration serves.
+#[test]
+fn rows_that_took_no_part_are_told() {
+    let home = Home::new();
+    let row = |id: &str, cluster: &str, stack: &str| {
+        let like = ROWS.lines().nth(1).expect("a row").replacen("a,a100-80gb-dgx,default", "", 1);
+        format!("{id},{cluster},{stack}{like}\n")
+    };
+    let more = [row("c", "no-such-cluster", "default"), row("d", "a100-80gb-dgx", "ideal"), "e,short\n".to_owned()];
+    home.write("rows.csv", &format!("{ROWS}{}", more.concat()));
+    let why = "d: its stack uses calibration 'ideal', not 'measured', which the first row has";
+    assert_contains(&home.run("calibrate rows.csv").stdout, &["\nskipped\n", "rows.csv:6: ", "  c: ", why]);
+    let fit: Value = serde_json::from_str(&home.run("calibrate rows.csv --format json").stdout).expect("JSON");
+    let ids: Vec<&str> =
+        fit["skipped"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
+    assert_eq!(ids, ["rows.csv:6", "c", "d"]);
+    assert_eq!(fit["after"]["step_time"]["rows"], 2);
+}
+
 #[test]
 fn rows_without_a_time_are_refused() {
     let home = Home::new();

@@ -172,3 +172,32 @@ fn rows_for_the_explorer_are_checked_by_name() {
     assert_eq!((missing.code, missing.stderr.contains("missing.csv")), (Some(1), true), "{}", missing.stderr);
     assert_contains(&home.run("--rows none.csv").refused().join("\n"), &["none.csv", "no column"]);
 }
+
+/// Counts at the most that a cell may hold, and beyond it: each row is skipped with its reason, and none overflows.
+#[test]
+fn absurd_counts_are_skipped() {
+    let header = "id,cluster,stack,num_gpus,tp,strategy_class,model,layers,hidden,vocab,params_b,seq_len,micro_batch,\
+                  grad_accum,global_batch,step_time_s";
+    let rows = [
+        ("ranks", "33554432,33554432,ddp,GPT,1,1024,1024,,1024,1,1,,1", "column 'tp': '33554432' is no count"),
+        ("words", "16777216,16777216,ddp,GPT,1,4194304,1024,,1024,1,1,,1", "'vocab' must be at most"),
+        ("width", "1,1,ddp,GPT,1,4294967295,1024,,1024,1,1,,1", "column 'hidden'"),
+        ("mlp", "1,1,ddp,GPT,1,16777216,1024,,1024,1,1,,1", "'ffn_hidden' must be at most"),
+        ("weights", "1,1,ddp,GPT,16777216,4194304,1024,7,1024,1,1,,1", "'layers' must make at most"),
+        ("product", "1,1,ddp,GPT,1,1024,1024,,1024,16777216,16777216,,1", "micro_batch"),
+        ("batch", "1,1,ddp,GPT,1,1024,1024,,1024,1,,1e300,1", "accumulate"),
+    ];
+    let lines: Vec<String> = rows.iter().map(|(id, rest, _)| format!("{id},a100-80gb-dgx,ideal,{rest}")).collect();
+    let home = Home::new();
+    home.write("rows.csv", &format!("{header}\n{}\n", lines.join("\n")));
+    let report = json(&home.run("validate rows.csv --format json"));
+    assert_eq!(report["rows"].as_array().map(Vec::len), Some(0));
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for one in report["skipped"].as_array().expect("a list") {
+        told.push((one["id"].as_str().expect("an id"), one["why"].as_str().expect("a reason")));
+    }
+    assert_eq!(told.len(), rows.len());
+    for (id, _, wanted) in rows {
+        assert!(told.iter().any(|(told, why)| *told == id && why.contains(wanted)), "{id}: {told:?}");
+    }
+}

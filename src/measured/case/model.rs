@@ -49,9 +49,11 @@ pub(super) fn of(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<Mo
         sequence,
         experts: None,
     };
+    if let Some((field, mend)) = model.problems().first() {
+        return Err(format!("'{field}' {mend}"));
+    }
     model.tied = tied(&model, cells.row.number("params_b")?);
-    let problems = model.problems();
-    problems.first().map_or(Ok(model), |(field, mend)| Err(format!("'{field}' {mend}")))
+    Ok(model)
 }
 
 /// A count of heads that divides the width into heads of nearly 128, and that the tensor ranks divide.

@@ -95,8 +95,9 @@ fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<Batch, Strin
         sequences / f64::from(data)
     } else {
         let accumulate = cells.row.count("grad_accum")?.unwrap_or(1);
-        cells.assume("global_batch", &(data * micro * accumulate), "dp x micro_batch x grad_accum");
-        f64::from(micro * accumulate)
+        let per_rank = f64::from(micro) * f64::from(accumulate);
+        cells.assume("global_batch", &(f64::from(data) * per_rank), "dp x micro_batch x grad_accum");
+        per_rank
     };
     let (micro, count) = match per_rank / f64::from(micro) {
         // A rank has no more sequences than that.
