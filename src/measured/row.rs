@@ -82,7 +82,7 @@ impl Row {
         number.map(Some).ok_or_else(|| self.wrong(column, "no number; write one like 0.85, or leave it blank"))
     }
 
-    /// The whole number of a cell, from 1 to [`MOST`]; `None` where it is blank.
+    /// The whole number of a cell, from 1 to 2^24; `None` where it is blank.
     pub fn count(&self, column: &str) -> Result<Option<u32>, String> {
         let Some(number) = self.number(column)? else { return Ok(None) };
         let whole = number >= 1.0 && number <= f64::from(MOST) && number.fract() == 0.0;
