@@ -281,6 +281,29 @@ fn no_layer_begins_before_its_own_gather() {
     }
 }
 
+/// However far ahead the copies may begin, a checkpoint is read from the host after it was written there.
+#[test]
+fn no_checkpoint_is_read_before_it_is_written() {
+    for prefetch in [1, 3, 5, 16] {
+        let mut scenario = testing::scenario();
+        scenario.plan.recompute = Recompute::Full;
+        (scenario.plan.offload, scenario.plan.prefetch, scenario.plan.accumulate) = (Offload::Checkpoints, prefetch, 2);
+        Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e9);
+        let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        let copies = |lane: Lane| trace.spans_on(0, lane).iter().map(|span| (span.activity, span.start, span.end));
+        let mut read = 0;
+        for (activity, start, _) in copies(Lane::HostIn) {
+            let same = |(other, ..): &(Activity, _, _)| {
+                (other.layer, other.micro_batch) == (activity.layer, activity.micro_batch)
+            };
+            let (.., written) = copies(Lane::HostOut).find(same).expect("each checkpoint is written");
+            assert!(start >= written, "prefetch {prefetch}: {activity:?} read at {start}, written at {written}");
+            read += 1;
+        }
+        assert!(read > 0, "nothing was read");
+    }
+}
+
 /// [osdp C3]: what is computed again is gathered once more, unless backward follows on the same weights, as
 /// it does for an MLP in one piece, and for a layer in one unit.
 #[test]
