@@ -9,6 +9,7 @@ mod document;
 mod eval;
 mod explore;
 mod export;
+mod files;
 mod limits;
 pub mod log;
 mod output;
@@ -62,11 +63,21 @@ enum Failure {
     Io(String),
     /// Bad usage or bad input.
     Input(Vec<String>),
+    /// A bug.
+    Bug(Vec<String>),
 }
 
 impl Failure {
     fn io(what: &Path, error: &io::Error) -> Self {
-        Self::Io(format!("{}: {error}", what.display()))
+        let what = what.display();
+        Self::Io(match error.kind() {
+            ErrorKind::AlreadyExists => format!("{what}: is there already; choose another name"),
+            _ => format!("{what}: {error}"),
+        })
+    }
+
+    fn input(line: impl Into<String>) -> Self {
+        Self::Input(vec![line.into()])
     }
 
     /// A result that cannot be put into its format.
@@ -78,13 +89,31 @@ impl Failure {
         match self {
             Self::Io(_) => Exit::Io,
             Self::Input(_) => Exit::Input,
+            Self::Bug(_) => Exit::Bug,
         }
+    }
+}
+
+/// What is wrong with the arguments, one line for each, that says how to mend it.
+#[derive(Debug, Default)]
+struct Refusals(Vec<String>);
+
+impl Refusals {
+    fn refuse(&mut self, wrong: bool, line: impl Into<String>) {
+        if wrong {
+            self.0.push(line.into());
+        }
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        if self.0.is_empty() { Ok(()) } else { Err(Failure::Input(self.0)) }
     }
 }
 
 impl From<Vec<Problem>> for Failure {
     fn from(problems: Vec<Problem>) -> Self {
-        Self::Input(problems.iter().map(ToString::to_string).collect())
+        let lines = problems.iter().map(ToString::to_string).collect();
+        if problems.iter().any(Problem::is_bug) { Self::Bug(lines) } else { Self::Input(lines) }
     }
 }
 
@@ -108,8 +137,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let Some(command) = &cli.command else { return explore::run(session()?, &cli.input, &cli.rows) };
     let misplaced = cli.input.first();
     if let Some(misplaced) = misplaced.or_else(|| (!cli.rows.is_empty()).then(|| "--rows".to_owned())) {
-        let line = format!("'{misplaced}' stands before a command: write it after the command");
-        return Err(Failure::Input(vec![line]));
+        return Err(Failure::input(format!("'{misplaced}' stands before a command: write it after the command")));
     }
     match command {
         Command::Eval(eval) => eval::run(&session()?, eval),
@@ -138,5 +166,19 @@ fn usage(error: &clap::Error) -> Result<Exit, Failure> {
         _ if error.use_stderr() => Ok(Exit::Input),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
         _ => Ok(Exit::Done),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shardscope_itself_got_wrong_is_a_bug() {
+        let bug = Problem::bug("plan", "the program is stuck".to_owned());
+        let failure = Failure::from(vec![bug]);
+        assert_eq!(failure.exit(), Exit::Bug);
+        assert!(matches!(&failure, Failure::Bug(lines) if lines[0].contains("please report it")), "{failure:?}");
+        assert_eq!(Failure::from(vec![Problem::nothing_sharded()]).exit(), Exit::Input);
     }
 }

@@ -54,6 +54,30 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+/// How to mend what no user can.
+const REPORT: &str = "this is a bug in shardscope: please report it with the scenario";
+
+impl Problem {
+    /// What shardscope itself got wrong.
+    pub fn bug(field: &str, what: String) -> Self {
+        Self { field: field.to_owned(), what, mend: REPORT.to_owned() }
+    }
+
+    /// Whether shardscope itself got it wrong.
+    pub fn is_bug(&self) -> bool {
+        self.mend == REPORT
+    }
+
+    /// An extent to move where there is none.
+    pub fn nothing_sharded() -> Self {
+        Self {
+            field: "plan.shard".to_owned(),
+            what: "the strategy shards nothing, so there is no extent to move".to_owned(),
+            mend: "leave 'shard' out, or choose a strategy that shards, like fsdp".to_owned(),
+        }
+    }
+}
+
 impl Scenario {
     /// The layout that the plan asks for, or everything that is wrong with it.
     pub fn layout(&self) -> Result<Layout, Vec<Problem>> {

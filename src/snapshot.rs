@@ -22,9 +22,9 @@ use crate::scenario::{Problem, Scenario};
 use crate::stack::{Calibration, Stack};
 
 pub use list::{Held, Listed, delete, list, places};
-pub use open::{OpenError, Opened, Stored, open};
+pub use open::{OpenError, Opened, Stored, is_path, open};
 pub use set::{Member, Set};
-pub use write::{Attempt, WriteError, replace, write, write_set, write_text};
+pub use write::{Attempt, WriteError, create, replace, write, write_set, write_text};
 
 /// The newest format of snapshots that this version reads.
 pub const FORMAT: u32 = 1;

@@ -18,6 +18,9 @@ pub use quantity::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Joules, Quantity,
 
 /// A count with thousands separated, for people: `9420` is `9,420`.
 pub fn thousands(count: f64) -> String {
+    if count.abs() >= 1e15 {
+        return significant(count, 3);
+    }
     let digits = format!("{:.0}", count.abs());
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
     if count <= -0.5 {
@@ -32,7 +35,8 @@ pub fn thousands(count: f64) -> String {
     text
 }
 
-/// A number with `digits` significant digits and no exponent, for people: `significant(57.08, 3)` is `57.1`.
+/// A number with `digits` significant digits, for people: `significant(57.08, 3)` is `57.1`; with an exponent only where
+/// it has more than 15 digits.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -40,6 +44,9 @@ pub fn significant(value: f64, digits: usize) -> String {
     // Rounded first: 9.996 with three digits is 10.0, one place further to the left.
     let rounded = format!("{value:.*e}", digits.saturating_sub(1));
     let magnitude = rounded.rsplit_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0_isize);
+    if magnitude >= 15 {
+        return rounded;
+    }
     let decimals = (digits.cast_signed() - 1 - magnitude).clamp(0, 12) as usize;
     format!("{value:.decimals$}")
 }

@@ -17,10 +17,11 @@ use crate::plan::{Accumulation, Offload, Precision, Schedule};
 use crate::presets::Kind;
 use crate::scenario::file::FIELDS;
 use crate::search::{Axis, Metric};
+use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 pub use export::{Export, Target};
-pub use plan::{CostModel, Objective, Plan, PlanFormat};
+pub use plan::{CostModel, Objective, Plan};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -116,14 +117,21 @@ pub struct Sweep {
     pub tune: bool,
     /// Form of the map
     #[arg(long, value_enum, default_value = "text")]
-    pub format: SweepFormat,
+    pub format: TableForm,
     #[command(flatten)]
     pub input: Input,
 }
 
-/// Forms of a map.
+/// Forms of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SweepFormat {
+pub enum Form {
+    Text,
+    Json,
+}
+
+/// Forms of a report that is a table too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableForm {
     Text,
     Csv,
     Json,
@@ -145,7 +153,7 @@ pub struct Limits {
     pub reserve: Bytes,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: LimitsFormat,
+    pub format: Form,
     #[command(flatten)]
     pub input: Input,
 }
@@ -173,13 +181,6 @@ pub struct Bare {
     pub ring: bool,
 }
 
-/// Forms of the limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LimitsFormat {
-    Text,
-    Json,
-}
-
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
@@ -198,7 +199,7 @@ pub struct Validate {
     pub rows: Vec<PathBuf>,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: ValidateFormat,
+    pub format: TableForm,
 }
 
 /// Arguments of `calibrate`.
@@ -212,15 +213,7 @@ pub struct Calibrate {
     pub out: Option<PathBuf>,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: PlanFormat,
-}
-
-/// Forms of a validation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ValidateFormat {
-    Text,
-    Csv,
-    Json,
+    pub format: Form,
 }
 
 /// Arguments of `presets`.
@@ -257,11 +250,18 @@ impl Input {
         let flag = || self.flags.given().next().map(|(flag, _)| format!("--{flag}"));
         self.scenario.clone().or_else(flag)
     }
+
+    /// The flag of a field (`plan.tensor`): one that was given, or any where no file can have set the field.
+    pub fn flag(&self, field: &str) -> Option<&'static str> {
+        let (flag, text) = self.flags.of(field)?;
+        let file = self.scenario.as_deref().is_some_and(snapshot::is_path);
+        (text.is_some() || !file).then_some(flag)
+    }
 }
 
 /// Flags over the scenario, as they were written.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Scenario")]
+#[command(next_help_heading = "Scenario", allow_negative_numbers = true)]
 pub struct ScenarioFlags {
     /// Cluster (`shardscope presets clusters`)
     #[arg(long, value_name = "ID")]
@@ -338,6 +338,10 @@ pub struct ScenarioFlags {
 impl ScenarioFlags {
     /// The flags that were given, each with its text; presets first, since what follows refines them.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.all().into_iter().filter_map(|(flag, text)| Some((flag, text?)))
+    }
+
+    fn all(&self) -> [(&'static str, Option<&str>); 23] {
         [
             ("hardware", &self.hardware),
             ("stack", &self.stack),
@@ -363,16 +367,18 @@ impl ScenarioFlags {
             ("offload", &self.offload),
             ("tokens", &self.tokens),
         ]
-        .into_iter()
-        .filter_map(|(flag, text)| Some((flag, text.as_deref()?)))
+        .map(|(flag, text)| (flag, text.as_deref()))
     }
 
-    /// The flag that was given for a field (`plan.tensor`), if one was.
-    pub fn of(&self, field: &str) -> Option<&'static str> {
-        let moved = ["plan.sharding.weights", "plan.sharding.gradients", "plan.sharding.optimizer"];
-        let field = if moved.contains(&field) { "plan.shard" } else { field };
+    /// The flag of a field (`plan.tensor`), if it has one, and what was given for it.
+    pub fn of(&self, field: &str) -> Option<(&'static str, Option<&str>)> {
+        let field = match field {
+            "plan.sharding.weights" | "plan.sharding.gradients" | "plan.sharding.optimizer" => "plan.shard",
+            "plan.sharding.secondary" => "plan.hpz",
+            other => other,
+        };
         let known = FIELDS.iter().find(|known| known.path == field)?;
-        self.given().map(|(flag, _)| flag).find(|flag| *flag == known.flag)
+        self.all().into_iter().find(|(flag, _)| *flag == known.flag)
     }
 }
 

@@ -1,15 +1,16 @@
 //! `calibrate`: constants fitted to measured rows, and the file that holds them.
 
 use indicatif::ProgressBar;
+use toml_edit::DocumentMut;
 
 use crate::calibrate::{self, Fitted};
-use crate::measured::{self, Case, Skipped};
+use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
 use crate::report::CalibrateReport;
 use crate::scenario::file::printable;
 use crate::{search, snapshot};
 
-use super::args::{Calibrate, PlanFormat};
+use super::args::Calibrate;
 use super::session::Session;
 use super::{Exit, Failure, output, sweep, validate};
 
@@ -18,11 +19,7 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);
     let Some(id) = cases.first().map(|case| case.scenario().stack.calibration.clone()) else {
-        let mut lines: Vec<String> = skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect();
-        if lines.is_empty() {
-            lines.push("the files hold no rows: each measured run is a line under their header".to_owned());
-        }
-        return Err(Failure::Input(lines));
+        return Err(validate::unread(&arguments.rows, &skipped));
     };
     let (cases, foreign): (Vec<Case>, Vec<Case>) =
         cases.into_iter().partition(|case| case.scenario().stack.calibration == id);
@@ -31,7 +28,7 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
         let why = format!("its stack uses calibration '{other}', not '{id}', which the first row has");
         Skipped { id: case.row.id(), why: printable(&why) }
     }));
-    let unknown = |error: crate::presets::Unknown| Failure::Input(vec![error.to_string()]);
+    let unknown = |error: crate::presets::Unknown| Failure::input(error.to_string());
     let calibration = session.library.calibration(&id).map_err(unknown)?;
     let pool = search::pool(session.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
     let bar: ProgressBar = sweep::spinner(session.options.low_bandwidth);
@@ -44,18 +41,15 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
     bar.finish_and_clear();
     let Some(fitted) = fitted else {
         let what = "no row has a step time to fit to: 'step_time_s' is blank or 'scored' is no in all of them";
-        return Err(Failure::Input(vec![what.to_owned()]));
+        return Err(Failure::input(what));
     };
+    skipped.extend(fitted.before.skipped.iter().cloned());
+    let report = CalibrateReport { fitted: &fitted, skipped: &skipped };
+    output::report(arguments.format, || report.text(), || report.json())?;
     if let Some(out) = &arguments.out {
         let text = file(session, &id, &fitted)?;
         snapshot::replace(out, &text).map_err(|error| Failure::io(out, &error))?;
     }
-    skipped.extend(fitted.before.skipped.iter().cloned());
-    let report = CalibrateReport { fitted: &fitted, skipped: &skipped };
-    output::result(&match arguments.format {
-        PlanFormat::Text => report.text(),
-        PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
-    })?;
     Ok(Exit::Done)
 }
 
@@ -64,5 +58,23 @@ fn file(session: &Session, id: &str, fitted: &Fitted) -> Result<String, Failure>
     // The user's own stands after the embedded one that it stands in for.
     let entry = session.library.entries(Kind::Calibration).filter(|entry| entry.id == id).last();
     let text = entry.map(|entry| &*entry.text).unwrap_or_default();
-    calibrate::write(text, fitted).map_err(|what| Failure::Input(vec![format!("{id}: {what}")]))
+    let wrong = |what: String| Failure::input(format!("{id}: {what}"));
+    let mut document: DocumentMut = calibrate::write(text, fitted)
+        .and_then(|text| text.parse().map_err(|error: toml_edit::TomlError| error.to_string()))
+        .map_err(wrong)?;
+    document["source"] = toml_edit::value(source(id, fitted));
+    Ok(document.to_string())
+}
+
+/// What a fit rests on.
+fn source(id: &str, fitted: &Fitted) -> String {
+    let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
+    let [after, crossed] = [&fitted.after, &fitted.crossed].map(scores);
+    let (rows, groups) = after.as_ref().map_or((0, 0), |after| (after.rows, after.groups));
+    let mean = |scores: Option<Scores>| scores.map_or(f64::NAN, |scores| 100.0 * scores.mean);
+    let (after, crossed) = (mean(after), mean(crossed));
+    format!(
+        "constants that `calibrate` fitted to {rows} step times: {after:.1} % off on the mean of {groups} groups, \
+         {crossed:.1} % where a group was left out of the fit; what no row tells is as '{id}' had it before"
+    )
 }

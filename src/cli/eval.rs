@@ -11,7 +11,7 @@ use super::session::Session;
 use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, eval: &Eval) -> Result<Exit, Failure> {
-    let opened = session.open_possible(eval.input.scenario.as_deref(), &eval.input.flags)?;
+    let opened = session.open_possible(&eval.input)?;
     report(&session.library, &opened, eval.format)
 }
 

@@ -12,10 +12,10 @@ use crate::term;
 
 use super::args::{EvalFormat, Input};
 use super::session::Session;
-use super::{Exit, Failure, eval};
+use super::{Exit, Failure, eval, validate};
 
 pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<Exit, Failure> {
-    let opened = session.open_possible(input.scenario.as_deref(), &input.flags)?;
+    let opened = session.open_possible(input)?;
     let tables = tables(rows)?;
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
@@ -36,7 +36,7 @@ fn tables(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
         let (name, text) = (file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
         let (rows, skipped) = measured::read(&name, &text);
         if rows.is_empty() {
-            return Err(Failure::Input(skipped.iter().map(|one| format!("{}: {}", one.id, one.why)).collect()));
+            return Err(validate::unread(std::slice::from_ref(file), &skipped));
         }
         Ok((name, text))
     };

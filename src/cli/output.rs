@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use super::args::Form;
 use super::{Failure, log};
 
 /// Writes a result to stdout. A reader that has gone (`| head`) is no failure.
@@ -14,11 +15,23 @@ pub(super) fn result(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes a report to stdout in the form that was asked for.
+pub(super) fn report(
+    form: Form,
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> serde_json::Result<String>,
+) -> Result<(), Failure> {
+    result(&match form {
+        Form::Text => text(),
+        Form::Json => json().map_err(Failure::unwritten)? + "\n",
+    })
+}
+
 /// Says what went wrong, one line for each problem.
 pub(super) fn failure(failure: &Failure) {
     match failure {
         Failure::Io(line) => line_to_stderr("error", line),
-        Failure::Input(lines) => lines.iter().for_each(|line| line_to_stderr("error", line)),
+        Failure::Input(lines) | Failure::Bug(lines) => lines.iter().for_each(|line| line_to_stderr("error", line)),
     }
 }
 

@@ -44,7 +44,7 @@ fn file_of(library: &Library, kinds: &[Kind], id: &str) -> Result<String, Failur
         }
         _ => {
             let kinds: Vec<&str> = found.iter().map(|entry| entry.kind.folder()).collect();
-            Err(Failure::Input(vec![format!("'{id}' is in {}; name the kind before --show", kinds.join(" and in "))]))
+            Err(Failure::input(format!("'{id}' is in {}; name the kind before --show", kinds.join(" and in "))))
         }
     }
 }

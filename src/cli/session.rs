@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
+use crate::plan::{Accumulation, Plan, Schedule};
 use crate::presets::Library;
 use crate::scenario::Problem;
 use crate::snapshot::{self, OpenError, Opened};
 
-use super::args::{Everywhere, ScenarioFlags};
+use super::args::{Everywhere, Input};
 use super::{Failure, output};
 
 /// One run of the program.
@@ -34,7 +35,7 @@ impl Session {
         }
         let keymap = Keymap::custom(&config.keys).map_err(|musts| {
             let place = place.as_ref().map_or_else(String::new, |place| config::unmet(place, &musts));
-            Failure::Input(vec![place])
+            Failure::input(place)
         })?;
         let file = place.as_ref().map(|place| place.file.clone());
         let (library, warnings) = Library::open(place.map(|place| place.folder), &everywhere.presets);
@@ -48,8 +49,14 @@ impl Session {
     }
 
     /// The scenario that the arguments name, with their flags over it; whether it can be laid out is not asked.
-    pub(super) fn open(&self, scenario: Option<&str>, flags: &ScenarioFlags) -> Result<Opened, Failure> {
-        let mut opened = snapshot::open(scenario.unwrap_or("default"), &self.library).map_err(unopened)?;
+    pub(super) fn open(&self, input: &Input) -> Result<Opened, Failure> {
+        let Input { scenario, flags } = input;
+        let name = scenario.as_deref().unwrap_or("default");
+        let mut opened = snapshot::open(name, &self.library).map_err(unopened)?;
+        if scenario.is_none() && flags.of("model").is_some_and(|(_, model)| model.is_some()) {
+            // How long the default's model trains says nothing of another one.
+            opened.file.plan.tokens = None;
+        }
         let mut problems: Vec<Problem> =
             flags.given().filter_map(|(flag, text)| opened.file.set(flag, text).err()).collect();
         if flags.given().next().is_some() {
@@ -58,17 +65,21 @@ impl Session {
                 Err(more) => problems.extend(more),
             }
         }
-        if problems.is_empty() { Ok(opened) } else { Err(refused(&problems, flags)) }
+        if problems.is_empty() { Ok(opened) } else { Err(refused(&problems, input)) }
     }
 
     /// The same, for a scenario that must be possible as it is.
-    pub(super) fn open_possible(&self, scenario: Option<&str>, flags: &ScenarioFlags) -> Result<Opened, Failure> {
-        let opened = self.open(scenario, flags)?;
+    pub(super) fn open_possible(&self, input: &Input) -> Result<Opened, Failure> {
+        let opened = self.open(input)?;
         match opened.scenario.layout() {
-            Ok(_) => Ok(opened),
-            Err(problems) if flags.given().next().is_some() => Err(refused(&problems, flags)),
-            Err(problems) => Err(Failure::Input(vec![opened.mistakes(&problems).to_string()])),
+            Ok(_) => {}
+            Err(problems) if input.flags.given().next().is_some() => return Err(refused(&problems, input)),
+            Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
+        if let Some(idle) = idle_stages(&opened.scenario.plan, input) {
+            output::warning(&idle);
+        }
+        Ok(opened)
     }
 }
 
@@ -78,21 +89,36 @@ fn unopened(error: OpenError) -> Failure {
             Failure::Io(error.to_string())
         }
         // The word may as well have been meant as a command.
-        OpenError::Unknown(unknown) => Failure::Input(vec![format!("{unknown}, `shardscope help` the commands")]),
-        error => Failure::Input(vec![error.to_string()]),
+        OpenError::Unknown(unknown) => Failure::input(format!("{unknown}, `shardscope help` the commands")),
+        error => Failure::input(error.to_string()),
     }
 }
 
-/// Problems, each under the flag that set its field, if one did.
-pub(super) fn refused(problems: &[Problem], flags: &ScenarioFlags) -> Failure {
-    let line = |problem: &Problem| match flags.of(&problem.field) {
+/// What is said of stages that were asked for and are not there.
+fn idle_stages(plan: &Plan, input: &Input) -> Option<String> {
+    let (flag, given) = input.flags.of("plan.stages_per_rank")?;
+    let one = matches!(plan.schedule, Schedule::GPipe | Schedule::OneForwardOneBackward);
+    let idle = one && plan.accumulation == Accumulation::Standard && plan.stages_per_rank > 1;
+    let schedule = plan.schedule;
+    let line =
+        || format!("--{flag}: {schedule} has one stage on each rank; add --schedule interleaved or breadth-first");
+    given.filter(|_| idle).map(|_| line())
+}
+
+/// Problems, each under the flag of its field, unless that stands in a file.
+pub(super) fn refused(problems: &[Problem], input: &Input) -> Failure {
+    if problems.iter().any(Problem::is_bug) {
+        return problems.to_vec().into();
+    }
+    // One mistake in the three extents of the state is said once.
+    let extent = |problem: &Problem| problem.field.starts_with("plan.sharding.");
+    let mut problems = problems.to_vec();
+    problems.dedup_by(|next, one| next.what == one.what && extent(next) && extent(one));
+    let line = |problem: &Problem| match input.flag(&problem.field) {
         Some(flag) => format!("--{flag}: {}; {}", problem.what, problem.mend),
         None => problem.to_string(),
     };
-    let mut lines: Vec<String> = problems.iter().map(line).collect();
-    // `--shard` moves up to three extents: what is wrong with all of them is said once.
-    lines.dedup();
-    Failure::Input(lines)
+    Failure::Input(problems.iter().map(line).collect())
 }
 
 /// What the configuration says. Only the command line can insist on a file; elsewhere the defaults serve.
@@ -109,7 +135,7 @@ fn settings(place: &Place, insisted: bool) -> Result<Config, Failure> {
         Ok(None) if place.named => without(format!("{}: there is no such file", place.file.display())),
         Ok(None) => Ok(Config::default()),
         Err(config::Error::Read(error)) => without(format!("{}: {error}", place.file.display())),
-        Err(config::Error::Wrong(error)) => Err(Failure::Input(vec![error.to_string()])),
+        Err(config::Error::Wrong(error)) => Err(Failure::input(error.to_string())),
     }
 }
 

@@ -15,16 +15,16 @@ use crate::scenario::Problem;
 use crate::search::{self, Cancel, Cell};
 use crate::units::thousands;
 
-use super::args::{ScenarioFlags, Sweep, SweepFormat};
+use super::args::{ScenarioFlags, Sweep, TableForm};
 use super::session::{Session, refused};
-use super::{Exit, Failure, log, output};
+use super::{Exit, Failure, Refusals, log, output};
 
 /// The most cells of a map: about half a gigabyte of results.
 const MOST_CELLS: usize = 1 << 20;
 
 pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure> {
     check(arguments)?;
-    let base = session.open(arguments.input.scenario.as_deref(), &arguments.input.flags)?.scenario;
+    let base = session.open(&arguments.input)?.scenario;
     if let Some(problem) = arguments.metric.lacks(&base) {
         return Err(vec![problem].into());
     }
@@ -32,13 +32,13 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
     let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
     let cells = evaluate(&sweep, &session.options, &interrupted)?;
     if let Some(problem) = fault(&cells, &arguments.input.flags) {
-        return Err(refused(std::slice::from_ref(problem), &arguments.input.flags));
+        return Err(refused(std::slice::from_ref(problem), &arguments.input));
     }
     let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
     output::result(&match arguments.format {
-        SweepFormat::Text => report.text(),
-        SweepFormat::Csv => report.csv().map_err(Failure::unwritten)?,
-        SweepFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
+        TableForm::Text => report.text(),
+        TableForm::Csv => report.csv().map_err(Failure::unwritten)?,
+        TableForm::Json => report.json().map_err(Failure::unwritten)? + "\n",
     })?;
     if interrupted.load(Ordering::Relaxed) {
         // Whoever waits for this process must see that the signal ended it.
@@ -51,7 +51,7 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
 /// The problem of a flag that makes every cell impossible.
 fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Problem> {
     let mut problems = cells.iter().map(|cell| match cell {
-        Some(Cell::Impossible(problem)) => flags.of(&problem.field).map(|_| problem),
+        Some(Cell::Impossible(problem)) => flags.of(&problem.field)?.1.map(|_| problem),
         _ => None,
     });
     let first = problems.next()??;
@@ -61,15 +61,12 @@ fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Pro
 /// Refuses what no cell could answer.
 fn check(arguments: &Sweep) -> Result<(), Failure> {
     let (x, y) = (&arguments.x, &arguments.y);
-    let mut problems = Vec::new();
-    if x.kind == y.kind {
-        problems.push(format!("--y: both axes are {}; choose another one", y.kind.word()));
-    }
+    let mut refusals = Refusals::default();
+    refusals.refuse(x.kind == y.kind, format!("--y: both axes are {}; choose another one", y.kind.word()));
     let cells = x.values.len() * y.values.len();
-    if cells > MOST_CELLS {
-        problems.push(format!("--x, --y: {cells} cells are too many; choose axes of at most {MOST_CELLS} together"));
-    }
-    if problems.is_empty() { Ok(()) } else { Err(Failure::Input(problems)) }
+    let many = format!("--x, --y: {cells} cells are too many; choose axes of at most {MOST_CELLS} together");
+    refusals.refuse(cells > MOST_CELLS, many);
+    refusals.end()
 }
 
 /// A flag that the first SIGINT sets; the second one ends the process at once.

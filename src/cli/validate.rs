@@ -8,15 +8,14 @@ use crate::presets::Library;
 use crate::report::ValidateReport;
 use crate::search;
 
-use super::args::{Validate, ValidateFormat};
+use super::args::{TableForm, Validate};
 use super::session::Session;
 use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, arguments: &Validate) -> Result<Exit, Failure> {
     let (rows, mut skipped) = rows(&arguments.rows)?;
     if rows.is_empty() {
-        let lines = skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect();
-        return Err(Failure::Input(lines));
+        return Err(unread(&arguments.rows, &skipped));
     }
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     let pool = search::pool(session.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
@@ -26,11 +25,20 @@ pub(super) fn run(session: &Session, arguments: &Validate) -> Result<Exit, Failu
     validation.skipped = skipped;
     let report = ValidateReport { validation: &validation };
     output::result(&match arguments.format {
-        ValidateFormat::Text => report.text(),
-        ValidateFormat::Csv => report.csv().map_err(Failure::unwritten)?,
-        ValidateFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
+        TableForm::Text => report.text(),
+        TableForm::Csv => report.csv().map_err(Failure::unwritten)?,
+        TableForm::Json => report.json().map_err(Failure::unwritten)? + "\n",
     })?;
     Ok(Exit::Done)
+}
+
+/// Why files hold no run: what is wrong with each line, or that there is none.
+pub(super) fn unread(files: &[PathBuf], skipped: &[Skipped]) -> Failure {
+    if skipped.is_empty() {
+        let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", file.display());
+        return Failure::Input(files.iter().map(line).collect());
+    }
+    Failure::Input(skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect())
 }
 
 /// The rows of the files, or the embedded ones where none is named.

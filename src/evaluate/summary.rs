@@ -56,11 +56,7 @@ pub(super) fn simulate(
     observer: &mut impl Observer,
 ) -> Result<(), Vec<Problem>> {
     simulator.run(&program.code, &program.ranks, fold, observer).map_err(|stuck| {
-        vec![Problem {
-            field: "plan".to_owned(),
-            what: format!("the program of rank {} is stuck at task {:?}", stuck.rank, stuck.task),
-            mend: "this is a bug in shardscope: please report it with the scenario".to_owned(),
-        }]
+        vec![Problem::bug("plan", format!("the program of rank {} is stuck at task {:?}", stuck.rank, stuck.task))]
     })
 }
 

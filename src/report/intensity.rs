@@ -52,17 +52,18 @@ pub(super) fn records(scenario: &Scenario) -> Vec<IntensityRecord> {
 
 /// The title of [`rows`].
 pub(super) const TITLE: &str =
-    "flop per byte, in and out added, and what twice a link's bandwidth needs; micro-batches: layer by layer";
+    "flop per byte in and out, and what twice a link's bandwidth needs; micro-batches: layer by layer";
 
-/// One line for each kind.
+/// For each kind what it has, and under that what it needs.
 pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
-    let line = |it: Intensity| {
+    let lines = |it: Intensity| {
         let (found, needed) = (thousands(it.flop_per_byte()), thousands(it.threshold));
         let (link, verdict) = (printable(it.link.name(scenario)), verdict(&it));
         let name = it.kind.word().replace('-', " ");
-        row(&name, format!("{found:>9} = {}; {link} needs {needed}: {verdict}", it.formula))
+        let has = row(&name, format!("{found:>9} = {}", it.formula));
+        [has, row("", format!("{needed:>9} needed by {link}: {verdict}"))]
     };
-    intensity::of(scenario).into_iter().map(line).collect()
+    intensity::of(scenario).into_iter().flat_map(lines).collect()
 }
 
 /// What an intensity means for the step, in words; a factor is on the time of the arithmetic.

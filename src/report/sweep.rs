@@ -151,9 +151,20 @@ impl SweepReport<'_> {
         } else {
             String::new()
         };
-        let (title, table, best) =
-            (self.metric.title(&self.sweep.base), aligned(&rows), self.best().unwrap_or_default());
-        format!("{title}\n\n{table}\nx does not fit, - not possible{partial}\n{best}")
+        let (title, table) = (self.metric.title(&self.sweep.base), aligned(&rows));
+        let [why, best] = [self.why(), self.best()].map(Option::unwrap_or_default);
+        format!("{title}\n\n{table}\nx does not fit, - not possible{partial}\n{why}{best}")
+    }
+
+    /// Why cells are not possible, in a line, where that is the same for all of them.
+    fn why(&self) -> Option<String> {
+        let mut problems = self.cells.iter().flatten().filter_map(|cell| match cell {
+            Cell::Impossible(problem) => Some(problem),
+            Cell::Possible { .. } => None,
+        });
+        let first = problems.next()?;
+        let Problem { what, mend, .. } = first;
+        problems.all(|other| other == first).then(|| format!("-: {}\n", printable(&format!("{what}; {mend}"))))
     }
 
     fn done(&self) -> usize {

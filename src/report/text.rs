@@ -1,7 +1,5 @@
 //! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
 
-use std::fmt::Write;
-
 use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, evidence};
 use crate::plan::FlopCount;
 use crate::scenario::Scenario;
@@ -138,25 +136,26 @@ fn verdict(summary: &Summary) -> String {
 fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> {
     let summary = &evaluation.summary;
     let (tokens, devices) = (summary.tokens_per_s_per_device, f64::from(summary.devices));
-    let behind = evidence(scenario).map_or_else(String::new, |band| format!(" ({band})"));
-    let (step, flops) = match evaluation.error_band {
+    let mut rows = match evaluation.error_band {
         Some(band) => {
             let [low, high] = band.model_flops(summary);
-            let step = format!("{}, {} to {} in 8 of 10 such runs{behind}", summary.step_time, band.low, band.high);
-            (step, format!(" per device, {low} to {high} in 8 of 10"))
+            let held = format!("{} to {}, {low} to {high} per device", band.low, band.high);
+            let known = evidence(scenario).map(|band| row("known from", band.to_string()));
+            let told = [row("step time", summary.step_time.to_string()), row("8 of 10 such runs", held)];
+            told.into_iter().chain(known).collect()
         }
-        None => (format!("{}; no measured rows behind it", summary.step_time), " per device".to_owned()),
+        None => vec![row("step time", format!("{}; no measured rows behind it", summary.step_time))],
     };
     let counted = match scenario.plan.flop_count {
         FlopCount::Parameters => "6 per parameter and token, and attention",
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
     };
-    let mut rows = vec![
-        row("step time", step),
+    rows.extend([
         row("tokens", format!("{} per second, {} per device", thousands(tokens * devices), thousands(tokens))),
-        row("model flop", format!("{}{flops}, {} MFU ({counted})", summary.model_flops, percent(summary.mfu))),
+        row("model flop", format!("{} per device, {} MFU", summary.model_flops, percent(summary.mfu))),
+        row("counted", counted.to_owned()),
         row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
-    ];
+    ]);
     if let Some(tokens) = scenario.plan.tokens {
         rows.extend(training(tokens, scenario, summary));
     }
@@ -237,10 +236,26 @@ impl Lines {
         self.line(title);
         let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         for (name, value) in rows {
-            let mut line = String::new();
-            // Writing to a String cannot fail.
-            let _ = write!(line, "  {name:<width$}  {value}");
-            self.line(&line);
+            let names = std::iter::once(name.as_str()).chain(std::iter::repeat(""));
+            for (name, part) in names.zip(wrapped(value, WIDTH.saturating_sub(width + 4))) {
+                self.line(&format!("  {name:<width$}  {part}"));
+            }
         }
     }
+}
+
+/// The most characters of a line, where its words allow it.
+const WIDTH: usize = 100;
+
+/// A text in lines of at most `room` characters, cut between words.
+fn wrapped(mut text: &str, room: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    while let Some((end, next)) = text.char_indices().nth(room) {
+        let space = if next == ' ' { Some(end) } else { text[..end].rfind(' ') };
+        let Some(cut) = space.filter(|cut| !text[..*cut].trim().is_empty()) else { break };
+        lines.push(&text[..cut]);
+        text = text[cut..].trim_start();
+    }
+    lines.push(text);
+    lines
 }

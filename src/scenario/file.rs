@@ -19,7 +19,7 @@ use crate::plan::{
 
 use super::{Problem, Scenario};
 
-pub use edit::{FIELDS, Field};
+pub use edit::{FIELDS, Field, count};
 pub use error::{FileError, Mistake, printable};
 pub use published::{Published, PublishedFigure, Quantity, Value};
 pub use source::{Source, read, read_unversioned};
@@ -182,11 +182,7 @@ impl PlanFile {
     fn sharding(&self, strategy: &Sharding) -> Result<Sharding, Problem> {
         let mut sharding = self.sharding.as_ref().unwrap_or(strategy).clone();
         if let Some(shard) = &self.shard {
-            sharding = sharding.with_shard(shard).ok_or_else(|| Problem {
-                field: "plan.shard".to_owned(),
-                what: "the strategy shards nothing, so there is no extent to move".to_owned(),
-                mend: "leave 'shard' out, or choose a strategy that shards, like fsdp".to_owned(),
-            })?;
+            sharding = sharding.with_shard(shard).ok_or_else(Problem::nothing_sharded)?;
         }
         if let Some(reshard) = self.reshard_after_forward {
             sharding.reshard_after_forward = reshard;

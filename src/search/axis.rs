@@ -185,11 +185,7 @@ impl AxisValue {
         match (kind, self) {
             (AxisKind::Nodes, Self::Count(count)) => plan.size = Size::Nodes(*count),
             (AxisKind::Shard, Self::Shard(extent)) => {
-                plan.sharding = plan.sharding.with_shard(extent).ok_or_else(|| Problem {
-                    field: "plan.shard".to_owned(),
-                    what: "ddp shards nothing".to_owned(),
-                    mend: "choose another strategy, like fsdp".to_owned(),
-                })?;
+                plan.sharding = plan.sharding.with_shard(extent).ok_or_else(Problem::nothing_sharded)?;
             }
             (AxisKind::MicroBatch, Self::Count(count)) => plan.micro_batch = *count,
             (AxisKind::Seq, Self::Count(count)) => plan.sequence = *count,

@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use crate::presets::{Entry, Library, Origin, Unknown};
 use crate::report::Figures;
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
 
-use super::{KIND, Set, Snapshot, set};
+use super::{FORMAT, KIND, Set, Snapshot, set};
 
 /// The largest file that is read: far above any scenario, far below what would hurt.
 const MOST_BYTES: u64 = 4 << 20;
@@ -30,6 +32,12 @@ pub struct Opened {
     nested: &'static str,
     name: String,
     text: String,
+}
+
+/// A report of `eval`: its figures are no input.
+#[derive(Deserialize)]
+struct Reported {
+    scenario: ScenarioFile,
 }
 
 /// The evaluation in a snapshot.
@@ -82,10 +90,14 @@ impl Opened {
     }
 }
 
-/// Opens `name`: a file where it has a `/` or ends in `.toml`, else the preset scenario with this id.
+/// Whether a name is that of a file: it has a `/` or ends in `.toml`.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
+}
+
+/// Opens `name`: a file by its path, else the preset scenario with this id.
 pub fn open(name: &str, library: &Library) -> Result<Opened, OpenError> {
-    let file = name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml");
-    let (name, text) = if file {
+    let (name, text) = if is_path(name) {
         let text = read(Path::new(name)).map_err(|error| OpenError::Io { path: name.into(), error })?;
         (name.to_owned(), text)
     } else {
@@ -133,6 +145,12 @@ fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, File
             let Some((member, (_, scenario))) = first else { return Err(source.mistakes(&[])) };
             let stored = stored(&member.snapshot);
             (scenario.clone(), member.snapshot.scenario, stored, "members[0].snapshot.scenario.")
+        }
+        None if source.has("scenario") => {
+            let (Reported { scenario: file }, _) = file::read(&text, FORMAT)?;
+            let scenario = library.resolve(&file);
+            let nested = |problems: Vec<Problem>| problems.into_iter().map(super::in_scenario).collect::<Vec<_>>();
+            (scenario.map_err(|problems| source.mistakes(&nested(problems)))?, file, None, "scenario.")
         }
         None => {
             let file = file::parse(&text)?;

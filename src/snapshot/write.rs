@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
+use tempfile::NamedTempFile;
+
 use crate::presets::temporary;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -41,8 +43,13 @@ impl std::error::Error for WriteError {}
 /// Writes the text of a snapshot into `directory`, or into the data directory where that cannot be
 /// written; gives the path of the new file.
 pub fn write(directory: &Path, scenario: &Scenario, text: &str) -> Result<PathBuf, WriteError> {
+    write_to_first(folders(directory), scenario, text)
+}
+
+/// The directory, and the data directory.
+fn folders(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
-    write_to_first(std::iter::once(directory.to_owned()).chain(data), scenario, text)
+    std::iter::once(directory.to_owned()).chain(data)
 }
 
 /// Writes the text of a set into `directory`, or into the data directory, under a name that the user chose.
@@ -51,14 +58,12 @@ pub fn write_set(directory: &Path, name: &str, text: &str) -> Result<PathBuf, Wr
         name if name.is_empty() => "set".to_owned(),
         name => name,
     };
-    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
-    to_first(std::iter::once(directory.to_owned()).chain(data), (&name, "toml"), text)
+    to_first(folders(directory), (&name, "toml"), text)
 }
 
 /// Writes a text into `directory`, or into the data directory, under a name with an extension.
 pub fn write_text(directory: &Path, name: (&str, &str), text: &str) -> Result<PathBuf, WriteError> {
-    let data = ProjectDirs::from("", "", "shardscope").map(|dirs| dirs.data_dir().to_owned());
-    to_first(std::iter::once(directory.to_owned()).chain(data), name, text)
+    to_first(folders(directory), name, text)
 }
 
 /// Writes into the first of the directories that takes the file.
@@ -109,14 +114,37 @@ fn write_in(directory: &Path, (stem, extension): (&str, &str), text: &str) -> Re
     Err(failed("create", &directory.join(format!("{stem}.{extension}")), taken))
 }
 
-/// Writes a file whole or not at all; one of that name is replaced.
+/// Writes files that are not there yet: all of them whole, or none.
+pub fn create(files: &[(PathBuf, &str)]) -> Result<(), Attempt> {
+    let failed = |path: &Path, error| Attempt { operation: "create", path: path.to_owned(), error };
+    let staged = |(path, text): &(PathBuf, &str)| staged(path, text).map_err(|error| failed(path, error));
+    let staged: Vec<NamedTempFile> = files.iter().map(staged).collect::<Result<_, _>>()?;
+    for (index, (file, (path, _))) in staged.into_iter().zip(files).enumerate() {
+        if let Err(refused) = file.persist_noclobber(path) {
+            // What was made a moment ago; one that cannot be removed is whole.
+            files[..index].iter().for_each(|(path, _)| drop(fs::remove_file(path)));
+            return Err(failed(path, refused.error));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all; one of that name is replaced, through a link what it leads to.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.metadata().is_ok_and(|facts| !facts.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file; choose another name"));
+    }
+    staged(&path, text)?.persist(&path).map(drop).map_err(|refused| refused.error)
+}
+
+/// A text beside where it is to stand.
+fn staged(path: &Path, text: &str) -> io::Result<NamedTempFile> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = temporary(directory)?;
-    let mut file = temporary.as_file();
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    temporary.persist(path).map(drop).map_err(|refused| refused.error)
+    let mut temporary = temporary(directory)?;
+    temporary.write_all(text.as_bytes())?;
+    temporary.as_file().sync_all()?;
+    Ok(temporary)
 }
 
 /// A file name that says what is in it: the ids, in letters, digits, dots and dashes.

@@ -41,6 +41,8 @@ fn prints_for_people() {
     assert_eq!(thousands(88_600.0), "88,600");
     assert_eq!(thousands(-1234.0), "-1,234");
     assert_eq!(thousands(999.4), "999");
+    assert_eq!((thousands(1e15), thousands(-1.234e308)), ("1.00e15".to_owned(), "-1.23e308".to_owned()));
+    assert_eq!((significant(9.996e14, 3), significant(9.996e299, 3)), ("1.00e15".to_owned(), "1.00e300".to_owned()));
 }
 
 #[test]

@@ -28,6 +28,26 @@ fn a_fitted_file_is_a_preset() {
     assert_eq!(again["summary"]["step_time"]["mean"], fit["after"]["step_time"]["mean"]);
     assert!(fit["after"]["step_time"]["mean"].as_f64() < fit["before"]["step_time"]["mean"].as_f64());
     assert_eq!(fit["cross_validated"]["summary"]["step_time"]["rows"], 2);
+    let text = std::fs::read_to_string(home.path().join("own/calibration/measured.toml")).expect("written");
+    let file: toml::Table = text.parse().expect("TOML");
+    assert_contains(file["source"].as_str().expect("text"), &["fitted to 2 step times", "mean of 2 groups"]);
+}
+
+/// A link stays one, and what is no regular file is left alone.
+#[test]
+fn a_fit_is_written_through_links_and_over_nothing_else() {
+    let home = Home::new();
+    home.write("rows.csv", ROWS);
+    home.write("there/old.toml", "what a fit replaces");
+    std::os::unix::fs::symlink("there/old.toml", home.path().join("link.toml")).expect("a link");
+    assert_eq!(home.run("calibrate rows.csv --out link.toml").code, Some(0));
+    assert!(home.path().join("link.toml").is_symlink());
+    let text = std::fs::read_to_string(home.path().join("there/old.toml")).expect("written");
+    assert_contains(&text, &["format = 1"]);
+    let folder = home.run("calibrate rows.csv --out there");
+    assert_eq!(folder.code, Some(1));
+    assert_contains(&folder.stderr, &["there: is no regular file; choose another name"]);
+    assert_contains(&folder.stdout, &["cross-validated"]);
 }
 
 #[test]
@@ -67,6 +87,7 @@ fn rows_without_a_time_are_refused() {
     for file in ["rows.csv", "none.csv"] {
         assert!(!home.run(&format!("calibrate {file}")).refused().is_empty(), "{file}");
     }
+    assert_contains(&home.run("calibrate none.csv").refused().join("\n"), &["none.csv: holds no run"]);
     assert_eq!(run("calibrate missing.csv").code, Some(1));
     assert!(!run("calibrate").refused().is_empty());
 }

@@ -21,10 +21,34 @@ fn a_plan_goes_from_the_search_to_fsdp2() {
     assert_eq!((spec["format"].as_u64(), spec["ranks"].as_u64()), (Some(1), Some(8)));
     let modules = spec["modules"].as_array().expect("a list");
     assert!(modules.iter().any(|module| module["path"] == "tok_embeddings"));
-    // Neither command writes over a file.
+    // Neither command writes over a file, and a plan is not searched for one.
     for again in ["export ./plan.toml --to fsdp2 --out pytorch", &format!("plan {SMALL} --out plan.toml")] {
-        assert_eq!(home.run(again).code, Some(1), "{again}");
+        let run = home.run(again);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{again}");
+        assert_contains(&run.stderr, &["is there already; choose another name"]);
     }
+}
+
+/// Both files or neither, also where one of the names is taken or the disk has no room for the other.
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let home = Home::new();
+    home.write("taken/fsdp2.py", "mine");
+    let export = format!("export {SMALL} --to fsdp2 --out");
+    let run = home.run(&format!("{export} taken"));
+    assert_eq!(run.code, Some(1));
+    assert_contains(&run.stderr, &["taken/fsdp2.py: is there already"]);
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(home.path().join(folder)).expect("a folder");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
+        names.filter(|name| !name.starts_with('.')).collect::<Vec<_>>()
+    };
+    assert_eq!(names("taken"), ["fsdp2.py"]);
+    let mut full = Command::new("sh");
+    let script = format!("ulimit -f 1; exec {} {export} full", env!("CARGO_BIN_EXE_shardscope"));
+    assert!(!full.args(["-c", &script]).current_dir(home.path()).status().expect("a shell").success());
+    assert_eq!(names("full"), [""; 0]);
+    assert_eq!(home.run(&format!("{export} full")).code, Some(0));
 }
 
 #[test]

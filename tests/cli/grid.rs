@@ -78,7 +78,7 @@ fn the_text_names_each_point() {
     let run = run(&format!("plan --grid --model fsdp-7b --devices 64 {MACHINE}"));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_contains(&run.stdout, &["stage 3, gamma 1, 2 x 4,096 tokens", "5,739 tokens/s", "1 x 131,072 tokens"]);
-    assert!(run.stdout.lines().all(|line| line.len() <= 120), "{}", run.stdout);
+    assert!(run.stdout.lines().all(|line| line.len() <= 100), "{}", run.stdout);
 }
 
 #[test]

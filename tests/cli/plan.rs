@@ -122,8 +122,57 @@ fn what_cannot_be_planned_is_refused_by_name() {
         ("--cost-model paper --tp 2", ["--cost-model", "data parallelism alone"]),
         ("--objective best", ["--objective", "throughput"]),
         ("--top 0", ["--top", "1"]),
+        // What only another search asks for.
+        ("--devices-max 8", ["--devices-max", "training-time"]),
+        ("--objective devices --devices-max 8", ["--devices-max", "training-time"]),
+        ("--steps 5", ["--steps", "training-time"]),
+        ("--critical-batch kaplan", ["--critical-batch", "training-time"]),
+        ("--objective training-time --devices-max 8 --steps 5 --cost-model paper", ["--cost-model", "leave it out"]),
+        ("--grid --objective memory", ["--grid", "--objective"]),
+        ("--grid --top 3", ["--grid", "--top"]),
+        ("--grid --cost-model paper", ["--grid", "--cost-model"]),
+        ("--grid --devices-max 8", ["--grid", "--devices-max"]),
     ] {
         let run = run(&format!("plan {SMALL} {wrong}"));
         assert_contains(&run.refused().join("\n"), &parts);
     }
+}
+
+/// 24 GiB of the device, whatever more is allowed; the file says so too.
+#[test]
+fn a_limit_above_the_devices_memory_gives_none() {
+    let home = Home::new();
+    let run = home.run(&format!("plan {SMALL} --memory-limit 1TiB --out best.toml --format json"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(found["plans"][0]["evaluation"]["memory"]["capacity_bytes"], 24_u64 << 30);
+    let text = std::fs::read_to_string(home.path().join("best.toml")).expect("written");
+    let file: toml::Table = text.parse().expect("TOML");
+    assert_eq!(file["plan"]["memory_factor"].as_float(), Some(1.0));
+}
+
+#[test]
+fn fewer_plans_than_were_asked_for_are_counted() {
+    let few = plan("--top 1000").stdout;
+    assert_contains(&few, &[" of the 1000 plans that were asked for: no other was found"]);
+    assert!(!plan("").stdout.contains("asked for"));
+}
+
+/// The file holds the plan of the fewest days, whichever method found it.
+#[test]
+fn the_shortest_training_is_written() {
+    let home = Home::new();
+    let search = "plan --objective training-time --hardware a100-80gb-nvlink16 --stack ideal --model x-32 \
+                  --recompute full --devices-max 8 --critical-batch 100 --steps 1000 --out best.toml --format json";
+    let run = home.run(search);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let days = |method: &&Value| method["days"].as_f64().expect("days");
+    let methods = found["methods"].as_array().expect("a list");
+    let best = methods.iter().min_by(|a, b| days(a).total_cmp(&days(b))).expect("a method");
+    let eval: Value = serde_json::from_str(&home.run("eval best.toml --format json").stdout).expect("JSON");
+    assert_eq!(eval["step_time_s"], best["step_time_s"]);
+    assert_eq!(eval["scenario"]["plan"], best["scenario"]["plan"]);
+    let again = home.run(search);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""), "refused before the search");
 }

@@ -64,6 +64,9 @@ fn what_the_profile_lacks_is_refused_by_name() {
         ("--layers 0 --hidden 1024 --memory-limit 8 GiB", ["--layers", "1 to 4096"]),
         ("--layers 48 --hidden 1024 --memory-limit 8 GiB --batch-index 9", ["--batch-index", "1, 2, 3, 4"]),
         ("--layers 48 --hidden 1024", ["--memory-limit", "required"]),
+        ("--layers 48 --hidden 1024 --memory-limit 8 GiB --top 2", ["--profile", "--top"]),
+        ("--layers 48 --hidden 1024 --memory-limit 8 GiB --objective memory", ["--profile", "--objective"]),
+        ("--layers 48 --hidden 1024 --memory-limit 8 GiB --nodes 2", ["--nodes", "leave it out"]),
     ] {
         assert_contains(&plan(wrong).refused().join("\n"), &parts);
     }
@@ -77,6 +80,8 @@ fn bad_rows_are_refused_with_their_place() {
     let line = ROWS.lines().count() + 1;
     let place = format!("bad.csv:{line}:6: batch_index: 'five'");
     assert_contains(&home.run(&format!("{command} bad.csv")).refused().join("\n"), &[&place]);
+    let scenario = home.run("plan nosuch --profile bad.csv --layers 1 --hidden 1024 --memory-limit 8GiB");
+    assert_contains(&scenario.refused().join("\n"), &["nosuch", "leave it out"]);
     let missing = home.run(&format!("{command} missing.csv"));
     assert_eq!((missing.code, missing.stderr.contains("missing.csv")), (Some(1), true), "{}", missing.stderr);
 }

@@ -62,6 +62,15 @@ fn an_impossible_cell_says_why() {
 }
 
 #[test]
+fn a_map_says_once_why_its_cells_are_impossible() {
+    let map = run("sweep --strategy ddp --x shard=node,system --y tp=1,2");
+    assert_eq!((map.code, map.stderr.as_str()), (Some(3), ""));
+    let why = "the strategy shards nothing, so there is no extent to move";
+    assert_contains(&map.stdout, &[&format!("\n-: {why}; ")]);
+    assert_contains(&run("eval --strategy ddp --shard node").refused().join("\n"), &[why]);
+}
+
+#[test]
 fn json_and_text_are_maps_too() {
     let sweep = format!("sweep {SMALL} --x nodes=1,2 --y shard=node,system --metric mfu");
     let json = run(&format!("{sweep} --format json"));

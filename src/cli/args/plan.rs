@@ -9,7 +9,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use crate::bounds::layered::CriticalBatch;
 use crate::units::Bytes;
 
-use super::{Bare, Input};
+use super::{Bare, Form, Input};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -21,15 +21,15 @@ pub struct Plan {
     /// What the search takes a plan to cost; the simulator evaluates the plan that it chooses
     #[arg(long, value_enum, default_value = "simulator")]
     pub cost_model: CostModel,
-    /// Memory that a device may use at most, like "16 GiB"; else what it has
-    #[arg(long, value_name = "SIZE")]
+    /// Memory that a device may use at most, like "16 GiB"; never more than what it has
+    #[arg(long, value_name = "SIZE", value_parser = some_memory)]
     pub memory_limit: Option<Bytes>,
     /// Plans to print, best first
     #[arg(long, value_name = "K", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub top: u32,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: PlanFormat,
+    pub format: Form,
     /// Write the best plan as a scenario too, for eval, export or the explorer; the file must be new
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
     pub out: Option<PathBuf>,
@@ -67,25 +67,26 @@ pub enum CostModel {
     Paper,
 }
 
-/// Forms of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PlanFormat {
-    Text,
-    Json,
-}
-
 /// The search of the FSDP limits.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Grid of the FSDP limits")]
 pub struct Grid {
     /// Search stage, kept share of the activations, sequence length and batch by the closed forms of `limits`
-    #[arg(long = "grid", group = "search")]
+    #[arg(long = "grid", group = "search", conflicts_with_all = SIMULATED)]
     pub wanted: bool,
     /// Share of the peak that kernels reach where nothing waits for the network
     #[arg(long, value_name = "SHARE", default_value = "0.75", value_parser = efficiency, requires = "wanted")]
     pub alpha: f64,
     #[command(flatten)]
     pub bare: Bare,
+}
+
+/// What only searches by simulation ask for.
+const SIMULATED: [&str; 6] = ["objective", "cost_model", "top", "devices_max", "steps", "critical_batch"];
+
+fn some_memory(text: &str) -> Result<Bytes, String> {
+    let size: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    if size > Bytes::ZERO { Ok(size) } else { Err("choose a size above 0".to_owned()) }
 }
 
 /// The bare numbers go with the grid only.
@@ -115,12 +116,25 @@ pub struct Training {
     pub critical_batch: Option<CriticalBatch>,
 }
 
+impl Training {
+    /// The first of these flags that was given.
+    pub fn first(&self) -> Option<&'static str> {
+        let given = [
+            ("devices-max", self.devices_max.is_some()),
+            ("steps", self.steps.is_some()),
+            ("critical-batch", self.critical_batch.is_some()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+}
+
 /// A plan from measured operators.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Measured profile")]
 pub struct Profile {
     /// Plan from a measured profile of one layer
-    #[arg(long = "profile", value_name = "FILE.csv", group = "search", requires_all = ["layers", "hidden", "memory_limit"])]
+    #[arg(long = "profile", value_name = "FILE.csv", group = "search", conflicts_with_all = SIMULATED)]
+    #[arg(requires_all = ["layers", "hidden", "memory_limit"])]
     pub file: Option<PathBuf>,
     /// Layers of the profiled model
     #[arg(long, value_name = "L", requires = "file")]

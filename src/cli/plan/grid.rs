@@ -1,7 +1,7 @@
 //! `plan --grid`: the search of the FSDP limits.
 
 use crate::bounds::fsdp::{self, grid};
-use crate::cli::args::{Plan, PlanFormat};
+use crate::cli::args::Plan;
 use crate::cli::session::Session;
 use crate::cli::{Exit, Failure, limits, output};
 use crate::report::GridReport;
@@ -17,9 +17,6 @@ pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     };
     let found = grid::search(&limits, wanted.alpha);
     let report = GridReport { model: &model, limits: &limits, alpha: wanted.alpha, found };
-    output::result(&match arguments.format {
-        PlanFormat::Text => report.text(),
-        PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
-    })?;
+    output::report(arguments.format, || report.text(), || report.json())?;
     Ok(if found.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::args::{Plan, PlanFormat};
+use crate::cli::args::Plan;
 use crate::cli::{Exit, Failure, output};
 use crate::report::ProfileReport;
 use crate::search::planner::profile::{Profile, Request};
@@ -24,8 +24,11 @@ pub fn run(arguments: &Plan) -> Result<Exit, Failure> {
     let (Some(file), Some(layers), Some(hidden), Some(limit)) =
         (&wanted.file, wanted.layers, wanted.hidden, arguments.memory_limit)
     else {
-        return Err(refused("--profile: needs --layers, --hidden and --memory-limit"));
+        return Err(Failure::input("--profile: needs --layers, --hidden and --memory-limit"));
     };
+    if let Some(foreign) = arguments.input.first() {
+        return Err(Failure::input(format!("{foreign}: the profile is planned by itself; leave it out")));
+    }
     let profile = read(file)?;
     check(&profile, arguments)?;
     let reserve = wanted.reserve.unwrap_or(RESERVE);
@@ -33,26 +36,21 @@ pub fn run(arguments: &Plan) -> Result<Exit, Failure> {
     let room_mib = (mib(limit).floor() - mib(reserve).ceil()).max(0.0) as u64;
     let plans = profile.plan(Request { layers, hidden, room_mib, batch_index: wanted.batch_index });
     let report = ProfileReport { layers, hidden, limit, reserve, plans: &plans };
-    output::result(&match arguments.format {
-        PlanFormat::Text => report.text(),
-        PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
-    })?;
+    output::report(arguments.format, || report.text(), || report.json())?;
     Ok(if plans.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
-}
-
-fn refused(line: &str) -> Failure {
-    Failure::Input(vec![line.to_owned()])
 }
 
 fn read(file: &Path) -> Result<Profile, Failure> {
     let size = std::fs::metadata(file).map_err(|error| Failure::io(file, &error))?.len();
     if size > MOST_BYTES {
-        return Err(refused("--profile: the file is larger than 16 MiB; give one with the rows that are needed"));
+        return Err(Failure::input(
+            "--profile: the file is larger than 16 MiB; give one with the rows that are needed",
+        ));
     }
     let bytes = std::fs::read(file).map_err(|error| Failure::io(file, &error))?;
-    let text = String::from_utf8(bytes).map_err(|_| refused("--profile: the file is not text in UTF-8"))?;
+    let text = String::from_utf8(bytes).map_err(|_| Failure::input("--profile: the file is not text in UTF-8"))?;
     let name = file.display().to_string();
-    Profile::parse(&text).map_err(|error| refused(&error.in_file(&name).to_string()))
+    Profile::parse(&text).map_err(|error| Failure::input(error.in_file(&name).to_string()))
 }
 
 /// Refuses what the profile has no rows for.
@@ -60,19 +58,19 @@ fn check(profile: &Profile, arguments: &Plan) -> Result<(), Failure> {
     let wanted = &arguments.profile;
     let list = |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if !wanted.layers.is_some_and(|layers| (1..=MOST_LAYERS).contains(&layers)) {
-        return Err(refused(&format!("--layers: choose 1 to {MOST_LAYERS}")));
+        return Err(Failure::input(format!("--layers: choose 1 to {MOST_LAYERS}")));
     }
     let hidden = wanted.hidden.unwrap_or_default();
     let widths = profile.widths();
     if !widths.contains(&hidden) {
         let line = format!("--hidden: the profile has no rows of width {hidden}; choose one of {}", list(&widths));
-        return Err(refused(&line));
+        return Err(Failure::input(line));
     }
     let batches = profile.batches(hidden);
     match wanted.batch_index {
         Some(batch) if !batches.contains(&batch) => {
             let line = format!("--batch-index: no rows of batch {batch}; choose one of {}", list(&batches));
-            Err(refused(&line))
+            Err(Failure::input(line))
         }
         _ => Ok(()),
     }

@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::bounds::layered::CriticalBatch;
-use crate::cli::args::{Plan, PlanFormat};
+use crate::cli::args::{CostModel, Plan};
 use crate::cli::session::{Session, refused};
-use crate::cli::{Exit, Failure, log, output, sweep};
+use crate::cli::{Exit, Failure, Refusals, log, output, sweep};
 use crate::evaluate::Workspace;
 use crate::report::TrainingReport;
+use crate::scenario::Scenario;
 use crate::search::training::{Account, Answer, Best, Closed, Goal, METHODS, Training};
 use crate::search::{self, Cancel};
 use crate::units::Seconds;
@@ -27,11 +28,18 @@ pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
         simulated: found.simulated,
         time: found.time,
     };
-    output::result(&match arguments.format {
-        PlanFormat::Text => report.text(),
-        PlanFormat::Json => report.json().map_err(Failure::unwritten)? + "\n",
-    })?;
-    Ok(if found.best.iter().any(Option::is_some) { Exit::Done } else { Exit::DoesNotFit })
+    output::report(arguments.format, || report.text(), || report.json())?;
+    let shortest = shortest(&training, &found.best);
+    super::save(arguments.out.as_deref(), shortest.as_ref())?;
+    Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
+}
+
+/// The plan of the fewest days, of all methods.
+fn shortest(training: &Training, best: &[Option<Best>]) -> Option<Scenario> {
+    let last = best.chunks(training.budgets.len()).map(|method| method.last()?.as_ref());
+    let found = METHODS.iter().zip(last).filter_map(|(method, best)| Some((method, best?)));
+    let (method, best) = found.min_by(|(_, one), (_, other)| one.days.total_cmp(&other.days))?;
+    Some(training.scenario(method, &best.choice))
 }
 
 /// The most devices that a search may use: more than any machine has.
@@ -39,20 +47,13 @@ const MOST_DEVICES: u64 = 1 << 22;
 
 /// The search that the arguments ask for.
 fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<Training, Failure> {
-    let flags = &arguments.input.flags;
-    let mut base = session.open(arguments.input.scenario.as_deref(), flags)?.scenario;
-    if let Some(limit) = arguments.memory_limit {
-        base.plan.memory_factor = base.plan.memory_factor.min(limit / base.cluster.device.memory);
-    }
+    let mut base = session.open(&arguments.input)?.scenario;
+    super::limit_memory(&mut base, arguments.memory_limit);
     let critical = law.sequences(&base.model, base.plan.sequence);
     let steps =
         arguments.training.steps.or(base.plan.tokens.map(|tokens| tokens / critical / f64::from(base.plan.sequence)));
-    let mut problems = Vec::new();
-    let mut refuse = |wrong: bool, line: &str| {
-        if wrong {
-            problems.push(line.to_owned());
-        }
-    };
+    let mut refusals = Refusals::default();
+    let mut refuse = |wrong: bool, line: &str| refusals.refuse(wrong, line);
     let wanted = arguments.training.devices_max;
     refuse(wanted.is_none(), "--devices-max: is missing; say how many devices may be used at most");
     refuse(wanted == Some(0), "--devices-max: 0 devices train nothing; choose at least 1");
@@ -63,14 +64,15 @@ fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<Tra
         "--steps: the training has no length; choose a number above 0",
     );
     refuse(arguments.top != 1, "--top: each method has one best plan; leave it out");
-    let (Some(wanted), Some(steps), true) = (wanted, steps, problems.is_empty()) else {
-        return Err(Failure::Input(problems));
+    refuse(arguments.cost_model == CostModel::Paper, "--cost-model: plans are simulated here; leave it out");
+    let (Some(wanted), Some(steps), true) = (wanted, steps, refusals.0.is_empty()) else {
+        return Err(Failure::Input(refusals.0));
     };
     let training = Training::new(base, Goal { critical, steps }, wanted as u32, &session.library)
-        .map_err(|unknown| Failure::Input(vec![unknown.to_string()]))?;
+        .map_err(|unknown| Failure::input(unknown.to_string()))?;
     match training.problems() {
         problems if problems.is_empty() => Ok(training),
-        problems => Err(refused(&problems, flags)),
+        problems => Err(refused(&problems, &arguments.input)),
     }
 }
 

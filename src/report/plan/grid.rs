@@ -97,14 +97,17 @@ impl GridReport<'_> {
             ("highest throughput", found.throughput),
             ("longest sequence", found.sequence),
         ];
-        lines.section("best on each device", &points.map(|(name, point)| row(name, words(&point))));
+        lines.section(
+            "best on each device, with the time of a step",
+            &points.map(|(name, point)| row(name, words(&point))),
+        );
         lines.line("");
         lines.line(&format!(
-            "best of {} points that fit: stages 1 to 3, gamma (share of the activations that is kept) 0 to 1 by 0.1,",
+            "best of {} points that fit: stages 1 to 3, gamma (kept share of the activations) 0 to 1 by 0.1,",
             thousands(found.searched)
         ));
         lines.line(&format!(
-            "sequences of 512, 1,024, ... tokens, every batch; efficiency {}, since a lower one is never faster",
+            "sequences of 512, 1,024, ... tokens, any batch; efficiency {}: a lower one is never faster",
             percent(self.alpha)
         ));
         lines.0
@@ -114,7 +117,7 @@ impl GridReport<'_> {
 fn words(point: &Point) -> String {
     let Point { stage, gamma, sequence, batch, reached, time } = point;
     format!(
-        "{:>7} MFU {:>9} tokens/s {time:>8} a step  stage {}, gamma {gamma}, {} x {} tokens",
+        "{:>7} MFU {:>9} tokens/s {time:>8}  stage {}, gamma {gamma}, {} x {} tokens",
         percent(reached.mfu),
         thousands(reached.tokens_per_s),
         stage.number(),

@@ -172,6 +172,9 @@ impl PlanReport<'_> {
         lines.line(&format!("chosen {by}; {searched} plans compared in {took}"));
         if self.planned.plans.is_empty() {
             lines.line("nothing fits");
+        } else if self.planned.plans.len() < self.request.top {
+            let (found, wanted) = (self.planned.plans.len(), self.request.top);
+            lines.line(&format!("{found} of the {wanted} plans that were asked for: no other was found"));
         }
         for (index, plan) in self.planned.plans.iter().enumerate() {
             lines.section(&format!("{}. {}", index + 1, headline(plan)), &figures(plan));

@@ -1,6 +1,7 @@
 //! Fields of a scenario by the names of their flags: read from text and written as text.
 
 use std::fmt::{self, Display};
+use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 
 use crate::scenario::Problem;
@@ -50,15 +51,22 @@ pub const FIELDS: [Field; 26] = [
     field("prefetch", "plan.prefetch"),
 ];
 
-/// A whole number as people write it: `2048` or `2_048`.
+/// Reads a whole number as people write it: `2048` or `2_048`.
+pub fn count(text: &str) -> Result<u32, String> {
+    text.replace('_', "").parse().map_err(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => "it is too large: write a smaller whole number, like 8".to_owned(),
+        _ => "write a whole number, like 8".to_owned(),
+    })
+}
+
+/// What [`count`] reads.
 struct Count(u32);
 
 impl FromStr for Count {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let count = text.replace('_', "").parse();
-        count.map(Count).map_err(|_| "write a whole number, like 8".to_owned())
+        count(text).map(Self)
     }
 }
 

@@ -56,6 +56,11 @@ impl<'a> Source<'a> {
         self.table.get_ref().get(field)?.get_ref().as_str()
     }
 
+    /// Whether there is such a field at the top.
+    pub fn has(&self, field: &str) -> bool {
+        self.table.get_ref().get(field).is_some()
+    }
+
     /// The places of problems in the text, in its order; one field that causes several is named once.
     pub fn mistakes(&self, problems: &[Problem]) -> FileError {
         let placed = problems.iter().map(|problem| {

@@ -131,7 +131,7 @@ fn a_text_that_cannot_stand_changes_nothing() {
     for (flag, text, mend) in [
         ("micro-batch", "two", "whole number"),
         ("micro-batch", "-1", "whole number"),
-        ("nodes", "99999999999", "whole number"),
+        ("nodes", "99999999999", "too large: write a smaller whole number"),
         ("precision", "int3", "bf16, fp16, fp8, fp32"),
         ("recompute", "1.5", "from 0 to 1"),
         ("shard", "0", "count of ranks"),
