@@ -2,23 +2,13 @@
 
 use serde_json::Value;
 
-use super::run::{assert_contains, run};
+use super::run::{assert_contains, keys, number, run};
 
 /// The machine of the worked example [fsdp A5].
 const MACHINE: &str = "--memory 40GB --link 25GB/s --peak 312TFLOP/s";
 
 fn json(arguments: &str, code: i32) -> Value {
-    let run = run(&format!("plan --grid {arguments} --format json"));
-    assert_eq!((run.code, run.stderr.as_str()), (Some(code), ""), "{arguments}");
-    serde_json::from_str(&run.stdout).expect("JSON")
-}
-
-fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
-}
-
-fn keys(value: &Value) -> String {
-    value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ")
+    run(&format!("plan --grid {arguments} --format json")).json(code)
 }
 
 /// 7B on 64 devices; the arithmetic stands at `the_best_points_of_the_worked_example` of the library.

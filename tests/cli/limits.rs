@@ -2,19 +2,13 @@
 
 use serde_json::Value;
 
-use super::run::{Home, Run, assert_contains, run};
+use super::run::{Home, Run, assert_contains, keys, number, run};
 
 /// The machine of the golden values [fsdp A6].
 const MACHINE: &str = "--memory 40GB --link 25GB/s --peak 312TFLOP/s --seq 2048 --gamma 0 --n-bwd 1 --stage 3";
 
 fn json(arguments: &str) -> Value {
-    let run = run(&format!("limits {arguments} --format json"));
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments}");
-    serde_json::from_str(&run.stdout).expect("JSON")
-}
-
-fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
+    run(&format!("limits {arguments} --format json")).json(0)
 }
 
 fn assert_close(found: f64, expected: f64) {
@@ -43,7 +37,6 @@ fn bare_numbers_give_the_golden_values() {
 #[test]
 fn the_keys_are_those_promised() {
     let limits = json(&format!("--model fsdp-7b --devices 64 {MACHINE}"));
-    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ");
     let mut found: Vec<String> = keys(&limits).split(' ').map(str::to_owned).collect();
     found.sort();
     assert_eq!(

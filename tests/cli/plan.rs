@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{Home, Run, assert_contains, run};
+use super::run::{Home, Run, assert_contains, keys, run};
 
 /// A small model on one node of the machine of the OSDP profile: 125M parameters in FP32 take 2 GB of state,
 /// sharded a quarter of a GB.
@@ -13,32 +13,24 @@ fn plan(arguments: &str) -> Run {
 }
 
 fn json(arguments: &str) -> Value {
-    let run = plan(&format!("{arguments} --format json"));
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments}");
-    serde_json::from_str(&run.stdout).expect("JSON")
-}
-
-fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
-    keys.sort_unstable();
-    keys
+    plan(&format!("{arguments} --format json")).json(0)
 }
 
 #[test]
 fn json_has_the_keys_of_the_contract() {
     let found = json("--top 2");
-    assert_eq!(keys(&found), ["cost_model", "format", "objective", "plans", "searched", "seconds", "uniform"]);
+    assert_eq!(keys(&found), "format objective cost_model plans uniform searched seconds");
     assert_eq!((found["objective"].as_str(), found["cost_model"].as_str()), (Some("throughput"), Some("simulator")));
     let plans = found["plans"].as_array().expect("a list");
     assert_eq!(plans.len(), 2);
     for plan in plans {
-        assert_eq!(keys(plan), ["evaluation", "gain_over", "operators", "scenario"]);
-        assert_eq!(keys(&plan["gain_over"]), ["ddp", "fsdp", "two_way", "uniform"]);
+        assert_eq!(keys(plan), "scenario evaluation gain_over operators");
+        assert_eq!(keys(&plan["gain_over"]), "fsdp ddp uniform two_way");
         assert!(plan["evaluation"]["fits"].as_bool().expect("a verdict"));
         assert_eq!(plan["evaluation"]["memory"]["capacity_bytes"], 4_000_000_000_u64);
         for operator in plan["operators"].as_array().expect("a list") {
-            assert_eq!(keys(operator), ["extents", "layers", "operator", "split", "why"]);
-            assert_eq!(keys(&operator["extents"]), ["gradients", "optimizer", "weights"]);
+            assert_eq!(keys(operator), "layers operator extents split why");
+            assert_eq!(keys(&operator["extents"]), "weights gradients optimizer");
         }
     }
     let best = |plan: &Value| plan["evaluation"]["tokens_per_s_per_device"].as_f64().expect("a number");
@@ -82,9 +74,7 @@ fn a_plan_can_be_evaluated_again() {
     let scenario: toml::Table = serde_json::from_value(plan["scenario"].clone()).expect("a table");
     let home = Home::new();
     home.write("plan.toml", &toml::to_string(&scenario).expect("TOML"));
-    let again = home.run("eval plan.toml --format json");
-    assert_eq!(again.code, Some(0), "{}", again.stderr);
-    let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
+    let again = home.run("eval plan.toml --format json").json(0);
     for key in ["step_time_s", "memory", "time"] {
         assert_eq!(again[key], plan["evaluation"][key], "{key}");
     }
@@ -101,8 +91,7 @@ fn the_answer_says_which_costs_it_went_by() {
 
 #[test]
 fn the_fewest_devices_are_searched() {
-    let run = run(&format!("plan {SMALL} --memory-limit 5GB --objective devices --format json"));
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let found = run(&format!("plan {SMALL} --memory-limit 5GB --objective devices --format json")).json(0);
     // 16 bytes of state for each of 125M parameters are 2 GB; 512 x 50,368 logits at 14 bytes, 0.36 GB; what the
     // program keeps for itself, 1.6 GB.
     assert_eq!(found["plans"][0]["scenario"]["plan"]["devices"], 1);
@@ -110,9 +99,8 @@ fn the_fewest_devices_are_searched() {
 
 #[test]
 fn nothing_fits_is_told_by_the_exit_code() {
-    let run = run(&format!("plan {SMALL} --memory-limit 300MB --format json"));
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
-    assert_eq!((run.code, found["plans"].as_array().map(Vec::len)), (Some(3), Some(0)));
+    let found = run(&format!("plan {SMALL} --memory-limit 300MB --format json")).json(3);
+    assert_eq!(found["plans"].as_array().map(Vec::len), Some(0));
 }
 
 #[test]
@@ -143,8 +131,7 @@ fn what_cannot_be_planned_is_refused_by_name() {
 fn a_limit_above_the_devices_memory_gives_none() {
     let home = Home::new();
     let run = home.run(&format!("plan {SMALL} --memory-limit 1TiB --out best.toml --format json"));
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let found = run.json(0);
     assert_eq!(found["plans"][0]["evaluation"]["memory"]["capacity_bytes"], 24_u64 << 30);
     let text = std::fs::read_to_string(home.path().join("best.toml")).expect("written");
     let file: toml::Table = text.parse().expect("TOML");
@@ -164,13 +151,11 @@ fn the_shortest_training_is_written() {
     let home = Home::new();
     let search = "plan --objective training-time --hardware a100-80gb-nvlink16 --stack ideal --model x-32 \
                   --recompute full --devices-max 8 --critical-batch 100 --steps 1000 --out best.toml --format json";
-    let run = home.run(search);
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let found = home.run(search).json(0);
     let days = |method: &&Value| method["days"].as_f64().expect("days");
     let methods = found["methods"].as_array().expect("a list");
     let best = methods.iter().min_by(|a, b| days(a).total_cmp(&days(b))).expect("a method");
-    let eval: Value = serde_json::from_str(&home.run("eval best.toml --format json").stdout).expect("JSON");
+    let eval = home.run("eval best.toml --format json").json(0);
     assert_eq!(eval["step_time_s"], best["step_time_s"]);
     assert_eq!(eval["scenario"]["plan"], best["scenario"]["plan"]);
     let again = home.run(search);

@@ -1,6 +1,6 @@
 //! `plan --profile`: the contract of its JSON, its exit codes, and what it says about bad input.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::run::{Home, Run, assert_contains};
 
@@ -24,8 +24,7 @@ fn plan(arguments: &str) -> Run {
 #[test]
 fn the_authors_run_is_planned() {
     let run = plan("--layers 48 --hidden 1536 --memory-limit 8 GiB --batch-index 1 --reserve 800 MiB --format json");
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let found = run.json(0);
     assert_eq!(found["format"], 1);
     assert_eq!(found["plans"][0]["counts"], json!([0, 2, 46, 0]));
     assert_eq!((&found["plans"][0]["mem_mib"], &found["all_sharded"][0]["mem_mib"]), (&json!(7304), &json!(5568)));
@@ -49,9 +48,8 @@ fn the_text_puts_the_measured_runs_beside() {
 
 #[test]
 fn nothing_fits_is_said_and_told_by_the_exit_code() {
-    let run = plan("--layers 48 --hidden 2048 --memory-limit 8 GiB --format json");
-    let found: Value = serde_json::from_str(&run.stdout).expect("JSON");
-    assert_eq!((run.code, &found["plans"]), (Some(3), &json!([])));
+    let found = plan("--layers 48 --hidden 2048 --memory-limit 8 GiB --format json").json(3);
+    assert_eq!(found["plans"], json!([]));
     let run = plan("--layers 48 --hidden 2048 --memory-limit 8 GiB");
     assert_eq!(run.code, Some(3));
     assert_contains(&run.stdout, &["nothing fits", "8,496 MiB"]);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// An empty home, which is the working directory too.
@@ -57,6 +58,12 @@ impl Run {
         assert_eq!(self.stdout, "");
         self.stderr.lines().collect()
     }
+
+    /// The JSON on stdout, which is all that was said, with this exit code.
+    pub fn json(&self, code: i32) -> Value {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(code), ""), "{}", self.stdout);
+        serde_json::from_str(&self.stdout).expect("JSON and nothing else on stdout")
+    }
 }
 
 /// Runs in an empty home.
@@ -69,4 +76,14 @@ pub fn assert_contains(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "'{part}' is not in:\n{text}");
     }
+}
+
+/// The keys of an object, in order.
+pub fn keys(value: &Value) -> String {
+    value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ")
+}
+
+/// The number under a key.
+pub fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} is no number in {value}"))
 }

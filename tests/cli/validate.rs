@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{Home, Run, assert_contains, run};
+use super::run::{Home, Run, assert_contains, keys, run};
 
 /// One A100, one layer of width 1024 with 8 heads and 1024 tokens, logits over 1024 words, all at the peak.
 const HEADER: &str = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,heads,vocab,seq_len,micro_batch,\
@@ -23,11 +23,6 @@ fn validated(rows: &[&str]) -> Run {
     home.run("validate rows.csv --format json")
 }
 
-fn json(run: &Run) -> Value {
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    serde_json::from_str(&run.stdout).expect("JSON")
-}
-
 fn close(value: &Value, expected: f64) {
     let value = value.as_f64().expect("a number");
     assert!((value - expected).abs() < 1e-6 * expected.abs().max(1e-3), "{value} is not {expected}");
@@ -41,7 +36,7 @@ fn errors_and_scores_of_two_runs() {
         format!("slow,{RUN},2,none,bf16,b,yes,,{},,", 4.0 * SECONDS),
         format!("unscored,{RUN},2,none,bf16,b,no,,1,,"),
     ];
-    let report = json(&validated(&rows.each_ref().map(String::as_str)));
+    let report = validated(&rows.each_ref().map(String::as_str)).json(0);
     let [met, slow] = &report["rows"].as_array().expect("rows")[..] else { panic!("two rows in {report}") };
     assert_eq!(
         (met["id"].as_str(), met["group"].as_str(), met["metric"].as_str()),
@@ -70,7 +65,7 @@ fn errors_and_scores_of_two_runs() {
 fn a_step_does_the_work_of_its_global_batch() {
     let run = RUN.replace(",1024,1024,1", ",1024,1024,2");
     let time = |batch: u32| {
-        let report = json(&validated(&[&format!("x,{run},{batch},none,bf16,,yes,,1,,")]));
+        let report = validated(&[&format!("x,{run},{batch},none,bf16,,yes,,1,,")]).json(0);
         report["rows"][0]["predicted"].as_f64().expect("a number")
     };
     assert!((time(3) - f64::midpoint(time(2), time(4))).abs() < 1e-9);
@@ -78,10 +73,11 @@ fn a_step_does_the_work_of_its_global_batch() {
 
 #[test]
 fn peaks_of_memory_are_scored_whatever_scored_says() {
-    let report = json(&validated(&[
+    let report = validated(&[
         &format!("one,{RUN},1,none,bf16,,no,,,1,memory from nvidia-smi"),
         &format!("two,{RUN},1,none,bf16,,no,,,1,"),
-    ]));
+    ])
+    .json(0);
     let rows = report["rows"].as_array().expect("rows");
     assert_eq!((rows[0]["metric"].as_str(), rows[0]["reading"].as_str()), (Some("memory"), Some("nvidia-smi")));
     assert_eq!(rows[1]["reading"], "allocator");
@@ -95,14 +91,15 @@ fn peaks_of_memory_are_scored_whatever_scored_says() {
 
 #[test]
 fn a_bad_cell_names_file_line_and_column() {
-    let report = json(&validated(&[
+    let report = validated(&[
         &format!("good,{RUN},1,none,bf16,,yes,,1,,"),
         &format!("bad,{},1,none,bf16,,yes,,1,,", RUN.replace("GPT,1,", "GPT,several,")),
         "short,a100-80gb-dgx",
         &format!("unknown,{},1,none,bf16,,yes,,1,,", RUN.replace("a100-80gb-dgx", "a100-80gb-dgz")),
         &format!("class,{},1,none,bf16,,yes,,1,,", RUN.replace("ddp", "magic")),
         &format!("layout,{},12,none,bf16,,yes,,1,,", RUN.replace("ideal,1,", "ideal,12,")),
-    ]));
+    ])
+    .json(0);
     assert_eq!(report["summary"]["step_time"]["rows"], 1);
     let why = |id: &str| {
         let skipped = report["skipped"].as_array().expect("a list");
@@ -119,7 +116,7 @@ fn a_bad_cell_names_file_line_and_column() {
 #[test]
 fn what_stands_for_a_blank_cell_is_named() {
     let blank = RUN.replace("GPT,1,1024,8,1024,1024,1", "GPT,1,1024,,,1024,");
-    let report = json(&validated(&[&format!("x,{blank},8,,,,yes,,1,,")]));
+    let report = validated(&[&format!("x,{blank},8,,,,yes,,1,,")]).json(0);
     let assumed = report["assumed"].as_array().expect("a list");
     let value = |column: &str| assumed.iter().find(|one| one["column"] == column).map(|one| one["value"].as_str());
     assert_eq!(value("heads"), Some(Some("8")));
@@ -145,7 +142,11 @@ fn files_that_hold_no_runs_are_named() {
     assert_eq!((missing.code, missing.stdout.as_str()), (Some(1), ""));
     assert_contains(&missing.stderr, &["absent.csv"]);
     home.write("empty.csv", "");
-    home.run("validate empty.csv").refused();
+    assert_contains(&home.run("validate empty.csv").refused().join("\n"), &["empty.csv", "'id'"]);
+    home.write("header.csv", &table(&[]));
+    for command in ["validate header.csv", "calibrate header.csv", "--rows header.csv"] {
+        assert_contains(home.run(command).refused()[0], &["header.csv: holds no run; write each as a line"]);
+    }
 }
 
 #[test]
@@ -155,11 +156,9 @@ fn without_a_file_the_embedded_rows_are_scored() {
     let parts =
         ["sc21-t1-1T", "step time", "peak memory", "nvidia-smi", "by stack", "llm-foundry-2024", "skill", "ranking"];
     assert_contains(&text.stdout, &parts);
-    let report = json(&run("validate --format json"));
+    let report = run("validate --format json").json(0);
     assert!(report["rows"].as_array().is_some_and(|rows| rows.len() >= 80));
-    let keys: Vec<&str> =
-        report["summary"]["step_time"].as_object().expect("scores").keys().map(String::as_str).collect();
-    assert_eq!(keys.join(" "), "rows groups mean median p90 bias null_mean skill");
+    assert_eq!(keys(&report["summary"]["step_time"]), "rows groups mean median p90 bias null_mean skill");
 }
 
 /// Rows for the explorer are read before it opens; without a terminal they change nothing of its report.
@@ -190,7 +189,7 @@ fn absurd_counts_are_skipped() {
     let lines: Vec<String> = rows.iter().map(|(id, rest, _)| format!("{id},a100-80gb-dgx,ideal,{rest}")).collect();
     let home = Home::new();
     home.write("rows.csv", &format!("{header}\n{}\n", lines.join("\n")));
-    let report = json(&home.run("validate rows.csv --format json"));
+    let report = home.run("validate rows.csv --format json").json(0);
     assert_eq!(report["rows"].as_array().map(Vec::len), Some(0));
     let mut told: Vec<(&str, &str)> = Vec::new();
     for one in report["skipped"].as_array().expect("a list") {
