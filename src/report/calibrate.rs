@@ -9,6 +9,7 @@ use crate::stack::Band;
 use super::ValidateReport;
 use super::bars::{self, BarRecord};
 use super::sweep::aligned;
+use super::text::percent;
 use super::validate::{Part, RowRecord, ScoresRecord, SkippedRecord, Summary, line, skipped, skipped_records};
 
 /// A fit and what to say of it.
@@ -143,9 +144,8 @@ impl<'a> CalibrateReport<'a> {
     fn bands(self) -> String {
         let mut table = vec![["", "rows", "groups", "held", "mean width"].map(str::to_owned).to_vec()];
         table.extend(self.fitted.coverage.iter().map(|Coverage { by: (by, value), groups, rows, held, width }| {
-            let share = |share: f64| format!("{:.1} %", 100.0 * share);
             let name = format!("{by} {value}").trim_end().to_owned();
-            vec![name, rows.to_string(), groups.to_string(), share(*held), format!("+-{}", share(*width))]
+            vec![name, rows.to_string(), groups.to_string(), percent(*held), format!("+-{}", percent(*width))]
         }));
         let wanted = 100.0 * HELD;
         format!("rows within their {wanted} % band, which knows nothing of their group\n{}", aligned(&table))

@@ -73,7 +73,7 @@ pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
         let change = stored.zip(now).map_or(f64::NAN, |(stored, now)| 100.0 * (now / stored - 1.0));
         (name.to_owned(), format!("{} {unit} then, {} now ({change:+.1} %)", show(stored), show(now)))
     };
-    let gib = |figures: &Figures| Some(figures.memory.peak_bytes as f64 / (1024.0 * 1024.0 * 1024.0));
+    let gib = |figures: &Figures| Some(figures.memory.peak_bytes as f64 / Bytes::GIB.get());
     let rows = [
         row("step time", stored.step_time_s, now.step_time_s, "s"),
         row("model flop", stored.model_tflops_per_device, now.model_tflops_per_device, "TFLOP/s per device"),

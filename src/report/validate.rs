@@ -6,6 +6,7 @@ use crate::measured::{Key, Metric, Pairs, Ranking, Reading, Residual, Scores, Sk
 use crate::units::{Bytes, Seconds};
 
 use super::sweep::aligned;
+use super::text::percent;
 
 /// How many of the worst groups a text shows.
 const WORST: usize = 15;
@@ -311,7 +312,7 @@ impl<'a> ValidateReport<'a> {
             return String::new();
         }
         let head = ["ranking", "pairs", "right", "pairs", "right", "choices", "slower", "at worst"];
-        let apart = all.pairs.map(|pairs| format!("> {}", share(pairs.apart)));
+        let apart = all.pairs.map(|pairs| format!("> {}", percent(pairs.apart)));
         let under = ["", "", &apart[0], "", &apart[1], "", "", ""];
         let mut table =
             vec![head.map(str::to_owned).to_vec(), under.map(str::to_owned).to_vec(), ordered("in all", &all)];
@@ -351,26 +352,22 @@ pub(super) fn line(name: &str, scores: &Scores) -> Vec<String> {
         name.to_owned(),
         scores.rows.to_string(),
         scores.groups.to_string(),
-        share(scores.mean),
-        share(scores.median),
-        share(scores.p90),
+        percent(scores.mean),
+        percent(scores.median),
+        percent(scores.p90),
         signed(scores.bias),
-        share(scores.null_mean),
+        percent(scores.null_mean),
         format!("{:.1}", scores.skill()),
     ]
 }
 
 fn ordered(name: &str, ranking: &Ranking) -> Vec<String> {
     let Ranking { pairs: [near, far], choices, slowdown_mean, slowdown_worst } = ranking;
-    let right = |pairs: &Pairs| if pairs.pairs > 0 { share(pairs.right) } else { String::new() };
-    let (mean, worst) = (share(*slowdown_mean), share(*slowdown_worst));
+    let right = |pairs: &Pairs| if pairs.pairs > 0 { percent(pairs.right) } else { String::new() };
+    let (mean, worst) = (percent(*slowdown_mean), percent(*slowdown_worst));
     let counts = [near.pairs, far.pairs, *choices].map(|count| count.to_string());
     let [near_pairs, far_pairs, choices] = counts;
     vec![name.to_owned(), near_pairs, right(near), far_pairs, right(far), choices, mean, worst]
-}
-
-fn share(value: f64) -> String {
-    format!("{:.1} %", 100.0 * value)
 }
 
 fn signed(value: f64) -> String {

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use crate::evaluate::{Expense, Summary};
 use crate::plan::{Extent, Size};
+use crate::scenario::file::printable;
 use crate::scenario::{Problem, Scenario};
-use crate::units::{Currency, Joules};
+use crate::units::{Bytes, Currency, Joules};
 
 /// What varies along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -174,10 +175,6 @@ fn range(kind: AxisKind, from: &str, to: &str) -> Result<Vec<AxisValue>, String>
     Ok(counts.into_iter().map(AxisValue::Count).collect())
 }
 
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(40).collect()
-}
-
 impl AxisValue {
     /// Puts the value into a scenario; a value that the scenario cannot take is a problem.
     pub fn apply(&self, kind: AxisKind, scenario: &mut Scenario) -> Result<(), Problem> {
@@ -299,14 +296,13 @@ impl Metric {
     /// The figure in the unit of [`Metric::title`], for a cluster and a length in tokens; NaN where it lacks what the
     /// figure needs.
     pub fn of(self, summary: &Summary, scenario: &Scenario) -> f64 {
-        const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
         let expense = || Expense::of(scenario.plan.tokens.unwrap_or(1e9), summary, &scenario.cluster);
         match self {
             Self::Throughput => summary.model_flops.get() / 1e12,
             Self::Mfu => 100.0 * summary.mfu,
             Self::StepTime => summary.step_time.get(),
-            Self::Memory => summary.memory.peak.get() / GIB,
-            Self::Headroom => (summary.memory.capacity - summary.memory.peak).get() / GIB,
+            Self::Memory => summary.memory.peak / Bytes::GIB,
+            Self::Headroom => (summary.memory.capacity - summary.memory.peak) / Bytes::GIB,
             Self::Exposed => 100.0 * (summary.time.exposed / summary.step_time),
             Self::DeviceHours => expense().device_time.hours(),
             Self::Cost => expense().cost.map_or(f64::NAN, |cost| cost.amount),

@@ -258,6 +258,13 @@ quantity!(
     ]
 );
 
+impl Bytes {
+    /// 2^20 bytes.
+    pub const MIB: Self = Self(1_048_576.0);
+    /// 2^30 bytes.
+    pub const GIB: Self = Self(1_073_741_824.0);
+}
+
 impl Seconds {
     /// One day.
     pub const DAY: Self = Self(86400.0);

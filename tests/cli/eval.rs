@@ -66,7 +66,7 @@ fn sums(scenario: &str) -> Value {
     assert!((sum - step).abs() <= 1e-9 * step, "{scenario}: {sum} s is not {step} s");
     let memory = &json["memory"];
     let sum: f64 = memory["parts"].as_object().expect("parts").values().filter_map(Value::as_f64).sum();
-    assert!((sum - number(&memory, "peak_bytes")).abs() < 0.5, "{scenario}: {sum} bytes");
+    assert!((sum - number(memory, "peak_bytes")).abs() < 0.5, "{scenario}: {sum} bytes");
     assert!(number(&json["time"], "exposed_communication_s") <= number(&json["time"], "communication_s"));
     json
 }
@@ -340,8 +340,8 @@ fn a_preset_with_published_figures_prints_them_beside_its_own() {
     let figures = json("frontier-20b-384")["published"]["figures"].clone();
     for figure in figures.as_array().expect("an array") {
         assert_eq!(figure["within"], true, "{figure}");
-        let error = number(&figure, "here") / number(&figure, "published") - 1.0;
-        assert!((number(&figure, "error") - error).abs() < 1e-12);
+        let error = number(figure, "here") / number(figure, "published") - 1.0;
+        assert!((number(figure, "error") - error).abs() < 1e-12);
     }
     // They are of the scenario as it was published, not of another one.
     assert_eq!(json("frontier-20b-384 --nodes 8").get("published"), None);

@@ -9,8 +9,7 @@ use crate::search::planner::profile::{Profile, Request};
 use crate::units::Bytes;
 
 /// What the authors' search keeps free of each device's memory: 800 of its MB, which are MiB [osdp C5].
-const RESERVE: Bytes = Bytes::new(800.0 * MIB);
-const MIB: f64 = 1_048_576.0;
+const RESERVE: Bytes = Bytes::new(800.0 * Bytes::MIB.get());
 
 /// The most layers that are planned: far above any model.
 const MOST_LAYERS: u32 = 4096;
@@ -32,8 +31,7 @@ pub fn run(arguments: &Plan) -> Result<Exit, Failure> {
     let profile = read(file)?;
     check(&profile, arguments)?;
     let reserve = wanted.reserve.unwrap_or(RESERVE);
-    let mib = |bytes: Bytes| bytes.get() / MIB;
-    let room_mib = (mib(limit).floor() - mib(reserve).ceil()).max(0.0) as u64;
+    let room_mib = ((limit / Bytes::MIB).floor() - (reserve / Bytes::MIB).ceil()).max(0.0) as u64;
     let plans = profile.plan(Request { layers, hidden, room_mib, batch_index: wanted.batch_index });
     let report = ProfileReport { layers, hidden, limit, reserve, plans: &plans };
     output::report(arguments.format, || report.text(), || report.json())?;

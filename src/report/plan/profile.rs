@@ -60,8 +60,6 @@ const RUN_LAYERS: u32 = 48;
 const RUN_HIDDEN: u32 = 1536;
 const RUN_BATCH: u32 = 1;
 
-const MIB: f64 = 1_048_576.0;
-
 impl ProfileReport<'_> {
     /// As JSON.
     pub fn json(&self) -> Result<String, serde_json::Error> {
@@ -119,7 +117,7 @@ impl ProfileReport<'_> {
         }
         let of = |plans: &[BatchPlan]| plans.iter().find(|plan| plan.batch_index == RUN_BATCH).cloned();
         let (plan, all) = (of(&self.plans.plans)?, of(&self.plans.all_sharded)?);
-        let (planned, uncut, reserve) = (plan.mem_mib as f64, all.uncut_mib, self.reserve.get() / MIB);
+        let (planned, uncut, reserve) = (plan.mem_mib as f64, all.uncut_mib, self.reserve / Bytes::MIB);
         let [[plan_time, plan_memory], [all_time, all_memory]] = [
             RUNS[0].beside(&plan, planned + reserve, &format!("the reserve of {} included", whole(reserve))),
             RUNS[1].beside(&all, uncut, "not cut to whole MiB"),
