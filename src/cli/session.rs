@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
-use crate::plan::{Accumulation, Plan, Schedule};
+use crate::plan::{Plan, Schedule};
 use crate::presets::Library;
 use crate::scenario::Problem;
 use crate::snapshot::{self, OpenError, Opened};
@@ -97,9 +97,8 @@ fn unopened(error: OpenError) -> Failure {
 /// What is said of stages that were asked for and are not there.
 fn idle_stages(plan: &Plan, input: &Input) -> Option<String> {
     let (flag, given) = input.flags.of("plan.stages_per_rank")?;
-    let one = matches!(plan.schedule, Schedule::GPipe | Schedule::OneForwardOneBackward);
-    let idle = one && plan.accumulation == Accumulation::Standard && plan.stages_per_rank > 1;
-    let schedule = plan.schedule;
+    let schedule = plan.effective_schedule();
+    let idle = plan.stages_per_rank > 1 && matches!(schedule, Schedule::GPipe | Schedule::OneForwardOneBackward);
     let line =
         || format!("--{flag}: {schedule} has one stage on each rank; add --schedule interleaved or breadth-first");
     given.filter(|_| idle).map(|_| line())
