@@ -165,8 +165,8 @@ impl Emit<'_> {
             let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
             let written = (visit.checkpoint > 0.0).then(|| {
                 let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
-                let writes = between.filter(|place| order.run(*place).visit.to_host > 0.0).count();
-                builder.after(Counter::HostOut, -(writes as i64))
+                let writes = between.filter(|place| order.run(*place).visit.to_host > 0.0);
+                builder.after(Counter::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
             });
             task.waits = waits([Some(released), written]);
             task.signals = [Some(Counter::HostIn), None];

@@ -4,6 +4,8 @@ mod operators;
 
 use crate::plan::{Accumulation, Extent, Precision, Recompute, Schedule, Size};
 
+use crate::units::significant;
+
 use super::layout::{devices, ranks};
 use super::{Problem, Scenario};
 
@@ -67,7 +69,12 @@ fn counts(scenario: &Scenario, checks: &mut Checks) {
         [("plan.bandwidth_factor", plan.bandwidth_factor), ("plan.memory_factor", plan.memory_factor)]
     {
         let wrong = !(factor > 0.0 && factor <= 1e6);
-        checks.refuse(wrong, field, || format!("{factor} is out of range"), || "choose a factor above 0".to_owned());
+        checks.refuse(
+            wrong,
+            field,
+            || format!("{} is out of range", significant(factor, 3)),
+            || "choose a factor above 0".to_owned(),
+        );
     }
     let wire = "plan.sharding.wire.block";
     let block = || "a scale for every 0 elements is out of range".to_owned();
@@ -105,7 +112,10 @@ fn size(scenario: &Scenario, checks: &mut Checks) {
         total > MOST,
         field,
         || format!("{count} is more than any machine has"),
-        || format!("choose at most {MOST} devices"),
+        || match scenario.plan.size {
+            Size::Nodes(_) => format!("choose at most {} nodes", MOST / per_node.max(1)),
+            Size::Devices(_) => format!("choose at most {MOST} devices"),
+        },
     );
     let ragged = total <= MOST && total > per_node && !total.is_multiple_of(per_node);
     checks.refuse(
