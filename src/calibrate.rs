@@ -1,4 +1,4 @@
-//! Fitting: the free constants of a calibration from published step times, how sure they are, and how far
+//! Fitting: the free constants of a calibration from published step times and peaks of memory, how sure they are, and how far
 //! off the fit is on rows that it has not seen.
 //!
 //! Takes cases, a calibration and a way to evaluate scenarios; not for reading rows, for threads, or for
@@ -11,6 +11,7 @@ mod holdout;
 mod model;
 mod text;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::evaluate::Summary;
@@ -112,7 +113,7 @@ pub struct Fitted {
 /// Digits that a constant is written with: more than rows can tell.
 const DIGITS: i32 = 3;
 
-/// Fits the constants of `calibration` to the step times of cases; `None` if there are none. Says of each part of
+/// Fits the constants of `calibration` to the step times and peaks of memory of cases; `None` if there are none. Says of each part of
 /// the work that it has begun.
 pub fn calibrate(
     cases: &[Case],
@@ -140,7 +141,9 @@ pub fn calibrate(
     let folds = holdout::folds(&model);
     let fitted: Vec<Arc<Calibration>> =
         (0..holdout::FOLDS).map(|fold| Arc::new(holdout::without(&model, &known, |row| folds[row] == fold))).collect();
-    let place = |case: usize| model.row_of(case).map_or(0, |row| folds[row]);
+    let of_group: BTreeMap<String, usize> =
+        (0..model.len()).map(|row| (model.case(row).row.group(), folds[row])).collect();
+    let place = |case: usize| of_group.get(&cases[case].row.group()).copied().unwrap_or(0);
     let crossed = validate(&under(cases, &fitted, place));
     begins("leaving out one source at a time");
     let (mut left_out, mut unseen) = (Vec::new(), Vec::new());

@@ -49,6 +49,8 @@ pub struct Summary {
     pub phases: Phases,
     /// Where the memory goes at the peak.
     pub memory: Memory,
+    /// Peak of a device of the first pipeline rank.
+    pub first_peak: Bytes,
     /// Traffic by level of the cluster, innermost first; levels that the cluster lacks stay empty.
     pub traffic: [Traffic; MAX_LEVELS],
     /// What most of the step goes into; [`Evaluation::bottleneck`] knows better.

@@ -235,18 +235,34 @@ fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, Simple) {
     (residual(case, Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
 }
 
-/// Peak memory: an allocator's without what the runtime takes. The null model scales the state's bytes.
+/// Stages whose activations are on the device although they are kept on the host: one leaves, and two buffers for
+/// what comes back change hands (kwai/Megatron-Kwai, `megatron/core/pipeline_parallel/offload.py`).
+const PASSING: f64 = 3.0;
+
+/// Peak memory as its reader would have read it: an allocator's without what the runtime takes.
+pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> Bytes {
+    let allocator = &scenario.calibration.allocator;
+    let all = if peak.first { summary.first_peak } else { summary.memory.peak };
+    let whole = match peak.reading {
+        Reading::Device => all,
+        Reading::Reserved => allocator.held(all),
+        Reading::Allocator => allocator.asked(all),
+    };
+    if peak.offloaded == 0.0 {
+        return whole;
+    }
+    // What a layer works in stays on the device, whatever is kept elsewhere.
+    let own = Rates::of(scenario, &Factors::default()).activations();
+    let kept = (summary.memory.parts.activations - Bytes::new(own.whole + own.working)).max(Bytes::ZERO);
+    let stages = f64::from(scenario.plan.pipeline) * f64::from(scenario.plan.stages_per_rank);
+    let stage = Bytes::new(own.layer * f64::from(scenario.model.layers) / stages);
+    whole - (kept - stage * PASSING).max(Bytes::ZERO) * peak.offloaded
+}
+
+/// Peak memory. The null model scales the state's bytes.
 fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, Simple) {
     let parts = &summary.memory.parts;
-    let whole = match peak.reading {
-        Reading::Device => summary.memory.peak,
-        Reading::Reserved => summary.memory.peak - case.scenario().stack.reserve,
-        Reading::Allocator => summary.memory.peak - parts.reserved,
-    };
-    // What a layer works in stays on the device, whatever is kept elsewhere.
-    let own = Rates::of(case.scenario(), &Factors::default()).activations();
-    let kept = (parts.activations - Bytes::new(own.whole + own.working)).max(Bytes::ZERO);
-    let predicted = whole - kept * peak.offloaded;
+    let predicted = read_peak(case.scenario(), summary, peak);
     let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
     let mut residual = residual(case, Metric::Memory, predicted.get(), peak.bytes.get());
     residual.reading = Some(peak.reading);
@@ -279,3 +295,6 @@ fn ranking(residuals: &[Residual], wanted: impl Fn(&Residual) -> bool) -> Rankin
         timed.map(|one| Layout { key: &one.choice, predicted: one.predicted, measured: one.measured }).collect();
     Ranking::of(&layouts)
 }
+
+#[cfg(test)]
+mod tests;

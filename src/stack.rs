@@ -16,7 +16,7 @@ use crate::plan::Format;
 use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
-pub use calibration::{Calibration, Efficiency, Runtime, Software};
+pub use calibration::{Allocator, Calibration, Efficiency, Runtime, Software};
 
 /// A training stack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,8 +46,14 @@ pub struct Stack {
     /// The same where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_compiled: Option<String>,
-    /// What the loss moves per logit, by its name in the calibration.
+    /// What the loss moves and holds per logit, by its name in the calibration.
     pub loss: String,
+    /// The same where a run says that its model was compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_compiled: Option<String>,
+    /// Year and month, as in 202501, since which a compiled run compiles its loss too, where it did not always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_compiled_since: Option<u32>,
     /// What the program around the kernels costs, by its name in the calibration.
     pub runtime: String,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
@@ -64,8 +70,6 @@ pub struct Stack {
     pub overlap: Overlap,
     /// What the collective library offers.
     pub collectives: Collectives,
-    /// Bytes held per logit at the worst moment.
-    pub logits_held: f64,
     /// Format in which gradients are reduced, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format: Option<Format>,
@@ -93,10 +97,6 @@ pub struct Stack {
     /// is left at the step's end.
     #[serde(default)]
     pub gather_during_forward: bool,
-    /// Memory of the runtime: context, libraries, workspaces.
-    pub reserve: Bytes,
-    /// Share of the allocated memory that the allocator loses to fragments.
-    pub fragmentation: f64,
 }
 
 /// What selective recompute computes again in backward: shares of a layer's forward by kind of work.
@@ -106,7 +106,7 @@ pub struct Selective {
     /// Of the attention core.
     #[serde(default)]
     pub core: f64,
-    /// Of norms, activation functions and residuals.
+    /// Of norms and activation functions; with matrix products, of residuals too.
     #[serde(default)]
     pub element_wise: f64,
     /// Of the matrix products.
@@ -253,11 +253,9 @@ impl Stack {
         check("selective.core", self.selective.core, 1.0);
         check("selective.element_wise", self.selective.element_wise, 1.0);
         check("selective.matmul", self.selective.matmul, 1.0);
-        check("logits_held", self.logits_held, 100.0);
         check("gradient_copies.bf16", self.gradient_copies.bf16, 100.0);
         check("gradient_copies.fp16", self.gradient_copies.fp16, 100.0);
         check("update_copies", self.update_copies, 100.0);
-        check("fragmentation", self.fragmentation, 0.9);
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
         }

@@ -8,8 +8,8 @@ use crate::model::{Model, Norm, Positions};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::scenario::Scenario;
 use crate::stack::{
-    AllReduceForm, Attention, Balance, Calibration, Collectives, Efficiency, GradientCopies, Overlap, Runtime,
-    Selective, Software, Stack,
+    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GradientCopies, Overlap,
+    Runtime, Selective, Software, Stack,
 };
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
@@ -68,6 +68,8 @@ pub fn ideal() -> Stack {
         element_wise: "none".to_owned(),
         element_wise_compiled: None,
         loss: "none".to_owned(),
+        loss_compiled: None,
+        loss_compiled_since: None,
         runtime: "none".to_owned(),
         sequence_parallel: true,
         selective: Selective::default(),
@@ -81,7 +83,6 @@ pub fn ideal() -> Stack {
             separate_scales: false,
             bucket: Bytes::new(1e9),
         },
-        logits_held: 0.0,
         reduce_format: None,
         gradient_format: None,
         gradient_copies: GradientCopies::default(),
@@ -91,8 +92,6 @@ pub fn ideal() -> Stack {
         balanced_context: false,
         reduce_during_backward: true,
         gather_during_forward: false,
-        reserve: Bytes::ZERO,
-        fragmentation: 0.0,
     }
 }
 
@@ -151,6 +150,8 @@ pub fn scenario() -> Scenario {
         software: Software::IDEAL,
         element_wise: BTreeMap::from([("none".to_owned(), 0.0)]),
         loss: BTreeMap::from([("none".to_owned(), 0.0)]),
+        logits_held: BTreeMap::from([("none".to_owned(), 0.0)]),
+        allocator: Allocator::IDEAL,
         runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
         bands: Vec::new(),

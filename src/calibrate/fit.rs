@@ -208,14 +208,23 @@ pub(super) fn found(model: &Model<'_>, known: &Known, start: &[f64]) -> Vec<Foun
         let prior = if one == other { PRIOR * PRIOR } else { 0.0 };
         prior + places.clone().map(product).sum::<f64>()
     });
-    let groups: f64 = rows.iter().map(|row| model.weights[*row]).sum();
-    let squares: f64 = places.clone().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
-    let variance = squares / (groups - free.len() as f64).max(1.0);
+    let metric = |column: usize| {
+        let first = places.clone().find(|place| slopes[(*place, column)] != 0.0);
+        first.map(|place| model.metric(rows[place]))
+    };
+    // No constant changes both step times and memory.
+    let variance = |column: usize| {
+        let alike = || places.clone().filter(|place| Some(model.metric(rows[*place])) == metric(column));
+        let groups: f64 = alike().map(|place| model.weights[rows[place]]).sum();
+        let squares: f64 = alike().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();
+        let count = free.iter().filter(|other| metric(**other) == metric(column)).count();
+        squares / (groups - count as f64).max(1.0)
+    };
     let inverse = normal.try_inverse();
     let error = |column: usize| {
         let place = free.iter().position(|free| *free == column)?;
         let spread = inverse.as_ref().map_or(f64::INFINITY, |inverse| inverse[(place, place)]);
-        Some(libm::sqrt((spread * variance).max(0.0)))
+        Some(libm::sqrt((spread * variance(column)).max(0.0)))
     };
     let one = |(column, constant): (usize, &'static Constant)| {
         let error = error(column);

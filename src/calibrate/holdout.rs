@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::measured::Metric;
 use crate::scenario::file::printable;
 use crate::stack::Calibration;
 
@@ -16,16 +17,17 @@ pub(super) const FOLDS: usize = 5;
 /// Devices that a fit may have seen where larger jobs are predicted.
 const SMALL: u32 = 64;
 
-/// The fold of each row: the groups of each stack are dealt in order of their names.
+/// The fold of each row: the groups of each stack are dealt in order of their names, those that state no step time
+/// last.
 pub(super) fn folds(model: &Model<'_>) -> Vec<usize> {
-    let key = |row: usize| {
-        let row = &model.case(row).row;
-        (row.text("stack").to_owned(), row.group())
+    let key = |of: usize| {
+        let row = &model.case(of).row;
+        (model.metric(of), row.text("stack").to_owned(), row.group())
     };
     let mut dealt: BTreeMap<String, usize> = BTreeMap::new();
-    let mut groups: Vec<(String, String)> = (0..model.len()).map(key).collect();
+    let mut groups: Vec<(Metric, String, String)> = (0..model.len()).map(key).collect();
     groups.sort();
-    for (_, group) in groups {
+    for (.., group) in groups {
         let next = dealt.len();
         dealt.entry(group).or_insert(next);
     }
@@ -37,7 +39,7 @@ pub(super) struct Whole {
     pub name: String,
     /// Whether they are all rows of a source.
     pub source: bool,
-    /// The rows that are judged.
+    /// The rows that are judged: step times.
     pub out: Vec<bool>,
     /// Those that share a group with one of them, which is as good as having seen it.
     pub kin: Vec<bool>,
@@ -45,7 +47,7 @@ pub(super) struct Whole {
 
 impl Whole {
     fn of(model: &Model<'_>, name: String, source: bool, out: impl Fn(usize) -> bool) -> Self {
-        let out: Vec<bool> = (0..model.len()).map(out).collect();
+        let out: Vec<bool> = (0..model.len()).map(|row| model.metric(row) == Metric::StepTime && out(row)).collect();
         let group = |row: usize| model.case(row).row.group();
         let groups: BTreeSet<String> = (0..model.len()).filter(|row| out[*row]).map(group).collect();
         let kin = (0..model.len()).map(|row| groups.contains(&group(row))).collect();

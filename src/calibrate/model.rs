@@ -1,16 +1,17 @@
-//! Predicted step times as a function of the free constants. Each row is evaluated only for the constants
-//! that it depends on.
+//! Predicted step times and peaks of memory as a function of the free constants. Each row is evaluated only for the
+//! constants that it depends on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
-use crate::measured::{Case, Metric, Validation};
+use crate::measured::{Case, Metric, Validation, read_peak};
 use crate::plan::Precision;
 use crate::scenario::Scenario;
 use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Attention, Calibration, Efficiency, Runtime, Software};
+use crate::stack::{Allocator, Attention, Calibration, Efficiency, Runtime, Software};
 
 use super::Evaluate;
 
@@ -20,31 +21,35 @@ const NUDGE: f64 = 1e-3;
 /// The rows of a fit and what they are predicted with.
 pub(super) struct Model<'a> {
     cases: &'a [Case],
-    /// The case of each row, and the row of each case that is one.
-    rows: Vec<usize>,
-    places: BTreeMap<usize, usize>,
+    /// The case of each row, and what of it is predicted: all step times, then all peaks of memory.
+    rows: Vec<(usize, Metric)>,
     base: &'a Calibration,
     evaluate: &'a Evaluate<'a>,
-    /// Logarithm of the measured seconds, and the share of its group.
+    /// Logarithm of the measured seconds or bytes, and the share of its group.
     pub measured: Vec<f64>,
     pub weights: Vec<f64>,
 }
 
 impl<'a> Model<'a> {
-    /// Of the cases whose step time could be compared.
+    /// Of what could be compared.
     pub fn new(cases: &'a [Case], base: &'a Calibration, before: &Validation, evaluate: &'a Evaluate<'a>) -> Self {
-        let timed = before.residuals.iter().filter(|one| one.metric == Metric::StepTime && one.error().is_finite());
-        let ids: std::collections::BTreeSet<&str> = timed.map(|one| one.id.as_str()).collect();
-        let has = |case: &Case| case.step_time.is_some() && ids.contains(case.row.id().as_str());
-        let rows: Vec<usize> = (0..cases.len()).filter(|index| has(&cases[*index])).collect();
-        let mut sizes: BTreeMap<String, f64> = BTreeMap::new();
+        let compared = before.residuals.iter().filter(|one| one.error().is_finite());
+        let compared: BTreeSet<(Metric, &str)> = compared.map(|one| (one.metric, one.id.as_str())).collect();
+        let has = |(case, metric): &(usize, Metric)| {
+            measured(&cases[*case], *metric).is_some() && compared.contains(&(*metric, cases[*case].row.id().as_str()))
+        };
+        let all = [Metric::StepTime, Metric::Memory].into_iter();
+        let all = all.flat_map(|metric| (0..cases.len()).map(move |case| (case, metric)));
+        let rows: Vec<(usize, Metric)> = all.filter(has).collect();
+        let mut sizes: BTreeMap<(Metric, String), f64> = BTreeMap::new();
+        let key = |(case, metric): &(usize, Metric)| (*metric, cases[*case].row.group());
         for row in &rows {
-            *sizes.entry(cases[*row].row.group()).or_default() += 1.0;
+            *sizes.entry(key(row)).or_default() += 1.0;
         }
-        let measured = rows.iter().map(|row| libm::log(cases[*row].step_time.unwrap_or(f64::NAN))).collect();
-        let weights = rows.iter().map(|row| 1.0 / sizes[&cases[*row].row.group()]).collect();
-        let places = rows.iter().enumerate().map(|(row, case)| (*case, row)).collect();
-        Self { cases, rows, places, base, evaluate, measured, weights }
+        let weights = rows.iter().map(|row| 1.0 / sizes[&key(row)]).collect();
+        let logarithm = |(case, metric): &(usize, Metric)| measured(&cases[*case], *metric).map_or(f64::NAN, libm::log);
+        let measured = rows.iter().map(logarithm).collect();
+        Self { cases, rows, base, evaluate, measured, weights }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -56,12 +61,12 @@ impl<'a> Model<'a> {
     }
 
     pub fn case(&self, row: usize) -> &Case {
-        &self.cases[self.rows[row]]
+        &self.cases[self.rows[row].0]
     }
 
-    /// The row that a case is.
-    pub fn row_of(&self, case: usize) -> Option<usize> {
-        self.places.get(&case).copied()
+    /// What of its case a row is.
+    pub fn metric(&self, row: usize) -> Metric {
+        self.rows[row].1
     }
 
     /// The calibration with these values of the constants; those that are not numbers are left as they are.
@@ -73,7 +78,7 @@ impl<'a> Model<'a> {
         calibration
     }
 
-    /// Logarithms of the predicted seconds of some rows.
+    /// Logarithms of the predicted seconds or bytes of some rows.
     pub fn logs(&self, values: &[f64], rows: &[usize]) -> Vec<f64> {
         let calibration = Arc::new(self.calibration(values));
         self.predict(rows.iter().map(|row| (*row, &calibration)))
@@ -99,24 +104,41 @@ impl<'a> Model<'a> {
     }
 
     fn predict<'b>(&self, wanted: impl Iterator<Item = (usize, &'b Arc<Calibration>)>) -> Vec<f64> {
-        let (mut scenarios, mut cases) = (Vec::new(), Vec::new());
+        let (mut scenarios, mut rows) = (Vec::new(), Vec::new());
         for (row, calibration) in wanted {
-            let case = self.case(row);
+            let (case, metric) = (self.case(row), self.metric(row));
             let one = |scenario: &Scenario| Scenario { calibration: Arc::clone(calibration), ..scenario.clone() };
+            let first = scenarios.len();
             scenarios.extend(case.scenarios.iter().map(one));
-            cases.push(case);
+            rows.push((first..scenarios.len(), case, metric));
         }
-        let mut summaries = (self.evaluate)(&scenarios).into_iter();
-        let seconds = |case: &&Case| {
-            let own: Vec<_> = summaries.by_ref().take(case.scenarios.len()).flatten().collect();
-            libm::log(case.between(&own, |summary| summary.step_time.get()))
+        let summaries = (self.evaluate)(&scenarios);
+        let predicted = |(own, case, metric): (Range<usize>, &Case, Metric)| {
+            let answers: Vec<_> = summaries[own.clone()].iter().flatten().copied().collect();
+            libm::log(match (metric, case.peak, answers.first()) {
+                (Metric::StepTime, ..) => case.between(&answers, |summary| summary.step_time.get()),
+                (Metric::Memory, Some(peak), Some(first)) => read_peak(&scenarios[own.start], first, peak).get(),
+                _ => f64::NAN,
+            })
         };
-        cases.iter().map(seconds).collect()
+        rows.into_iter().map(predicted).collect()
     }
 
     /// Whether a row's prediction can differ between two calibrations.
     fn depends(&self, row: usize, one: &Calibration, other: &Calibration) -> bool {
-        self.case(row).scenarios.iter().any(|scenario| Seen::of(scenario, one) != Seen::of(scenario, other))
+        let scenarios = &self.case(row).scenarios;
+        match self.metric(row) {
+            Metric::StepTime => scenarios.iter().any(|own| Seen::of(own, one) != Seen::of(own, other)),
+            Metric::Memory => scenarios.iter().any(|own| memory_of(own, one) != memory_of(own, other)),
+        }
+    }
+}
+
+/// Seconds or bytes that were measured of a case.
+fn measured(case: &Case, metric: Metric) -> Option<f64> {
+    match metric {
+        Metric::StepTime => case.step_time,
+        Metric::Memory => case.peak.map(|peak| peak.bytes.get()),
     }
 }
 
@@ -129,7 +151,12 @@ fn nudge(at: &Calibration, constant: &Constant, value: f64) -> (f64, Arc<Calibra
     (share, Arc::new(calibration))
 }
 
-/// What a scenario sees of a calibration.
+/// What a scenario's memory sees of a calibration.
+fn memory_of<'a>(scenario: &Scenario, calibration: &'a Calibration) -> (Option<&'a f64>, Allocator) {
+    (calibration.logits_held.get(&scenario.stack.loss), calibration.allocator)
+}
+
+/// What a scenario's time sees of a calibration.
 #[derive(Debug, PartialEq)]
 struct Seen<'a> {
     software: Software,

@@ -74,6 +74,41 @@ fn a_planted_change_is_found() {
     }
 }
 
+/// Peaks of a loss that holds fewer bytes per logit are explained beside the step times, and none of these by it.
+#[test]
+fn a_planted_change_of_memory_is_found() {
+    let table = |peaks: &BTreeMap<String, f64>| {
+        let header = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,heads,vocab,seq_len,micro_batch,\
+                      global_batch,act_ckpt,precision,group,scored,metric_peak_mem_gb";
+        let rows = [1024, 1536, 2048, 3072].map(|hidden| {
+            let id = format!("h{hidden}");
+            let peak = peaks.get(&id).copied().unwrap_or(1.0);
+            format!("{id},a100-80gb-dgx,torchtitan,1,ddp,MPT,8,{hidden},16,50368,2048,4,4,none,bf16,{id},no,{peak}")
+        });
+        let (cases, skipped) =
+            cases(&read("rows.csv", &format!("{header}\n{}\n", rows.join("\n"))).0, &Library::embedded());
+        assert!(skipped.is_empty(), "{skipped:?}");
+        cases
+    };
+    let pool = pool(Some(2)).expect("threads");
+    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let mut leaner = embedded();
+    leaner.set("logits-torch", 8.0);
+    let planted = under(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
+    let planted = measured::validate(&planted, evaluate).residuals.into_iter();
+    let peaks = planted.map(|one| (one.id, one.predicted / f64::from(1 << 30))).collect();
+    let found = calibrate(&table(&peaks), &embedded(), &evaluate, &|_| {}).expect("rows");
+    let mean = |validation: &Validation| validation.scores(|one| one.metric == Metric::Memory).expect("rows").mean;
+    assert!(mean(&found.before) > 0.05, "{}", mean(&found.before));
+    assert!(mean(&found.after) < 0.02, "{}", mean(&found.after));
+    let of = |name: &str| found.constants.iter().find(|found| found.constant.name == name).expect("a constant");
+    let logits = of("logits-torch");
+    assert!((logits.value - 8.0).abs() < 1.5 && logits.groups == 4, "{logits:?}");
+    for name in ["matmul-ampere", "loss-torch", "logits-vocab-parallel"] {
+        assert_eq!(of(name).determined, Determined::Without, "{name}");
+    }
+}
+
 #[test]
 fn the_file_keeps_its_comments_and_reads_back() {
     let library = Library::embedded();

@@ -64,10 +64,9 @@ fn set(item: &mut Item, path: &[&str], found: &Found) {
 
 /// A value in the form and with the spacing of the one that it replaces.
 fn spelled(old: &Value, value: f64) -> Value {
-    let unit = old.as_str().map(|text| text.parse::<Seconds>().is_ok());
-    let mut new = match unit {
-        Some(true) => Value::from(Seconds::new(value).exact()),
-        Some(false) => Value::from(BytesPerSecond::new(value).exact()),
+    let mut new = match old.as_str() {
+        Some(text) if text.parse::<Seconds>().is_ok() => Value::from(Seconds::new(value).exact()),
+        Some(_) => Value::from(BytesPerSecond::new(value).exact()),
         None => Value::from(value),
     };
     *new.decor_mut() = old.decor().clone();

@@ -78,7 +78,7 @@ impl Rates<'_> {
             layer: sum(|half| half.kept),
             whole: sum(|half| half.whole),
             working: halves[1].working,
-            logits: tokens * f64::from(model.vocab) / tensor * stack.logits_held,
+            logits: tokens * f64::from(model.vocab) / tensor * self.logits_held,
             embedding: tokens * hidden * storage / streams,
         }
     }

@@ -64,6 +64,9 @@ pub struct LayerWork {
 /// layer, from the step-time prototype; `element_wise` of the stack scales them.
 const STREAM_PASSES: f64 = 7.0;
 
+/// Those of a norm, in and out.
+const NORM_PASSES: f64 = 2.0;
+
 /// The same of the MLP's width: activation in and out twice; six with a gate.
 const FFN_PASSES: [f64; 2] = [4.0, 6.0];
 
@@ -113,6 +116,8 @@ impl Rates<'_> {
         let [streams, ffn] = self.element_wise(tokens);
         let (forward, mlp_forward) = (qkv.0 + projection.0, (up.0 + down.0) * experts);
         let again = self.scenario.stack.selective;
+        // Residuals are added again only where the products before them are computed again.
+        let repeated = if again.matmul > 0.0 { streams } else { streams * (NORM_PASSES / STREAM_PASSES) };
         LayerWork {
             forward: [forward + core + streams, mlp_forward + streams + ffn],
             backward: [
@@ -120,8 +125,8 @@ impl Rates<'_> {
                 (up.1 + down.1) * experts + (streams + ffn) * BACKWARD_TRAFFIC,
             ],
             selective: [
-                core * again.core + forward * again.matmul + streams * again.element_wise,
-                mlp_forward * again.matmul + (streams + ffn) * again.element_wise,
+                core * again.core + forward * again.matmul + repeated * again.element_wise,
+                mlp_forward * again.matmul + (repeated + ffn) * again.element_wise,
             ],
         }
     }

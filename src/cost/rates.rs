@@ -40,6 +40,8 @@ pub struct Rates<'a> {
     pub element_wise: f64,
     /// Bytes moved per logit by the loss, forward and backward.
     pub loss: f64,
+    /// Bytes held per logit at the worst moment of the loss.
+    pub logits_held: f64,
     /// The attention kernel that runs.
     pub attention: Attention,
     /// Peak in the format of the layers' matrix products.
@@ -102,6 +104,7 @@ impl<'a> Rates<'a> {
             runtime,
             element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
             loss: calibration.loss.get(&stack.loss).copied().unwrap_or(0.0),
+            logits_held: calibration.logits_held.get(&stack.loss).copied().unwrap_or(0.0),
             attention: attention(scenario),
             peak,
             matmul: peak * share,

@@ -360,6 +360,23 @@ fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
     close(rates(&scenario).activations().layer, 13.0 * 1024.0 * 1024.0);
 }
 
+/// Half a layer passes 7 intermediates of 1024 x 1024 elements, 2 of them a norm's; the MLP another 4 of 4096: at two bytes
+/// and 1 TB/s, where every intermediate is passed once.
+#[test]
+fn residuals_are_added_again_only_behind_products_that_are_computed_again() {
+    let mut scenario = testing::scenario();
+    scenario.plan.recompute = Recompute::Selective;
+    Arc::make_mut(&mut scenario.calibration).element_wise.insert("none".to_owned(), 1.0);
+    let pass = 2.0 * 1024.0 * 1024.0 / 1e12;
+    let product = 1024.0 * 2.0 * 4.0 * 1024.0 * 1024.0 / 100e12;
+    for (matmul, norms) in [(0.0, 2.0), (1.0, 7.0)] {
+        Arc::make_mut(&mut scenario.stack).selective = Selective { core: 0.0, element_wise: 1.0, matmul };
+        let [attention, mlp] = rates(&scenario).layer().selective;
+        close(attention.time, norms * pass + matmul * product);
+        close(mlp.time, (norms + 16.0) * pass + 2.0 * matmul * product);
+    }
+}
+
 #[test]
 fn the_slowest_of_many_nodes_sets_the_pace() {
     let mut scenario = testing::scenario();

@@ -94,6 +94,8 @@ struct Figures<'a> {
     outcome: Outcome,
     /// Memory of the fullest rank.
     memory: Memory,
+    /// Peak of the first rank's.
+    first_peak: Bytes,
 }
 
 fn seconds(picos: Picos) -> Seconds {
@@ -109,8 +111,10 @@ impl<'a> Figures<'a> {
             let other = of_rank(rank);
             if other.peak > best.peak { other } else { best }
         };
-        let memory = (1..program.ranks.len()).fold(of_rank(0), fuller);
-        Self { scenario, layout, program, last, outcome: simulator.outcome(last), memory }
+        let first = of_rank(0);
+        let memory = (1..program.ranks.len()).fold(first, fuller);
+        let outcome = simulator.outcome(last);
+        Self { scenario, layout, program, last, outcome, memory, first_peak: first.peak }
     }
 
     fn summary(&self) -> Summary {
@@ -144,6 +148,7 @@ impl<'a> Figures<'a> {
             time: self.time(),
             phases: self.phases(),
             memory,
+            first_peak: self.first_peak,
             traffic: self.traffic(),
             bottleneck: self.bottleneck(),
         }
@@ -243,7 +248,8 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &Peak) -> M
         communication: Bytes::new(dynamic(held::COMMUNICATION)),
         reserved: Bytes::ZERO,
     };
-    parts.reserved = scenario.stack.reserve + parts.total() * scenario.stack.fragmentation;
+    let asked = parts.total();
+    parts.reserved = scenario.calibration.allocator.peak(asked) - asked;
     let during = program.code.tasks.get(task as usize).map(|task| program.ranks[rank].activity(task, &place));
     Memory {
         capacity: scenario.cluster.device.memory * scenario.plan.memory_factor,

@@ -424,7 +424,7 @@ proptest! {
             prop_assert!((most - summary.memory.peak.get()).abs() < 16.0, "the trace's peak is the summary's");
         }
         // All that was taken during the step was given back by its end.
-        let kept = scenario.stack.reserve + summary.memory.parts.weights + summary.memory.parts.optimizer;
+        let kept = scenario.calibration.allocator.reserve + summary.memory.parts.weights + summary.memory.parts.optimizer;
         prop_assert!(left >= kept.get() - 16.0);
     }
 

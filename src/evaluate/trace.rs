@@ -238,8 +238,8 @@ impl<'a> Recorder<'a> {
             program,
             trace: Trace::default(),
             states,
-            lost: 1.0 + scenario.stack.fragmentation,
-            reserve: scenario.stack.reserve,
+            lost: 1.0 + scenario.calibration.allocator.fragmentation,
+            reserve: scenario.calibration.allocator.reserve,
             last: vec![[Last::default(); QUEUES]; ranks],
             idle: vec![None; ranks],
         }

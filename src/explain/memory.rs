@@ -195,9 +195,9 @@ impl Facts<'_> {
 
     fn reserved(&self) -> Formula {
         let parts = &self.memory_of_fullest().parts;
-        let (stack, rest) = (&self.scenario.stack, parts.total() - parts.reserved);
-        input("runtime", stack.reserve, self.software())
-            + input("share lost to fragments", share(stack.fragmentation), self.software())
+        let (allocator, rest) = (&self.scenario.calibration.allocator, parts.total() - parts.reserved);
+        input("runtime", allocator.reserve, self.calibrated())
+            + input("share lost to fragments", share(allocator.fragmentation), self.calibrated())
                 * input("everything else", rest, Source::simulated())
     }
 

@@ -51,6 +51,8 @@ pub struct Peak {
     pub reading: Reading,
     /// Share of the activations that was in the host's memory at the time.
     pub offloaded: f64,
+    /// Whether it is that of the first pipeline rank, rather than of the fullest.
+    pub first: bool,
 }
 
 /// A row with the scenarios that stand for it.
@@ -179,6 +181,13 @@ fn as_run(row: &Row, stack: &Stack) -> Stack {
         stack.element_wise.clone_from(compiled);
         stack.keeps_gate = false;
     }
+    let since = stack.loss_compiled_since.unwrap_or(0);
+    if row.text("compiled") == "yes"
+        && let Some(compiled) = &stack.loss_compiled
+        && words::month(row.text("url_or_repo_path")).unwrap_or(0) >= since
+    {
+        stack.loss.clone_from(compiled);
+    }
     match row.text("notes") {
         notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,
         notes if notes.contains("sequence parallel=yes") => stack.sequence_parallel = true,
@@ -195,12 +204,16 @@ fn as_run(row: &Row, stack: &Stack) -> Stack {
 /// Stacks whose logs give what the allocator holds: `max_memory_reserved`.
 const RESERVED: [&str; 2] = ["torchtitan", "nanotron"];
 
+/// Stacks whose logs are of the first rank, which is in the first stage of the pipeline: nanotron writes its table of
+/// benchmarks there (huggingface/nanotron, src/nanotron/helpers.py, `log_throughput`).
+const OF_FIRST_RANK: [&str; 1] = ["nanotron"];
+
 /// The peak of memory that a row states.
 fn peak(row: &Row) -> Result<Option<Peak>, String> {
     let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
     let notes = row.text("notes");
-    // Sources count in GiB unless their note gives bytes or decimal units.
-    let decimal = notes.contains("1e9 bytes") || notes.contains("MiB");
+    // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
+    let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit)) || row.text("source").contains("litgpt");
     let unit = if decimal { 1e9 } else { f64::from(1 << 30) };
     let reading = match row.text("stack") {
         _ if notes.contains("nvidia-smi") => Reading::Device,
@@ -208,5 +221,6 @@ fn peak(row: &Row) -> Result<Option<Peak>, String> {
         _ => Reading::Allocator,
     };
     let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
-    Ok(Some(Peak { bytes: Bytes::new(amount * unit), reading, offloaded }))
+    let first = OF_FIRST_RANK.contains(&row.text("stack"));
+    Ok(Some(Peak { bytes: Bytes::new(amount * unit), reading, offloaded, first }))
 }

@@ -68,6 +68,13 @@ pub(super) fn after(note: &str, key: &str) -> Option<f64> {
     rest[..digits].trim_end_matches('.').parse().ok()
 }
 
+/// The month in the name of a published file, as in 202506: `llama3-8b_h200_202506_....md`, `..._2025-06_....md`.
+pub(super) fn month(path: &str) -> Option<u32> {
+    let joined = path.replace('-', "");
+    let numbers = joined.split(|c: char| !c.is_ascii_digit()).filter(|digits| digits.len() == 6);
+    numbers.filter_map(|digits| digits.parse().ok()).find(|month| (201_001..210_013).contains(month))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +108,21 @@ mod tests {
             ("flash", None),
         ] {
             assert_eq!(attention(cell), wanted, "{cell}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_gives_its_month() {
+        for (path, wanted) in [
+            (
+                "github:pytorch/torchtitan@b5bcd76c6:benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md",
+                Some(202_506),
+            ),
+            ("benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md", Some(202_506)),
+            ("github:pytorch/torchtitan@3faaa1a0d:docs/performance.md", None),
+            ("github:Lightning-AI/litgpt@26857050:extensions/thunder/README.md", None),
+        ] {
+            assert_eq!(month(path), wanted, "{path}");
         }
     }
 

@@ -138,7 +138,20 @@ impl<'a> CalibrateReport<'a> {
             table.push(line(&format!("without {name}"), scores));
             table.push(line("  seen", seen));
         }
-        format!("step time\n{}", aligned(&table))
+        format!("step time\n{}{}", aligned(&table), self.memory())
+    }
+
+    fn memory(self) -> String {
+        let Fitted { before, after, crossed, .. } = self.fitted;
+        let names = ["", "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
+        let mut table = vec![names.map(str::to_owned).to_vec()];
+        for (device, reader) in [(false, "allocator's"), (true, "nvidia-smi")] {
+            for (name, validation) in [("before", before), ("fitted", after), ("cross-validated by group", crossed)] {
+                let scores = ValidateReport { validation }.memory(device);
+                table.extend(scores.map(|scores| line(&format!("{reader} {name}"), &scores)));
+            }
+        }
+        if table.len() == 1 { String::new() } else { format!("\npeak memory\n{}", aligned(&table)) }
     }
 
     fn bands(self) -> String {

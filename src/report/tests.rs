@@ -57,6 +57,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         time,
         phases: Phases { forward: Seconds::new(0.16), backward: Seconds::new(0.32), update: Seconds::new(0.02) },
         memory,
+        first_peak: memory.peak,
         traffic: Default::default(),
         bottleneck: Resource::Level(0),
     };

@@ -222,7 +222,7 @@ impl<'a> ValidateReport<'a> {
     }
 
     /// Of peaks that the device or that the allocator reports.
-    fn memory(self, device: bool) -> Option<Scores> {
+    pub(super) fn memory(self, device: bool) -> Option<Scores> {
         self.validation.scores(|one| one.reading.is_some_and(|reading| (reading == Reading::Device) == device))
     }
 

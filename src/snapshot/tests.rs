@@ -101,7 +101,7 @@ fn a_mistake_in_a_snapshot_is_said_where_it_stands() {
         (
             "reserve = ",
             "reserve = 1e9 # ",
-            "stack.reserve: invalid type: floating point `1000000000.0`, expected a size",
+            "calibration.allocator.reserve: invalid type: floating point `1000000000.0`, expected a size",
         ),
         ("micro_batch = 4", "micro_batch = 0", "scenario.plan.micro_batch: 0 is out of range; choose"),
         ("tensor = 1", "tensor = 64", "scenario.plan.tensor: 64 does not divide the 32 heads of MPT-7B; choose"),

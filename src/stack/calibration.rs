@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{BytesPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Seconds};
 
 use super::{Band, Stack};
 
@@ -28,6 +28,10 @@ pub struct Calibration {
     /// Bytes moved per logit by the loss, forward and backward, beside the matrix products: by the name that a
     /// stack gives.
     pub loss: BTreeMap<String, f64>,
+    /// Bytes held per logit at the worst moment of the loss, by the same names.
+    pub logits_held: BTreeMap<String, f64>,
+    /// What the device's memory loses to the program around the tensors.
+    pub allocator: Allocator,
     /// What the program around the kernels costs, by the name that a stack gives.
     pub runtimes: BTreeMap<String, Runtime>,
     /// Efficiency by architecture; `default` serves an architecture without an entry.
@@ -49,6 +53,16 @@ pub struct Software {
     pub optimizer_traffic: f64,
     /// Relative growth of compute time per doubling of the nodes: the slowest of more devices sets the pace.
     pub stragglers: f64,
+}
+
+/// Memory that no tensor has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Allocator {
+    /// Of the runtime: context, libraries, workspaces.
+    pub reserve: Bytes,
+    /// Share of the allocated memory that is lost to fragments.
+    pub fragmentation: f64,
 }
 
 /// What the program that drives the kernels adds.
@@ -126,6 +140,26 @@ impl Software {
     /// Nothing costs anything.
     pub const IDEAL: Self =
         Self { host_exponent: 64.0, micro_batch: Seconds::ZERO, optimizer_traffic: 0.0, stragglers: 0.0 };
+}
+
+impl Allocator {
+    /// Nothing is lost.
+    pub const IDEAL: Self = Self { reserve: Bytes::ZERO, fragmentation: 0.0 };
+
+    /// What the allocator holds of a peak that counts everything.
+    pub fn held(&self, peak: Bytes) -> Bytes {
+        peak - self.reserve
+    }
+
+    /// What the program asked for, of a peak that counts everything.
+    pub fn asked(&self, peak: Bytes) -> Bytes {
+        self.held(peak) / (1.0 + self.fragmentation)
+    }
+
+    /// The peak that counts everything, where the program asked for so much.
+    pub fn peak(&self, asked: Bytes) -> Bytes {
+        asked * (1.0 + self.fragmentation) + self.reserve
+    }
 }
 
 impl Runtime {
@@ -218,6 +252,10 @@ impl Calibration {
         for (name, traffic) in &self.loss {
             check(format!("loss.{name}"), *traffic, 0.0, 1000.0);
         }
+        for (name, held) in &self.logits_held {
+            check(format!("logits_held.{name}"), *held, 0.0, 100.0);
+        }
+        check("allocator.fragmentation".to_owned(), self.allocator.fragmentation, 0.0, 0.9);
         for (name, runtime) in &self.runtimes {
             check(format!("runtimes.{name}.contention"), runtime.contention, 0.0, 1.0);
             check(format!("runtimes.{name}.wire_loss"), runtime.wire_loss, 0.0, 10.0);
@@ -247,7 +285,10 @@ impl Calibration {
             let has = self.element_wise.contains_key(name);
             miss("element_wise", name, has, known(&mut self.element_wise.keys()));
         }
-        miss("loss", &stack.loss, self.loss.contains_key(&stack.loss), known(&mut self.loss.keys()));
+        for name in Some(&stack.loss).into_iter().chain(&stack.loss_compiled) {
+            let has = self.loss.contains_key(name) && self.logits_held.contains_key(name);
+            miss("loss", name, has, known(&mut self.loss.keys()));
+        }
         let has = self.runtimes.contains_key(&stack.runtime);
         miss("runtime", &stack.runtime, has, known(&mut self.runtimes.keys()));
         found

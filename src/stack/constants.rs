@@ -73,6 +73,8 @@ constants! {
     "wire-loss-deepspeed-2022" [0.0, 0.09, 0.5] "" "runtimes.deepspeed-2022.wire_loss", "growth per doubling of the nodes of what the wire between them takes under DeepSpeed's ZeRO-3 (0.09: reduce-scatter on 4 to 128 nodes, NVIDIA/nccl issue 1229)";
     "step-internevo" [0.0, 0.0, 2.0] "s" "runtimes.internevo.step", "seconds of InternEvo's step beside what is modelled";
     "step-per-shard-internevo" [0.0, 0.0, 0.01] "s" "runtimes.internevo.step_per_shard", "seconds of its broadcast from each rank that shares the optimizer's state";
+    "logits-torch" [2.0, 14.0, 20.0] "B" "logits_held.torch", "bytes held per logit by PyTorch's loss: in bf16, in fp32, as logarithms, and their gradient";
+    "logits-vocab-parallel" [2.0, 10.0, 20.0] "B" "logits_held.vocab-parallel", "the same of Megatron's loss: in bf16, in fp32, and less their maximum";
     "latency-between" [0.5, 2.0, 6.0] "" "architectures.ampere.latency_between architectures.hopper.latency_between", "factor on the latency of hops between nodes";
 }
 
@@ -133,6 +135,7 @@ impl Calibration {
             ["software", field] => self.software.field(field).into_iter().for_each(see),
             ["element_wise", name] => self.element_wise.get_mut(name).map(Slot::Number).into_iter().for_each(see),
             ["loss", name] => self.loss.get_mut(name).map(Slot::Number).into_iter().for_each(see),
+            ["logits_held", name] => self.logits_held.get_mut(name).map(Slot::Number).into_iter().for_each(see),
             ["runtimes", pattern, field] => {
                 let found = self.runtimes.iter_mut().filter(|(name, _)| matches(pattern, name));
                 found.filter_map(|(_, runtime)| runtime.field(field)).for_each(see);
@@ -213,7 +216,7 @@ mod tests {
             ["element_wise", name] => {
                 stack.element_wise == name || stack.element_wise_compiled.as_deref() == Some(name)
             }
-            ["loss", name] => stack.loss == name,
+            ["loss" | "logits_held", name] => stack.loss == name || stack.loss_compiled.as_deref() == Some(name),
             _ => true,
         };
         let mut owned = std::collections::BTreeMap::<&str, Vec<&str>>::new();

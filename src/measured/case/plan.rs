@@ -90,7 +90,8 @@ struct Batch {
 /// of each rank is smaller.
 fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<Batch, String> {
     let usual = if pipeline == 1 { 8 } else { 1 };
-    let micro = cells.count_or("micro_batch", || usual, "1 in a pipeline, else all that a rank has up to 8")?;
+    let micro =
+        cells.count_or("micro_batch", || usual, "1 in a pipeline, else all that a rank has up to 8; no source says")?;
     let per_rank = if let Some(sequences) = cells.row.number("global_batch")? {
         sequences / f64::from(data)
     } else {
@@ -184,10 +185,17 @@ fn usual_stages(cells: &mut Cells<'_>, layers: u32) -> u32 {
             (1, "Megatron-LM's examples/pretrain_gpt3_175B.sh does not interleave")
         }
         "nemo-2024" | "megatron-2024" | "megatron-bridge-2025" => {
-            (most(), "the most up to 10 that divide a rank's layers")
+            (most(), "the most up to 10 that divide a rank's layers; no source says")
         }
-        "megatron-2022" => (3, "as its paper is remembered (arXiv 2205.05198), not checked"),
-        "megatron-kwai" => ((layers / 2).max(1), "two layers in each, as the source is remembered, not checked"),
+        // 175 and 530 billion parameters have 12 and 3 layers on a rank; those of a trillion have 2.
+        "megatron-2022" => {
+            let stages = if layers.is_multiple_of(3) { 3 } else { 1 };
+            (stages, "three for 175 and 530 billion parameters (arXiv 2205.05198, section 6)")
+        }
+        "megatron-kwai" => {
+            let stages = if layers.is_multiple_of(2) { layers / 2 } else { layers.max(1) };
+            (stages, "PP_l=2 in the script of figure 7 (kwai/Megatron-Kwai, examples/atc24)")
+        }
         _ => (1, ""),
     };
     if !why.is_empty() {

@@ -134,7 +134,9 @@ impl<'a> Model<'a> {
                 return Some(Judged { paper_s: Some(led.seconds), ..one });
             }
             let beyond = one.summary.memory.peak - one.summary.memory.capacity;
-            self.room = self.room.min(led.memory) - beyond.get() / (1.0 + self.scenario.stack.fragmentation) - 1.0;
+            self.room = self.room.min(led.memory)
+                - beyond.get() / (1.0 + self.scenario.calibration.allocator.fragmentation)
+                - 1.0;
         }
         None
     }
@@ -343,9 +345,9 @@ fn room(scenario: &Scenario) -> f64 {
         Recompute::Full => layers * activations.checkpoint + activations.whole,
         _ => layers * activations.layer + activations.whole - activations.layer,
     };
-    let memory = scenario.cluster.device.memory * scenario.plan.memory_factor - scenario.stack.reserve;
+    let memory = scenario.cluster.device.memory * scenario.plan.memory_factor;
     let ends = if scenario.model.vocab > 0 { activations.embedding + activations.logits } else { 0.0 };
-    memory.get() / (1.0 + scenario.stack.fragmentation) - kept - activations.working - ends
+    scenario.calibration.allocator.asked(memory).get() - kept - activations.working - ends
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ impl Training {
         let Ok(layout) = trial.layout() else { return };
         let terms = Terms::of(trial, &layout);
         let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
-        let (reserve, lost) = (trial.stack.reserve, 1.0 + trial.stack.fragmentation);
+        let (reserve, lost) = (trial.calibration.allocator.reserve, 1.0 + trial.calibration.allocator.fragmentation);
         let dealing = method.dealings[choice.dealing];
         let layered = method.accumulation == Accumulation::Layered;
         let bound = Bound::of(&terms, dealing, layered, choice.pipeline, trial.model.vocab > 0, trial.plan.prefetch);

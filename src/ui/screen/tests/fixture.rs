@@ -443,6 +443,7 @@ fn summary() -> Summary {
             moment: ms(4100.0),
             during: activity(Kind::Backward, 43),
         },
+        first_peak: parts.total(),
         traffic,
         bottleneck: Resource::Level(1),
     }
