@@ -1,5 +1,7 @@
 //! What each action does, by what has the keys.
 
+use std::sync::Arc;
+
 use crate::search::AxisKind;
 
 use super::action::{Action, Command, Format};
@@ -277,23 +279,15 @@ impl App {
 
     /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
     pub(super) fn pin(&mut self) {
-        let promised = self.pinning.take() == Some(self.question);
-        let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
-            let said = match (&self.shown, promised) {
-                (Err(_), _) => "not possible, so there is nothing to pin",
-                (Ok(_), true) => "not pinned",
-                (Ok(_), false) => {
-                    self.pinning = Some(self.question);
-                    "still computing: it is pinned when the figures are there"
-                }
-            };
-            return self.tell(said.to_owned());
+        let Ok(scenario) = self.shown.clone() else {
+            return self.tell("not possible, so there is nothing to pin".to_owned());
         };
-        if let Some(index) = self.pins.position(&answer.scenario) {
+        if let Some(index) = self.pins.position(&scenario) {
             self.pins.remove(index);
             return self.tell("let go of the pinned scenario".to_owned());
         }
-        self.pins.pin(answer);
+        let known = self.answer.as_ref().filter(|_| !self.stale);
+        self.pins.pin(scenario, known.map(|answer| Arc::clone(&answer.evaluation)));
         let said = match self.pins.all() {
             [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
             all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),

@@ -133,33 +133,33 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
-    /// What the view has to compute about the scenario shown, if it has no picture of it.
+    /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned scenarios
+    /// that wait for their evaluation.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
+        let missing = self.pins.missing();
+        let of_view = self.view_work();
+        let work = if missing.is_empty() { of_view? } else { Work::Pins(missing, of_view.map(Box::new)) };
+        self.work += 1;
+        Some(Command::Work { generation: self.work, work })
+    }
+
+    fn view_work(&mut self) -> Option<Work> {
         let scenario = self.shown.clone().ok()?;
-        let work = match self.view {
-            View::Map | View::Limits | View::Intensities | View::Traffic => None,
-            View::Compare => self.missing_pins(),
+        match self.view {
+            View::Map | View::Limits | View::Intensities | View::Traffic | View::Compare => None,
             View::Advice => self.ask_advice(),
             View::Hardware => self.views.hardware.follow(&scenario),
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
             View::Training => self.views.training.follow(&scenario, &self.library),
             View::Plan => self.views.planning.follow(&scenario),
             View::Evidence => self.views.evidence.ask(&self.library),
-        }?;
-        self.work += 1;
-        Some(Command::Work { generation: self.work, work })
-    }
-
-    /// The evaluations of pinned scenarios that are not there: of a set that was reopened.
-    pub(super) fn missing_pins(&self) -> Option<Work> {
-        Some(self.pins.missing()).filter(|missing| !missing.is_empty()).map(Work::Pins)
+        }
     }
 
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits | View::Intensities | View::Traffic => false,
-            View::Compare => !self.pins.missing().is_empty(),
+            View::Map | View::Limits | View::Intensities | View::Traffic | View::Compare => false,
             View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
@@ -175,7 +175,7 @@ impl App {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
             Found::Strategies(rows) => self.views.strategies.fill(rows),
             Found::Advice(figures) => self.views.advice.fill(figures),
-            Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
+            Found::Pin(id, result) => self.hear_pin(id, result),
             Found::Training(index, answer) => self.views.training.fill(index, *answer),
             Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
             Found::Evidence(picture) => self.views.evidence.fill(*picture),
