@@ -104,6 +104,8 @@ pub const EACH: &[Binding] = &[
     key(TRAINING, LETTER_M, Action::Metric, same("m"), "law", "next law of the critical batch: layered, kaplan"),
     key(TRAINING, FIRST, Action::First, same("g G"), "", "fewest and most devices"),
     key(TRAINING, LAST, Action::Last, same(""), "", ""),
+    key(TRAINING, PAGE_UP, Action::PageUp, PAGES, "", "first and last method (also ^U and ^D)"),
+    key(TRAINING, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(PLAN, LESS_LIMIT, Action::Left, ("[ ]", "[ ]"), "limit", "less and more memory (also Left and Right, h and l)"),
     key(PLAN, MORE_LIMIT, Action::Right, same(""), "", ""),
     key(PLAN, UP, Action::Up, UP_DOWN, "operator", "previous and next operators (also k and j)"),
