@@ -97,10 +97,14 @@ fn a_person_moves_edits_exports_and_opens_the_snapshot_again() {
 
 /// The explorer on a scenario of its own.
 fn open_scenario(text: &str) -> (Session, TempDir) {
+    open_with(text, &Options::default())
+}
+
+fn open_with(text: &str, options: &Options<'_>) -> (Session, TempDir) {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("scenario.toml"), text).unwrap();
-    let arguments = ["./scenario.toml"];
-    let mut session = Session::start(folder.path(), &Options { arguments: &arguments, ..Options::default() });
+    let arguments = [options.arguments, &["./scenario.toml"]].concat();
+    let mut session = Session::start(folder.path(), &Options { arguments: &arguments, ..*options });
     session.wait_for("FITS");
     (session, folder)
 }

@@ -1,10 +1,12 @@
 //! What the program may cost a line and a machine, of the real program. Times are measured, not tested: `cargo bench`.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::harness::{Options, Session};
-use super::{RIGHT, open};
+use vt100::{Color, Screen};
+
+use super::harness::{INTERLEAVED, Options, Session};
+use super::{RIGHT, cells, open, open_with};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
 const QUIET: Duration = Duration::from_millis(500);
@@ -77,6 +79,49 @@ fn a_held_key_moves_the_cursor_and_leaves_the_panels_until_it_rests() {
     session.wait_for_silence(QUIET);
     let frames = session.frames(before);
     assert!(frames.iter().filter(|bytes| **bytes > 300).count() <= 2, "{frames:?}");
+}
+
+/// The frames of two seconds in which a map is being filled and no key is pressed.
+fn frames_of_progress(arguments: &[&str]) -> usize {
+    let (mut session, _folder) = open_with(INTERLEAVED, &Options { arguments, ..Options::default() });
+    session.press("2t");
+    session.wait_for("computing");
+    session.wait("filling the map", |session| !session.text().contains("computing 0 of"));
+    let (before, begun) = (session.bytes(), Instant::now());
+    thread::sleep(Duration::from_secs(2));
+    assert!(begun.elapsed() < Duration::from_secs(3) && session.text().contains("computing"), "{}", session.text());
+    session.frames(before).len()
+}
+
+#[test]
+fn progress_is_drawn_ten_times_a_second_at_most_and_twice_over_a_slow_line() {
+    let (usual, slow) = (frames_of_progress(&[]), frames_of_progress(&["--low-bandwidth"]));
+    assert!((2..=21).contains(&usual), "{usual} frames in 2 s");
+    assert!((1..=5).contains(&slow), "{slow} frames in 2 s");
+}
+
+#[test]
+fn low_bandwidth_sends_no_rgb_and_leaves_the_panels_until_a_key_rests() {
+    let rgb = |screen: &Screen| {
+        let mut colours = cells(screen).flat_map(|(_, cell)| [cell.fgcolor(), cell.bgcolor()]);
+        colours.any(|colour| matches!(colour, Color::Rgb(..)))
+    };
+    for (arguments, direct) in [(&[][..], true), (&["--low-bandwidth"], false)] {
+        let environment = [("COLORTERM", "truecolor")];
+        let (mut session, _folder) = open(&Options { arguments, environment: &environment, ..Options::default() });
+        session.press("2");
+        session.wait("completing the map", |session| !session.text().contains("computing"));
+        session.wait_for_silence(QUIET);
+        assert_eq!(session.screen(rgb), direct, "{arguments:?}");
+        let before = session.bytes();
+        session.press(RIGHT);
+        session.wait("answering", |session| !session.frames(before).is_empty());
+        // A tenth of a second has to pass before the panels follow.
+        thread::sleep(Duration::from_millis(30));
+        assert!(direct || session.frames(before).len() == 1, "{:?}", session.frames(before));
+        session.wait_for_silence(QUIET);
+        assert!(session.frames(before).len() > 1, "the panels follow in the end");
+    }
 }
 
 #[test]
