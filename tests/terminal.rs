@@ -13,6 +13,8 @@ mod matrix;
 #[cfg(debug_assertions)]
 #[path = "terminal/panics.rs"]
 mod panics;
+#[path = "terminal/promises.rs"]
+mod promises;
 #[path = "terminal/tmux.rs"]
 mod tmux;
 

@@ -36,12 +36,15 @@ fn a_whole_frame_takes_at_most_12_kb_at_80x24() {
     for keys in ["", "H", "S", "?", "\x1b:"] {
         session.press(keys);
         session.wait_for_silence(QUIET);
-        let before = session.bytes();
+        let (before, writes) = (session.bytes(), session.writes());
         session.resize((79, 24));
         session.wait("drawing the screen anew", |session| !session.frames(before).is_empty());
         session.wait_for_silence(QUIET);
         let most = session.frames(before).into_iter().max().unwrap();
         assert!((1_000..=12_000).contains(&most), "{most} bytes after {keys:?}");
+        // The signal of a new size is a byte in a pipe of the program's own.
+        let (writes, frames) = (session.writes() - writes, session.frames(before).len() as u64);
+        assert!(writes <= 2 * frames + 2, "{writes} calls of write for {frames} frames");
         session.resize((80, 24));
         session.wait_for_silence(QUIET);
     }
@@ -66,6 +69,20 @@ fn a_cursor_that_moves_is_a_small_frame_and_the_panels_follow_in_another() {
             assert!(writes <= 2 * frames.len() as u64, "{writes} calls of write for {frames:?}");
         }
     }
+}
+
+#[test]
+fn keys_that_came_together_are_drawn_together() {
+    let (mut session, _folder) = settled((120, 40));
+    session.press("1g");
+    session.wait_for_silence(QUIET);
+    let before = session.bytes();
+    session.press(&"jk".repeat(200));
+    session.press("jjj");
+    session.wait("on the fourth field", |session| session.text().lines().any(|line| line.contains("▸strategy")));
+    session.wait_for_silence(QUIET);
+    let frames = session.frames(before);
+    assert!(frames.len() <= 20, "403 keys in {} frames", frames.len());
 }
 
 #[test]

@@ -55,3 +55,20 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::caps::Caps;
+
+    /// Letters of Chinese are two columns wide, a joined accent none.
+    #[test]
+    fn a_text_is_cut_at_columns_and_not_at_letters() {
+        let theme = Theme::new(Caps { ascii: true, ..Caps::default() });
+        assert_eq!(width("模型 e\u{301}"), 6);
+        assert_eq!(fit("模型模型", 8, theme), "模型模型");
+        assert_eq!(fit("模型模型", 7, theme), "模型模~");
+        assert_eq!(fit("模型模型", 6, theme), "模型~");
+        assert_eq!(fit("e\u{301}e\u{301}e\u{301}", 3, theme), "e\u{301}e\u{301}e\u{301}");
+    }
+}
