@@ -250,7 +250,7 @@ impl App {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
-            Report::Found { generation, found } if generation == self.work => self.hear_view(found),
+            Report::Found { generation, found } if generation == self.work => return self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
             Report::Opened(opened, path) => return self.opened(*opened, &path),
             Report::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),

@@ -169,17 +169,18 @@ impl App {
         }
     }
 
-    /// Takes in what was found for a view.
-    pub(super) fn hear_view(&mut self, found: Found) {
+    /// Takes in what was found for a view; gives what is to be computed then.
+    pub(super) fn hear_view(&mut self, found: Found) -> Vec<Command> {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
             Found::Strategies(rows) => self.views.strategies.fill(rows),
-            Found::Advice(figures) => self.views.advice.fill(figures),
+            Found::Advice(figures) => return self.hear_advice(figures).into_iter().collect(),
             Found::Pin(id, result) => self.hear_pin(id, result),
             Found::Training(index, answer) => self.views.training.fill(index, *answer),
             Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
             Found::Evidence(picture) => self.views.evidence.fill(*picture),
         }
+        Vec::new()
     }
 
     /// Does what the user asked of the view that has the keys.
