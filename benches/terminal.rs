@@ -151,17 +151,18 @@ fn frames() {
 
 /// From a key to the first byte, while maps are filled one after another: each is begun anew once it is complete.
 fn latency() {
-    let (mut session, _folder) = open(&Options { size: LARGE, ..Options::default() }, Some(INTERLEAVED));
+    let options = Options { size: LARGE, arguments: &["--threads", "1"], ..Options::default() };
+    let (mut session, _folder) = open(&options, Some(INTERLEAVED));
     let computing = |session: &Session| session.text().contains("computing");
     session.press("2");
     let (mut times, mut running) = (Vec::new(), 0);
-    for round in 0..50 {
-        // Every other map is of tuned cells, which take long.
+    for round in 0..100 {
+        // Every other map is of tuned cells, which take some tenths of a second.
         while !computing(&session) {
             session.press("t");
-            thread::sleep(QUIET);
+            thread::sleep(Duration::from_millis(30));
         }
-        for key in ["\x1b[C", "\x1b[D", "\x1b[C", "?", "\x1b", "\x1b[D", "3", "2"] {
+        for key in if round % 2 == 0 { ["\x1b[C", "\x1b[D", "\x1b[C", "\x1b[D"] } else { ["?", "\x1b", "3", "2"] } {
             running += usize::from(computing(&session));
             let bytes = session.bytes();
             let pressed = Instant::now();

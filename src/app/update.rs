@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::scenario::{Problem, Scenario};
 use crate::search::AxisKind;
 
 use super::action::{Action, Command, Format};
@@ -14,6 +15,9 @@ use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
 use super::{App, Panel, axes, edit};
+
+/// The fields that a tuned cell settles on.
+const SETTLED: [&str; 3] = ["micro-batch", "accumulate", "recompute"];
 
 impl App {
     /// Does what the user asked for.
@@ -146,8 +150,11 @@ impl App {
 
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
-        if self.map.kinds(&self.scenario).iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
-            return self.take_hardware();
+        let kinds = self.map.kinds(&self.scenario);
+        if kinds.iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
+            let settled = self.map.tuned(self.map.cursor).map_or(&[][..], |_| &SETTLED);
+            let flags = kinds.map(AxisKind::word).into_iter().chain(settled.iter().copied());
+            return self.take_hardware(self.map.scenario(self.map.cursor), flags);
         }
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
         let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
@@ -170,7 +177,7 @@ impl App {
         let changes = [changes, tuned].concat();
         let commands = self.change(&changes);
         if self.notice.is_none() {
-            self.tell(format!("took {}", taken.join(", ")));
+            self.tell(format!("took {}: u undoes it", taken.join(", ")));
         }
         commands
     }
@@ -185,23 +192,23 @@ impl App {
         redo.then(|| self.fill_map()).into_iter().chain(home).collect()
     }
 
-    /// The cell of a map over more or less hardware becomes the scenario.
-    fn take_hardware(&mut self) -> Vec<Command> {
-        let Ok(cell) = self.map.scenario(self.map.cursor) else {
-            self.look();
+    /// A cell of a map over more or less hardware becomes the scenario, with the fields that it sets besides.
+    fn take_hardware(
+        &mut self,
+        cell: Result<Scenario, Problem>,
+        flags: impl IntoIterator<Item = &'static str>,
+    ) -> Vec<Command> {
+        let Ok(cell) = cell else {
+            self.tell("not possible, so there is nothing to take".to_owned());
             return Vec::new();
         };
         let mut file = self.file.clone();
         let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-        for kind in self.map.kinds(&self.scenario) {
-            let field = FIELDS.iter().find(|field| field.flag == kind.word());
-            match kind {
-                AxisKind::Bandwidth => file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor),
-                AxisKind::Memory => file.plan.memory_factor = factor(cell.plan.memory_factor),
-                _ => {}
-            }
-            let set = field.map_or(Ok(()), |field| file.set(field.flag, &field.read(&cell)));
-            if let Err(problem) = set {
+        file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor);
+        file.plan.memory_factor = factor(cell.plan.memory_factor);
+        let fields = flags.into_iter().filter_map(|flag| FIELDS.iter().find(|field| field.flag == flag));
+        for field in fields {
+            if let Err(problem) = file.set(field.flag, &field.read(&cell)) {
                 self.tell(problem.to_string());
                 return Vec::new();
             }
@@ -211,6 +218,20 @@ impl App {
             self.tell("took the hardware of the cell: u undoes it".to_owned());
         }
         commands
+    }
+
+    /// Does what the user asked of the view of the hardware.
+    pub(super) fn on_hardware(&mut self, action: Action) -> Vec<Command> {
+        match &self.views.hardware.map {
+            Some(map) if action == Action::Take => {
+                let settled = map.tuned(map.cursor).map_or(&[][..], |_| &SETTLED);
+                self.take_hardware(map.scenario(map.cursor), settled.iter().copied())
+            }
+            _ => {
+                self.views.hardware.update(action);
+                Vec::new()
+            }
+        }
     }
 
     /// Hands the map over as CSV: to the terminal's clipboard, or to a file.

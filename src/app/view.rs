@@ -189,13 +189,13 @@ impl App {
             View::Map => return self.on_map(action),
             View::Compare => return self.on_compare(action),
             View::Advice => return self.on_advice(action),
+            View::Hardware => return self.on_hardware(action),
             View::Strategies => return self.on_strategies(action),
             View::Traffic => {}
             View::Training => return self.on_training(action),
             View::Plan => return self.on_plan(action),
             View::Evidence => return self.on_evidence(action),
             View::Limits => self.views.limits.update(action),
-            View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),
         }
         Vec::new()

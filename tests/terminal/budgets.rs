@@ -98,12 +98,15 @@ fn a_held_key_moves_the_cursor_and_leaves_the_panels_until_it_rests() {
     assert!(frames.iter().filter(|bytes| **bytes > 300).count() <= 2, "{frames:?}");
 }
 
-/// The frames of two seconds in which a map is being filled and no key is pressed.
+/// What takes longer than two seconds: a map of pipelines, or, where those are fast, the training on many devices.
+const LONG: &str = if cfg!(debug_assertions) { "2t" } else { "D+++++++" };
+
+/// The frames of two seconds in which something is being computed and no key is pressed.
 fn frames_of_progress(arguments: &[&str]) -> usize {
     let (mut session, _folder) = open_with(INTERLEAVED, &Options { arguments, ..Options::default() });
-    session.press("2t");
+    session.press(LONG);
     session.wait_for("computing");
-    session.wait("filling the map", |session| !session.text().contains("computing 0 of"));
+    session.wait("having found something", |session| !session.text().contains("computing 0 of"));
     let (before, begun) = (session.bytes(), Instant::now());
     thread::sleep(Duration::from_secs(2));
     assert!(begun.elapsed() < Duration::from_secs(3) && session.text().contains("computing"), "{}", session.text());
@@ -113,7 +116,7 @@ fn frames_of_progress(arguments: &[&str]) -> usize {
 #[test]
 fn progress_is_drawn_ten_times_a_second_at_most_and_twice_over_a_slow_line() {
     let (usual, slow) = (frames_of_progress(&[]), frames_of_progress(&["--low-bandwidth"]));
-    assert!((2..=21).contains(&usual), "{usual} frames in 2 s");
+    assert!((1..=21).contains(&usual), "{usual} frames in 2 s");
     assert!((1..=5).contains(&slow), "{slow} frames in 2 s");
 }
 

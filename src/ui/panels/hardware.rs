@@ -72,16 +72,15 @@ fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) ->
 /// `▸ from the present hardware on: memory x2 +3.1 %, bandwidth x2 +12 %`.
 fn gains(gains: Option<Gains>, theme: Theme) -> String {
     let Some(Gains { memory, bandwidth }) = gains else { return String::new() };
+    let home = theme.glyphs().pinned;
+    if memory.is_none_or(f64::is_infinite) && bandwidth.is_none_or(f64::is_infinite) {
+        return format!("{home} it does not fit on the present hardware");
+    }
     let words = |name: &str, gain: Option<f64>| match gain {
         Some(gain) if gain.is_finite() => format!("{name} x2 {}", words::change(1.0, 1.0 + gain, theme)),
         _ => format!("{name} x2: does not fit as it is"),
     };
-    format!(
-        "{} from the present hardware on: {}, {}",
-        theme.glyphs().pinned,
-        words("memory", memory),
-        words("bandwidth", bandwidth)
-    )
+    format!("{home} from the present hardware on: {}, {}", words("memory", memory), words("bandwidth", bandwidth))
 }
 
 fn letter(limiting: Option<Limiting>) -> Option<char> {

@@ -60,6 +60,7 @@ pub const EACH: &[Binding] = &[
     key(HARDWARE, DOWN, Action::Down, same(""), "", ""),
     key(HARDWARE, UP, Action::Up, same(""), "", ""),
     key(HARDWARE, RIGHT, Action::Right, same(""), "", ""),
+    key(HARDWARE, TAKE, Action::Take, same("Enter"), "take", "make the cell's hardware and batch the scenario's"),
     key(HARDWARE, FIRST, Action::First, same("g G"), "", "least and most bandwidth"),
     key(HARDWARE, LAST, Action::Last, same(""), "", ""),
     key(HARDWARE, PAGE_UP, Action::PageUp, PAGES, "", "most and least memory (also ^U and ^D)"),
