@@ -34,8 +34,8 @@ pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
 pub use script::{Block, Code, Place, Position, Round, Routine, Script, Section, Slot};
 pub use state::State;
 pub use task::{
-    CHAIN, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, NONE, PICOS, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE,
-    Wait, held, picos,
+    CHAIN, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, LONGEST, NONE, PICOS, Picos, QUEUES, RESOURCES, Task,
+    WAITS, WHOLE, Wait, held, picos,
 };
 pub use terms::{Cost, Terms};
 

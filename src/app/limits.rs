@@ -84,13 +84,14 @@ impl Limits {
         fsdp::Limits { stage, gamma, n_bwd, ..fsdp::Limits::of(scenario) }
     }
 
-    /// Why the limits say nothing about a scenario, if they don't.
-    pub fn refusal(scenario: &Scenario) -> Option<String> {
+    /// What a plan has beside the data parallelism that the limits are those of, like "tp 8, pp 4"; nothing in them
+    /// depends on it.
+    pub fn beside(scenario: &Scenario) -> Option<String> {
         let plan = &scenario.plan;
-        let other = [("tp", plan.tensor), ("cp", plan.context), ("pp", plan.pipeline)]
-            .map(|(name, ranks)| if ranks > 1 { vec![format!("{name} {ranks}")] } else { Vec::new() });
-        let other = other.concat();
-        (!other.is_empty()).then(|| format!("the plan has {}", other.join(" and ")))
+        let ranks = [("tp", plan.tensor), ("cp", plan.context), ("pp", plan.pipeline)];
+        let other = ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}"));
+        let other = other.collect::<Vec<_>>().join(", ");
+        (!other.is_empty()).then_some(other)
     }
 }
 

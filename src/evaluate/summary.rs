@@ -3,7 +3,7 @@
 use crate::cost::{Factors, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::{FlopCount, Recompute};
-use crate::program::{PICOS, Picos, Program, Volume, held};
+use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{Observer, Outcome, Peak, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
@@ -22,7 +22,8 @@ impl Workspace {
     pub(super) fn build(&mut self, scenario: &Scenario, factors: &Factors) -> Result<Layout, Vec<Problem>> {
         let layout = scenario.layout()?;
         self.program.build(scenario, &layout, factors);
-        Ok(layout)
+        let serial = self.program.volumes.iter().map(|volume| volume.serial).sum::<f64>();
+        if serial <= LONGEST { Ok(layout) } else { Err(vec![too_long(serial)]) }
     }
 
     /// How many tasks the program that was built last runs.
@@ -33,6 +34,18 @@ impl Workspace {
     /// Memory that each rank of the program that was built last holds all the time.
     pub(super) fn state_bytes(&self) -> impl Iterator<Item = f64> {
         self.program.states.iter().map(|state| state.weights + state.gradients + state.optimizer)
+    }
+}
+
+/// A step whose tasks, one after the other, would take so many seconds: more than the clock may have to count.
+fn too_long(serial: f64) -> Problem {
+    let [serial, longest] = [serial, LONGEST].map(|time| Seconds::new(time).to_string());
+    Problem {
+        field: "plan".to_owned(),
+        what: format!("a step is {serial} of work and transfers"),
+        mend: format!(
+            "choose less work in a step (accumulate, micro-batch, sequence) or faster links: {longest} at most"
+        ),
     }
 }
 

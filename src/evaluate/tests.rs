@@ -281,6 +281,54 @@ fn no_layer_begins_before_its_own_gather() {
     }
 }
 
+/// The clock counts 2^64 ps, 213 days: a step that could come near is refused, not counted round.
+#[test]
+fn a_step_beyond_the_clock_is_refused() {
+    let mut scenario = testing::scenario();
+    let step = |scenario: &Scenario| summary(scenario, &mut Workspace::default());
+    let alone = step(&scenario).expect("a valid scenario").step_time.get();
+    // As many micro-batches as keep the step near 20 days, less than an eighth of 213; then ten times as many.
+    scenario.plan.micro_batch = 1 << 16;
+    scenario.plan.accumulate = (20.0 * 86_400.0 / (alone * 65_536.0)) as u32;
+    let long = step(&scenario).expect("a long step").step_time.get();
+    assert!((10.0..26.0).contains(&(long / 86_400.0)), "{long} s");
+    scenario.plan.accumulate *= 10;
+    let refused = step(&scenario).expect_err("too long");
+    assert!(refused[0].what.contains("days") && refused[0].mend.contains("accumulate"), "{}", refused[0]);
+}
+
+/// A scale for every zero elements would be infinitely many bytes.
+#[test]
+fn a_block_of_no_elements_is_refused() {
+    let mut scenario = testing::scenario();
+    scenario.plan.sharding.wire.block = 0;
+    let refused = summary(&scenario, &mut Workspace::default()).expect_err("no block");
+    assert_eq!(refused[0].field, "plan.sharding.wire.block");
+}
+
+/// However far ahead the copies may begin, a checkpoint is read from the host after it was written there.
+#[test]
+fn no_checkpoint_is_read_before_it_is_written() {
+    for prefetch in [1, 3, 5, 16] {
+        let mut scenario = testing::scenario();
+        scenario.plan.recompute = Recompute::Full;
+        (scenario.plan.offload, scenario.plan.prefetch, scenario.plan.accumulate) = (Offload::Checkpoints, prefetch, 2);
+        Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e9);
+        let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        let copies = |lane: Lane| trace.spans_on(0, lane).iter().map(|span| (span.activity, span.start, span.end));
+        let mut read = 0;
+        for (activity, start, _) in copies(Lane::HostIn) {
+            let same = |(other, ..): &(Activity, _, _)| {
+                (other.layer, other.micro_batch) == (activity.layer, activity.micro_batch)
+            };
+            let (.., written) = copies(Lane::HostOut).find(same).expect("each checkpoint is written");
+            assert!(start >= written, "prefetch {prefetch}: {activity:?} read at {start}, written at {written}");
+            read += 1;
+        }
+        assert!(read > 0, "nothing was read");
+    }
+}
+
 /// [osdp C3]: what is computed again is gathered once more, unless backward follows on the same weights, as
 /// it does for an MLP in one piece, and for a layer in one unit.
 #[test]

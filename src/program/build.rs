@@ -8,7 +8,8 @@ use crate::stack::Overlap;
 use super::label::{Label, Lane};
 use super::script::{Block, Code, Round, Routine, Script, Section, Slot};
 use super::task::{
-    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos, waits,
+    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos, seconds,
+    waits,
 };
 
 /// What the tasks of a step move and need, repeats counted.
@@ -22,6 +23,8 @@ pub struct Volume {
     pub busy: [f64; MAX_LEVELS],
     /// Time added to compute because the host launches it too slowly.
     pub host: Picos,
+    /// Seconds that all tasks would take one after the other.
+    pub serial: f64,
     /// Seconds of compute that the memory's bandwidth sets.
     pub memory_bound: f64,
 }
@@ -36,7 +39,8 @@ impl Volume {
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += other * times;
         }
-        self.host += other.host * times as u64;
+        self.host = self.host.saturating_add(other.host.saturating_mul(times as u64));
+        self.serial += other.serial * times;
         self.memory_bound += other.memory_bound * times;
     }
 }
@@ -138,6 +142,7 @@ impl RoutineBuilder<'_> {
             last => self.code.tasks[last as usize].next = index,
         }
         self.last[queue] = index;
+        self.routine.volume.serial += seconds(task.duration) * f64::from(self.block.repeat);
         self.routine.queues |= 1 << queue;
         self.routine.tasks[queue] += self.block.repeat;
         self.code.tasks.push(Task { next: NONE, ..task });
@@ -150,7 +155,14 @@ impl RoutineBuilder<'_> {
         self.routine.volume.add(&volume, self.block.repeat.into());
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
-        Task { queue: super::COMPUTE, class, duration: picos(piece.work.time) + host, demand, label, ..Task::default() }
+        Task {
+            queue: super::COMPUTE,
+            class,
+            duration: picos(piece.work.time).saturating_add(host),
+            demand,
+            label,
+            ..Task::default()
+        }
     }
 
     /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.

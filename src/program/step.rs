@@ -82,8 +82,7 @@ pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: B
     builder.section(1, |routine| {
         Emit::host(routine, visits.rates.host_step(visits.layout.optimizer));
         for distance in 0..ahead {
-            let Some(place) = order.find(Place::default(), distance, false) else { continue };
-            routine.block(1, |block| emit.fetch(block, order, place, 0));
+            routine.block(1, |block| emit.fetch(block, order, Place::default(), distance, Some(0)));
         }
     });
     let last = plan.accumulate - 1;
@@ -127,9 +126,7 @@ impl Emit<'_> {
     /// One visit, and before it the fetch of the one that is `ahead` of it.
     fn place(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
-        if let Some(place) = order.find(place, self.ahead, wrap) {
-            self.fetch(builder, order, place, micro_batch);
-        }
+        self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
             let visit = &order.run(place).visit;
@@ -152,18 +149,25 @@ impl Emit<'_> {
         });
     }
 
-    /// Brings a unit's weights: from the host if they live there, then from the other ranks. It may
-    /// begin when compute begins the unit that is `ahead` units earlier.
-    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, micro_batch: u32) {
+    /// Brings the weights of the unit that is `ahead` units after another one: from the host if they live there, then
+    /// from the other ranks. It may begin when compute begins the earlier unit, and what was to be kept on the host
+    /// is there.
+    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, from: Place, ahead: u32, last: Option<u32>) {
+        let wrap = last.is_none();
+        let Some(place) = order.find(from, ahead, wrap) else { return };
         let run = order.run(place);
         let visit = &run.visit;
-        let micro_batch = micro_batch + place.later;
+        let micro_batch = last.unwrap_or(0) + place.later;
         let released = builder.after(Counter::Released, 0);
         let mut taken = held_bytes(held::GATHERED, visit.gathered);
         if visit.from_host > 0.0 {
             let label = Self::label(run, place.position, Lane::HostIn, Kind::Copy, micro_batch);
             let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
-            let written = (visit.checkpoint > 0.0).then(|| builder.after(Counter::HostOut, 0));
+            let written = (visit.checkpoint > 0.0).then(|| {
+                let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
+                let writes = between.filter(|place| order.run(*place).visit.to_host > 0.0).count();
+                builder.after(Counter::HostOut, -(writes as i64))
+            });
             task.waits = waits([Some(released), written]);
             task.signals = [Some(Counter::HostIn), None];
             taken[held::ACTIVATIONS] = bytes(visit.checkpoint);

@@ -14,9 +14,18 @@ pub type Picos = u64;
 /// Picoseconds per second.
 pub const PICOS: f64 = 1e12;
 
+/// The most seconds that the tasks of all ranks may take one after the other, so that no moment of the step is beyond
+/// what the clock counts: tasks that share what they need take up to [`QUEUES`] times as long.
+pub const LONGEST: f64 = Picos::MAX as f64 / PICOS / QUEUES as f64;
+
 /// Rounds seconds to picoseconds, once, where a task is made.
 pub fn picos(seconds: f64) -> Picos {
     libm::round(seconds * PICOS) as Picos
+}
+
+/// Whole picoseconds in seconds.
+pub fn seconds(picos: Picos) -> f64 {
+    picos as f64 / PICOS
 }
 
 /// Queues per rank.

@@ -39,7 +39,8 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
-/// The most that a count may be: far above any machine, far below an overflow.
+/// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
+/// the step is built.
 const MOST: u32 = 1 << 22;
 
 fn counts(scenario: &Scenario, checks: &mut Checks) {
@@ -68,6 +69,9 @@ fn counts(scenario: &Scenario, checks: &mut Checks) {
         let wrong = !(factor > 0.0 && factor <= 1e6);
         checks.refuse(wrong, field, || format!("{factor} is out of range"), || "choose a factor above 0".to_owned());
     }
+    let wire = "plan.sharding.wire.block";
+    let block = || "a scale for every 0 elements is out of range".to_owned();
+    checks.refuse(plan.sharding.wire.block == 0, wire, block, || "choose a block of at least 1 element".to_owned());
     if let Some(tokens) = plan.tokens {
         let wrong = !(tokens > 0.0 && tokens.is_finite());
         checks.refuse(

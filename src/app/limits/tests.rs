@@ -21,7 +21,15 @@ fn keys_change_the_assumption_under_the_cursor_within_its_range() {
 }
 
 #[test]
-fn a_plan_with_more_than_data_parallelism_is_refused() {
-    assert_eq!(Limits::refusal(&explorer().scenario), None);
-    assert_eq!(Limits::refusal(&explorer_on(PIPELINE).scenario).unwrap(), "the plan has tp 8 and pp 8");
+fn what_else_a_plan_has_is_named() {
+    assert_eq!(Limits::beside(&explorer().scenario), None);
+    assert_eq!(Limits::beside(&explorer_on(PIPELINE).scenario).unwrap(), "tp 8, pp 8");
+}
+
+#[test]
+fn the_limits_of_a_pipeline_are_those_of_data_parallelism_on_its_devices() {
+    let pipeline = explorer_on(PIPELINE).scenario;
+    let mut alone = pipeline.clone();
+    (alone.plan.tensor, alone.plan.pipeline) = (1, 1);
+    assert_eq!(Limits::default().of(&pipeline), Limits::default().of(&alone));
 }

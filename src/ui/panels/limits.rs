@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, staleness};
 use crate::app::limits::{Assumption, Limits};
@@ -24,17 +23,11 @@ const NUMBER: usize = 11;
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let title = format!("Limits of data parallelism{}", if app.shown.is_err() { staleness(app) } else { "" });
+    let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
+    let title = format!("Limits of data parallelism{instead}{}", if app.shown.is_err() { staleness(app) } else { "" });
     let limits = app.views.limits.of(scenario);
     let note = format!("{} on {} devices", scenario.model.id, thousands(f64::from(limits.devices)));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    if let Some(why) = Limits::refusal(scenario) {
-        let text = format!(
-            "{why}: these limits are those of data parallelism alone; with tp, cp and pp 1 they would say what no schedule of it beats"
-        );
-        Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
-        return;
-    }
     let mut rows = inside.rows();
     for (index, row) in (0..Assumption::ALL.len()).zip(rows.by_ref()) {
         assumption(app, theme, index, &limits, row, buf);
@@ -45,9 +38,8 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The assumption at a place.
-pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let refused = Limits::refusal(app.shown.as_ref().unwrap_or(&app.scenario)).is_some();
-    Some(usize::from(at.y - inside.y)).filter(|row| !refused && *row < Assumption::ALL.len())
+pub(super) fn row_at(inside: Rect, at: Position) -> Option<usize> {
+    Some(usize::from(at.y - inside.y)).filter(|row| *row < Assumption::ALL.len())
 }
 
 /// An assumption that keys change.
