@@ -21,7 +21,7 @@ fn watch_keys(events: Sender<Event>) -> io::Result<()> {
         loop {
             let input = event::read();
             let last = input.is_err();
-            let Some(event) = input.map_or(Some(Event::Gone), understood) else { continue };
+            let Some(event) = input.as_ref().map_or(Some(Event::Gone), understood) else { continue };
             if events.send(event).is_err() || last {
                 return;
             }
@@ -31,9 +31,9 @@ fn watch_keys(events: Sender<Event>) -> io::Result<()> {
 }
 
 /// What an input means here, if anything; a key that is let go of means nothing.
-fn understood(input: Input) -> Option<Event> {
+fn understood(input: &Input) -> Option<Event> {
     match input {
-        Input::Key(key) => (key.kind != KeyEventKind::Release).then_some(Event::Key(key)),
+        Input::Key(key) => (key.kind != KeyEventKind::Release).then_some(Event::Key(*key)),
         Input::Resize(..) => Some(Event::Resize),
         Input::Mouse(mouse) => Some(Event::Mouse(gesture(mouse.kind)?, (mouse.column, mouse.row))),
         _ => None,
@@ -78,8 +78,8 @@ mod tests {
         for (kind, counts) in
             [(KeyEventKind::Press, true), (KeyEventKind::Repeat, true), (KeyEventKind::Release, false)]
         {
-            assert_eq!(matches!(understood(key(kind)), Some(Event::Key(_))), counts, "{kind:?}");
+            assert_eq!(matches!(understood(&key(kind)), Some(Event::Key(_))), counts, "{kind:?}");
         }
-        assert!(understood(Input::FocusGained).is_none());
+        assert!(understood(&Input::FocusGained).is_none());
     }
 }

@@ -259,7 +259,9 @@ fn texts_in(folder: &Path, found: &mut Vec<String>) {
 
 fn texts(folders: &[&str]) -> Vec<String> {
     let mut texts = Vec::new();
-    folders.iter().for_each(|folder| texts_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut texts));
+    for folder in folders {
+        texts_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut texts);
+    }
     texts
 }
 
