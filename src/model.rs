@@ -121,6 +121,9 @@ impl Matrix {
     }
 }
 
+/// The most layers that a model may have: a hundred times those of any.
+const MOST_LAYERS: u32 = 1 << 14;
+
 /// The most weights that a model's layers may have: far above any, far below an overflow.
 const MOST_WEIGHTS: f64 = 1e17;
 
@@ -253,8 +256,9 @@ impl Model {
                 found.push((field.to_owned(), mend));
             }
         };
+        refuse("layers", self.layers == 0, "must be at least 1".to_owned());
+        refuse("layers", self.layers > MOST_LAYERS, format!("must be at most {MOST_LAYERS}"));
         for (field, value) in [
-            ("layers", self.layers),
             ("hidden", self.hidden),
             ("heads", self.heads),
             ("kv_heads", self.kv_heads),

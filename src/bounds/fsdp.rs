@@ -11,7 +11,7 @@ pub mod grid;
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
 use crate::scenario::Scenario;
-use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds, significant};
 
 /// What is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ impl Stage {
 pub struct Limits {
     /// Parameters (phi).
     pub parameters: f64,
+    /// Those of them that take no part in a token's arithmetic: of experts that it does not visit.
+    pub idle: f64,
     /// Transformer layers (L).
     pub layers: f64,
     /// Width of the residual stream (H).
@@ -104,7 +106,8 @@ pub struct Step {
 }
 
 impl Limits {
-    /// Of a scenario's model, devices and sequence: the model as `12 L H^2` parameters, bandwidth that of
+    /// Of a scenario's model, devices and sequence: the model as `12 L H^2` parameters, or its own where it has
+    /// experts, which the paper's models have not; bandwidth that of
     /// the slowest level that all devices together cross, no reserve, no latency, all layers computed
     /// again and `n_bwd` 1.
     pub fn of(scenario: &Scenario) -> Self {
@@ -113,8 +116,11 @@ impl Limits {
         let storage = plan.precision.storage();
         let spans = Rates::of(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
         let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.per_rank);
+        let own = || (model.parameters() as f64, (model.parameters() - model.active_parameters()) as f64);
+        let (parameters, idle) = model.experts.map_or((12.0 * layers * hidden * hidden, 0.0), |_| own());
         Self {
-            parameters: 12.0 * layers * hidden * hidden,
+            parameters,
+            idle,
             layers,
             hidden,
             element: Bytes::new(storage.bytes()),
@@ -131,6 +137,14 @@ impl Limits {
             gamma: 0.0,
             n_bwd: 1.0,
         }
+    }
+
+    /// How its parameters are counted.
+    pub fn counted(&self) -> String {
+        if self.idle > 0.0 {
+            return format!("all experts; a token meets {} B", significant((self.parameters - self.idle) / 1e9, 3));
+        }
+        "12 x layers x hidden^2".to_owned()
     }
 
     /// Memory that state leaves to activations; negative where the state alone does not fit [fsdp A2]:
@@ -170,7 +184,7 @@ impl Limits {
 
     /// Forward flop of a token [fsdp A3]: `2 phi + 4 L H sequence`, attention over the full square.
     pub fn forward_flop(&self) -> Flop {
-        Flop::new(2.0 * self.parameters + 4.0 * self.layers * self.hidden * self.sequence)
+        Flop::new(2.0 * (self.parameters - self.idle) + 4.0 * self.layers * self.hidden * self.sequence)
     }
 
     /// Backward flop of a token, recompute included [fsdp A3]: `(3 - gamma)` times forward's.

@@ -180,16 +180,13 @@ impl Rates<'_> {
         }
     }
 
-    /// One rank to its neighbour in the group, while all others do the same.
-    pub fn send(&self, bytes: f64, group: Group) -> Transfer {
+    /// One rank of a group to another, over the level that joins them, while all other groups do the same.
+    pub fn send(&self, bytes: f64, group: Group, level: usize) -> Transfer {
+        let span = self.network.ring(Group { size: 2, ..group })[level];
+        let seconds = bytes / (span.per_rank.get() * self.wire(level));
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
-        let spans = self.network.ring(Group { size: group.size.min(2), ..group });
-        for (level, span) in spans.iter().enumerate().filter(|(_, span)| span.edges > 0) {
-            let seconds = bytes / (span.per_rank.get() * self.wire(level));
-            transfer.time = self.efficiency.collective_launch.get() + span.latency.get() + seconds;
-            transfer.busy[level] = seconds;
-            transfer.bytes[level] = bytes;
-        }
+        transfer.time = self.efficiency.collective_launch.get() + span.latency.get() + seconds;
+        (transfer.busy[level], transfer.bytes[level]) = (seconds, bytes);
         transfer
     }
 

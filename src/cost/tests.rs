@@ -166,9 +166,11 @@ fn a_broadcast_sends_the_whole_payload_past_every_rank() {
 fn a_neighbour_in_another_node_is_reached_through_one_port() {
     let scenario = with_latency();
     // Device 0 to device 4: 10 MB at 10 GB/s and one hop; device 0 to device 1: at 100 GB/s.
-    let across = rates(&scenario).send(10e6, Group { stride: 4, size: 2 });
+    let (nodes, devices) = (Group { stride: 4, size: 2 }, Group { stride: 1, size: 4 });
+    let network = rates(&scenario).network;
+    let across = rates(&scenario).send(10e6, nodes, network.joining(nodes, 0, 1));
     close(across.time, 10e6 / 10e9 + 1e-6);
-    let inside = rates(&scenario).send(10e6, Group { stride: 1, size: 4 });
+    let inside = rates(&scenario).send(10e6, devices, network.joining(devices, 0, 1));
     close(inside.time, 10e6 / 100e9 + 1e-6);
 }
 

@@ -69,6 +69,15 @@ impl<'a> Network<'a> {
         spans
     }
 
+    /// The innermost level that joins two ranks of a group, whichever group of its shape they belong to.
+    pub fn joining(&self, group: Group, one: u32, other: u32) -> usize {
+        let stride = u64::from(group.stride);
+        let [near, far] = [one.min(other), one.max(other)].map(|rank| u64::from(rank) * stride);
+        let joins = |devices: u32| near / u64::from(devices) == (far + stride - 1) / u64::from(devices);
+        let outermost = self.cluster.levels.len() - 1;
+        (0..outermost).find(|level| self.cluster.devices_in(*level).is_some_and(joins)).unwrap_or(outermost)
+    }
+
     /// Of a ring and of each rank, from the ports of the devices and of the groups below.
     fn rates(
         &self,

@@ -8,7 +8,7 @@ mod modules;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Accumulation, Extents, Format, Layers, Operator, Placement, Plan, Recompute};
+use crate::plan::{Accumulation, Extents, Format, Layers, Operator, Placement, Plan, Precision, Recompute};
 use crate::scenario::{Problem, Scenario};
 
 /// The Python file that applies a specification.
@@ -118,6 +118,9 @@ impl Spec {
         let (modules, mut notes) = modules::of(scenario, &layout);
         if wire.weights.quantised() || wire.gradients.quantised() {
             notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());
+        }
+        if plan.precision == Precision::Fp8 {
+            notes.push("FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned());
         }
         if plan.offload.optimizer() != plan.offload.state() || plan.offload.checkpoints() {
             notes.push("of what lives on the host only the whole state is taken over".to_owned());

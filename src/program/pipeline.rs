@@ -8,7 +8,7 @@
 
 mod buffers;
 
-use crate::cost::Rates;
+use crate::cost::{Factors, Rates};
 use crate::plan::{Accumulation, Offload, Schedule, Site};
 use crate::scenario::Layout;
 
@@ -48,7 +48,8 @@ pub(super) struct Pipeline<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     /// Forward or backward of a stage, while so many others are gathered ahead of it.
-    Pass { work: usize, backward: bool, receives: bool, sends: bool, ahead: usize, next: Next },
+    /// The level is the one over which it sends what it has computed.
+    Pass { work: usize, backward: bool, receives: bool, sends: Option<usize>, ahead: usize, next: Next },
     /// A stage that comes into the buffer of another.
     Fill(Coming),
     /// A gradient buffer taken, and sums that come from the host into it.
@@ -86,6 +87,9 @@ impl<'a> Pipeline<'a> {
         let plan = &rates.scenario.plan;
         let layered = plan.accumulation == Accumulation::Layered;
         let schedule = if layered { Schedule::BreadthFirst } else { plan.schedule };
+        // With one stage per rank there is nothing to interleave.
+        let contiguous = schedule == Schedule::Interleaved && plan.stages_per_rank == 1;
+        let schedule = if contiguous { Schedule::OneForwardOneBackward } else { schedule };
         let looped = matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved);
         let stages_per_rank = match (layered && layout.pipeline == 1, looped) {
             (true, _) => rates.scenario.model.layers,
@@ -94,7 +98,9 @@ impl<'a> Pipeline<'a> {
         };
         let ranks = layout.pipeline;
         let ways = places.visits(rates, true);
-        let stages = Stages::of(places, &ways, ranks, stages_per_rank);
+        // Faster hardware, asked after for once, deals no layers anew.
+        let plain = Rates::of(rates.scenario, &Factors::default());
+        let stages = Stages::of(places, &ways, &Visits::new(&plain, layout, true), ranks, stages_per_rank);
         let held = |is: &dyn Fn(&Visits<'a>) -> bool| {
             let holdings = stages.works.iter().flat_map(|work| &work.holdings);
             holdings.map(|holding| &ways[holding.way]).any(is)
@@ -336,7 +342,7 @@ impl<'a> Pipeline<'a> {
             work: self.stages.work(rank, stage),
             backward,
             receives: !alone && index != if backward { last } else { 0 },
-            sends: !alone && index != if backward { 0 } else { last },
+            sends: (!alone && index != if backward { 0 } else { last }).then(|| self.visits().hop(rank, backward)),
             ahead,
             next,
         };
@@ -373,8 +379,8 @@ impl<'a> Pipeline<'a> {
             visits(count - apart, 0, step::Ahead::of(&runs[0], 1));
             visits(apart, count - apart, after);
         }
-        if sends {
-            routine.block(1, |block| self.send(block, arrival));
+        if let Some(level) = sends {
+            routine.block(1, |block| self.send(block, arrival, level));
         }
         if next.opens {
             Emit::host(routine, self.visits().rates.software.micro_batch.get());
@@ -389,10 +395,10 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
-    fn send(&self, block: &mut RoutineBuilder<'_>, arrival: Counter) {
+    fn send(&self, block: &mut RoutineBuilder<'_>, arrival: Counter, level: usize) {
         let phase = Phase::of(arrival == Counter::ArrivedBackward);
         let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model, phase);
-        let mut task = block.transfer(&self.visits().send(), PIPELINE, self.contention(), label);
+        let mut task = block.transfer(&self.visits().send(level), PIPELINE, self.contention(), label);
         task.waits = waits([Some(block.after(Counter::Released, 0))]);
         task.sends = Some(arrival);
         block.push(task);

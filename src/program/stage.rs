@@ -25,15 +25,20 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// Layers dealt as evenly as they go, by what the stack balances.
-    pub fn of(places: &Places<'_>, ways: &[Visits<'_>], ranks: u32, stages_per_rank: u32) -> Self {
-        let visits = &ways[0];
+    /// Layers dealt as evenly as they go, by what the stack balances: the times of `visits`.
+    pub fn of(places: &Places<'_>, ways: &[Visits<'_>], visits: &Visits<'_>, ranks: u32, stages_per_rank: u32) -> Self {
         let model = &visits.rates.scenario.model;
         let count = ranks * stages_per_rank;
         let recomputed = recomputed_layers(visits);
         let ends = model.vocab > 0;
         let (embedding, head) = if ends { (time(&visits.embedding()), time(&visits.head())) } else { (0.0, 0.0) };
-        let layer = time(&visits.layers(recomputed > 0));
+        // The share of the layers that is computed again is that of each stage, and without a pipeline the first layers.
+        let again = |layers: u32| match ranks {
+            1 => layers.min(recomputed),
+            _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.layers)) as u32,
+        };
+        let [once, twice] = [false, true].map(|again| time(&visits.layers(again)));
+        let layer = once + (twice - once) * f64::from(recomputed) / f64::from(model.layers);
         let balance = visits.rates.scenario.stack.balance;
         let [layer, embedding, head] = balance.weights(model.layers, count, [layer, embedding, head]);
         let layers = split(model.layers, count, layer, embedding, head);
@@ -41,7 +46,8 @@ impl Stages {
         let mut first = 0;
         for (index, layers) in (0..count).zip(layers) {
             let ends = [ends && index == 0, ends && index + 1 == count];
-            let section = places.section(first..first + layers, recomputed, ends);
+            let computed_again = first + again(first + layers) - again(first);
+            let section = places.section(first..first + layers, computed_again, ends);
             let known = all.works.iter().position(|other| other.section == section);
             let place = known.unwrap_or(all.works.len());
             if known.is_none() {

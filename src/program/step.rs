@@ -93,7 +93,7 @@ pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: B
     builder.section(1, |routine| routine.block(1, |block| boundary::build(shares, emit.queues, block)));
 }
 
-/// Layers that are computed again from their input: the first ones.
+/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
 pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
     let layers = visits.rates.scenario.model.layers;
     match visits.rates.scenario.plan.recompute {

@@ -49,7 +49,7 @@ pub struct Terms {
     pub parts: Vec<Cost>,
     /// Which of them forward passes, in order; stage `i` is of pipeline rank `i mod P`.
     pub order: Vec<u16>,
-    /// Seconds in which activations reach the next pipeline rank.
+    /// Seconds in which activations reach the next pipeline rank, where it is nearest.
     pub send: f64,
     /// Whether gradients wait in two buffers for their reduction, rather than stay whole.
     pub buffered: bool,
@@ -60,7 +60,9 @@ impl Terms {
     pub fn of(scenario: &Scenario, layout: &Layout) -> Self {
         let rates = Rates::of(scenario, &Factors::default());
         let visits = Visits::new(&rates, layout, pipeline::wanted(&rates, layout));
-        let (send, buffered) = (visits.send().time, !whole_gradients(&rates, layout));
+        let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| visits.hop(rank, false));
+        let send = hops.map(|level| visits.send(level).time).reduce(f64::min).unwrap_or(0.0);
+        let buffered = !whole_gradients(&rates, layout);
         let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
         if visits.staged {
             let places = Places::of(scenario, layout);

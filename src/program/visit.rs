@@ -119,10 +119,17 @@ impl<'a> Visits<'a> {
         parameters as f64 / f64::from(self.layout.tensor)
     }
 
-    /// Activations of a micro-batch to the next pipeline rank; each tensor rank sends its share.
-    pub fn send(&self) -> Transfer {
+    /// The level on which a pipeline rank reaches the one after it, or the one before; the last and the first are
+    /// neighbours too.
+    pub fn hop(&self, rank: u32, backward: bool) -> usize {
+        let (group, ranks) = (self.layout.pipeline_group(), self.layout.pipeline);
+        self.rates.network.joining(group, rank, (rank + if backward { ranks - 1 } else { 1 }) % ranks)
+    }
+
+    /// Activations of a micro-batch to a neighbouring pipeline rank, over a level; each tensor rank sends its share.
+    pub fn send(&self, level: usize) -> Transfer {
         let hidden = f64::from(self.rates.scenario.model.hidden) / f64::from(self.layout.tensor);
-        self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group())
+        self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group(), level)
     }
 
     /// Seconds of a visit, whose pieces and tensor collectives run one after the other.

@@ -123,7 +123,7 @@ impl LimitsReport<'_> {
             Stage::Three => "(weights + gradients + optimizer state) / devices",
         };
         vec![
-            row("parameters", format!("{billions:>10}  = 12 x layers x hidden^2")),
+            row("parameters", format!("{billions:>10}  = {}", limits.counted())),
             row("free memory", format!("{free:>10}  = memory - reserved - {state}")),
             row("token capacity", format!("{tokens:>10}  = free memory / activations of a token")),
             row("longest sequence", format!("{tokens:>10}  = token capacity, one sequence per device")),
@@ -136,7 +136,10 @@ impl LimitsReport<'_> {
         let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(shown);
         vec![
             row("transfer", format!("{:>10}  = bytes of the weights / link + latency", limits.transfer())),
-            row("forward", format!("{:>10}  per token = 2 x parameters + attention", limits.forward_flop())),
+            row(
+                "forward",
+                format!("{:>10}  per token = 2 x parameters that it meets + attention", limits.forward_flop()),
+            ),
             row("backward", format!("{:>10}  per token = (3 - gamma) x forward", limits.backward_flop())),
             row("forward overlap", format!("{forward:>10}  = its transfers / its arithmetic; up to 1 all hides")),
             row("backward overlap", format!("{backward:>10}  = its transfers / its arithmetic")),

@@ -183,7 +183,7 @@ fn absurd_counts_are_skipped() {
         ("words", "16777216,16777216,ddp,GPT,1,4194304,1024,,1024,1,1,,1", "'vocab' must be at most"),
         ("width", "1,1,ddp,GPT,1,4294967295,1024,,1024,1,1,,1", "column 'hidden'"),
         ("mlp", "1,1,ddp,GPT,1,16777216,1024,,1024,1,1,,1", "'ffn_hidden' must be at most"),
-        ("weights", "1,1,ddp,GPT,16777216,4194304,1024,7,1024,1,1,,1", "'layers' must make at most"),
+        ("weights", "1,1,ddp,GPT,16384,4194304,1024,7,1024,1,1,,1", "'layers' must make at most"),
         ("product", "1,1,ddp,GPT,1,1024,1024,,1024,16777216,16777216,,1", "micro_batch"),
         ("batch", "1,1,ddp,GPT,1,1024,1024,,1024,1,,1e300,1", "accumulate"),
     ];

@@ -219,3 +219,16 @@ fn a_scenario_says_the_numbers() {
     scenario.plan.size = crate::plan::Size::Devices(4);
     assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(100e9));
 }
+
+/// Mixtral 8x7B has 46.7 B parameters, of which a token meets 12.9 B (arXiv 2401.04088); 4 x 32 layers x 4096 wide x
+/// 2048 tokens of attention.
+#[test]
+fn all_experts_travel_and_few_compute() {
+    let mut scenario = testing::scenario();
+    scenario.model = Library::embedded().model("mixtral-8x7b").expect("a preset");
+    let limits = Limits { sequence: 2048.0, ..Limits::of(&scenario) };
+    assert!((limits.parameters / 1e9 - 46.7).abs() < 0.05, "{}", limits.parameters);
+    let forward = 2.0 * 12.9e9 + 4.0 * 32.0 * 4096.0 * 2048.0;
+    assert!((limits.forward_flop().get() / forward - 1.0).abs() < 0.01, "{}", limits.forward_flop());
+    assert_eq!(limits.counted(), "all experts; a token meets 12.9 B");
+}

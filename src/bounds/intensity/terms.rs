@@ -183,9 +183,13 @@ impl<'a> Terms<'a> {
         if self.layout.pipeline == 1 {
             return None;
         }
-        let spans = self.rates.network.ring(Group { size: 2, ..self.layout.pipeline_group() });
-        let (level, span) = spans.iter().enumerate().rfind(|(_, span)| span.edges > 0)?;
-        let link = (Link::Level(level), self.threshold(span.per_rank));
+        let (group, network) = (self.layout.pipeline_group(), self.rates.network);
+        let spans = network.ring(Group { size: 2, ..group });
+        // The slowest hop counts; where each rank has several stages, the last rank sends to the first too.
+        let closing = u32::from(self.pipeline.stages > 1);
+        let hops = (1..group.size + closing).map(|rank| network.joining(group, rank - 1, rank % group.size));
+        let level = hops.min_by(|a, b| spans[*a].per_rank.get().total_cmp(&spans[*b].per_rank.get()))?;
+        let link = (Link::Level(level), self.threshold(spans[level].per_rank));
         let stages = f64::from(self.pipeline.ranks * self.pipeline.stages);
         let layers = f64::from(self.scenario.model.layers) / stages;
         let parameters = self.layer * layers / f64::from(self.layout.tensor);

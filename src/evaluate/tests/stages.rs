@@ -356,3 +356,39 @@ fn last_two(entry: &Placement, layers: u32) -> Option<Placement> {
     let layers = (first <= last).then(|| Layers { first: first + 2 - layers, last: last + 2 - layers });
     layers.map(|layers| Placement { layers: Some(layers), ..entry.clone() })
 }
+
+/// Ranks 3 and 4 of a pipeline of eight devices are in different nodes of four: 10 GB/s, and 100 GB/s inside.
+#[test]
+fn each_hop_of_a_pipeline_has_its_own_level() {
+    let scenario = pipeline(Schedule::GPipe, 8, 1, 1);
+    let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let bytes = f64::from(scenario.plan.sequence) * 512.0 * 2.0;
+    for rank in 0..7 {
+        let hop = trace.spans_on(rank, Lane::Pipeline)[0];
+        close((hop.end - hop.start).get(), bytes / if rank == 3 { 10e9 } else { 100e9 });
+    }
+}
+
+/// Half of each stage's two layers is computed again: a stage takes 7 forwards, half way between the 6 where none is
+/// and the 8 where both are.
+#[test]
+fn every_stage_computes_its_share_again() {
+    let step = |recompute: Recompute| {
+        let mut scenario = pipeline(Schedule::OneForwardOneBackward, 4, 1, 8);
+        scenario.model = Arc::new(testing::model(8, 512));
+        scenario.plan.recompute = recompute;
+        Arc::make_mut(&mut scenario.cluster).levels[0].bandwidth = BytesPerSecond::new(1e30);
+        evaluate(&scenario).step_time.get()
+    };
+    let [none, half, all] = [Recompute::None, Recompute::Share(0.5), Recompute::Full].map(step);
+    // Were all of a half on the first ranks, these would set the pace of `all`.
+    close(half - none, all - half);
+    assert!(half > 1.1 * none, "{half} against {none}");
+}
+
+#[test]
+fn one_stage_per_rank_leaves_nothing_to_interleave() {
+    let contiguous = pipeline(Schedule::OneForwardOneBackward, 4, 1, 8);
+    let interleaved = pipeline(Schedule::Interleaved, 4, 1, 8);
+    assert_eq!(evaluate(&interleaved), evaluate(&contiguous));
+}

@@ -122,11 +122,7 @@ fn given(limits: &fsdp::Limits) -> [[String; 3]; 7] {
     let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
     [
-        row(
-            "parameters phi",
-            format!("{} B", significant(limits.parameters / 1e9, 4)),
-            "12 x layers x hidden^2".to_owned(),
-        ),
+        row("parameters phi", format!("{} B", significant(limits.parameters / 1e9, 4)), limits.counted()),
         row("free memory", free, format!("{} - {state}", limits.memory)),
         row("token capacity", tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
         row("longest sequence", tokens, "token capacity, one sequence a device".to_owned()),
