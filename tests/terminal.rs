@@ -290,6 +290,8 @@ fn it_ends_when_the_terminal_goes_away() {
 #[test]
 fn it_stops_on_ctrl_z_and_comes_back() {
     let (mut session, _folder) = open(&Options::default());
+    session.wait_for("FITS");
+    session.wait("completing the map", |session| !session.text().contains("computing"));
     session.wait_for_silence(Duration::from_millis(300));
     let before = session.text();
     session.press(CTRL_Z);
