@@ -176,4 +176,14 @@ impl Plan {
             memory_factor: 1.0,
         }
     }
+
+    /// The schedule that its pipeline runs: layer by layer it is breadth first whatever was chosen, and with one stage
+    /// per rank there is nothing to interleave.
+    pub fn effective_schedule(&self) -> Schedule {
+        match (self.accumulation, self.schedule) {
+            (Accumulation::Layered, _) => Schedule::BreadthFirst,
+            (_, Schedule::Interleaved) if self.stages_per_rank == 1 => Schedule::OneForwardOneBackward,
+            (_, schedule) => schedule,
+        }
+    }
 }

@@ -86,10 +86,7 @@ impl<'a> Pipeline<'a> {
     pub fn of(rates: &'a Rates<'a>, layout: &Layout, places: &'a Places<'a>) -> Self {
         let plan = &rates.scenario.plan;
         let layered = plan.accumulation == Accumulation::Layered;
-        let schedule = if layered { Schedule::BreadthFirst } else { plan.schedule };
-        // With one stage per rank there is nothing to interleave.
-        let contiguous = schedule == Schedule::Interleaved && plan.stages_per_rank == 1;
-        let schedule = if contiguous { Schedule::OneForwardOneBackward } else { schedule };
+        let schedule = plan.effective_schedule();
         let looped = matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved);
         let stages_per_rank = match (layered && layout.pipeline == 1, looped) {
             (true, _) => rates.scenario.model.layers,

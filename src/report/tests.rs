@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Trace,
 };
+use crate::plan::{Accumulation, Schedule};
 use crate::presets::Library;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Axis, Cell, Metric, Sweep, Tuned};
@@ -161,6 +162,25 @@ fn whole_bytes_sum_to_the_whole_peak() {
     assert_eq!(parts["activations"], 30_000_000_001_u64);
     assert_eq!(parts.values().filter_map(Value::as_u64).sum::<u64>(), 36_000_000_001);
     assert_eq!(json["memory"]["stages"], json!([{ "stage": 0, "peak_bytes": 36_000_000_001_u64, "parts": parts }]));
+}
+
+/// Layer by layer a pipeline is breadth first, and one stage per rank is not interleaved, whatever was chosen.
+#[test]
+fn the_text_says_what_is_run() {
+    let mut scenario = scenario();
+    let plan = &mut scenario.plan;
+    (plan.pipeline, plan.tensor, plan.accumulate, plan.schedule) = (2, 2, 4, Schedule::Interleaved);
+    let line = |scenario: &Scenario| {
+        let text = text(scenario, &evaluation(scenario), None);
+        text.lines().find(|line| line.starts_with("a step: ")).expect("a line").to_owned()
+    };
+    let tokens = scenario.plan.sequence;
+    assert!(line(&scenario).contains("; tp 2; pp 2 1f1b; recompute none"), "{}", line(&scenario));
+    scenario.plan.accumulation = Accumulation::Layered;
+    scenario.plan.stages_per_rank = 4;
+    let step = line(&scenario).replace(',', "");
+    assert!(step.starts_with(&format!("a step: 4 micro-batches of 4 x {tokens} tokens layer by layer")), "{step}");
+    assert!(step.contains("; pp 2 breadth-first 4 stages a rank"), "{step}");
 }
 
 #[test]

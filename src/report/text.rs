@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, evidence};
-use crate::plan::FlopCount;
+use crate::plan::{Accumulation, FlopCount, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::search::Mend;
@@ -57,6 +57,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, mend: Option<&Mend>) -
         lines.line(&format!("would fit with {mend}"));
     }
     lines.line(&limit(scenario, evaluation));
+    lines.line(&step(&scenario.plan));
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(summary));
     lines.section("time of a step", &time(summary));
@@ -123,6 +124,28 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
     let Scenario { cluster, stack, model, strategy, .. } = scenario;
     let what = format!("{} on {devices} of {}, strategy {strategy}, stack {}", model.name, cluster.name, stack.id);
     printable(&what)
+}
+
+/// What a step is, as it is run: what was not asked for can be seen here.
+fn step(plan: &Plan) -> String {
+    let order = if plan.accumulation == Accumulation::Layered { ", layer by layer" } else { "" };
+    let mut parts = vec![format!(
+        "a step: {} micro-batch{} of {} x {} tokens{order}",
+        thousands(f64::from(plan.accumulate)),
+        if plan.accumulate == 1 { "" } else { "es" },
+        thousands(f64::from(plan.micro_batch)),
+        thousands(f64::from(plan.sequence)),
+    )];
+    let ranks = [("tp", plan.tensor), ("cp", plan.context)];
+    parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
+    if plan.pipeline > 1 {
+        let schedule = plan.effective_schedule();
+        let looped = matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved);
+        let stages = if looped { format!(", {} stages a rank", plan.stages_per_rank) } else { String::new() };
+        parts.push(format!("pp {} {schedule}{stages}", plan.pipeline));
+    }
+    parts.push(format!("recompute {}", plan.recompute));
+    parts.join("; ")
 }
 
 fn verdict(summary: &Summary) -> String {
