@@ -143,8 +143,6 @@ pub struct App {
     pub mend: Option<Mend>,
     /// The scenarios to compare with.
     pub pins: Pins,
-    /// The number of the question whose answer is to be pinned once it is there.
-    pinning: Option<u64>,
     /// What the timeline shows.
     pub timeline: Timeline,
     /// The row of the panel of the time that has the keys.
@@ -193,7 +191,6 @@ impl App {
             following: false,
             mend: None,
             pins: Pins::default(),
-            pinning: None,
             timeline: Timeline::default(),
             time: 0,
             history: History::default(),
@@ -211,7 +208,6 @@ impl App {
         app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
-        commands.extend(app.ask_pins());
         (app, commands)
     }
 
@@ -244,7 +240,8 @@ impl App {
 
     /// Whether something that was asked for is still being computed.
     pub fn is_waiting(&self) -> bool {
-        self.following || self.shown.is_ok() && self.stale || !self.map.is_complete() || self.view_is_waiting()
+        let shown = self.following || self.shown.is_ok() && self.stale;
+        shown || self.pins.are_waiting() || !self.map.is_complete() || self.view_is_waiting()
     }
 
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
@@ -253,7 +250,7 @@ impl App {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
-            Report::Found { generation, found } if generation == self.work => self.hear_view(found),
+            Report::Found { generation, found } if generation == self.work => return self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
             Report::Opened(opened, path) => return self.opened(*opened, &path),
             Report::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
@@ -278,6 +275,7 @@ impl App {
         match (result, &self.shown) {
             (Ok(evaluation), Ok(scenario)) => {
                 let answer = Answer { scenario: scenario.clone(), evaluation };
+                self.pins.answered(&answer);
                 self.answers.keep(answer.clone());
                 self.show(answer);
             }
@@ -307,9 +305,6 @@ impl App {
         self.stale = false;
         self.map.settled = self.map.cursor;
         self.timeline.renew();
-        if self.pinning.take() == Some(self.question) {
-            self.pin();
-        }
     }
 
     /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
@@ -319,7 +314,7 @@ impl App {
         self.stale = true;
         self.mend = None;
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
-        let Ok(scenario) = &self.shown else { return Vec::new() };
+        let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
         let mut done = false;
         if let Some((answer, mend)) = self.answers.of(scenario) {

@@ -6,6 +6,7 @@
 
 mod diagnostics;
 mod input;
+mod pace;
 mod screen;
 mod signals;
 mod wire;
@@ -30,19 +31,14 @@ use crate::ui;
 use crate::ui::caps::{Caps, Depth, Overrides};
 use crate::ui::export;
 
+use pace::{Held, Progress};
 use screen::Screen;
 
-/// Between two reports of a map, and that over a slow line.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
+/// Between two frames that show how far a job is, and that over a slow line.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
 
 /// How long a frame waits for the answer to what was asked with the last key, so that both are drawn at once.
 const SETTLE: Duration = Duration::from_millis(10);
-
-/// Keys that come so soon after one another are a key held down, ...
-const HELD: Duration = Duration::from_millis(150);
-
-/// ... and the panels follow the map's cursor once it has rested for so long.
-const REST: Duration = Duration::from_millis(100);
 
 /// The thread that draws.
 static DRAWING: OnceLock<ThreadId> = OnceLock::new();
@@ -61,6 +57,8 @@ enum Event {
     Continue,
     /// The map's cursor rests.
     Rest,
+    /// What jobs have found is to be drawn.
+    Due,
     /// No more input will come.
     Gone,
 }
@@ -79,10 +77,11 @@ pub fn run(start: Start) -> io::Result<()> {
     let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let options = start.options.clone();
-    let held = Held { thrifty: options.low_bandwidth, ..Held::default() };
+    let held = Held::new(options.low_bandwidth);
     let (app, commands) = App::new(start);
     let files = Files::start(&tell)?;
-    let mut explorer = Explorer { app, screen, jobs, files, caps, options, dirty: true, held };
+    let progress = Progress::new(pause);
+    let mut explorer = Explorer { app, screen, jobs, files, caps, options, dirty: true, asked: false, held, progress };
     explorer.resize()?;
     if explorer.app.mouse.taken {
         explorer.screen.take_mouse(true)?;
@@ -131,36 +130,18 @@ struct Explorer {
     options: Options,
     /// Whether the screen no longer shows the state.
     dirty: bool,
+    /// Whether jobs were asked for something since the last frame.
+    asked: bool,
     held: Held,
-}
-
-/// Whether a key is held down.
-#[derive(Debug, Default)]
-struct Held {
-    last: Option<Instant>,
-    /// Until when panels wait.
-    until: Option<Instant>,
-    /// Whether bytes are dear, so that panels always wait.
-    thrifty: bool,
-}
-
-impl Held {
-    /// A key was pressed.
-    fn press(&mut self, now: Instant) {
-        let held = self.thrifty || self.last.is_some_and(|last| now.duration_since(last) < HELD);
-        (self.last, self.until) = (Some(now), held.then(|| now + REST));
-    }
-
-    /// How long panels still wait.
-    fn left(&self, now: Instant) -> Duration {
-        self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
-    }
+    progress: Progress,
 }
 
 impl Explorer {
     fn run(&mut self, queue: &Receiver<Event>) -> io::Result<()> {
         loop {
-            if mem::take(&mut self.dirty) {
+            let now = Instant::now();
+            if mem::take(&mut self.dirty) || self.progress.left(now) == Some(Duration::ZERO) {
+                self.progress.drawn(now);
                 self.screen.draw(|frame| {
                     debug_assert!(self.app.layer.is_none() || !is_to_break("drawing"), "broken by a test");
                     ui::draw(&self.app, &self.caps, frame);
@@ -173,14 +154,17 @@ impl Explorer {
         }
     }
 
-    /// The next event, which is that the map's cursor rests if nothing else comes before.
+    /// The next event: that the map's cursor rests or that progress is to be drawn, if nothing else comes before.
     fn wait(&self, queue: &Receiver<Event>) -> io::Result<Event> {
-        if !self.app.following {
+        let now = Instant::now();
+        let rest = self.app.following.then(|| (self.held.left(now), Event::Rest));
+        let due = self.progress.left(now).map(|left| (left, Event::Due));
+        let Some((patience, event)) = rest.into_iter().chain(due).min_by_key(|(left, _)| *left) else {
             return queue.recv().map_err(|_| gone());
-        }
-        match queue.recv_timeout(self.held.left(Instant::now())) {
+        };
+        match queue.recv_timeout(patience) {
             Err(RecvTimeoutError::Disconnected) => Err(gone()),
-            next => Ok(next.unwrap_or(Event::Rest)),
+            next => Ok(next.unwrap_or(event)),
         }
     }
 
@@ -188,12 +172,13 @@ impl Explorer {
     /// of a map is drawn before there is one.
     fn take(&mut self, first: Event, queue: &Receiver<Event>) -> io::Result<ControlFlow<()>> {
         let deadline = Instant::now() + SETTLE;
+        self.asked = false;
         let mut next = Some(first);
         while let Some(event) = next {
             if self.handle(event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let waits = self.app.is_waiting() && !self.app.following;
+            let waits = self.asked && self.app.is_waiting() && !self.app.following;
             let patience = if waits { deadline.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
             next = queue.recv_timeout(patience).ok();
         }
@@ -220,7 +205,10 @@ impl Explorer {
             }
             Event::Resize => self.resize()?,
             Event::Report(report) => {
-                self.dirty = true;
+                match report {
+                    Report::Cells { .. } | Report::Found { .. } => self.progress.found(Instant::now()),
+                    _ => self.dirty = true,
+                }
                 let commands = self.app.hear(report);
                 return self.obey_all(commands);
             }
@@ -234,6 +222,7 @@ impl Explorer {
                 let commands = self.app.follow_cursor();
                 return self.obey_all(commands);
             }
+            Event::Due => {}
             Event::Gone => return Err(gone()),
         }
         Ok(ControlFlow::Continue(()))
@@ -275,6 +264,7 @@ impl Explorer {
     }
 
     fn obey(&mut self, command: Command) -> io::Result<ControlFlow<()>> {
+        self.asked |= matches!(command, Command::Evaluate { .. } | Command::Sweep { .. } | Command::Work { .. });
         match command {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),

@@ -13,6 +13,8 @@ mod matrix;
 #[cfg(debug_assertions)]
 #[path = "terminal/panics.rs"]
 mod panics;
+#[path = "terminal/promises.rs"]
+mod promises;
 #[path = "terminal/tmux.rs"]
 mod tmux;
 
@@ -97,10 +99,14 @@ fn a_person_moves_edits_exports_and_opens_the_snapshot_again() {
 
 /// The explorer on a scenario of its own.
 fn open_scenario(text: &str) -> (Session, TempDir) {
+    open_with(text, &Options::default())
+}
+
+fn open_with(text: &str, options: &Options<'_>) -> (Session, TempDir) {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("scenario.toml"), text).unwrap();
-    let arguments = ["./scenario.toml"];
-    let mut session = Session::start(folder.path(), &Options { arguments: &arguments, ..Options::default() });
+    let arguments = [options.arguments, &["./scenario.toml"]].concat();
+    let mut session = Session::start(folder.path(), &Options { arguments: &arguments, ..*options });
     session.wait_for("FITS");
     (session, folder)
 }
@@ -284,6 +290,8 @@ fn it_ends_when_the_terminal_goes_away() {
 #[test]
 fn it_stops_on_ctrl_z_and_comes_back() {
     let (mut session, _folder) = open(&Options::default());
+    session.wait_for("FITS");
+    session.wait("completing the map", |session| !session.text().contains("computing"));
     session.wait_for_silence(Duration::from_millis(300));
     let before = session.text();
     session.press(CTRL_Z);

@@ -1,4 +1,5 @@
-//! What would help: single changes of the plan that let it fit or make it faster, tried behind the screen.
+//! What would help: single changes of the plan that let it fit or make it faster, tried behind the screen; where none
+//! lets it fit, two together.
 //!
 //! The candidates are the nearest values of each field, set as an edit would set them, so that what is promised is what
 //! Enter brings. Not for what hardware would give ([`crate::search`]'s elasticities).
@@ -38,26 +39,42 @@ const TRIED: [(&str, usize, usize); 13] = [
 /// The smallest gain in throughput that is worth a line.
 const WORTH: f64 = 0.005;
 
+/// The most pairs of changes that are named.
+const PAIRS: usize = 6;
+
 /// What the view knows.
 #[derive(Debug, Clone, Default)]
 pub struct Advice {
     /// The scenario that the trials start from.
     of: Option<Scenario>,
     trials: Arc<Vec<Trial>>,
+    /// How many single changes were tried before, if the trials are pairs.
+    singles: Option<usize>,
     /// The figures of the scenario itself and of each trial, once they are there.
     figures: Vec<Option<Summary>>,
     /// The row that has the keys.
     cursor: usize,
 }
 
-/// A change to try.
+/// A change to try, of one field or of two.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The field, by its place in [`FIELDS`].
-    pub field: usize,
-    /// Its value.
-    pub value: String,
+    /// The fields, by their places in [`FIELDS`], with their values.
+    pub changes: Vec<(usize, String)>,
     scenario: Scenario,
+}
+
+impl Trial {
+    /// Whether another one changes the same fields.
+    fn is_like(&self, other: &Self) -> bool {
+        self.changes.iter().map(|(field, _)| field).eq(other.changes.iter().map(|(field, _)| field))
+    }
+
+    /// What it is called: `recompute full + nodes 16`.
+    pub fn name(&self) -> String {
+        let names = self.changes.iter().map(|(field, value)| format!("{} {value}", FIELDS[*field].label));
+        names.collect::<Vec<_>>().join(" + ")
+    }
 }
 
 /// A change that helps, and what it brings.
@@ -90,12 +107,12 @@ impl Advice {
 
     /// How many changes were tried.
     pub fn tried(&self) -> usize {
-        self.trials.len()
+        self.trials.len() + self.singles.unwrap_or(0)
     }
 
-    /// Takes the figures over.
-    pub fn fill(&mut self, figures: Vec<Option<Summary>>) {
-        self.figures = figures;
+    /// Whether the changes are of two fields each, because none of one lets the scenario fit.
+    pub const fn pairs(&self) -> bool {
+        self.singles.is_some()
     }
 
     /// Whether the scenario itself fits, once that is known.
@@ -108,8 +125,8 @@ impl Advice {
         self.cursor = row;
     }
 
-    /// Where the scenario does not fit: of each field the nearest value with which it does; else of each field the value
-    /// that gains most. The fastest first.
+    /// Where the scenario does not fit: of each field, or pair of fields, the nearest value with which it does; else of each
+    /// field the value that gains most. The fastest first.
     pub fn suggestions(&self) -> Vec<Suggestion<'_>> {
         let Some(now) = self.figures.first().and_then(Option::as_ref) else { return Vec::new() };
         let mut found: Vec<Suggestion> = Vec::new();
@@ -121,14 +138,28 @@ impl Advice {
             }
             let batch = summary.tokens_per_step / now.tokens_per_step;
             let suggestion = Suggestion { trial, summary, gain, batch };
-            match found.iter_mut().find(|other| other.trial.field == trial.field) {
+            match found.iter_mut().find(|other| other.trial.is_like(trial)) {
                 Some(best) if now.fits && gain > best.gain => *best = suggestion,
                 Some(_) => {}
                 None => found.push(suggestion),
             }
         }
         found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+        if self.pairs() {
+            found.truncate(PAIRS);
+        }
         found
+    }
+
+    /// The single changes that save memory, where that is not enough: what is worth trying in pairs.
+    fn savings(&self) -> Vec<&Trial> {
+        let Some(now) = self.figures.first().and_then(Option::as_ref) else { return Vec::new() };
+        if now.fits || self.pairs() || !self.suggestions().is_empty() {
+            return Vec::new();
+        }
+        let saves = |summary: &Summary| summary.memory.peak < now.memory.peak;
+        let tried = self.trials.iter().zip(self.figures.iter().skip(1));
+        tried.filter(|(_, summary)| summary.as_ref().is_some_and(saves)).map(|(trial, _)| trial).collect()
     }
 }
 
@@ -156,16 +187,41 @@ impl App {
             let value = FIELDS[index].read(&self.scenario);
             for (forward, most) in [(true, after), (false, before)] {
                 let options = FIELDS[index].toward(&value, forward, &self.scenario, &self.library);
-                let possible = options.into_iter().filter_map(|value| {
-                    let mut file = self.file.clone();
-                    file.set(flag, &value).ok()?;
-                    let scenario = edit::resolve(&self.library, &file, &self.scenario).ok()?;
-                    (scenario.plan != self.scenario.plan).then_some(Trial { field: index, value, scenario })
-                });
+                let possible = options.into_iter().filter_map(|value| self.trial(vec![(index, value)]));
                 trials.extend(possible.take(most));
             }
         }
         trials
+    }
+
+    /// A change as an edit would make it, if the scenario can be that way.
+    fn trial(&self, changes: Vec<(usize, String)>) -> Option<Trial> {
+        let mut file = self.file.clone();
+        for (field, value) in &changes {
+            file.set(FIELDS[*field].flag, value).ok()?;
+        }
+        let scenario = edit::resolve(&self.library, &file, &self.scenario).ok()?;
+        (scenario.plan != self.scenario.plan).then_some(Trial { changes, scenario })
+    }
+
+    /// The figures of the trials are there. Where no single change lets the scenario fit, pairs of those that save memory
+    /// are tried next.
+    pub(super) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
+        let advice = &mut self.views.advice;
+        advice.figures = figures;
+        let savings = self.views.advice.savings();
+        let later = |index: usize| savings[index + 1..].iter().map(move |other| (index, other));
+        let pairs = (0..savings.len()).flat_map(later).map(|(index, other)| (savings[index], other));
+        let apart = pairs.filter(|(one, other)| !one.is_like(other));
+        let trials: Vec<Trial> =
+            apart.filter_map(|(one, other)| self.trial([&one.changes[..], &other.changes].concat())).collect();
+        if trials.is_empty() {
+            return None;
+        }
+        let advice = &mut self.views.advice;
+        let singles = Some(advice.trials.len());
+        *advice = Advice { of: advice.of.take(), trials: Arc::new(trials), singles, ..Advice::default() };
+        self.ask_view()
     }
 
     /// The rows of the view: what more of each resource would give, the most first, then what the plan could change.
@@ -192,7 +248,7 @@ impl App {
                 let name = |answer: &Answer| explain(Figure::Elasticity(*index), &answer.scenario, &answer.evaluation);
                 self.answer.as_ref().and_then(name).map_or_else(String::new, |explanation| explanation.name)
             }
-            Row::Change(Suggestion { trial, .. }) => format!("{} {}", FIELDS[trial.field].label, trial.value),
+            Row::Change(Suggestion { trial, .. }) => trial.name(),
         }
     }
 
@@ -212,9 +268,8 @@ impl App {
         }
         match rows.get(at) {
             Some(Row::Change(Suggestion { trial, .. })) => {
-                let (field, value) = (trial.field, trial.value.clone());
-                let said = format!("took {} {value}: u undoes it", FIELDS[field].label);
-                let commands = self.change(&[(field, value)]);
+                let (changes, said) = (trial.changes.clone(), format!("took {}: u undoes it", trial.name()));
+                let commands = self.change(&changes);
                 if self.notice.is_none() {
                     self.tell(said);
                 }

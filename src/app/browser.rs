@@ -114,7 +114,7 @@ impl App {
             self.tell("nothing is pinned: p pins the scenario shown, then a set can be saved".to_owned());
             return false;
         }
-        if !self.pins.missing().is_empty() {
+        if self.pins.are_waiting() {
             self.tell("still computing: save the set when the figures are there".to_owned());
             return false;
         }
@@ -129,12 +129,12 @@ impl App {
             self.tell(format!("{path}: {}", problems[0]));
             return Vec::new();
         }
-        let commands = self.adopt(file, scenario);
         let pinned = pins.len();
         self.pin_all(pins);
+        let commands = self.adopt(file, scenario);
         let pinned = if pinned == 0 { String::new() } else { format!(", {pinned} pinned: c compares") };
         self.tell(format!("opened {path}{pinned}"));
-        commands.into_iter().chain(self.ask_pins()).collect()
+        commands
     }
 
     /// Pins the scenarios of a set beside those that are pinned already.
@@ -144,13 +144,6 @@ impl App {
                 self.pins.add(name, scenario, None);
             }
         }
-    }
-
-    /// Asks for the evaluations of pins that have none.
-    pub(super) fn ask_pins(&mut self) -> Option<Command> {
-        let work = self.missing_pins()?;
-        self.work += 1;
-        Some(Command::Work { generation: self.work, work })
     }
 }
 

@@ -1,7 +1,9 @@
 //! The command palette: everything that can be asked for, by name, with its key. Its list is made from the table of
-//! keys and from the fields; what moves a cursor has no place in it.
+//! keys, from the fields and from the figures of the map; what moves a cursor has no place in it.
 
 use tui_input::Input;
+
+use crate::search::Metric;
 
 use super::action::{Action, Command};
 use super::inputs::FIELDS;
@@ -39,6 +41,8 @@ enum Deed {
     Action(Place, Action),
     /// Choosing a field's value.
     Field(usize),
+    /// Showing a figure on the map.
+    Metric(Metric),
 }
 
 impl Palette {
@@ -52,7 +56,13 @@ impl Palette {
             key: String::new(),
             deed: Deed::Field(index),
         });
-        let items = bindings.into_iter().map(|binding| Item::of(binding, ascii)).chain(fields).collect();
+        let metrics = Metric::ALL.map(|metric| Item {
+            name: format!("Map: {}", metric.word()),
+            key: String::new(),
+            deed: Deed::Metric(metric),
+        });
+        let bindings = bindings.into_iter().map(|binding| Item::of(binding, ascii));
+        let items = bindings.chain(fields).chain(metrics).collect();
         Self { items, search: Input::default(), cursor: 0 }
     }
 
@@ -150,6 +160,13 @@ impl App {
             Deed::Field(field) => {
                 (self.focus, self.inputs.cursor) = (Panel::Inputs, field);
                 commands.extend(self.update(Action::Take));
+            }
+            Deed::Metric(metric) => {
+                (self.view, self.focus) = (View::Map, Panel::Map);
+                match metric.lacks(&self.map.sweep.base) {
+                    Some(problem) => self.tell(problem.to_string()),
+                    None => self.map.metric = metric,
+                }
             }
             Deed::Action(place, action) => {
                 match place {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::scenario::Scenario;
+use crate::scenario::{Problem, Scenario};
 
-use super::Answer;
 use super::inputs::FIELDS;
+use super::{Answer, App};
 
 /// A scenario to compare with.
 #[derive(Debug, Clone)]
@@ -45,10 +45,10 @@ impl Pins {
         self.all.iter().position(|pin| pin.scenario == *scenario)
     }
 
-    /// Adds one whose evaluation is there.
-    pub fn pin(&mut self, answer: &Answer) {
-        let name = self.name_for(&answer.scenario);
-        self.add(name, answer.scenario.clone(), Some(Arc::clone(&answer.evaluation)));
+    /// Adds one, under the name that suits it.
+    pub fn pin(&mut self, scenario: Scenario, evaluation: Option<Arc<Evaluation>>) {
+        let name = self.name_for(&scenario);
+        self.add(name, scenario, evaluation);
     }
 
     /// Adds one.
@@ -80,11 +80,27 @@ impl Pins {
         }
     }
 
-    /// The evaluation of one is there.
-    pub fn evaluated(&mut self, id: u64, evaluation: Arc<Evaluation>) {
-        if let Some(pin) = self.all.iter_mut().find(|pin| pin.id == id) {
-            pin.evaluation = Some(evaluation);
+    /// A scenario was evaluated, which one of them may wait for.
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        let waiting = |pin: &&mut Pin| pin.evaluation.is_none() && pin.scenario == answer.scenario;
+        for pin in self.all.iter_mut().filter(waiting) {
+            pin.evaluation = Some(Arc::clone(&answer.evaluation));
         }
+    }
+
+    /// Whether one still waits for its evaluation.
+    pub fn are_waiting(&self) -> bool {
+        self.all.iter().any(|pin| pin.evaluation.is_none())
+    }
+
+    /// The evaluation of one is there; one that cannot be evaluated is let go of, and given back.
+    pub fn evaluated(&mut self, id: u64, evaluation: Option<Arc<Evaluation>>) -> Option<Pin> {
+        let index = self.all.iter().position(|pin| pin.id == id)?;
+        if evaluation.is_none() {
+            return Some(self.all.remove(index));
+        }
+        self.all[index].evaluation = evaluation;
+        None
     }
 
     /// Those whose evaluation is not there.
@@ -101,6 +117,16 @@ impl Pins {
             None => scenario.strategy.to_string(),
             Some(field) if field.flag == "strategy" => scenario.strategy.to_string(),
             Some(field) => format!("{} {}", field.label, field.read(scenario)),
+        }
+    }
+}
+
+impl App {
+    /// A pinned scenario was evaluated, or cannot be.
+    pub(super) fn hear_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
+        let why = result.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string);
+        if let (Some(pin), Some(why)) = (self.pins.evaluated(id, result.ok()), why) {
+            self.tell(format!("let go of {}, which is not possible: {why}", pin.name));
         }
     }
 }

@@ -427,27 +427,34 @@ fn export_waits_for_the_figures() {
 fn what_is_pinned_before_its_figures_are_there_is_pinned_with_them() {
     let (mut app, first) = App::new(start(H100));
     app.update(action::Action::Pin);
-    assert!(app.pins.all().is_empty() && app.notice.as_ref().unwrap().contains("when the figures are there"));
-    obey(&mut app, first);
-    assert_eq!(app.pins.all().len(), 1);
+    assert!(app.pins.are_waiting() && app.is_waiting());
     assert!(app.notice.as_ref().unwrap().contains("headline"), "{:?}", app.notice);
-    // An edit in between is another scenario: nobody asked for that one to be pinned.
-    let (mut app, first) = App::new(start(H100));
-    app.update(action::Action::Pin);
-    app.update(action::Action::Right);
-    let second = app.follow_cursor();
     obey(&mut app, first);
-    obey(&mut app, second);
-    assert!(app.pins.all().is_empty());
+    assert_eq!(app.pins.reference().map(|(_, summary)| summary), Some(&figures(&app)));
+}
+
+/// Who goes on before the figures are there still has pinned what was on the screen, however far the answer is away.
+#[test]
+fn a_pin_is_kept_by_who_moves_on_before_its_figures_are_there() {
+    for keys in ["l", "1gjjjjl", "S", "1gjjjj<ret>3<ret>"] {
+        let (mut app, first) = App::new(start(H100));
+        let pinned = app.scenario.clone();
+        press(&mut app, "p");
+        let mut commands = press_obeying(&mut app, keys, |_| false);
+        commands.extend(app.follow_cursor());
+        obey(&mut app, commands);
+        assert_eq!(app.pins.all()[0].scenario, pinned, "{keys}");
+        assert!(!app.pins.are_waiting(), "{keys}");
+        obey(&mut app, first);
+        assert_eq!(app.pins.all().len(), 1, "{keys}");
+    }
 }
 
 #[test]
 fn a_pin_that_waits_is_taken_back_by_the_same_key() {
     let (mut app, first) = App::new(start(H100));
-    press(&mut app, "p");
-    assert!(app.notice.as_ref().unwrap().contains("still computing"), "{:?}", app.notice);
-    press(&mut app, "p");
-    assert_eq!(app.notice.as_deref(), Some("not pinned"));
+    press(&mut app, "pp");
+    assert_eq!(app.notice.as_deref(), Some("let go of the pinned scenario"));
     obey(&mut app, first);
     assert!(app.pins.all().is_empty());
 }
@@ -459,7 +466,7 @@ fn what_is_not_possible_is_not_pinned() {
     app.stale = true;
     press(&mut app, "p");
     assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to pin"));
-    assert_eq!(app.pinning, None);
+    assert!(app.pins.all().is_empty());
 }
 
 #[test]

@@ -170,7 +170,9 @@ impl Training {
             Action::Left => self.back = (self.back + 1).min(last),
             Action::Right => self.back = self.back.saturating_sub(1),
             Action::Up => self.method = self.method.saturating_sub(1),
-            Action::Down => self.method = (self.method + 1).min(METHODS.len() - 1),
+            Action::Down => self.go_to(self.method + 1),
+            Action::PageUp => self.go_to(0),
+            Action::PageDown => self.go_to(METHODS.len()),
             Action::First => self.back = last,
             Action::Last => self.back = 0,
             Action::Metric => {

@@ -1,5 +1,8 @@
 //! What each action does, by what has the keys.
 
+use std::sync::Arc;
+
+use crate::scenario::{Problem, Scenario};
 use crate::search::AxisKind;
 
 use super::action::{Action, Command, Format};
@@ -12,6 +15,9 @@ use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
 use super::{App, Panel, axes, edit};
+
+/// The fields that a tuned cell settles on.
+const SETTLED: [&str; 3] = ["micro-batch", "accumulate", "recompute"];
 
 impl App {
     /// Does what the user asked for.
@@ -144,8 +150,11 @@ impl App {
 
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
-        if self.map.kinds(&self.scenario).iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
-            return self.take_hardware();
+        let kinds = self.map.kinds(&self.scenario);
+        if kinds.iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
+            let settled = self.map.tuned(self.map.cursor).map_or(&[][..], |_| &SETTLED);
+            let flags = kinds.map(AxisKind::word).into_iter().chain(settled.iter().copied());
+            return self.take_hardware(self.map.scenario(self.map.cursor), flags);
         }
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
         let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
@@ -168,7 +177,7 @@ impl App {
         let changes = [changes, tuned].concat();
         let commands = self.change(&changes);
         if self.notice.is_none() {
-            self.tell(format!("took {}", taken.join(", ")));
+            self.tell(format!("took {}: u undoes it", taken.join(", ")));
         }
         commands
     }
@@ -183,23 +192,23 @@ impl App {
         redo.then(|| self.fill_map()).into_iter().chain(home).collect()
     }
 
-    /// The cell of a map over more or less hardware becomes the scenario.
-    fn take_hardware(&mut self) -> Vec<Command> {
-        let Ok(cell) = self.map.scenario(self.map.cursor) else {
-            self.look();
+    /// A cell of a map over more or less hardware becomes the scenario, with the fields that it sets besides.
+    fn take_hardware(
+        &mut self,
+        cell: Result<Scenario, Problem>,
+        flags: impl IntoIterator<Item = &'static str>,
+    ) -> Vec<Command> {
+        let Ok(cell) = cell else {
+            self.tell("not possible, so there is nothing to take".to_owned());
             return Vec::new();
         };
         let mut file = self.file.clone();
         let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-        for kind in self.map.kinds(&self.scenario) {
-            let field = FIELDS.iter().find(|field| field.flag == kind.word());
-            match kind {
-                AxisKind::Bandwidth => file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor),
-                AxisKind::Memory => file.plan.memory_factor = factor(cell.plan.memory_factor),
-                _ => {}
-            }
-            let set = field.map_or(Ok(()), |field| file.set(field.flag, &field.read(&cell)));
-            if let Err(problem) = set {
+        file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor);
+        file.plan.memory_factor = factor(cell.plan.memory_factor);
+        let fields = flags.into_iter().filter_map(|flag| FIELDS.iter().find(|field| field.flag == flag));
+        for field in fields {
+            if let Err(problem) = file.set(field.flag, &field.read(&cell)) {
                 self.tell(problem.to_string());
                 return Vec::new();
             }
@@ -209,6 +218,20 @@ impl App {
             self.tell("took the hardware of the cell: u undoes it".to_owned());
         }
         commands
+    }
+
+    /// Does what the user asked of the view of the hardware.
+    pub(super) fn on_hardware(&mut self, action: Action) -> Vec<Command> {
+        match &self.views.hardware.map {
+            Some(map) if action == Action::Take => {
+                let settled = map.tuned(map.cursor).map_or(&[][..], |_| &SETTLED);
+                self.take_hardware(map.scenario(map.cursor), settled.iter().copied())
+            }
+            _ => {
+                self.views.hardware.update(action);
+                Vec::new()
+            }
+        }
     }
 
     /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
@@ -277,23 +300,15 @@ impl App {
 
     /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
     pub(super) fn pin(&mut self) {
-        let promised = self.pinning.take() == Some(self.question);
-        let Some(answer) = self.answer.as_ref().filter(|_| !self.stale) else {
-            let said = match (&self.shown, promised) {
-                (Err(_), _) => "not possible, so there is nothing to pin",
-                (Ok(_), true) => "not pinned",
-                (Ok(_), false) => {
-                    self.pinning = Some(self.question);
-                    "still computing: it is pinned when the figures are there"
-                }
-            };
-            return self.tell(said.to_owned());
+        let Ok(scenario) = self.shown.clone() else {
+            return self.tell("not possible, so there is nothing to pin".to_owned());
         };
-        if let Some(index) = self.pins.position(&answer.scenario) {
+        if let Some(index) = self.pins.position(&scenario) {
             self.pins.remove(index);
             return self.tell("let go of the pinned scenario".to_owned());
         }
-        self.pins.pin(answer);
+        let known = self.answer.as_ref().filter(|_| !self.stale);
+        self.pins.pin(scenario, known.map(|answer| Arc::clone(&answer.evaluation)));
         let said = match self.pins.all() {
             [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
             all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),

@@ -133,33 +133,33 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
-    /// What the view has to compute about the scenario shown, if it has no picture of it.
+    /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned scenarios
+    /// that wait for their evaluation.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
+        let missing = self.pins.missing();
+        let of_view = self.view_work();
+        let work = if missing.is_empty() { of_view? } else { Work::Pins(missing, of_view.map(Box::new)) };
+        self.work += 1;
+        Some(Command::Work { generation: self.work, work })
+    }
+
+    fn view_work(&mut self) -> Option<Work> {
         let scenario = self.shown.clone().ok()?;
-        let work = match self.view {
-            View::Map | View::Limits | View::Intensities | View::Traffic => None,
-            View::Compare => self.missing_pins(),
+        match self.view {
+            View::Map | View::Limits | View::Intensities | View::Traffic | View::Compare => None,
             View::Advice => self.ask_advice(),
             View::Hardware => self.views.hardware.follow(&scenario),
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
             View::Training => self.views.training.follow(&scenario, &self.library),
             View::Plan => self.views.planning.follow(&scenario),
             View::Evidence => self.views.evidence.ask(&self.library),
-        }?;
-        self.work += 1;
-        Some(Command::Work { generation: self.work, work })
-    }
-
-    /// The evaluations of pinned scenarios that are not there: of a set that was reopened.
-    pub(super) fn missing_pins(&self) -> Option<Work> {
-        Some(self.pins.missing()).filter(|missing| !missing.is_empty()).map(Work::Pins)
+        }
     }
 
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits | View::Intensities | View::Traffic => false,
-            View::Compare => !self.pins.missing().is_empty(),
+            View::Map | View::Limits | View::Intensities | View::Traffic | View::Compare => false,
             View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
@@ -169,17 +169,18 @@ impl App {
         }
     }
 
-    /// Takes in what was found for a view.
-    pub(super) fn hear_view(&mut self, found: Found) {
+    /// Takes in what was found for a view; gives what is to be computed then.
+    pub(super) fn hear_view(&mut self, found: Found) -> Vec<Command> {
         match found {
             Found::Hardware(cells) => self.views.hardware.fill(cells),
             Found::Strategies(rows) => self.views.strategies.fill(rows),
-            Found::Advice(figures) => self.views.advice.fill(figures),
-            Found::Pin(id, evaluation) => self.pins.evaluated(id, evaluation),
+            Found::Advice(figures) => return self.hear_advice(figures).into_iter().collect(),
+            Found::Pin(id, result) => self.hear_pin(id, result),
             Found::Training(index, answer) => self.views.training.fill(index, *answer),
             Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
             Found::Evidence(picture) => self.views.evidence.fill(*picture),
         }
+        Vec::new()
     }
 
     /// Does what the user asked of the view that has the keys.
@@ -188,13 +189,13 @@ impl App {
             View::Map => return self.on_map(action),
             View::Compare => return self.on_compare(action),
             View::Advice => return self.on_advice(action),
+            View::Hardware => return self.on_hardware(action),
             View::Strategies => return self.on_strategies(action),
             View::Traffic => {}
             View::Training => return self.on_training(action),
             View::Plan => return self.on_plan(action),
             View::Evidence => return self.on_evidence(action),
             View::Limits => self.views.limits.update(action),
-            View::Hardware => self.views.hardware.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),
         }
         Vec::new()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::evaluate::{Evaluation, Summary, Workspace};
-use crate::scenario::Scenario;
+use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{Ladder, Planned};
 use crate::search::training::{Answer, Training};
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
@@ -22,8 +22,8 @@ pub enum Work {
     Strategies(Vec<(String, Scenario)>),
     /// A scenario, and changes of it to try.
     Advice(Vec<Scenario>),
-    /// Pinned scenarios to evaluate, with their numbers.
-    Pins(Vec<(u64, Scenario)>),
+    /// Pinned scenarios to evaluate, with their numbers, and what comes after.
+    Pins(Vec<(u64, Scenario)>, Option<Box<Work>>),
     /// The shortest training of each method.
     Training(Arc<Training>),
     /// The plans within each memory limit, beginning with a place.
@@ -41,8 +41,8 @@ pub enum Found {
     Strategies(Vec<Row>),
     /// The figures of the scenario and of each change.
     Advice(Vec<Option<Summary>>),
-    /// The evaluation of the pinned scenario with this number.
-    Pin(u64, Arc<Evaluation>),
+    /// The evaluation of the pinned scenario with this number, or why there is none.
+    Pin(u64, Result<Arc<Evaluation>, Vec<Problem>>),
     /// The answer to a question, by its index.
     Training(usize, Box<Answer>),
     /// The plans within a limit, by its place.
@@ -81,13 +81,14 @@ impl Work {
                     (desk.tell)(Found::Advice(figures.into_iter().map(Result::ok).collect()));
                 }
             }
-            Self::Pins(pins) => {
+            Self::Pins(pins, then) => {
                 let mut workspace = Workspace::default();
                 for (id, scenario) in pins.iter().take_while(|_| !desk.cancel.is_cancelled()) {
-                    // One that cannot be has no column.
-                    if let Ok(evaluation) = search::full(scenario, &mut workspace) {
-                        (desk.tell)(Found::Pin(*id, Arc::new(evaluation)));
-                    }
+                    let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
+                    (desk.tell)(Found::Pin(*id, evaluation));
+                }
+                if let Some(work) = then {
+                    work.run(desk);
                 }
             }
             Self::Training(training) => {

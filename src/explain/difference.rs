@@ -1,6 +1,6 @@
 //! Why one scenario is faster than another: the largest of the terms that the times of their steps differ in.
 
-use crate::evaluate::{Evaluation, Summary};
+use crate::evaluate::{Evaluation, Kind, Lane, Span, Summary};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
@@ -29,6 +29,8 @@ pub struct Term {
 pub enum Part {
     /// Compute runs.
     Compute,
+    /// Compute takes longer beside transfers than alone.
+    Slowed,
     /// Compute waits for a transfer on this level.
     Level(String),
     /// Compute waits for copies to and from the host.
@@ -74,15 +76,31 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
     let levels = side.scenario.cluster.levels.iter().zip(traffic);
     let mut parts: Vec<(Part, Seconds)> =
         levels.map(|(level, traffic)| (Part::Level(level.name.clone()), traffic.exposed)).collect();
+    let slowed = slowed(side.evaluation);
     let on_levels: Seconds = traffic.iter().map(|traffic| traffic.exposed).sum();
     parts.extend([
-        (Part::Compute, time.compute),
+        (Part::Compute, time.compute - slowed),
+        (Part::Slowed, slowed),
         (Part::Host, time.exposed - on_levels),
         (Part::Bubble, time.bubble),
         (Part::Optimizer, time.optimizer),
         (Part::Other, time.other),
     ]);
     parts
+}
+
+/// By how much transfers beside it lengthen the compute of the rank that ends last.
+fn slowed(evaluation: &Evaluation) -> Seconds {
+    let trace = &evaluation.trace;
+    let last = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
+    let Some(last) = last.map(|span| span.rank) else { return Seconds::ZERO };
+    let own = |span: &&Span| span.activity.kind != Kind::Optimizer;
+    let often = |span: &Span| {
+        let within = trace.folded_of(last).iter().filter(|folded| (folded.start..folded.end).contains(&span.start));
+        1.0 + within.map(|folded| f64::from(folded.times)).sum::<f64>()
+    };
+    let compute = trace.spans_on(last, Lane::Compute).iter().filter(own);
+    compute.map(|span| (span.end - span.start - span.alone) * often(span)).sum()
 }
 
 /// The difference in one line: `B is 18 % faster: the gathers stay in the node, 210 ms less exposed on the system
@@ -103,7 +121,13 @@ pub fn sentence(a: Side, b: Side) -> String {
     });
     let same = (per_device(&a.evaluation.summary) / per_device(&b.evaluation.summary) - 1.0).abs() < SAME;
     let scaled = if same { String::new() } else { format!(", for a step of {}", a.name) };
-    format!("{} is {} {word}{why}{scaled}", b.name, percent(gain.abs()))
+    let fit = match [a, b].map(|side| side.evaluation.summary.fits) {
+        [true, false] if faster => " but does not fit",
+        [true, false] => " and does not fit",
+        [false, true] => " and fits",
+        _ => "",
+    };
+    format!("{} is {} {word}{fit}{why}{scaled}", b.name, percent(gain.abs()))
 }
 
 fn percent(share: f64) -> String {
@@ -119,11 +143,12 @@ fn in_words(term: &Term) -> String {
     let more = if term.longer < Seconds::ZERO { "less" } else { "more" };
     match &term.part {
         Part::Compute => format!("{time} {more} compute"),
+        Part::Slowed => format!("transfers slow compute by {time} {more}"),
         Part::Level(level) => format!("{time} {more} exposed on the {level} level"),
         Part::Host => format!("{time} {more} waiting for copies to and from the host"),
         Part::Bubble => format!("{time} {more} bubble"),
         Part::Optimizer => format!("{time} {more} in the optimizer"),
-        Part::Other => format!("{time} {more} of the host"),
+        Part::Other => format!("{time} {more} of launches and the host"),
     }
 }
 
@@ -131,6 +156,7 @@ fn in_words(term: &Term) -> String {
 fn cause(a: Side, b: Side, part: &Part, faster: bool) -> Option<String> {
     match part {
         Part::Compute => of_compute(a.scenario, b.scenario, faster),
+        Part::Slowed => travelling(a, b, faster).map(|bytes| format!("{bytes} travel")),
         Part::Level(level) => of_level(a, b, level, faster),
         Part::Bubble => of_bubble(a.scenario, b.scenario, faster),
         Part::Optimizer => {
@@ -160,7 +186,14 @@ fn of_compute(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
     if again(b).to_bits() != again(a).to_bits() && less == faster {
         return Some(format!("{} is computed again", if less { "less" } else { "more" }));
     }
-    (a.plan.precision != b.plan.precision).then(|| format!("it computes in {}", b.plan.precision))
+    if a.plan.precision != b.plan.precision {
+        return Some(format!("it computes in {}", b.plan.precision));
+    }
+    if a.plan.tensor != b.plan.tensor {
+        return Some(format!("tensor parallelism {} instead of {}", b.plan.tensor, a.plan.tensor));
+    }
+    let sizes = [a, b].map(|scenario| scenario.plan.micro_batch);
+    (sizes[0] != sizes[1]).then(|| format!("micro-batches of {} instead of {}", sizes[1], sizes[0]))
 }
 
 fn of_bubble(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
@@ -187,15 +220,24 @@ fn of_level(a: Side, b: Side, level: &str, faster: bool) -> Option<String> {
             return Some(format!("the {what} leave the {}", before.1));
         }
     }
-    let sent = |side: Side| {
-        let index = side.scenario.cluster.level(level)?;
-        let summary = &side.evaluation.summary;
-        Some(summary.traffic.get(index)?.bytes_per_device.get() / per_device(summary))
-    };
-    let change = sent(b)? / sent(a)? - 1.0;
+    let index = |side: Side| side.scenario.cluster.level(level);
+    let sent = |side: Side| Some(side.evaluation.summary.traffic.get(index(side)?)?.bytes_per_device.get());
+    fewer(a, b, sent(a)?, sent(b)?, faster).map(|bytes| format!("{bytes} travel there"))
+}
+
+/// How much less or more travels over all levels, if that is why.
+fn travelling(a: Side, b: Side, faster: bool) -> Option<String> {
+    let sent = |side: Side| side.evaluation.summary.traffic.iter().map(|level| level.bytes_per_device.get()).sum();
+    fewer(a, b, sent(a), sent(b), faster)
+}
+
+/// `35 % fewer bytes`, by the token, if that is toward what is faster.
+fn fewer(a: Side, b: Side, one: f64, two: f64, faster: bool) -> Option<String> {
+    let by_token = |bytes: f64, side: Side| bytes / per_device(&side.evaluation.summary);
+    let change = by_token(two, b) / by_token(one, a) - 1.0;
     (change.is_finite() && change.abs() >= 0.01 && (change < 0.0) == faster).then(|| {
         let word = if change < 0.0 { "fewer" } else { "more" };
-        format!("{} {word} bytes travel there", percent(change.abs()))
+        format!("{} {word} bytes", percent(change.abs()))
     })
 }
 

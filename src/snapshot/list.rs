@@ -80,9 +80,9 @@ impl Held {
     fn of(name: &str, snapshot: &Snapshot) -> Self {
         let Snapshot { scenario, model, cluster, .. } = snapshot;
         let size = match (scenario.plan.nodes, scenario.plan.devices) {
+            (Some(1), _) | (None, None) => "1 node".to_owned(),
             (Some(nodes), _) => format!("{nodes} nodes"),
             (None, Some(devices)) => format!("{devices} devices"),
-            (None, None) => "1 node".to_owned(),
         };
         Self {
             name: printable(name),

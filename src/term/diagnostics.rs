@@ -32,7 +32,7 @@ fn bytes(options: &Options) -> Finding {
     let (value, why) = if options.low_bandwidth {
         ("few", "maps are drawn twice a second at most, in 256 colours at most")
     } else {
-        ("as needed", "maps are drawn 20 times a second at most")
+        ("as needed", "maps are drawn ten times a second at most")
     };
     Finding::new("bytes", value, why, "--low-bandwidth, or low_bandwidth in config.toml")
 }

@@ -19,23 +19,25 @@ pub(super) fn watch(events: &Sender<Event>) -> io::Result<()> {
 fn watch_keys(events: Sender<Event>) -> io::Result<()> {
     thread::Builder::new().name("input".to_owned()).spawn(move || {
         loop {
-            let event = match event::read() {
-                Ok(Input::Key(key)) if key.kind != KeyEventKind::Release => Event::Key(key),
-                Ok(Input::Resize(..)) => Event::Resize,
-                Ok(Input::Mouse(mouse)) => match gesture(mouse.kind) {
-                    Some(gesture) => Event::Mouse(gesture, (mouse.column, mouse.row)),
-                    None => continue,
-                },
-                Ok(_) => continue,
-                Err(_) => Event::Gone,
-            };
-            let last = matches!(event, Event::Gone);
+            let input = event::read();
+            let last = input.is_err();
+            let Some(event) = input.as_ref().map_or(Some(Event::Gone), understood) else { continue };
             if events.send(event).is_err() || last {
                 return;
             }
         }
     })?;
     Ok(())
+}
+
+/// What an input means here, if anything; a key that is let go of means nothing.
+fn understood(input: &Input) -> Option<Event> {
+    match input {
+        Input::Key(key) => (key.kind != KeyEventKind::Release).then_some(Event::Key(*key)),
+        Input::Resize(..) => Some(Event::Resize),
+        Input::Mouse(mouse) => Some(Event::Mouse(gesture(mouse.kind)?, (mouse.column, mouse.row))),
+        _ => None,
+    }
 }
 
 /// What the mouse does, if it means anything here.
@@ -62,4 +64,22 @@ fn watch_line(events: Sender<Event>) -> io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_let_go_of_is_no_key() {
+        let key = |kind| Input::Key(KeyEvent::new_with_kind(KeyCode::Char('j'), KeyModifiers::NONE, kind));
+        for (kind, counts) in
+            [(KeyEventKind::Press, true), (KeyEventKind::Repeat, true), (KeyEventKind::Release, false)]
+        {
+            assert_eq!(matches!(understood(&key(kind)), Some(Event::Key(_))), counts, "{kind:?}");
+        }
+        assert!(understood(&Input::FocusGained).is_none());
+    }
 }

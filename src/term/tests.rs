@@ -110,24 +110,6 @@ fn the_cursor_moves_first_and_the_panels_follow_both_within_their_budgets() {
 }
 
 #[test]
-fn a_held_key_keeps_the_panels_waiting() {
-    let (mut held, start) = (Held::default(), Instant::now());
-    let at = |millis| start + Duration::from_millis(millis);
-    held.press(at(0));
-    assert_eq!(held.left(at(0)), Duration::ZERO, "one key is answered at once");
-    held.press(at(400));
-    assert_eq!(held.left(at(400)), Duration::ZERO, "so is one that comes later");
-    held.press(at(433));
-    assert_eq!(held.left(at(433)), REST);
-    held.press(at(466));
-    assert_eq!(held.left(at(500)), Duration::from_millis(66), "100 ms from 466 on");
-    assert_eq!(held.left(at(600)), Duration::ZERO);
-    let mut thrifty = Held { thrifty: true, ..Held::default() };
-    thrifty.press(at(0));
-    assert_eq!(thrifty.left(at(0)), REST, "over a slow line they always wait");
-}
-
-#[test]
 fn the_command_line_wins_over_the_environment() {
     let options = Options { palette: Palette::Ansi16, ascii: true, ..Options::default() };
     let environment = |name: &str| match name {

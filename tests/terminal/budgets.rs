@@ -1,10 +1,12 @@
 //! What the program may cost a line and a machine, of the real program. Times are measured, not tested: `cargo bench`.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::harness::{Options, Session};
-use super::{RIGHT, open};
+use vt100::{Color, Screen};
+
+use super::harness::{INTERLEAVED, Options, Session};
+use super::{RIGHT, cells, open, open_with};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
 const QUIET: Duration = Duration::from_millis(500);
@@ -34,12 +36,15 @@ fn a_whole_frame_takes_at_most_12_kb_at_80x24() {
     for keys in ["", "H", "S", "?", "\x1b:"] {
         session.press(keys);
         session.wait_for_silence(QUIET);
-        let before = session.bytes();
+        let (before, writes) = (session.bytes(), session.writes());
         session.resize((79, 24));
         session.wait("drawing the screen anew", |session| !session.frames(before).is_empty());
         session.wait_for_silence(QUIET);
         let most = session.frames(before).into_iter().max().unwrap();
         assert!((1_000..=12_000).contains(&most), "{most} bytes after {keys:?}");
+        // The signal of a new size is a byte in a pipe of the program's own.
+        let (writes, frames) = (session.writes() - writes, session.frames(before).len() as u64);
+        assert!(writes <= 2 * frames + 2, "{writes} calls of write for {frames} frames");
         session.resize((80, 24));
         session.wait_for_silence(QUIET);
     }
@@ -67,6 +72,20 @@ fn a_cursor_that_moves_is_a_small_frame_and_the_panels_follow_in_another() {
 }
 
 #[test]
+fn keys_that_came_together_are_drawn_together() {
+    let (mut session, _folder) = settled((120, 40));
+    session.press("1g");
+    session.wait_for_silence(QUIET);
+    let before = session.bytes();
+    session.press(&"jk".repeat(200));
+    session.press("jjj");
+    session.wait("on the fourth field", |session| session.text().lines().any(|line| line.contains("▸strategy")));
+    session.wait_for_silence(QUIET);
+    let frames = session.frames(before);
+    assert!(frames.len() <= 20, "403 keys in {} frames", frames.len());
+}
+
+#[test]
 fn a_held_key_moves_the_cursor_and_leaves_the_panels_until_it_rests() {
     let (mut session, _folder) = settled((200, 50));
     session.press("2g");
@@ -77,6 +96,52 @@ fn a_held_key_moves_the_cursor_and_leaves_the_panels_until_it_rests() {
     session.wait_for_silence(QUIET);
     let frames = session.frames(before);
     assert!(frames.iter().filter(|bytes| **bytes > 300).count() <= 2, "{frames:?}");
+}
+
+/// What takes longer than two seconds: a map of pipelines, or, where those are fast, the training on many devices.
+const LONG: &str = if cfg!(debug_assertions) { "2t" } else { "D+++++++" };
+
+/// The frames of two seconds in which something is being computed and no key is pressed.
+fn frames_of_progress(arguments: &[&str]) -> usize {
+    let (mut session, _folder) = open_with(INTERLEAVED, &Options { arguments, ..Options::default() });
+    session.press(LONG);
+    session.wait_for("computing");
+    session.wait("having found something", |session| !session.text().contains("computing 0 of"));
+    let (before, begun) = (session.bytes(), Instant::now());
+    thread::sleep(Duration::from_secs(2));
+    assert!(begun.elapsed() < Duration::from_secs(3) && session.text().contains("computing"), "{}", session.text());
+    session.frames(before).len()
+}
+
+#[test]
+fn progress_is_drawn_ten_times_a_second_at_most_and_twice_over_a_slow_line() {
+    let (usual, slow) = (frames_of_progress(&[]), frames_of_progress(&["--low-bandwidth"]));
+    assert!((1..=21).contains(&usual), "{usual} frames in 2 s");
+    assert!((1..=5).contains(&slow), "{slow} frames in 2 s");
+}
+
+#[test]
+fn low_bandwidth_sends_no_rgb_and_leaves_the_panels_until_a_key_rests() {
+    let rgb = |screen: &Screen| {
+        let mut colours = cells(screen).flat_map(|(_, cell)| [cell.fgcolor(), cell.bgcolor()]);
+        colours.any(|colour| matches!(colour, Color::Rgb(..)))
+    };
+    for (arguments, direct) in [(&[][..], true), (&["--low-bandwidth"], false)] {
+        let environment = [("COLORTERM", "truecolor")];
+        let (mut session, _folder) = open(&Options { arguments, environment: &environment, ..Options::default() });
+        session.press("2");
+        session.wait("completing the map", |session| !session.text().contains("computing"));
+        session.wait_for_silence(QUIET);
+        assert_eq!(session.screen(rgb), direct, "{arguments:?}");
+        let before = session.bytes();
+        session.press(RIGHT);
+        session.wait("answering", |session| !session.frames(before).is_empty());
+        // A tenth of a second has to pass before the panels follow.
+        thread::sleep(Duration::from_millis(30));
+        assert!(direct || session.frames(before).len() == 1, "{:?}", session.frames(before));
+        session.wait_for_silence(QUIET);
+        assert!(session.frames(before).len() > 1, "the panels follow in the end");
+    }
 }
 
 #[test]

@@ -20,6 +20,23 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_shardscope");
 /// The end of the footer: the first frame is complete.
 pub const READY: &str = "q quit";
 
+/// A scenario whose maps take long: each step is simulated visit by visit.
+pub const INTERLEAVED: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "zero1"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 8
+accumulate = 64
+recompute = "full"
+schedule = "interleaved"
+stages_per_rank = 4
+"#;
+
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How a frame ends: "end of a synchronized update".
 const END: &[u8] = b"\x1b[?2026l";

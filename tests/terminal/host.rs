@@ -29,6 +29,57 @@ fn it_never_asks_the_terminal_anything() {
 }
 
 #[test]
+fn it_clears_what_it_enters_and_never_asks_where_the_cursor_is() {
+    let (mut session, _folder) = open(&Options::default());
+    session.press("\x1a");
+    session.wait_for_state("T");
+    session.signal("CONT");
+    session.wait("taking the terminal again", Session::is_raw);
+    session.wait_for(READY);
+    let written = String::from_utf8_lossy(&session.written(0)).into_owned();
+    let entered: Vec<&str> = written.split("\x1b[?1049h").skip(1).collect();
+    assert_eq!(entered.len(), 2, "{written:?}");
+    assert!(entered.iter().all(|after| after.starts_with("\x1b[2J")), "{entered:?}");
+    assert!(!written.contains("\x1b[6n"));
+}
+
+#[test]
+fn every_frame_is_a_synchronized_update_that_ends() {
+    for key in ["q", "\x1a", ""] {
+        let (mut session, _folder) = open(&Options::default());
+        session.press("2ltjj");
+        session.press(key);
+        match key {
+            "\x1a" => session.wait_for_state("T"),
+            "q" => drop(session.end()),
+            _ => {
+                session.signal("TERM");
+                session.end();
+            }
+        }
+        session.wait_until_restored();
+        let written = String::from_utf8_lossy(&session.written(0)).into_owned();
+        let updates: Vec<&str> = written.split("\x1b[?2026h").skip(1).collect();
+        assert!(!updates.is_empty());
+        assert!(updates.iter().all(|update| update.contains("\x1b[?2026l")), "{key:?}: {updates:?}");
+    }
+}
+
+#[test]
+fn a_visit_leaves_nothing_but_what_was_asked_for() {
+    let (mut session, folder) = open(&Options { environment: &[("XDG_RUNTIME_DIR", ".")], ..Options::default() });
+    session.wait_for("FITS");
+    session.wait_for_silence(std::time::Duration::from_millis(300));
+    session.press("e");
+    session.wait_for("exported to");
+    session.press("q");
+    assert!(session.end().success());
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, files(folder.path(), "toml"), "the snapshot and nothing else");
+    assert_eq!(left.len(), 1);
+}
+
+#[test]
 fn without_a_home_it_starts_and_a_read_only_place_is_named() {
     let folder = tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
@@ -80,6 +131,17 @@ fn the_map_is_copied_through_the_terminal() {
     let written = String::from_utf8_lossy(&session.written(before)).into_owned();
     // "x,y,metric" in base 64, which is four letters for three bytes.
     assert!(written.contains("\x1b]52;c;eCx5LG1ldHJp"), "{written:?}");
+}
+
+#[test]
+fn the_map_is_written_to_a_file() {
+    let (mut session, folder) = open(&Options::default());
+    session.wait_for("FITS");
+    session.wait("completing the map", |session| !session.text().contains("computing"));
+    session.press("2Y");
+    session.wait_for("exported to");
+    let text = fs::read_to_string(files(folder.path(), "csv").remove(0)).unwrap();
+    assert!(text.starts_with("x,y,metric,value,fits,"), "{text}");
 }
 
 #[test]

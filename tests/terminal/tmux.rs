@@ -82,6 +82,11 @@ impl Tmux {
         self.wait(&format!("showing '{text}'"), |screen| screen.contains(text));
     }
 
+    /// Waits until the shell asks for a command: what is typed before may still be the program's.
+    fn wait_for_shell(&self) {
+        self.wait("back in the shell", |screen| screen.lines().rfind(|line| !line.is_empty()) == Some("ready>"));
+    }
+
     /// Chooses a value of a field: its place, what to search for in its list, and how the value is shown then.
     fn choose(&self, field: usize, search: &str, shown: &str) {
         self.text("1g");
@@ -113,7 +118,7 @@ fn it_is_drawn_in_colours_and_leaves_the_shell_as_it_was() {
     assert!(styled.contains("\x1b[38;5;") || styled.contains(";5;"), "{styled}");
     assert!(!styled.contains("38;2;"), "{styled}");
     tmux.text("q");
-    tmux.wait("back in the shell", |screen| screen.contains("ready>") && !screen.contains("FITS"));
+    tmux.wait_for_shell();
     tmux.keys(&["echo still-here", "Enter"]);
     tmux.wait("echoing", |screen| screen.lines().any(|line| line == "still-here"));
 }
@@ -152,7 +157,7 @@ fn it_stops_and_comes_back_with_fg() {
     tmux.text("2l");
     tmux.wait_for("Enter takes it");
     tmux.text("q");
-    tmux.wait("back in the shell", |screen| screen.contains("ready>") && !screen.contains("FITS"));
+    tmux.wait_for_shell();
 }
 
 /// A person who has never seen it: opens it, chooses Frontier and the 20B model, finds the best cell, pins it, changes to
@@ -191,7 +196,7 @@ fn a_newcomers_whole_visit() {
     let file = files.find(|name| name.contains("zero-topo")).unwrap();
     let headline = |tmux: &Tmux| tmux.screen(false).lines().next().unwrap_or_default().to_owned();
     tmux.text("q");
-    tmux.wait("back in the shell", |screen| screen.contains("ready>") && !screen.contains("FITS"));
+    tmux.wait_for_shell();
     tmux.start(&file);
     let shown = headline(&tmux);
     assert!(shown.contains("gpt-neox-20b") && shown.contains("zero-topo") && shown.contains("FITS"), "{shown}");

@@ -4,7 +4,7 @@ use crate::app::view::View;
 
 fn changes(app: &App) -> Vec<(String, f64)> {
     let suggestions = app.views.advice.suggestions();
-    suggestions.iter().map(|one| (format!("{} {}", FIELDS[one.trial.field].flag, one.trial.value), one.gain)).collect()
+    suggestions.iter().map(|one| (one.trial.name(), one.gain)).collect()
 }
 
 /// A job that does not fit: 20 B parameters replicated on each device.
@@ -20,8 +20,8 @@ fn what_is_promised_is_what_enter_brings() {
         let rows = app.advice_rows();
         let first = rows.iter().position(|row| matches!(row, Row::Change(_))).expect("a change");
         let Row::Change(promised) = rows[first].clone() else { panic!("no change") };
-        let (summary, label) = (*promised.summary, FIELDS[promised.trial.field].label);
-        let wanted = promised.trial.value.clone();
+        let [(field, wanted)] = &promised.trial.changes[..] else { panic!("one change") };
+        let (summary, label, wanted) = (*promised.summary, FIELDS[*field].label, wanted.clone());
         press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
         assert_eq!(figures(&app), summary);
         assert_eq!(value(&app, label), wanted);
@@ -88,8 +88,35 @@ fn a_larger_batch_is_said_to_be_one() {
     let mut app = explorer();
     press(&mut app, "W");
     for suggestion in app.views.advice.suggestions() {
-        let field = FIELDS[suggestion.trial.field].flag;
+        let field = FIELDS[suggestion.trial.changes[0].0].flag;
         let whole = suggestion.batch.to_bits() == 1.0_f64.to_bits();
         assert!(whole || ["micro-batch", "accumulate", "nodes", "tp", "cp", "pp"].contains(&field), "{suggestion:?}");
     }
+}
+
+/// 64 B parameters, replicated, on 8 devices of 40 GB: sharded, their 16 bytes each would still be 128 GB a device.
+const FAR_TOO_BIG: &str = "format = 1\ncluster = \"a100-40gb-juwels\"\nstack = \"default\"\nmodel = \"mpt-70b\"\n\
+                           strategy = \"ddp\"\n[plan]\nnodes = 2\n";
+
+#[test]
+fn where_no_single_change_lets_it_fit_two_together_are_tried() {
+    let mut app = explorer_on(FAR_TOO_BIG);
+    assert!(!figures(&app).fits);
+    press(&mut app, "W");
+    let advice = &app.views.advice;
+    assert!(advice.pairs() && advice.is_complete() && !app.is_waiting());
+    assert_eq!(advice.fits(), Some(false));
+    let suggestions = advice.suggestions();
+    assert!((1..=PAIRS).contains(&suggestions.len()), "{:?}", changes(&app));
+    for one in &suggestions {
+        assert!(one.summary.fits && one.trial.changes.len() == 2, "{one:?}");
+        assert_ne!(one.trial.changes[0].0, one.trial.changes[1].0, "{one:?}");
+    }
+    let (summary, wanted) = (*suggestions[0].summary, suggestions[0].trial.changes.clone());
+    let first = app.advice_rows().iter().position(|row| matches!(row, Row::Change(_))).unwrap();
+    press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
+    assert_eq!(figures(&app), summary);
+    assert!(wanted.iter().all(|(field, text)| value(&app, FIELDS[*field].label) == *text), "{wanted:?}");
+    press(&mut app, "u");
+    assert!(!figures(&app).fits, "one entry for both");
 }

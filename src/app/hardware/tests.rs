@@ -1,7 +1,7 @@
 //! What limits a cell, on an invented machine.
 
 use super::*;
-use crate::app::tests::explorer;
+use crate::app::tests::{explorer, press};
 
 /// Throughput is the least of 60, 40 a memory and 30 a bandwidth; nothing fits into an eighth of the memory.
 fn filled() -> Hardware {
@@ -55,4 +55,24 @@ fn another_scenario_is_asked_about_and_the_picture_stays() {
     assert!(matches!(hardware.follow(&scenario), Some(Work::Hardware(_, 24))), "from the present hardware on");
     let map = hardware.map.as_ref().unwrap();
     assert!(!map.is_complete() && map.cell(0).is_some());
+}
+
+#[test]
+fn enter_takes_the_hardware_of_a_cell_with_the_batch_that_it_settled_on() {
+    let mut app = explorer();
+    press(&mut app, "H");
+    assert!(app.views.hardware.is_complete());
+    press(&mut app, "kl");
+    let map = app.views.hardware.map.as_ref().unwrap();
+    let wanted = map.scenario(map.cursor).unwrap().plan;
+    press(&mut app, "<ret>");
+    let plan = &app.scenario.plan;
+    assert_eq!((plan.memory_factor.to_bits(), plan.bandwidth_factor.to_bits()), (2.0_f64.to_bits(), 2.0_f64.to_bits()));
+    assert_eq!(
+        (plan.micro_batch, plan.accumulate, plan.recompute),
+        (wanted.micro_batch, wanted.accumulate, wanted.recompute)
+    );
+    assert_eq!(app.notice.as_deref(), Some("took the hardware of the cell: u undoes it"));
+    press(&mut app, "u");
+    assert_eq!(app.scenario, explorer().scenario);
 }

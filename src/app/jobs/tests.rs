@@ -126,3 +126,12 @@ fn dropping_the_jobs_cancels_the_map() {
     while queue.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
     assert!(Instant::now() < deadline, "a thread still runs");
 }
+
+#[test]
+fn four_threads_at_most_unless_more_are_asked_for() {
+    let threads = |wanted| search::polite_pool(wanted).unwrap().current_num_threads();
+    let cores = thread::available_parallelism().unwrap().get();
+    // One less than there are, so that the person at the keys has one.
+    assert_eq!(threads(None), (cores - 1).clamp(1, 4));
+    assert_eq!(threads(Some(7)), 7);
+}

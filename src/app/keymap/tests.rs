@@ -116,3 +116,11 @@ fn the_readme_has_the_table_of_keys() {
     let (shown, _) = rest.split_once("<!-- /keys -->").unwrap();
     assert_eq!(shown.trim(), markdown().trim(), "put into README.md what this prints:\n{}", markdown());
 }
+
+/// The help on 80 columns: two of a frame on each side, thirteen of keys, one of a scroll bar.
+#[test]
+fn the_help_fits_on_80_columns() {
+    let long: Vec<&str> =
+        BINDINGS.iter().map(|binding| &*binding.help).filter(|help| help.chars().count() > 62).collect();
+    assert!(long.is_empty(), "{long:#?}");
+}

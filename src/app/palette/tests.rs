@@ -31,7 +31,7 @@ fn every_action_of_the_panels_and_views_is_in_it_once() {
     }
     for item in &items {
         assert!(!item.name.is_empty() && !item.name.ends_with(": "), "{item:?}");
-        assert!(!item.key.is_empty() || matches!(item.deed, Deed::Field(_)), "{item:?}");
+        assert!(!item.key.is_empty() || matches!(item.deed, Deed::Field(_) | Deed::Metric(_)), "{item:?}");
     }
 }
 
@@ -80,4 +80,16 @@ fn nothing_found_is_nothing_done() {
     press(&mut app, "<bs><bs><bs><bs><down><down><up>");
     let Some(Layer::Palette(palette)) = &app.layer else { panic!("closed") };
     assert_eq!(palette.cursor, 1);
+}
+
+#[test]
+fn a_figure_of_the_map_is_found_by_its_name() {
+    let mut app = explorer();
+    press(&mut app, "W:map exposed");
+    assert_eq!(names(&app)[0], "Map: exposed");
+    press(&mut app, "<ret>");
+    assert_eq!((app.view, app.map.metric), (View::Map, Metric::Exposed));
+    press(&mut app, ":map cost<ret>");
+    assert_eq!(app.map.metric, Metric::Exposed, "the cluster has no price");
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("price")), "{:?}", app.notice);
 }

@@ -18,7 +18,7 @@ fn pins_are_named_after_what_tells_them_from_the_first() {
     let mut hsdp = answer(8);
     hsdp.scenario.strategy = "hsdp".into();
     for answer in [answer(16), answer(8), hsdp, answer(16)] {
-        pins.pin(&answer);
+        pins.pin(answer.scenario.clone(), Some(answer.evaluation));
     }
     assert_eq!(names(&pins), ["fsdp", "nodes 8", "hsdp", "fsdp"]);
 }
@@ -27,7 +27,8 @@ fn pins_are_named_after_what_tells_them_from_the_first() {
 fn pins_are_reordered_renamed_and_removed() {
     let mut pins = Pins::default();
     for nodes in [1, 2, 4] {
-        pins.pin(&answer(nodes));
+        let Answer { scenario, evaluation } = answer(nodes);
+        pins.pin(scenario, Some(evaluation));
     }
     pins.rename(0, "  small ");
     assert_eq!(pins.shift(0, 1), 1);
@@ -51,9 +52,11 @@ fn an_evaluation_finds_its_pin_wherever_that_is_by_now() {
     assert!(pins.reference().is_none());
     let id = pins.missing()[0].0;
     pins.shift(0, 1);
-    pins.evaluated(id, Arc::clone(&one.evaluation));
+    assert!(pins.evaluated(id, Some(Arc::clone(&one.evaluation))).is_none());
     assert!(pins.all()[1].evaluation.is_some());
-    assert_eq!(pins.missing().len(), 1);
+    let (two, _) = pins.missing().remove(0);
+    assert_eq!(pins.evaluated(two, None).map(|pin| pin.name).as_deref(), Some("two"), "it cannot be evaluated");
+    assert!(!pins.are_waiting() && names(&pins) == ["one"]);
 }
 
 #[test]

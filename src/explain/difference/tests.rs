@@ -73,3 +73,26 @@ fn the_same_is_equally_fast() {
     let one = evaluated(&[]);
     assert_eq!(sentence(side("A", &one), side("B", &one)), "A and B are equally fast");
 }
+
+/// ZeRO++ sends fewer bytes, which leaves the memory's bandwidth and the multiprocessors to compute.
+#[test]
+fn what_slows_compute_is_named_and_so_is_what_does_not_fit() {
+    let (fsdp, zeropp) = (evaluated(&[]), evaluated(&[("strategy", "zeropp")]));
+    assert!(fsdp.1.summary.fits && !zeropp.1.summary.fits);
+    let said = sentence(side("A", &fsdp), side("B", &zeropp));
+    assert!(said.starts_with("B is ") && said.contains(" % faster but does not fit: "), "{said}");
+    assert!(said.contains(" % fewer bytes travel, transfers slow compute by ") && said.ends_with(" less"), "{said}");
+    let back = sentence(side("A", &zeropp), side("B", &fsdp));
+    assert!(back.contains(" % slower and fits: ") && back.ends_with(" more"), "{back}");
+}
+
+#[test]
+fn another_micro_batch_is_named_where_compute_differs() {
+    let base = [("model", "mpt-7b"), ("nodes", "1")];
+    let (one, two) = (evaluated(&base), evaluated(&[&base[..], &[("micro-batch", "4")]].concat()));
+    let part = |term: &Term| (term.part == Part::Compute).then_some(term.longer.get());
+    let compute = terms(side("A", &one), side("B", &two)).iter().find_map(part).unwrap();
+    assert!(compute < 0.0, "larger matrix products are faster: {compute}");
+    let cause = cause(side("A", &one), side("B", &two), &Part::Compute, true);
+    assert_eq!(cause.as_deref(), Some("micro-batches of 4 instead of 1"));
+}

@@ -8,10 +8,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, in_view, words};
-use crate::app::advice::{Row, Suggestion};
+use crate::app::advice::{Advice, Row, Suggestion};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme, Tone};
-use crate::ui::widgets::text::fit;
+use crate::ui::widgets::text::{draw_line, fit};
 use crate::units::significant;
 
 /// Columns of a resource, of a change, and of a gain.
@@ -38,7 +38,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     for ((line, row), at) in lines[seen].iter().zip(inside.rows()) {
         let here = has_keys && *row == Some(cursor);
         buf.set_style(at, if here { theme.style(Role::Cursor) } else { Style::new() });
-        buf.set_line(at.x, at.y, line, at.width);
+        draw_line(buf, at, line, theme);
     }
 }
 
@@ -71,14 +71,14 @@ fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
         if matches!(row, Row::Change(_)) && !changes {
             changes = true;
             lines.extend((index > 0).then(|| (Line::default(), None)));
-            lines.push(heading(title(advice.fits())));
+            lines.push(heading(title(advice)));
         }
         lines.push((line(row, app, theme, most), Some(index)));
     }
     if advice.is_complete() && !changes {
         lines.push((Line::default(), None));
         let nothing = match advice.fits() {
-            Some(false) => "no single change of the plan lets it fit",
+            Some(false) => "no change of the plan lets it fit, nor any two together",
             _ => "no single change of the plan makes it faster",
         };
         lines.push((Line::styled(nothing, theme.style(Role::Dim)), None));
@@ -96,8 +96,9 @@ pub(super) fn status(app: &App) -> String {
     }
 }
 
-const fn title(fits: Option<bool>) -> &'static str {
-    match fits {
+fn title(advice: &Advice) -> &'static str {
+    match advice.fits() {
+        Some(false) if advice.pairs() => "no single change lets it fit; two together would",
         Some(false) => "it would fit with",
         _ => "throughput with another plan",
     }
@@ -116,8 +117,9 @@ fn line(row: &Row, app: &App, theme: Theme, most: f64) -> Line<'static> {
             vec![gained(&app.advice_name(row), RESOURCE, *gain), bar]
         }
         Row::Change(suggestion) => {
+            let columns = if suggestion.trial.changes.len() > 1 { RESOURCE } else { CHANGE };
             vec![
-                gained(&app.advice_name(row), CHANGE, suggestion.gain),
+                gained(&app.advice_name(row), columns, suggestion.gain),
                 Span::styled(aside(suggestion), theme.style(Role::Dim)),
             ]
         }

@@ -13,6 +13,7 @@ use crate::scenario::file::printable;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Scatter;
 use crate::ui::widgets::loglog::Dot;
+use crate::ui::widgets::text::draw_line;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
 /// Rows that it wants: frame, filters, the chart, the scores, the run.
@@ -38,7 +39,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let inside = frame(app, theme, Panel::Map, &format!("Evidence: {what}"), &note, area, buf);
     let [filters, chart, scores, run] = places(inside);
-    buf.set_line(filters.x, filters.y, &filtered(evidence, (shown.len(), all), theme, filters.width), filters.width);
+    draw_line(buf, filters, &filtered(evidence, (shown.len(), all), theme, filters.width), theme);
     if shown.is_empty() {
         let nothing = if evidence.picture.is_some() { "no run: 0 shows all again, m the other figure" } else { "" };
         Paragraph::new(nothing).wrap(Wrap { trim: true }).render(chart, buf);
@@ -50,10 +51,10 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         format!("predicted against measured {what}, {unit}")
     };
     scatter(evidence, &shown, &title, theme, |scatter| scatter.render(chart, buf));
-    buf.set_line(scores.x, scores.y, &scored(evidence, &shown, theme, scores.width), scores.width);
+    draw_line(buf, scores, &scored(evidence, &shown, theme, scores.width), theme);
     if let Some((residual, of)) = evidence.chosen() {
         for (line, row) in about(residual, of, theme, run.width).into_iter().zip(run.rows()) {
-            buf.set_line(row.x, row.y, &line, row.width);
+            draw_line(buf, row, &line, theme);
         }
     }
 }

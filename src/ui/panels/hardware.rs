@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::Text;
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::map::entry;
@@ -15,6 +15,7 @@ use crate::search::{AxisValue, Cell};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::Entry;
+use crate::ui::widgets::text::draw_lines;
 
 /// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
 pub(super) const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
@@ -34,8 +35,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let [grid, said] = halves(inside);
     heatmap(app, map, theme, |heatmap| heatmap.render(grid, buf));
     let letters = "limited by  c compute: twice either gives less than 5 %  m memory  n network";
-    let lines = [gains(hardware.gains(), theme), letters.to_owned()];
-    Text::from(lines.join("\n")).render(said, buf);
+    draw_lines(buf, said, &[gains(hardware.gains(), theme), letters.to_owned()].map(Line::raw), theme);
 }
 
 /// The cell at a place.
@@ -69,19 +69,18 @@ fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) ->
     with(&heatmap)
 }
 
-/// `▸ from the present hardware on, memory x2 gives +3.1 %, bandwidth x2 gives +12 %`.
+/// `▸ from the present hardware on: memory x2 +3.1 %, bandwidth x2 +12 %`.
 fn gains(gains: Option<Gains>, theme: Theme) -> String {
     let Some(Gains { memory, bandwidth }) = gains else { return String::new() };
+    let home = theme.glyphs().pinned;
+    if memory.is_none_or(f64::is_infinite) && bandwidth.is_none_or(f64::is_infinite) {
+        return format!("{home} it does not fit on the present hardware");
+    }
     let words = |name: &str, gain: Option<f64>| match gain {
-        Some(gain) if gain.is_finite() => format!("{name} x2 gives {}", words::change(1.0, 1.0 + gain, theme)),
-        _ => format!("{name} x2: it does not fit as it is"),
+        Some(gain) if gain.is_finite() => format!("{name} x2 {}", words::change(1.0, 1.0 + gain, theme)),
+        _ => format!("{name} x2: does not fit as it is"),
     };
-    format!(
-        "{} from the present hardware on, {}, {}",
-        theme.glyphs().pinned,
-        words("memory", memory),
-        words("bandwidth", bandwidth)
-    )
+    format!("{home} from the present hardware on: {}, {}", words("memory", memory), words("bandwidth", bandwidth))
 }
 
 fn letter(limiting: Option<Limiting>) -> Option<char> {
@@ -115,6 +114,8 @@ pub(super) fn status(app: &App) -> String {
 }
 
 fn figure(map: &Map) -> String {
-    let figure = map.figure(map.cursor).map(|figure| format!("{} {}", words::figure(figure), unit(map)));
+    let unit = unit(map);
+    let unit = unit.strip_suffix(" per device").unwrap_or(&unit);
+    let figure = map.figure(map.cursor).map(|figure| format!("{} {unit}", words::figure(figure)));
     figure.unwrap_or_default()
 }

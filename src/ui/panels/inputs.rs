@@ -14,6 +14,7 @@ use crate::app::pins::Pin;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 36;
@@ -111,7 +112,7 @@ fn field(app: &App, theme: Theme, index: usize, area: Rect, buf: &mut Buffer) ->
     }
     line.push_span(Span::styled(format!(" {mark}"), theme.style(role)));
     buf.set_style(Rect { height: 1, ..area }, base);
-    buf.set_line(area.x, area.y, &line, area.width);
+    draw_line(buf, area, &line, theme);
     let Some(wrong) = wrong else { return 1 };
     let why = Paragraph::new(wrong.why.as_str()).wrap(Wrap { trim: true }).style(theme.style(Role::Bad));
     let text = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 1, height: area.height - 1 };

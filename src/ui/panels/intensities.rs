@@ -12,6 +12,7 @@ use crate::bounds::intensity::{self, Intensity, Kind, Link};
 use crate::report::verdict;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 use crate::units::{significant, thousands};
 
 /// Rows that it takes: frame, header, a row a kind, a blank, the chosen one in words.
@@ -33,7 +34,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         } else {
             "operators are placed apart: no one intensity holds for them"
         };
-        buf.set_line(inside.x, inside.y, &Line::raw(why), inside.width);
+        draw_line(buf, inside, &Line::raw(why), theme);
         return;
     };
     let [kind, link, found, needed] = ["transfer", "link", "intensity", "needed"];
@@ -41,12 +42,12 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  {:^width$}", "1/100 to 100 x", width = 2 * SIDE + 1);
     let mut rows = inside.rows();
     let Some(first) = rows.next() else { return };
-    buf.set_line(first.x, first.y, &Line::styled(header, theme.style(Role::Dim)), first.width);
+    draw_line(buf, first, &Line::styled(header, theme.style(Role::Dim)), theme);
     for ((index, transfer), row) in transfers.iter().enumerate().zip(rows) {
         let here = index == cursor;
         let has_keys = here && app.focus == Panel::Map && app.layer.is_none();
         buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
-        buf.set_line(row.x, row.y, &line(transfer, here, scenario, theme), row.width);
+        draw_line(buf, row, &line(transfer, here, scenario, theme), theme);
     }
     let below = u16::try_from(transfers.len()).unwrap_or(u16::MAX).saturating_add(2);
     let said = Rect { y: inside.y.saturating_add(below), height: inside.height.saturating_sub(below), ..inside };

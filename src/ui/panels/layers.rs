@@ -17,6 +17,7 @@ use crate::app::pointing::Target;
 use crate::app::view::View;
 use crate::search::AxisKind;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 use crate::ui::widgets::{KeyTable, Picker};
 
 /// Draws the top layer; gives the place of the text cursor, if there is one.
@@ -113,7 +114,7 @@ fn diagnostics(theme: Theme, findings: &[Finding], line: usize, area: Rect, buf:
         [Line::from(vec![name, value, Span::raw(format!("  {why}"))]), Line::styled(change, theme.style(Role::Dim))]
     });
     for (row, line) in inside.rows().zip(lines.skip(line)) {
-        buf.set_line(row.x, row.y, &line, row.width);
+        draw_line(buf, row, &line, theme);
     }
 }
 
@@ -155,7 +156,7 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
     (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
     if !list.searching && list.search.value().is_empty() {
-        buf.set_line(search.x, search.y, &Line::styled("/ searches", theme.style(Role::Dim)), search.width);
+        draw_line(buf, search, &Line::styled("/ searches", theme.style(Role::Dim)), theme);
         return None;
     }
     let cursor = input(theme, "/", &list.search, search, buf);
@@ -195,8 +196,8 @@ pub(super) fn input(theme: Theme, prompt: &str, input: &Input, area: Rect, buf: 
     let text = Rect { x: area.x + before, width: area.width - before, ..area };
     let scroll = input.visual_scroll(usize::from(text.width.saturating_sub(1)));
     let shown: String = input.value().chars().skip(scroll).collect();
-    buf.set_line(area.x, area.y, &Line::styled(prompt.to_owned(), theme.style(Role::Accent)), area.width);
-    buf.set_line(text.x, text.y, &Line::raw(shown), text.width);
+    draw_line(buf, area, &Line::styled(prompt.to_owned(), theme.style(Role::Accent)), theme);
+    draw_line(buf, text, &Line::raw(shown), theme);
     let column = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(u16::MAX);
     Position::new(text.x.saturating_add(column), text.y)
 }

@@ -10,6 +10,7 @@ use crate::app::limits::{Assumption, Limits};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 use crate::units::{Bytes, significant, thousands};
 
 /// Rows that it takes: frame, assumptions, numbers.
@@ -32,7 +33,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         assumption(app, theme, index, &limits, row, buf);
     }
     for (line, row) in numbers(&limits, theme).into_iter().zip(rows) {
-        buf.set_line(row.x, row.y, &line, row.width);
+        draw_line(buf, row, &line, theme);
     }
 }
 
@@ -62,7 +63,7 @@ fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row:
         Span::raw(format!("{value:>NUMBER$}  ")),
         Span::styled(about, theme.style(Role::Dim)),
     ]);
-    buf.set_line(row.x, row.y, &line, row.width);
+    draw_line(buf, row, &line, theme);
 }
 
 /// All numbers, the verdict first.

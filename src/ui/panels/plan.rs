@@ -15,6 +15,7 @@ use crate::evaluate::Summary;
 use crate::search::planner::{Found, Planned};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
+use crate::ui::widgets::text::draw_line;
 use crate::ui::widgets::{LogLog, StackedBar};
 use crate::units::{significant, thousands};
 
@@ -56,7 +57,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Plan for {}", planning.objective().word().replace('-', " "));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, curve, bar, operators, why, table] = places(inside);
-    buf.set_line(asked.x, asked.y, &question(planning, picture, theme, asked.width), asked.width);
+    draw_line(buf, asked, &question(planning, picture, theme, asked.width), theme);
     chart(planning, picture, theme, |chart| chart.render(curve, buf));
     let Some(found) = planning.chosen() else {
         Paragraph::new(nothing(planning)).wrap(Wrap { trim: true }).render(bar, buf);
@@ -149,7 +150,7 @@ fn because(found: &Found, operator: usize, theme: Theme, area: Rect, buf: &mut B
         Line::raw(format!(" {why}")),
     ];
     for (line, row) in lines.into_iter().zip(area.rows()) {
-        buf.set_line(row.x, row.y, &line, row.width);
+        draw_line(buf, row, &line, theme);
     }
 }
 
@@ -181,7 +182,7 @@ fn compared(planned: &Planned, found: &Found, theme: Theme, area: Rect, buf: &mu
     let ways = planned.uniform.iter().map(|way| row(format!("  all {}", way.extents), way.best.as_ref(), Tone::Grey));
     let lines = std::iter::once(Line::styled(heading, theme.style(Role::Title))).chain(named).chain(ways);
     for (line, place) in lines.zip(area.rows()) {
-        buf.set_line(place.x, place.y, &line, place.width);
+        draw_line(buf, place, &line, theme);
     }
 }
 

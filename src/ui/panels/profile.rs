@@ -9,7 +9,7 @@ use super::words;
 use crate::app::{App, axes, map::Map};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::heatmap::Entry;
-use crate::ui::widgets::text::{fit, width};
+use crate::ui::widgets::text::{draw_line, fit, width};
 
 /// Rows that it takes.
 pub(super) const HEIGHT: u16 = 2;
@@ -40,7 +40,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         line.spans.extend(cells.iter().enumerate().map(|(at, cell)| bar(map, *cell, range, at == here, theme)));
         line.push_span(Span::raw(best.unwrap_or_default()));
         if width(&line.to_string()) <= usize::from(area.width) {
-            buf.set_line(at.x, at.y, &line, at.width);
+            draw_line(buf, at, &line, theme);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::app::rows::Find;
 use crate::app::{App, Panel, axes};
 use crate::search::{Cell, Metric};
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 
 /// Draws it; gives the place of the text cursor where rows are searched.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -26,7 +27,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
             Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
         }),
     };
-    buf.set_line(area.x, area.y, &said, area.width);
+    draw_line(buf, area, &said, theme);
     None
 }
 
@@ -40,7 +41,7 @@ fn search(find: &Find, theme: Theme, area: Rect, buf: &mut Buffer) -> Position {
     let role = if find.row.is_none() && !find.input.value().is_empty() { Role::Bad } else { Role::Dim };
     let columns = [Constraint::Length(30), Constraint::Fill(1)];
     let [typed, told] = area.layout(&Layout::horizontal(columns).spacing(2));
-    buf.set_line(told.x, told.y, &Line::styled(said, theme.style(role)), told.width);
+    draw_line(buf, told, &Line::styled(said, theme.style(role)), theme);
     input(theme, "/", &find.input, typed, buf)
 }
 

@@ -13,6 +13,7 @@ use crate::evaluate::Summary;
 use crate::presets::Kind;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 use crate::units::significant;
 
 /// Columns of the names, of a number, and of one level's traffic.
@@ -48,10 +49,10 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         let here = index == cursor && app.focus == Panel::Map && app.layer.is_none();
         buf.set_style(place, if here { theme.style(Role::Cursor) } else { Style::new() });
         let line = line(app, theme, row, (index == cursor, best == Some(row.id.as_str())), &levels);
-        buf.set_line(place.x, place.y, &line, place.width);
+        draw_line(buf, place, &line, theme);
     }
     if let Some(place) = lines.next() {
-        buf.set_line(place.x, place.y, &legend(theme), place.width);
+        draw_line(buf, place, &legend(theme), theme);
     }
     let below = inside.bottom() - lines.next().map_or(inside.bottom(), |place| place.y);
     let (left, about) = (Rect { y: inside.bottom() - below, height: below, ..inside }, status(app));

@@ -8,6 +8,7 @@ use ratatui::widgets::Widget;
 use crate::app::App;
 use crate::app::timeline::Step;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::text::draw_line;
 use crate::ui::widgets::{Gantt, StackedBar};
 use crate::units::Seconds;
 
@@ -28,5 +29,5 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let rank = app.timeline.rank(step);
     let (idle, folded) = (step.trace.idle_of(rank), step.trace.folded_of(rank));
     Gantt::new(theme, &[], Seconds::ZERO, step.time).folded(folded).exposed(idle, &[]).render(strip, buf);
-    buf.set_line(text.x, text.y, &figure, text.width);
+    draw_line(buf, text, &figure, theme);
 }

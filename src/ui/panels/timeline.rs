@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::{Line, Span, Text};
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::memory::LINE;
@@ -14,6 +14,7 @@ use crate::app::{Answer, App, Panel};
 use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Totals, Trace};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Form, Track};
+use crate::ui::widgets::text::draw_lines;
 use crate::ui::widgets::{Gantt, MemoryLine};
 use crate::units::{Bytes, Seconds};
 
@@ -71,7 +72,7 @@ fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, 
         lines.push(totals(&step.trace.totals(rank, from, to), to - from, theme));
         lines.extend(hint(app, step, theme));
     }
-    Text::from(lines).render(said, buf);
+    draw_lines(buf, said, &lines, theme);
     held(answer, theme, rank, (from, to), gantt.plot(below), buf);
     let named = below.height >= HELD && below.width > gantt.plot(below).width;
     if named {
@@ -235,7 +236,7 @@ fn transfer(span: &evaluate::Span, answer: &Answer) -> Option<String> {
     let over = level.map_or_else(String::new, |level| format!(" over {}", level.name));
     let alone =
         if span.alone < time * 0.999 { format!(", {} if alone", span.bytes / span.alone) } else { String::new() };
-    let port = level.map_or_else(String::new, |level| format!("; the level has {} a device", level.bandwidth));
+    let port = level.map_or_else(String::new, |level| format!(", of {} a device", level.bandwidth));
     Some(format!("  {}{over} at {}{alone}{port}", span.bytes, span.bytes / time))
 }
 
@@ -262,7 +263,7 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
     here.then(|| Line::styled(text(), theme.style(Role::Accent)))
 }
 
-/// What the window comes to: `in sight: compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
+/// What the window comes to: `compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
 fn totals(totals: &Totals, time: Seconds, theme: Theme) -> Line<'static> {
     let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
     let mut parts = vec![format!("compute {}", share(totals.compute)), format!("exposed {}", share(totals.exposed))];
@@ -270,7 +271,7 @@ fn totals(totals: &Totals, time: Seconds, theme: Theme) -> Line<'static> {
         parts.push(format!("bubble {}", share(totals.bubble)));
     }
     parts.extend(totals.moved.iter().map(|(lane, bytes)| format!("{} {bytes}", lane.name())));
-    Line::styled(format!("in sight: {}", parts.join(", ")), theme.style(Role::Text))
+    Line::styled(parts.join(", "), theme.style(Role::Text))
 }
 
 /// How long compute stands still for a transfer while this one runs.

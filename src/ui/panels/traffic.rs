@@ -9,6 +9,7 @@ use crate::app::{App, Panel};
 use crate::evaluate::{Summary, Traffic};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::text::draw_line;
 use crate::units::Bytes;
 
 /// Columns of the names, and of what stands behind a bar.
@@ -52,7 +53,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let runs: Vec<Run> = std::iter::once(present).chain(pinned).collect();
     let lines = levels(&runs, usize::from(inside.width), theme).into_iter().chain(runs.iter().map(outside));
     for (row, line) in inside.rows().zip(lines) {
-        buf.set_line(row.x, row.y, &line, row.width);
+        draw_line(buf, row, &line, theme);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::search::training::{Best, METHODS, Method};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
+use crate::ui::widgets::text::draw_line;
 use crate::units::{significant, thousands};
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
@@ -38,7 +39,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let note = if picture.is_complete() { String::new() } else { format!("computing {done} of {all}") };
     let inside = frame(app, theme, Panel::Map, "Training time of each method", &note, area, buf);
     let [asked, chart, said] = areas(inside);
-    buf.set_line(asked.x, asked.y, &question(app, picture, theme, asked.width), asked.width);
+    draw_line(buf, asked, &question(app, picture, theme, asked.width), theme);
     if curves(picture).iter().all(|curve| curve.points.is_empty()) {
         let most = thousands(f64::from(picture.search.budgets.last().copied().unwrap_or(0)));
         let nothing = if picture.is_complete() {
@@ -51,7 +52,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
     days_chart(app, picture, theme, |days| days.render(chart, buf));
     for (line, row) in lines(app, picture, theme, said.width).into_iter().zip(said.rows()) {
-        buf.set_line(row.x, row.y, &line, row.width);
+        draw_line(buf, row, &line, theme);
     }
 }
 
@@ -170,7 +171,7 @@ fn plan(
             theme.style(Role::Title),
         ),
         Line::raw(format!(
-            "tp {} x pp {} x dp {}, {} micro-batches of {} = {} sequences, {} steps of {}",
+            "tp {} x pp {} x dp {}, accum {} x micro {} = {} sequences, {} steps of {}",
             choice.tensor,
             choice.pipeline,
             choice.data,

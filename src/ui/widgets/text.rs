@@ -1,6 +1,7 @@
 //! Text and marks on a given number of columns.
 
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
@@ -29,6 +30,21 @@ pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
     short
 }
 
+/// Draws a line on a row, cut with a mark where it is longer.
+pub fn draw_line(buf: &mut Buffer, row: Rect, line: &Line, theme: Theme) {
+    buf.set_line(row.x, row.y, line, row.width);
+    if line.width() > row.width.into() && row.width > 0 {
+        put(buf, row.right() - 1, row.y, theme.glyphs().cut, Style::new());
+    }
+}
+
+/// Draws lines one under the other, as many as there is room for.
+pub fn draw_lines(buf: &mut Buffer, area: Rect, lines: &[Line], theme: Theme) {
+    for (line, row) in lines.iter().zip(area.rows()) {
+        draw_line(buf, row, line, theme);
+    }
+}
+
 /// Sets one cell, if it is on the buffer.
 pub fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
     if let Some(cell) = buf.cell_mut((x, y)) {
@@ -54,4 +70,34 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::caps::Caps;
+
+    #[test]
+    fn a_line_that_is_too_long_ends_with_a_mark() {
+        let theme = Theme::new(Caps { ascii: true, ..Caps::default() });
+        let drawn = |text: &'static str| {
+            let mut buf = Buffer::empty(Rect::new(0, 0, 6, 1));
+            draw_line(&mut buf, Rect::new(0, 0, 5, 1), &Line::raw(text), theme);
+            buf
+        };
+        assert_eq!(drawn("12345"), Buffer::with_lines(["12345 "]));
+        assert_eq!(drawn("123456"), Buffer::with_lines(["1234~ "]));
+        draw_line(&mut Buffer::empty(Rect::ZERO), Rect::ZERO, &Line::raw("1"), theme);
+    }
+
+    /// Letters of Chinese are two columns wide, a joined accent none.
+    #[test]
+    fn a_text_is_cut_at_columns_and_not_at_letters() {
+        let theme = Theme::new(Caps { ascii: true, ..Caps::default() });
+        assert_eq!(width("模型 e\u{301}"), 6);
+        assert_eq!(fit("模型模型", 8, theme), "模型模型");
+        assert_eq!(fit("模型模型", 7, theme), "模型模~");
+        assert_eq!(fit("模型模型", 6, theme), "模型~");
+        assert_eq!(fit("e\u{301}e\u{301}e\u{301}", 3, theme), "e\u{301}e\u{301}e\u{301}");
+    }
 }
