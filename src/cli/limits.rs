@@ -53,7 +53,7 @@ const FOREIGN: [&str; 12] = [
     "stages-per-rank",
 ];
 
-/// Refuses what the formulas cannot be asked.
+/// Refuses what the formulas cannot be asked, and says what changes nothing in them.
 fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure> {
     let plan = &scenario.plan;
     let mut refusals = Refusals::default();
@@ -66,9 +66,9 @@ fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure>
         let line = format!("--{flag}: the limits are those of data parallelism alone; choose {flag} 1");
         refuse(ranks > 1, &line);
     }
-    for (flag, _) in input.flags.given() {
-        let line = format!("--{flag}: the formulas know stage, gamma and the tokens that fit instead; leave it out");
-        refuse(FOREIGN.contains(&flag), &line);
+    refusals.end()?;
+    for (flag, _) in input.flags.given().filter(|(flag, _)| FOREIGN.contains(flag)) {
+        output::warning(&format!("--{flag}: changes no limit; the formulas know stage, gamma and the tokens that fit"));
     }
-    refusals.end()
+    Ok(())
 }

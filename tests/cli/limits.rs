@@ -102,13 +102,6 @@ fn wrong_numbers_are_refused_by_name() {
         ("--link 0GB/s", "--link"),
         ("--peak 0TFLOP/s", "--peak"),
         ("--tp 2", "--tp"),
-        // What the formulas know nothing of; in a file it may stand.
-        ("--strategy ddp", "--strategy"),
-        ("--recompute full", "--recompute"),
-        ("--micro-batch 2", "--micro-batch"),
-        ("--accumulate 2", "--accumulate"),
-        ("--offload all", "--offload"),
-        ("--shard node", "--shard"),
     ] {
         let run: Run = home.run(&format!("limits {wrong}"));
         assert!(run.refused().join("\n").contains(flag), "{wrong}: {}", run.stderr);
@@ -122,4 +115,17 @@ fn wrong_numbers_are_refused_by_name() {
         &home.run("presets scenarios --show default").stdout.replace("nodes = 8", "micro_batch = 2"),
     );
     assert_eq!(home.run("limits own.toml").code, Some(0));
+}
+
+/// What the formulas know nothing of is a flag of the scenario all the same: it changes nothing, and that is said.
+#[test]
+fn flags_that_change_no_limit_are_named() {
+    let home = Home::new();
+    let plain = home.run("limits --model mpt-7b");
+    assert!(plain.stderr.is_empty(), "{}", plain.stderr);
+    for (flag, value) in [("strategy", "hsdp"), ("recompute", "full"), ("micro-batch", "2"), ("offload", "all")] {
+        let run = home.run(&format!("limits --model mpt-7b --{flag} {value}"));
+        assert_eq!((run.code, &run.stdout), (Some(0), &plain.stdout), "--{flag}");
+        assert!(run.stderr.starts_with(&format!("warning: --{flag}: changes no limit")), "{}", run.stderr);
+    }
 }
