@@ -58,6 +58,7 @@ use pointing::Mouse;
 use rows::Find;
 use timeline::Timeline;
 use view::{View, Views};
+use work::Found;
 
 pub use start::{Options, Start};
 
@@ -244,12 +245,19 @@ impl App {
         shown || self.pins.are_waiting() || !self.map.is_complete() || self.view_is_waiting()
     }
 
+    /// Whether the screen waits for an answer, rather than for a map or a pin that is filled meanwhile.
+    pub fn is_asking(&self) -> bool {
+        self.shown.is_ok() && self.stale || self.view_is_waiting()
+    }
+
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
     pub fn hear(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
             Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
+            // A pin's figures are its own, whatever has been asked for since.
+            Report::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
             Report::Found { generation, found } if generation == self.work => return self.hear_view(found),
             Report::Listed(files) => self.take_list(files),
             Report::Opened(opened, path) => return self.opened(*opened, &path),
@@ -279,7 +287,13 @@ impl App {
                 self.answers.keep(answer.clone());
                 self.show(answer);
             }
-            (Err(problems), _) => self.shown = Err(problems),
+            (Err(problems), shown) => {
+                let refused = shown.as_ref().ok().and_then(|scenario| self.pins.waiting(scenario));
+                self.shown = Err(problems.clone());
+                if let Some(id) = refused {
+                    self.hear_pin(id, Err(problems));
+                }
+            }
             (Ok(_), Err(_)) => {}
         }
     }

@@ -178,7 +178,7 @@ impl Explorer {
             if self.handle(event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            let waits = self.asked && self.app.is_waiting() && !self.app.following;
+            let waits = self.asked && self.app.is_asking() && !self.app.following;
             let patience = if waits { deadline.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
             next = queue.recv_timeout(patience).ok();
         }

@@ -39,6 +39,9 @@ const TRIED: [(&str, usize, usize); 13] = [
 /// The smallest gain in throughput that is worth a line.
 const WORTH: f64 = 0.005;
 
+/// The most changes of one field that are tried with others'.
+const SAVINGS: usize = 3;
+
 /// The most pairs of changes that are named.
 const PAIRS: usize = 6;
 
@@ -151,7 +154,8 @@ impl Advice {
         found
     }
 
-    /// The single changes that save memory, where that is not enough: what is worth trying in pairs.
+    /// The single changes that save memory, where that is not enough, the [`SAVINGS`] nearest of each field: what is
+    /// worth trying in pairs.
     fn savings(&self) -> Vec<&Trial> {
         let Some(now) = self.figures.first().and_then(Option::as_ref) else { return Vec::new() };
         if now.fits || self.pairs() || !self.suggestions().is_empty() {
@@ -159,7 +163,13 @@ impl Advice {
         }
         let saves = |summary: &Summary| summary.memory.peak < now.memory.peak;
         let tried = self.trials.iter().zip(self.figures.iter().skip(1));
-        tried.filter(|(_, summary)| summary.as_ref().is_some_and(saves)).map(|(trial, _)| trial).collect()
+        let mut savings: Vec<&Trial> = Vec::new();
+        for (trial, _) in tried.filter(|(_, summary)| summary.as_ref().is_some_and(saves)) {
+            if savings.iter().filter(|other| other.is_like(trial)).count() < SAVINGS {
+                savings.push(trial);
+            }
+        }
+        savings
     }
 }
 
@@ -207,8 +217,12 @@ impl App {
     /// The figures of the trials are there. Where no single change lets the scenario fit, pairs of those that save memory
     /// are tried next.
     pub(super) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
-        let advice = &mut self.views.advice;
-        advice.figures = figures;
+        if self.views.advice.of.as_ref() != Some(&self.scenario) {
+            // An edit has come between: the answer is to what is no longer asked.
+            self.views.advice = Advice::default();
+            return None;
+        }
+        self.views.advice.figures = figures;
         let savings = self.views.advice.savings();
         let later = |index: usize| savings[index + 1..].iter().map(move |other| (index, other));
         let pairs = (0..savings.len()).flat_map(later).map(|(index, other)| (savings[index], other));

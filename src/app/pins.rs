@@ -88,6 +88,12 @@ impl Pins {
         }
     }
 
+    /// The one that waits for the evaluation of a scenario.
+    pub(super) fn waiting(&self, scenario: &Scenario) -> Option<u64> {
+        let waits = |pin: &&Pin| pin.evaluation.is_none() && pin.scenario == *scenario;
+        self.all.iter().find(waits).map(|pin| pin.id)
+    }
+
     /// Whether one still waits for its evaluation.
     pub fn are_waiting(&self) -> bool {
         self.all.iter().any(|pin| pin.evaluation.is_none())

@@ -637,6 +637,20 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     assert!(asks(&app.update(action::Action::View(View::Hardware))));
 }
 
+/// What is taken in the view of the hardware is of the scenario in hand, wherever the map's cursor was.
+#[test]
+fn hardware_is_taken_for_the_scenario_in_hand() {
+    let mut app = explorer();
+    let nodes = app.scenario.plan.size;
+    press(&mut app, "llH");
+    assert!(!app.looking);
+    let summary = figures(&app);
+    press(&mut app, "<ret>");
+    assert_eq!(app.scenario.plan.size, nodes);
+    assert_eq!(app.answer.as_ref().unwrap().scenario, app.scenario);
+    assert!(figures(&app).tokens_per_s_per_device >= summary.tokens_per_s_per_device, "its best batch is no worse");
+}
+
 /// Puts the cursor of the inputs on a field.
 pub(crate) fn to_field(app: &mut App, label: &str) {
     let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();

@@ -126,8 +126,8 @@ impl App {
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, view: View) -> Vec<Command> {
         (self.view, self.focus) = (view, Panel::Map);
-        if view == View::Advice && self.looking {
-            // It is about the scenario in hand, which edits change.
+        if matches!(view, View::Advice | View::Hardware) && self.looking {
+            // What is taken there changes the scenario in hand.
             return self.go_home();
         }
         self.ask_view().into_iter().collect()

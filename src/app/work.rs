@@ -87,7 +87,7 @@ impl Work {
                     let evaluation = search::full(scenario, &mut workspace).map(Arc::new);
                     (desk.tell)(Found::Pin(*id, evaluation));
                 }
-                if let Some(work) = then {
+                if let Some(work) = then.as_ref().filter(|_| !desk.cancel.is_cancelled()) {
                     work.run(desk);
                 }
             }

@@ -39,7 +39,8 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
     };
     let fitted = calibrate::calibrate(&cases, &calibration, &evaluate, &begins);
     bar.finish_and_clear();
-    let Some(fitted) = fitted else {
+    let timed = |fitted: &Fitted| fitted.before.scores(|one| one.metric == Metric::StepTime).is_some();
+    let Some(fitted) = fitted.filter(timed) else {
         let what = "no row has a step time to fit to: 'step_time_s' is blank or 'scored' is no in all of them";
         return Err(Failure::input(what));
     };

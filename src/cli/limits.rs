@@ -38,7 +38,9 @@ pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(St
 }
 
 /// Flags of what the formulas know nothing of.
-const FOREIGN: [&str; 12] = [
+const FOREIGN: [&str; 14] = [
+    "stack",
+    "tokens",
     "strategy",
     "shard",
     "qwz",
@@ -68,7 +70,7 @@ fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure>
     }
     refusals.end()?;
     for (flag, _) in input.flags.given().filter(|(flag, _)| FOREIGN.contains(flag)) {
-        output::warning(&format!("--{flag}: changes no limit; the formulas know stage, gamma and the tokens that fit"));
+        output::note(&format!("--{flag}: changes no limit; the formulas know stage, gamma and the tokens that fit"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What reaches stdout and stderr.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use super::args::Form;
 use super::{Failure, log};
@@ -32,6 +32,16 @@ pub(super) fn failure(failure: &Failure) {
     match failure {
         Failure::Io(line) => line_to_stderr("error", line),
         Failure::Input(lines) | Failure::Bug(lines) => lines.iter().for_each(|line| line_to_stderr("error", line)),
+    }
+}
+
+/// Says what may not have been meant, to whoever watches: a script goes on undisturbed.
+pub(super) fn note(what: &dyn Display) {
+    let text = what.to_string();
+    if io::stderr().is_terminal() {
+        line_to_stderr("note", &text);
+    } else {
+        log::line(&format!("note: {}", printable(&text)));
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
-use crate::plan::{Plan, Schedule};
+use crate::plan::{Accumulation, Plan, Schedule};
 use crate::presets::Library;
 use crate::scenario::Problem;
 use crate::snapshot::{self, OpenError, Opened};
@@ -77,7 +77,7 @@ impl Session {
             Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
         if let Some(idle) = idle_stages(&opened.scenario.plan, input) {
-            output::warning(&idle);
+            output::note(&idle);
         }
         Ok(opened)
     }
@@ -99,9 +99,12 @@ fn idle_stages(plan: &Plan, input: &Input) -> Option<String> {
     let (flag, given) = input.flags.of("plan.stages_per_rank")?;
     let schedule = plan.effective_schedule();
     let idle = plan.stages_per_rank > 1 && matches!(schedule, Schedule::GPipe | Schedule::OneForwardOneBackward);
-    let line =
-        || format!("--{flag}: {schedule} has one stage on each rank; add --schedule interleaved or breadth-first");
-    given.filter(|_| idle).map(|_| line())
+    let line = || match plan.pipeline {
+        1 => format!("--{flag}: there is no pipeline; add --pp"),
+        _ => format!("--{flag}: {schedule} has one stage on each rank; add --schedule interleaved or breadth-first"),
+    };
+    let alone = plan.pipeline == 1 && plan.accumulation == Accumulation::Standard && plan.stages_per_rank > 1;
+    given.filter(|_| idle || alone).map(|_| line())
 }
 
 /// Problems, each under the flag of its field, unless that stands in a file.

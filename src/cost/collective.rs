@@ -182,7 +182,7 @@ impl Rates<'_> {
 
     /// One rank of a group to another, over the level that joins them, while all other groups do the same.
     pub fn send(&self, bytes: f64, group: Group, level: usize) -> Transfer {
-        let span = self.network.ring(Group { size: 2, ..group })[level];
+        let span = self.network.ring(group)[level];
         let seconds = bytes / (span.per_rank.get() * self.wire(level));
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
         transfer.time = self.efficiency.collective_launch.get() + span.latency.get() + seconds;

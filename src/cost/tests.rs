@@ -174,6 +174,20 @@ fn a_neighbour_in_another_node_is_reached_through_one_port() {
     close(inside.time, 10e6 / 100e9 + 1e-6);
 }
 
+/// Frontier: two GCDs of a package are 200 GB/s apart, and 50 GB/s at best from those of the next.
+#[test]
+fn a_neighbour_in_another_package_is_reached_between_packages() {
+    let mut scenario = with_latency();
+    scenario.cluster = crate::presets::Library::embedded().cluster("mi250x-frontier").expect("a preset");
+    let (rates, pipeline) = (rates(&scenario), Group { stride: 1, size: 4 });
+    let busy = |rank: u32| {
+        let level = rates.network.joining(pipeline, rank, rank + 1);
+        rates.send(10e6, pipeline, level).busy[level]
+    };
+    close(busy(1) / busy(0), 200.0 / 50.0);
+    close(busy(2), busy(0));
+}
+
 #[test]
 fn a_quantised_payload_carries_its_scales() {
     // 8000 elements in blocks of 2000: 8000 bytes and four scales of 4 bytes.

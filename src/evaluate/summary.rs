@@ -42,7 +42,7 @@ fn too_long(serial: f64) -> Problem {
     let [serial, longest] = [serial, LONGEST].map(|time| Seconds::new(time).to_string());
     Problem {
         field: "plan".to_owned(),
-        what: format!("a step is {serial} of work and transfers"),
+        what: format!("a step is {serial} of work and transfers, those of all pipeline ranks added up"),
         mend: format!(
             "choose less work in a step (accumulate, micro-batch, sequence) or faster links: {longest} at most"
         ),

@@ -135,7 +135,11 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     if path.metadata().is_ok_and(|facts| !facts.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file; choose another name"));
     }
-    staged(&path, text)?.persist(&path).map(drop).map_err(|refused| refused.error)
+    let staged = staged(&path, text)?;
+    if let Ok(facts) = path.metadata() {
+        staged.as_file().set_permissions(facts.permissions())?;
+    }
+    staged.persist(&path).map(drop).map_err(|refused| refused.error)
 }
 
 /// A text beside where it is to stand.

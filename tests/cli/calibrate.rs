@@ -33,6 +33,18 @@ fn a_fitted_file_is_a_preset() {
     assert_contains(file["source"].as_str().expect("text"), &["fitted to 2 step times", "mean of 2 groups"]);
 }
 
+/// Peaks of memory alone make no fit: bands and what is said of step times would rest on nothing.
+#[test]
+fn rows_without_a_step_time_are_refused() {
+    let home = Home::new();
+    let header = ROWS.lines().next().expect("a header").replace("step_time_s", "step_time_s,metric_peak_mem_gb");
+    let row = "a,a100-80gb-dgx,default,1,ddp,MPT,8,1024,8,50368,2048,2,2,none,bf16,a,no,,9.5";
+    home.write("rows.csv", &format!("{header}\n{row}\n"));
+    let told = home.run("calibrate rows.csv --out fit.toml");
+    assert_contains(&told.refused().join("\n"), &["no row has a step time to fit to"]);
+    assert!(!home.path().join("fit.toml").exists());
+}
+
 /// A link stays one, and what is no regular file is left alone.
 #[test]
 fn a_fit_is_written_through_links_and_over_nothing_else() {

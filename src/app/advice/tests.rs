@@ -1,4 +1,5 @@
 use super::*;
+use crate::app::jobs;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::view::View;
 
@@ -74,6 +75,23 @@ fn it_is_about_the_scenario_in_hand() {
     press(&mut app, "llW");
     assert!(!app.looking);
     assert_eq!(app.answer.as_ref().unwrap().scenario, app.scenario);
+}
+
+/// Figures of trials that an edit has outrun are dropped, and asked for anew with the view.
+#[test]
+fn figures_of_an_older_scenario_are_dropped() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjjl");
+    let asked = app.update(Action::View(View::Advice));
+    let late = asked.into_iter().find(|command| matches!(command, Command::Work { .. })).expect("trials");
+    press(&mut app, "M1gjjjjl");
+    for report in jobs::in_line(late) {
+        assert_eq!(app.hear(report), []);
+    }
+    assert!(!app.views.advice.is_complete());
+    press(&mut app, "W");
+    assert_eq!(app.views.advice.of.as_ref(), Some(&app.scenario));
+    assert!(app.views.advice.is_complete());
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl<'a> Terms<'a> {
             return None;
         }
         let (group, network) = (self.layout.pipeline_group(), self.rates.network);
-        let spans = network.ring(Group { size: 2, ..group });
+        let spans = network.ring(group);
         // The slowest hop counts; where each rank has several stages, the last rank sends to the first too.
         let closing = u32::from(self.pipeline.stages > 1);
         let hops = (1..group.size + closing).map(|rank| network.joining(group, rank - 1, rank % group.size));

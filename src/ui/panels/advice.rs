@@ -78,7 +78,8 @@ fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
     if advice.is_complete() && !changes {
         lines.push((Line::default(), None));
         let nothing = match advice.fits() {
-            Some(false) => "no change of the plan lets it fit, nor any two together",
+            Some(false) if advice.pairs() => "no change of the plan lets it fit, nor any two tried together",
+            Some(false) => "no change of the plan lets it fit",
             _ => "no single change of the plan makes it faster",
         };
         lines.push((Line::styled(nothing, theme.style(Role::Dim)), None));
