@@ -8,10 +8,10 @@ use super::arrivals::Train;
 use super::fold::{History, Level, shift};
 use super::rank::{Around, Rank};
 
-/// The fewest iterations of a block that are worth a look.
+/// The fewest iterations of a block that are worth a look, and of a section whose slots are seldom remembered.
 const FEWEST: u32 = 4;
 
-/// The fewest iterations of a section that are: a slot that is remembered costs less than a look.
+/// The fewest iterations of any other section that are: a slot that is remembered costs less than a look.
 pub(super) const FEWEST_SLOTS: u32 = 24;
 
 /// Skips what repeats of the block that compute has just begun again; whether anything did.
@@ -45,7 +45,9 @@ pub(super) fn fold_block<O: Observer>(rank: &mut Rank, history: &mut History, ar
 pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, around: &mut Around<'_, O>) {
     let (role, Some(at)) = (around.role, rank.at) else { return };
     let section = &role.script.sections[at.section as usize];
-    if section.repeat < FEWEST_SLOTS || section.slots.len() > 1 {
+    // A slot in which something starts before compute is seldom remembered.
+    let fewest = if role.routine(&at).entry.is_none() { FEWEST } else { FEWEST_SLOTS };
+    if section.repeat < fewest || section.slots.len() > 1 {
         return;
     }
     let before = history.latest().next().and_then(|before| before.at);
