@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::evaluate::Resource;
-use crate::plan::{Recompute, Size};
+use crate::plan::{Recompute, Schedule, Size};
 use crate::testing;
 
 fn counts(axis: &Axis) -> Vec<String> {
@@ -135,6 +135,19 @@ fn tuning_finds_what_trying_everything_finds() {
             assert!((found.tokens_per_s_per_device / all.tokens_per_s_per_device - 1.0).abs() < 1e-9, "{nodes} nodes");
         }
     }
+}
+
+/// An interleaved pipeline of two ranks takes 8 sequences in 8, 4 or 2 micro-batches: one is not possible, and leaves the
+/// others as they are.
+#[test]
+fn tuning_takes_what_the_schedule_takes() {
+    let mut scenario = testing::scenario();
+    let plan = &mut scenario.plan;
+    (plan.pipeline, plan.stages_per_rank, plan.accumulate, plan.schedule) = (2, 4, 8, Schedule::Interleaved);
+    let (choice, found) = tuned(&scenario, &mut Workspace::default()).expect("possible");
+    assert!(found.fits && [8, 4, 2].contains(&choice.accumulate), "{choice:?}");
+    let [all] = super::tune::best_within(&scenario, [1.0], &mut Workspace::default());
+    assert_eq!(all.map(|all| all.step_time), Some(found.step_time));
 }
 
 #[test]

@@ -38,12 +38,8 @@ pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Select
 
 /// Calls `visit` with every candidate and its figures. The sequences of a step stay as close to the
 /// plan's as whole micro-batches allow; memory grows with the micro-batch, so a mode is given up
-/// once `visit` says that it no longer fits.
-fn candidates(
-    scenario: &Scenario,
-    workspace: &mut Workspace,
-    mut visit: impl FnMut(Tuned, &Summary) -> bool,
-) -> Result<(), Vec<Problem>> {
+/// once `visit` says that it no longer fits, or once too few micro-batches are left for the schedule.
+fn candidates(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(&Summary) -> bool) {
     let sequences = scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let mut trial = scenario.clone();
     for recompute in RECOMPUTE {
@@ -51,12 +47,11 @@ fn candidates(
         for micro_batch in sizes.take_while(|size| *size <= MOST_SEQUENCES) {
             let tuned = Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) };
             tuned.apply(&mut trial);
-            if !visit(tuned, &summary(&trial, workspace)?) {
+            if !summary(&trial, workspace).is_ok_and(|summary| visit(&summary)) {
                 break;
             }
         }
     }
-    Ok(())
 }
 
 /// The fastest candidate that fits; the one that comes closest to fitting where none does.
@@ -66,24 +61,25 @@ fn candidates(
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
     let mut trial = scenario.clone();
     let mut best: Option<(Tuned, Summary)> = None;
-    let mut attempt = |tuned: Tuned| -> Result<bool, Vec<Problem>> {
+    let mut attempt = |tuned: Tuned| -> bool {
         tuned.apply(&mut trial);
-        let summary = summary(&trial, workspace)?;
+        // Larger micro-batches may leave too few of them for the schedule.
+        let Ok(summary) = summary(&trial, workspace) else { return false };
         if best.as_ref().is_none_or(|(_, best)| better(&summary, best)) {
             best = Some((tuned, summary));
         }
-        Ok(summary.fits)
+        summary.fits
     };
     let plan = Tuned::of(scenario);
     let power = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
     if !power || !RECOMPUTE.contains(&plan.recompute) {
-        attempt(plan)?;
+        attempt(plan);
     }
     let sequences = plan.micro_batch.saturating_mul(plan.accumulate);
     let mut micro_batch = 1;
     for recompute in RECOMPUTE {
         while micro_batch <= MOST_SEQUENCES
-            && attempt(Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) })?
+            && attempt(Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) })
         {
             micro_batch *= 2;
         }
@@ -112,7 +108,7 @@ pub(super) fn best_within<const N: usize>(
     workspace: &mut Workspace,
 ) -> [Option<Summary>; N] {
     let mut best: [Option<Summary>; N] = [None; N];
-    let _ = candidates(scenario, workspace, |_, summary| {
+    candidates(scenario, workspace, |summary| {
         let mut fits = false;
         for (best, factor) in best.iter_mut().zip(capacities) {
             if summary.memory.peak > summary.memory.capacity * factor {
