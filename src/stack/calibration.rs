@@ -286,11 +286,15 @@ impl Calibration {
             miss("element_wise", name, has, known(&mut self.element_wise.keys()));
         }
         for name in Some(&stack.loss).into_iter().chain(&stack.loss_compiled) {
-            let has = self.loss.contains_key(name) && self.logits_held.contains_key(name);
-            miss("loss", name, has, known(&mut self.loss.keys()));
+            // A loss has a time and what its logits hold.
+            let whole = |name: &&String| self.loss.contains_key(*name) && self.logits_held.contains_key(*name);
+            miss("loss", name, whole(&name), known(&mut self.loss.keys().filter(whole)));
         }
         let has = self.runtimes.contains_key(&stack.runtime);
         miss("runtime", &stack.runtime, has, known(&mut self.runtimes.keys()));
         found
     }
 }
+
+#[cfg(test)]
+mod tests;
