@@ -18,7 +18,7 @@ use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
 use shardscope::search::{Cancel, Sweep, pool};
 
-use harness::{INTERLEAVED, Options, READY, Session};
+use harness::{INTERLEAVED, Options, PIPELINE, READY, Session};
 
 const QUIET: Duration = Duration::from_millis(300);
 
@@ -27,20 +27,6 @@ const LARGE: (u16, u16) = (200, 50);
 
 /// A slow line, in bits a second.
 const SLOW: u32 = 400_000;
-
-const PIPELINE: &str = r#"
-format = 1
-cluster = "a100-80gb-dgx"
-stack = "default"
-model = "gpt3-175b"
-strategy = "zero1"
-[plan]
-nodes = 64
-tensor = 8
-pipeline = 8
-accumulate = 16
-recompute = "full"
-"#;
 
 fn main() {
     // `cargo test --all-targets` only wants to know that it builds.

@@ -241,8 +241,7 @@ impl App {
 
     /// Whether something that was asked for is still being computed.
     pub fn is_waiting(&self) -> bool {
-        let shown = self.following || self.shown.is_ok() && self.stale;
-        shown || self.pins.are_waiting() || !self.map.is_complete() || self.view_is_waiting()
+        self.following || self.is_asking() || self.pins.are_waiting() || !self.map.is_complete()
     }
 
     /// Whether the screen waits for an answer, rather than for a map or a pin that is filled meanwhile.

@@ -1,5 +1,5 @@
-//! Fitting: the free constants of a calibration from published step times and peaks of memory, how sure they are, and how far
-//! off the fit is on rows that it has not seen.
+//! Fitting: the free constants of a calibration from published step times and peaks of memory, how sure they are, and
+//! how far off the fit is on rows that it has not seen.
 //!
 //! Takes cases, a calibration and a way to evaluate scenarios; not for reading rows, for threads, or for
 //! what a report looks like.
@@ -113,8 +113,8 @@ pub struct Fitted {
 /// Digits that a constant is written with: more than rows can tell.
 const DIGITS: i32 = 3;
 
-/// Fits the constants of `calibration` to the step times and peaks of memory of cases; `None` if there are none. Says of each part of
-/// the work that it has begun.
+/// Fits the constants of `calibration` to the step times and peaks of memory of cases; `None` if there are none.
+/// Says of each part of the work that it has begun.
 pub fn calibrate(
     cases: &[Case],
     calibration: &Calibration,

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use harness::{Options, PROGRAM, READY, Session};
+use harness::{Options, PIPELINE, PROGRAM, READY, Session};
 use tempfile::{TempDir, tempdir};
 use vt100::{Color, Screen};
 
@@ -119,21 +119,7 @@ fn number(text: &str, before: &str, after: &str) -> Option<f64> {
 
 #[test]
 fn a_pipeline_goes_from_1f1b_to_breadth_first_and_its_bubble_shrinks() {
-    let (mut session, _folder) = open_scenario(
-        r#"
-format = 1
-cluster = "a100-80gb-dgx"
-stack = "default"
-model = "gpt3-175b"
-strategy = "zero1"
-[plan]
-nodes = 64
-tensor = 8
-pipeline = 8
-accumulate = 16
-recompute = "full"
-"#,
-    );
+    let (mut session, _folder) = open_scenario(PIPELINE);
     let bubble = |session: &Session| number(&session.text(), "bubble ", "%").unwrap_or(f64::INFINITY);
     let memory = |session: &Session| number(&session.text(), "FITS ", "/").unwrap_or(0.0);
     session.wait("showing the ranks and the bubble", |session| {

@@ -128,8 +128,8 @@ impl Advice {
         self.cursor = row;
     }
 
-    /// Where the scenario does not fit: of each field, or pair of fields, the nearest value with which it does; else of each
-    /// field the value that gains most. The fastest first.
+    /// Where the scenario does not fit: of each field, or pair of fields, the nearest value with which it does; else of
+    /// each field the value that gains most. The fastest first.
     pub fn suggestions(&self) -> Vec<Suggestion<'_>> {
         let Some(now) = self.figures.first().and_then(Option::as_ref) else { return Vec::new() };
         let mut found: Vec<Suggestion> = Vec::new();
@@ -214,8 +214,8 @@ impl App {
         (scenario.plan != self.scenario.plan).then_some(Trial { changes, scenario })
     }
 
-    /// The figures of the trials are there. Where no single change lets the scenario fit, pairs of those that save memory
-    /// are tried next.
+    /// The figures of the trials are there. Where no single change lets the scenario fit, pairs of those that save
+    /// memory are tried next.
     pub(super) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
         if self.views.advice.of.as_ref() != Some(&self.scenario) {
             // An edit has come between: the answer is to what is no longer asked.

@@ -133,8 +133,8 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
-    /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned scenarios
-    /// that wait for their evaluation.
+    /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned
+    /// scenarios that wait for their evaluation.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();
         let of_view = self.view_work();

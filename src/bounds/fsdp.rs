@@ -107,17 +107,18 @@ pub struct Step {
 
 impl Limits {
     /// Of a scenario's model, devices and sequence: the model as `12 L H^2` parameters, or its own where it has
-    /// experts, which the paper's models have not; bandwidth that of
-    /// the slowest level that all devices together cross, no reserve, no latency, all layers computed
-    /// again and `n_bwd` 1.
+    /// experts, which the paper's models have not; bandwidth that of the slowest level that all devices together
+    /// cross, no reserve, no latency, all layers computed again and `n_bwd` 1.
     pub fn of(scenario: &Scenario) -> Self {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
         let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
         let storage = plan.precision.storage();
         let spans = Rates::of(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
         let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.per_rank);
-        let own = || (model.parameters() as f64, (model.parameters() - model.active_parameters()) as f64);
-        let (parameters, idle) = model.experts.map_or((12.0 * layers * hidden * hidden, 0.0), |_| own());
+        let (parameters, idle) = match model.experts {
+            None => (12.0 * layers * hidden * hidden, 0.0),
+            Some(_) => (model.parameters() as f64, (model.parameters() - model.active_parameters()) as f64),
+        };
         Self {
             parameters,
             idle,

@@ -97,7 +97,7 @@ impl Memory {
         let buffered = layout.weights > 1 || plan.offload.state();
         let buffers = if buffered { 2.0 * (rates.storage() + gradient) * layer } else { 0.0 };
         let input = rates.tokens() * f64::from(model.hidden) * rates.storage() / tensor;
-        let held = f64::from(pipeline.checkpoints(plan.schedule)) * plan.recompute.layers();
+        let held = f64::from(pipeline.checkpoints(plan.effective_schedule())) * plan.recompute.layers();
         let own = layer * layers / f64::from(layout.pipeline);
         let checkpoints = if plan.offload.checkpoints() { 0.0 } else { held * stage * input };
         let optimizer = Bytes::new(plan.optimizer.state(plan.precision.storage()) / f64::from(layout.optimizer));

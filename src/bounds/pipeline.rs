@@ -43,8 +43,6 @@ impl Pipeline {
             _ if self.ranks == 1 => 1,
             Schedule::GPipe | Schedule::BreadthFirst => all,
             Schedule::OneForwardOneBackward => all.min(self.ranks),
-            // With one stage per rank there is nothing to interleave.
-            Schedule::Interleaved if self.stages == 1 => all.min(self.ranks),
             Schedule::Interleaved => all.min(2 * (self.ranks - 1) + (self.stages - 1) * self.ranks + 1),
         }
     }

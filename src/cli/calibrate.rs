@@ -56,8 +56,7 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
 
 /// The calibration's own file with the fitted values in it.
 fn file(session: &Session, id: &str, fitted: &Fitted) -> Result<String, Failure> {
-    // The user's own stands after the embedded one that it stands in for.
-    let entry = session.library.entries(Kind::Calibration).filter(|entry| entry.id == id).last();
+    let entry = session.library.entries(Kind::Calibration).find(|entry| entry.id == id);
     let text = entry.map(|entry| &*entry.text).unwrap_or_default();
     let wrong = |what: String| Failure::input(format!("{id}: {what}"));
     let mut document: DocumentMut = calibrate::write(text, fitted)

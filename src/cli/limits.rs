@@ -37,23 +37,8 @@ pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(St
     Ok((scenario.model.name.clone(), limits))
 }
 
-/// Flags of what the formulas know nothing of.
-const FOREIGN: [&str; 14] = [
-    "stack",
-    "tokens",
-    "strategy",
-    "shard",
-    "qwz",
-    "hpz",
-    "qgz",
-    "micro-batch",
-    "accumulate",
-    "accumulation",
-    "recompute",
-    "offload",
-    "schedule",
-    "stages-per-rank",
-];
+/// Flags of what the formulas know; those of other ways to be parallel are refused.
+const KNOWN: [&str; 9] = ["hardware", "model", "nodes", "devices", "seq", "precision", "tp", "cp", "pp"];
 
 /// Refuses what the formulas cannot be asked, and says what changes nothing in them.
 fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure> {
@@ -69,7 +54,7 @@ fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure>
         refuse(ranks > 1, &line);
     }
     refusals.end()?;
-    for (flag, _) in input.flags.given().filter(|(flag, _)| FOREIGN.contains(flag)) {
+    for (flag, _) in input.flags.given().filter(|(flag, _)| !KNOWN.contains(flag)) {
         output::note(&format!("--{flag}: changes no limit; the formulas know stage, gamma and the tokens that fit"));
     }
     Ok(())

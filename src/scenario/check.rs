@@ -3,7 +3,6 @@
 mod operators;
 
 use crate::plan::{Accumulation, Extent, Precision, Recompute, Schedule, Size};
-
 use crate::units::significant;
 
 use super::layout::{devices, ranks};

@@ -20,6 +20,21 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_shardscope");
 /// The end of the footer: the first frame is complete.
 pub const READY: &str = "q quit";
 
+/// A model of 175 billion parameters in a pipeline of eight ranks.
+pub const PIPELINE: &str = r#"
+format = 1
+cluster = "a100-80gb-dgx"
+stack = "default"
+model = "gpt3-175b"
+strategy = "zero1"
+[plan]
+nodes = 64
+tensor = 8
+pipeline = 8
+accumulate = 16
+recompute = "full"
+"#;
+
 /// A scenario whose maps take long: each step is simulated visit by visit.
 pub const INTERLEAVED: &str = r#"
 format = 1
