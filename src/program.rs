@@ -60,19 +60,17 @@ impl Program {
         self.code.clear();
         self.ranks.resize_with(ranks, Script::default);
         self.ranks.iter_mut().for_each(Script::clear);
-        self.volumes.clear();
-        self.volumes.resize(ranks, Volume::default());
         self.states.clear();
         if pipeline::wanted(&rates, layout) {
             let places = Places::of(scenario, layout);
             let mut pipeline = Pipeline::of(&rates, layout, &places);
-            for (rank, (script, volume)) in (0..layout.pipeline).zip(self.ranks.iter_mut().zip(&mut self.volumes)) {
+            for (rank, script) in (0..layout.pipeline).zip(&mut self.ranks) {
                 self.states.push(pipeline.state(rank));
-                pipeline.build(rank, Builder::new(&mut self.code, script, volume));
+                pipeline.build(rank, Builder::new(&mut self.code, script));
             }
         } else {
-            for (script, volume) in self.ranks.iter_mut().zip(&mut self.volumes) {
-                let builder = Builder::new(&mut self.code, script, volume);
+            for script in &mut self.ranks {
+                let builder = Builder::new(&mut self.code, script);
                 if scenario.plan.operators.is_empty() {
                     self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
                     step::build(&rates, layout, builder);
@@ -81,6 +79,8 @@ impl Program {
                 }
             }
         }
+        self.volumes.clear();
+        self.volumes.extend(self.ranks.iter().map(|script| script.volume(&self.code)));
     }
 }
 

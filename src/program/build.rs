@@ -1,5 +1,5 @@
 //! Puts tasks into blocks and routines, and routines into scripts, keeping the books: what each iteration
-//! announces to the counters, and what all repeats move.
+//! announces to the counters, and what the tasks of a routine move.
 
 use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
@@ -31,7 +31,8 @@ pub struct Volume {
 
 impl Volume {
     /// Adds another, so many times over.
-    fn add(&mut self, other: &Self, times: f64) {
+    pub(super) fn add(&mut self, other: &Self, repeats: u64) {
+        let times = repeats as f64;
         for level in 0..MAX_LEVELS {
             self.bytes[level] += other.bytes[level] * times;
             self.busy[level] += other.busy[level] * times;
@@ -39,7 +40,7 @@ impl Volume {
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += other * times;
         }
-        self.host = self.host.saturating_add(other.host.saturating_mul(times as u64));
+        self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
         self.serial += other.serial * times;
         self.memory_bound += other.memory_bound * times;
     }
@@ -151,8 +152,9 @@ impl RoutineBuilder<'_> {
     /// A compute task; `push` it after setting waits, signals and memory.
     pub fn compute(&mut self, piece: Piece, class: Class, label: Label) -> Task {
         let host = picos(piece.host);
-        let volume = Volume { host, memory_bound: piece.work.memory, ..Volume::default() };
-        self.routine.volume.add(&volume, self.block.repeat.into());
+        let (volume, repeat) = (&mut self.routine.volume, self.block.repeat);
+        volume.host = volume.host.saturating_add(host.saturating_mul(repeat.into()));
+        volume.memory_bound += piece.work.memory * f64::from(repeat);
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task {
@@ -167,9 +169,12 @@ impl RoutineBuilder<'_> {
 
     /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.
     pub fn transfer(&mut self, transfer: &Transfer, queue: u8, contention: f64, label: Label) -> Task {
-        let mut volume = Volume { bytes: transfer.bytes, busy: transfer.busy, ..Volume::default() };
-        volume.sent[label.lane as usize] = transfer.bytes;
-        self.routine.volume.add(&volume, self.block.repeat.into());
+        let (volume, repeat) = (&mut self.routine.volume, f64::from(self.block.repeat));
+        for level in 0..MAX_LEVELS {
+            volume.bytes[level] += transfer.bytes[level] * repeat;
+            volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
+            volume.busy[level] += transfer.busy[level] * repeat;
+        }
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
             if busy > 0.0 {
@@ -199,14 +204,13 @@ pub(crate) struct Run {
 pub(crate) struct Builder<'a> {
     code: &'a mut Code,
     script: &'a mut Script,
-    volume: &'a mut Volume,
     /// Whether the last round is still open.
     open: bool,
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(code: &'a mut Code, script: &'a mut Script, volume: &'a mut Volume) -> Self {
-        Self { code, script, volume, open: false }
+    pub fn new(code: &'a mut Code, script: &'a mut Script) -> Self {
+        Self { code, script, open: false }
     }
 
     /// Opens a round that runs `repeat` times, `micro_batches` further each time. Sections outside such
@@ -270,7 +274,8 @@ impl<'a> Builder<'a> {
         self.turn(repeat, &[Run { routine, layer: 0, micro_batch: 0 }]);
     }
 
-    /// A section that runs routines one after the other, `repeat` times.
+    /// A section that runs routines one after the other, `repeat` times; what runs once is put into the section before
+    /// if that runs once too.
     pub fn turn(&mut self, repeat: u32, runs: &[Run]) {
         let empty = |run: &Run| self.code.routines[run.routine as usize].blocks.is_empty();
         if repeat == 0 || runs.iter().all(empty) {
@@ -279,26 +284,26 @@ impl<'a> Builder<'a> {
         if !self.open {
             self.open(1, 0);
         }
-        let Some(round) = self.script.rounds.last_mut() else { return };
-        let start = self.script.slots.len() as u32;
-        let mut advance = [0; COUNTERS];
-        for run in runs {
-            let routine = &self.code.routines[run.routine as usize];
+        let (routines, Script { rounds, sections, slots }) = (&self.code.routines, &mut *self.script);
+        let Some(round) = rounds.last_mut() else { return };
+        let joins = |before: &Section| !round.sections.is_empty() && before.repeat == 1 && repeat == 1;
+        if !sections.last().is_some_and(joins) {
+            let start = slots.len() as u32;
+            sections.push(Section { repeat, slots: start..start, advance: [0; COUNTERS], base: round.advance });
+            round.sections.end += 1;
+        }
+        let Some(section) = sections.last_mut() else { return };
+        for Run { routine: index, layer, micro_batch } in runs.iter().copied() {
+            let routine = &routines[index as usize];
             if routine.blocks.is_empty() {
                 continue;
             }
-            let Run { routine: index, layer, micro_batch } = *run;
-            self.script.slots.push(Slot { routine: index, base: advance, layer, micro_batch });
-            for (announced, one) in advance.iter_mut().zip(routine.advance) {
-                *announced += one;
+            slots.push(Slot { routine: index, base: section.advance, layer, micro_batch });
+            section.slots.end += 1;
+            for ((section, round), one) in section.advance.iter_mut().zip(&mut round.advance).zip(routine.advance) {
+                *section += one;
+                *round += i64::from(repeat) * one;
             }
-            self.volume.add(&routine.volume, f64::from(repeat) * f64::from(round.repeat));
-        }
-        let slots = start..self.script.slots.len() as u32;
-        self.script.sections.push(Section { repeat, slots, advance, base: round.advance });
-        round.sections.end += 1;
-        for (announced, one) in round.advance.iter_mut().zip(advance) {
-            *announced += i64::from(repeat) * one;
         }
     }
 }

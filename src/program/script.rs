@@ -197,17 +197,33 @@ impl Script {
             + self.slot(at).base[counter]
     }
 
+    /// How often each routine runs.
+    fn runs(&self, code: &Code) -> Vec<u64> {
+        let mut runs = vec![0; code.routines.len()];
+        for round in &self.rounds {
+            for section in &self.sections[round.sections.start as usize..round.sections.end as usize] {
+                let repeat = u64::from(round.repeat) * u64::from(section.repeat);
+                for slot in &self.slots[section.slots.start as usize..section.slots.end as usize] {
+                    runs[slot.routine as usize] += repeat;
+                }
+            }
+        }
+        runs
+    }
+
+    /// What all its tasks move and need.
+    pub fn volume(&self, code: &Code) -> Volume {
+        let mut volume = Volume::default();
+        for (routine, runs) in code.routines.iter().zip(self.runs(code)).filter(|(_, runs)| *runs > 0) {
+            volume.add(&routine.volume, runs);
+        }
+        volume
+    }
+
     /// How many tasks a step runs, repeats counted.
     pub fn task_count(&self, code: &Code) -> u64 {
-        let slots = |section: &Section| -> u64 {
-            let slots = &self.slots[section.slots.start as usize..section.slots.end as usize];
-            slots.iter().flat_map(|slot| code.routines[slot.routine as usize].tasks).map(u64::from).sum()
-        };
-        let sections = |round: &Round| -> u64 {
-            let sections = &self.sections[round.sections.start as usize..round.sections.end as usize];
-            sections.iter().map(|section| u64::from(section.repeat) * slots(section)).sum()
-        };
-        self.rounds.iter().map(|round| u64::from(round.repeat) * sections(round)).sum()
+        let tasks = |routine: &Routine| routine.tasks.iter().copied().map(u64::from).sum::<u64>();
+        code.routines.iter().zip(self.runs(code)).map(|(routine, runs)| runs * tasks(routine)).sum()
     }
 
     /// What a task is in one run.
