@@ -40,8 +40,17 @@ pub(super) struct Pipeline<'a> {
     seconds: bool,
     /// What lives on the host.
     offload: Offload,
-    /// Routines that exist already.
-    routines: Vec<(Key, u32)>,
+    /// Routines that exist already, and the one that was needed last, by its place among them.
+    routines: Vec<Known>,
+    latest: usize,
+}
+
+/// A routine that exists already.
+struct Known {
+    key: Key,
+    routine: u32,
+    /// The one that was needed after it last, by its place.
+    after: usize,
 }
 
 /// What a routine does; stages are told apart by their work only.
@@ -114,6 +123,7 @@ impl<'a> Pipeline<'a> {
             ways,
             offload: plan.offload,
             routines: Vec::new(),
+            latest: 0,
         }
     }
 
@@ -156,20 +166,22 @@ impl<'a> Pipeline<'a> {
     /// Builds the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: Builder<'_>) {
         let Order { turns, round, repeat } = self.shape.order(rank);
-        let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
-        self.fills(&mut builder, &agenda, 0);
+        let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
+        let hops = [false, true].map(|backward| self.visits().hop(rank, backward));
+        let mut agenda = Agenda { rank, hops, turns, fills, spells, listed: 0, needed: 0, over: 0 };
+        self.fills(&mut builder, &mut agenda, 0);
         let rates = self.visits().rates;
         let owners = self.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
         builder.section(1, |routine| {
             Emit::host(routine, rates.host_step(owners));
             Emit::host(routine, rates.software.micro_batch.get());
         });
-        (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
+        (0..round.start).for_each(|index| self.turn(&mut builder, &mut agenda, index));
         let ranks = self.shape.ranks;
         builder.round(repeat, ranks, |builder| {
-            round.clone().for_each(|index| self.turn(builder, &agenda, index));
+            round.clone().for_each(|index| self.turn(builder, &mut agenda, index));
         });
-        (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &agenda, index));
+        (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &mut agenda, index));
         builder.section(1, |routine| {
             self.tie(routine, rank);
             routine.block(1, |block| boundary::build(&self.shares(rank), self.queues, block));
@@ -179,7 +191,7 @@ impl<'a> Pipeline<'a> {
 
     /// Gives back what is still in the buffers at the end.
     fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
-        let left: i64 = agenda.fills.iter().map(|(_, fill)| self.taken_by(agenda.rank, fill)).sum();
+        let left: i64 = agenda.fills.iter().map(|fill| self.taken_by(agenda.rank, fill)).sum();
         if left == 0 {
             return;
         }
@@ -194,16 +206,16 @@ impl<'a> Pipeline<'a> {
 
     /// The stages to gather in the order in which they are needed, each where its gather is listed: as
     /// soon as its buffer is free, or, where a gather stops compute, when it is needed.
-    fn placed(&self, turns: &[Turn]) -> Vec<(usize, Fill)> {
+    fn placed(&self, turns: &[Turn]) -> Vec<Fill> {
         if !self.fetches {
             return Vec::new();
         }
-        let mut last = 0;
-        let mut place = |fill: Fill| {
-            last = last.max(if self.gathers && self.queues.gather == COMPUTE { fill.turn } else { fill.free });
-            (last, fill)
-        };
-        fills(turns).into_iter().map(&mut place).collect()
+        let (mut fills, mut last) = (fills(turns), 0);
+        for fill in &mut fills {
+            last = last.max(if self.gathers && self.queues.gather == COMPUTE { fill.turn } else { fill.place });
+            fill.place = last;
+        }
+        fills
     }
 
     fn emit(&self) -> Emit<'_> {
@@ -221,54 +233,59 @@ impl<'a> Pipeline<'a> {
         key: Key,
         fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
     ) -> u32 {
-        if let Some((_, routine)) = self.routines.iter().find(|(other, _)| *other == key) {
-            return *routine;
+        let is = |known: &Known| known.key == key;
+        let before = self.latest;
+        // What followed the routine before it will most likely do so again.
+        self.latest = self.routines.get(before).map_or(0, |before| before.after);
+        if !self.routines.get(self.latest).is_some_and(is) {
+            self.latest = self.routines.iter().position(is).unwrap_or_else(|| {
+                let routine = builder.routine(|routine| fill(self, routine));
+                self.routines.push(Known { key, routine, after: 0 });
+                self.routines.len() - 1
+            });
+            self.routines[before].after = self.latest;
         }
-        let routine = builder.routine(|routine| fill(self, routine));
-        self.routines.push((key, routine));
-        routine
+        self.routines[self.latest].routine
     }
 
     /// One turn, and what surrounds it.
-    fn turn(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize) {
-        let Agenda { rank, turns, spells, .. } = agenda;
-        let spell = spells[index];
-        if let Some(spell) = spell.filter(|spell| spell.begins) {
-            let work = self.stages.work(*rank, spell.stage);
-            let resumed = self.resumed(agenda, index, spell.stage);
-            if self.waiting(work) > 0 {
-                let routine = self.routine(builder, Key::Mark { work, resumed }, |this, routine| {
-                    this.mark(routine, work, resumed);
-                });
-                builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
-            }
+    fn turn(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, index: usize) {
+        let spell = agenda.spells.get(agenda.over).copied();
+        if let Some(spell) = spell.filter(|spell| spell.begins == index) {
+            let work = self.stages.work(agenda.rank, spell.stage);
+            let resumed = self.resumed(work, spell);
+            let routine = self.routine(builder, Key::Mark { work, resumed }, |this, routine| {
+                this.mark(routine, work, resumed);
+            });
+            builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
         }
-        let (turn, ahead) = (turns[index], agenda.ahead(index));
+        let (turn, ahead) = (agenda.turns[index], agenda.ahead(index));
         // The last time is listed apart where something else follows it.
-        let again = self.next(*rank, turn.last(), Some(turn.later(1).first));
         let rest = turn.later(turn.repeat - 1);
-        let following = self.next(*rank, rest.last(), turns.get(index + 1).map(|turn| turn.first));
+        let following = self.next(agenda.rank, rest.last(), agenda.turns.get(index + 1).map(|turn| turn.first));
+        let again = if rest == turn { following } else { self.next(agenda.rank, turn.last(), Some(turn.later(1).first)) };
         if again == following {
-            self.passes(builder, *rank, turn, ahead, again);
+            self.passes(builder, agenda, turn, ahead, again);
         } else {
-            self.passes(builder, *rank, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
-            self.passes(builder, *rank, Turn { repeat: 1, ..rest }, ahead, following);
+            self.passes(builder, agenda, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
+            self.passes(builder, agenda, Turn { repeat: 1, ..rest }, ahead, following);
         }
-        if let Some(spell) = spell.filter(|spell| spell.ends) {
-            self.reduce(builder, agenda, index, spell);
+        if let Some(spell) = spell.filter(|spell| spell.ends == index) {
+            agenda.over += 1;
+            self.reduce(builder, agenda, spell);
         }
         self.fills(builder, agenda, index + 1);
     }
 
     /// The passes of a turn, `ahead` gathers ahead, and what the last one does for what is `next`.
-    fn passes(&mut self, builder: &mut Builder<'_>, rank: u32, turn: Turn, ahead: usize, next: Next) {
+    fn passes(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turn: Turn, ahead: usize, next: Next) {
         if let Some(second) = turn.second {
-            let between = self.next(rank, turn.first, turn.second);
-            let runs =
-                [(turn.first, between), (second, next)].map(|(pass, next)| self.pass(builder, rank, pass, ahead, next));
-            builder.turn(turn.repeat, &runs);
+            let between = self.next(agenda.rank, turn.first, turn.second);
+            let first = self.pass(builder, agenda, turn.first, ahead, between);
+            let second = self.pass(builder, agenda, second, ahead, next);
+            builder.turn(turn.repeat, &[first, second]);
         } else {
-            let run = self.pass(builder, rank, turn.first, ahead, next);
+            let run = self.pass(builder, agenda, turn.first, ahead, next);
             builder.turn(turn.repeat, &[run]);
         }
     }
@@ -288,14 +305,11 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The gathers that are listed after so many turns.
-    fn fills(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turns: usize) {
-        let from = agenda.fills.partition_point(|(place, _)| *place < turns);
-        for (index, (place, fill)) in agenda.fills.iter().enumerate().skip(from) {
-            if *place != turns {
-                break;
-            }
+    fn fills(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, turns: usize) {
+        while let Some(fill) = agenda.fills.get(agenda.listed).filter(|fill| fill.place == turns) {
+            agenda.listed += 1;
             let stage = |stage: u32| self.stages.work(agenda.rank, stage);
-            let leaves = self.seconds && agenda.leaves(index);
+            let leaves = self.seconds && fill.first && agenda.refills(fill.stage);
             let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
             let coming = Coming { work, evicts, backward: fill.backward, leaves };
             let layer = self.stages.first_layer(agenda.rank, fill.stage);
@@ -310,36 +324,32 @@ impl<'a> Pipeline<'a> {
         self.taken(stage(fill.stage), fill.evicts.map(stage))
     }
 
-    /// Whether a stage's last backward, which begins or ends with a turn, brings gradients back from the host.
-    fn resumed(&self, agenda: &Agenda, turn: usize, stage: u32) -> bool {
-        self.offload.state()
-            && self.unreduced(self.stages.work(agenda.rank, stage)) > 0.0
-            && agenda.resumes(turn, stage)
+    /// Whether a spell of backward brings sums of gradients back from the host: a stage's last, where it had others.
+    fn resumed(&self, work: usize, spell: Spell) -> bool {
+        self.offload.state() && spell.last && !spell.first && self.unreduced(work) > 0.0
     }
 
-    /// Reduces a stage's gradients when backward leaves it with a turn.
-    fn reduce(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize, Spell { stage, last, .. }: Spell) {
+    /// Reduces a stage's gradients when backward leaves it.
+    fn reduce(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, spell: Spell) {
+        let Spell { stage, last, .. } = spell;
         let (work, layer) = (self.stages.work(agenda.rank, stage), self.stages.first_layer(agenda.rank, stage));
-        if !last && self.waiting(work) == 0 {
-            return;
-        }
         let second = last && self.seconds && agenda.refills(stage);
-        let going = Going { work, last, resumed: last && self.resumed(agenda, index, stage), second };
+        let going = Going { work, last, resumed: self.resumed(work, spell), second };
         let routine = self.routine(builder, Key::Reduce(going), |this, routine| this.leave(routine, going));
         builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
     }
 
     /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
-    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, ahead: usize, next: Next) -> Run {
+    fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
         let Pass { stage, backward, micro_batch } = pass;
-        let (index, last) = (self.stages.index(rank, stage), self.stages.len() - 1);
+        let (index, last) = (self.stages.index(agenda.rank, stage), self.stages.len() - 1);
         let alone = self.shape.ranks == 1;
-        let layer = self.stages.first_layer(rank, stage);
+        let layer = self.stages.first_layer(agenda.rank, stage);
         let key = Key::Pass {
-            work: self.stages.work(rank, stage),
+            work: self.stages.work(agenda.rank, stage),
             backward,
             receives: !alone && index != if backward { last } else { 0 },
-            sends: (!alone && index != if backward { 0 } else { last }).then(|| self.visits().hop(rank, backward)),
+            sends: (!alone && index != if backward { 0 } else { last }).then(|| agenda.hops[usize::from(backward)]),
             ahead,
             next,
         };
@@ -428,36 +438,29 @@ impl<'a> Pipeline<'a> {
 /// What one rank does, and what it gathers and reduces around it.
 struct Agenda {
     rank: u32,
+    /// The levels over which it sends, forward and backward.
+    hops: [usize; 2],
     turns: Vec<Turn>,
-    /// Gathers, after the number of turns that they are listed behind.
-    fills: Vec<(usize, Fill)>,
-    spells: Vec<Option<Spell>>,
+    fills: Vec<Fill>,
+    spells: Vec<Spell>,
+    /// Gathers that are listed, those of them that were for turns so far, and spells that are over.
+    listed: usize,
+    needed: usize,
+    over: usize,
 }
 
 impl Agenda {
-    /// Gathers that are listed before a turn and not for it.
-    fn ahead(&self, turn: usize) -> usize {
-        let listed = self.fills.partition_point(|(place, _)| *place <= turn);
-        listed - self.fills.partition_point(|(_, fill)| fill.turn <= turn)
+    /// Gathers that are listed before a turn and neither for it nor for an earlier one.
+    fn ahead(&mut self, turn: usize) -> usize {
+        while self.fills.get(self.needed).is_some_and(|fill| fill.turn <= turn) {
+            self.needed += 1;
+        }
+        self.listed - self.needed
     }
 
     /// Whether a stage comes into a buffer again for backward.
     fn refills(&self, stage: u32) -> bool {
-        self.fills.iter().any(|(_, fill)| fill.backward && fill.stage == stage)
-    }
-
-    /// Whether a gather, by its index, is the first one of a stage that is gathered again for backward.
-    fn leaves(&self, index: usize) -> bool {
-        let stage = self.fills[index].1.stage;
-        self.fills[..index].iter().all(|(_, fill)| fill.stage != stage) && self.refills(stage)
-    }
-
-    /// Whether the backward of a stage that runs at a turn began before, turned to another stage, and is here for the
-    /// last time.
-    fn resumes(&self, turn: usize, stage: u32) -> bool {
-        let begins = |spell: &Option<Spell>| spell.is_some_and(|spell| spell.begins && spell.stage == stage);
-        let (first, last) = (self.spells.iter().position(begins), self.spells.iter().rposition(begins));
-        first < last && last <= Some(turn)
+        self.fills.iter().any(|fill| fill.backward && fill.stage == stage)
     }
 }
 

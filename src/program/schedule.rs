@@ -39,9 +39,9 @@ impl Turn {
         Self { first: later(self.first), second: self.second.map(later), ..self }
     }
 
-    /// The stage whose backward runs, if one's does.
-    fn backward(&self) -> Option<u32> {
-        self.passes().find(|pass| pass.backward).map(|pass| pass.stage)
+    /// The backward that runs, if one does.
+    fn backward(&self) -> Option<Pass> {
+        self.passes().find(|pass| pass.backward)
     }
 }
 
@@ -204,60 +204,56 @@ pub(super) struct Fill {
     pub stage: u32,
     /// The stage whose buffer it takes.
     pub evicts: Option<u32>,
-    /// The turn that needs it, and whether that is for backward.
+    /// The turn that needs it, whether that is for backward, and whether it is the stage's first of all.
     pub turn: usize,
     pub backward: bool,
-    /// Turns that have passed when that buffer is free.
-    pub free: usize,
+    pub first: bool,
+    /// Turns that have passed where its gather is listed: when that buffer is free, or later.
+    pub place: usize,
 }
 
-/// The stages to gather, in the order of the turns that need them: those that their buffer does not hold.
+/// The stages to gather, in the order of the turns that need them: those that their buffer does not hold, each
+/// as soon as it is free.
 pub(super) fn fills(turns: &[Turn]) -> Vec<Fill> {
     let mut buffers: [Option<(u32, usize)>; BUFFERS] = [None; BUFFERS];
     let mut fills = Vec::new();
     for (turn, passes) in turns.iter().map(Turn::passes).enumerate() {
-        for Pass { stage, backward, .. } in passes {
+        for Pass { stage, backward, micro_batch } in passes {
             let held = buffers[buffer(stage)].replace((stage, turn + 1));
             if held.is_none_or(|(held, _)| held != stage) {
-                let (evicts, free) = held.map_or((None, 0), |(held, free)| (Some(held), free));
-                fills.push(Fill { stage, evicts, turn, backward, free });
+                let (evicts, place) = held.map_or((None, 0), |(held, free)| (Some(held), free));
+                let first = !backward && micro_batch == 0;
+                fills.push(Fill { stage, evicts, turn, backward, first, place });
             }
         }
     }
     fills
 }
 
-/// For each turn, whether its backward stage begins (its predecessor's was another), ends, and ends for good.
-pub(super) fn spells(turns: &[Turn]) -> Vec<Option<Spell>> {
-    let mut spells = vec![None; turns.len()];
-    let mut ended = Vec::new();
-    let mut after: Option<usize> = None;
-    for (index, stage) in turns.iter().enumerate().rev().filter_map(|(index, turn)| Some((index, turn.backward()?))) {
-        let ends = match after.and_then(|after: usize| spells[after].as_mut()) {
-            Some(Spell { stage: next, begins, .. }) => {
-                *begins = *next != stage;
-                *begins
-            }
-            None => true,
-        };
-        let last = !ended.contains(&stage);
-        if last {
-            ended.push(stage);
-        }
-        spells[index] = Some(Spell { stage, begins: true, ends, last });
-        after = Some(index);
-    }
-    spells
-}
-
-/// A stretch of turns with the same backward stage, seen from one of them.
+/// Turns with the same backward stage, others without any among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spell {
     pub stage: u32,
-    pub begins: bool,
-    pub ends: bool,
-    /// Whether the stage's backward is over after this turn.
+    /// The turns with which it begins and ends.
+    pub begins: usize,
+    pub ends: usize,
+    /// Whether it has the stage's first micro-batch, and whether the last.
+    pub first: bool,
     pub last: bool,
+}
+
+/// The spells of backward, in order.
+pub(super) fn spells(turns: &[Turn], micro_batches: u32) -> Vec<Spell> {
+    let mut spells: Vec<Spell> = Vec::new();
+    for (index, turn) in turns.iter().enumerate() {
+        let Some(Pass { stage, micro_batch, .. }) = turn.backward() else { continue };
+        let last = micro_batch + turn.repeat == micro_batches;
+        match spells.last_mut() {
+            Some(spell) if spell.stage == stage => (spell.ends, spell.last) = (index, last),
+            _ => spells.push(Spell { stage, begins: index, ends: index, first: micro_batch == 0, last }),
+        }
+    }
+    spells
 }
 
 /// Buffers for gathered stages, and as many for their gradients [layered C5].
@@ -274,7 +270,7 @@ mod tests {
 
     fn collectives(schedule: Schedule, (ranks, stages_per_rank, micro_batches): (u32, u32, u32)) -> (usize, usize) {
         let turns = Shape { schedule, ranks, stages_per_rank, micro_batches, buffered: true }.order(0).turns;
-        (fills(&turns).len(), spells(&turns).iter().flatten().filter(|spell| spell.ends).count())
+        (fills(&turns).len(), spells(&turns, micro_batches).len())
     }
 
     /// [layered C5], the table: (all-gathers, reduce-scatters) per rank and batch with two buffers.
