@@ -65,7 +65,8 @@ impl Program {
             let places = Places::of(scenario, layout);
             let mut pipeline = Pipeline::of(&rates, layout, &places);
             for (rank, script) in (0..layout.pipeline).zip(&mut self.ranks) {
-                self.states.push(pipeline.state(rank));
+                let known = self.states.get(pipeline.alike(rank) as usize).copied();
+                self.states.push(known.unwrap_or_else(|| pipeline.state(rank)));
                 pipeline.build(rank, Builder::new(&mut self.code, script));
             }
         } else {

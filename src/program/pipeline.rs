@@ -16,7 +16,7 @@ use super::boundary::{self, Share};
 use super::build::{Builder, PIPELINE, Piece, Queues, RoutineBuilder, Run};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::places::Places;
-use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
+use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, last, spells};
 use super::stage::{Stages, Work};
 use super::state::State;
 use super::step::{self, Emit};
@@ -40,31 +40,54 @@ pub(super) struct Pipeline<'a> {
     seconds: bool,
     /// What lives on the host.
     offload: Offload,
-    /// Routines that exist already, and the one that was needed last, by its place among them.
-    routines: Vec<Known>,
-    latest: usize,
+    /// For each rank the first of those up to it, neighbour by neighbour, that hold the same.
+    alike: Vec<u32>,
+    /// Passes that differ in more than what is around them.
+    crossings: Vec<Crossing>,
+    /// Routines that exist already, on shelves.
+    routines: Vec<Vec<(Key, u32)>>,
 }
 
-/// A routine that exists already.
-struct Known {
-    key: Key,
-    routine: u32,
-    /// The one that was needed after it last, by its place.
-    after: usize,
+/// Forward or backward of a stage, between what it receives and what it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Crossing {
+    work: usize,
+    backward: bool,
+    receives: bool,
+    /// The level over which it sends what it has computed.
+    sends: Option<usize>,
 }
 
 /// What a routine does; stages are told apart by their work only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
-    /// Forward or backward of a stage, while so many others are gathered ahead of it.
-    /// The level is the one over which it sends what it has computed.
-    Pass { work: usize, backward: bool, receives: bool, sends: Option<usize>, ahead: usize, next: Next },
+    /// The host's fixed times before all else.
+    Begin { alike: u32 },
+    /// One of the crossings, while so many stages are gathered ahead of it.
+    Pass { crossing: usize, ahead: usize, next: Next },
     /// A stage that comes into the buffer of another.
     Fill(Coming),
     /// A gradient buffer taken, and sums that come from the host into it.
     Mark { work: usize, resumed: bool },
     /// The reduction of a stage's gradients.
     Reduce(Going),
+    /// The boundary.
+    End { alike: u32 },
+    /// The end of what is left in the buffers: so many bytes.
+    Empty { left: i64 },
+}
+
+impl Key {
+    /// The shelf of its routine, on which there are few others.
+    fn shelf(self) -> usize {
+        match self {
+            Self::Begin { .. } | Self::End { .. } | Self::Empty { .. } => 0,
+            Self::Pass { crossing, .. } => 4 * crossing + 1,
+            Self::Fill(Coming { work, .. }) => 4 * work + 2,
+            Self::Mark { work, .. } => 4 * work + 3,
+            Self::Reduce(Going { work, .. }) => 4 * work + 4,
+        }
+    }
 }
 
 /// What a pass does for the one after it.
@@ -112,6 +135,11 @@ impl<'a> Pipeline<'a> {
             holdings.map(|holding| &ways[holding.way]).any(is)
         };
         let buffered = plan.offload.state() || held(&|visits| visits.layout.gradients > 1);
+        let mut alike: Vec<u32> = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
+            let same = |before: &u32| (0..stages_per_rank).all(|k| stages.work(*before, k) == stages.work(rank, k));
+            alike.push(alike.last().copied().filter(same).unwrap_or(rank));
+        }
         Self {
             shape: Shape { schedule, ranks, stages_per_rank, micro_batches: plan.accumulate, buffered },
             queues: Queues::of(rates.scenario.stack.overlap),
@@ -122,8 +150,9 @@ impl<'a> Pipeline<'a> {
             stages,
             ways,
             offload: plan.offload,
+            alike,
+            crossings: Vec::new(),
             routines: Vec::new(),
-            latest: 0,
         }
     }
 
@@ -140,6 +169,11 @@ impl<'a> Pipeline<'a> {
     /// Which of them the stages are, in the order of forward.
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.stages.in_order()
+    }
+
+    /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
+    pub fn alike(&self, rank: u32) -> u32 {
+        self.alike[rank as usize]
     }
 
     /// One rank's parameters, by how they are placed.
@@ -165,43 +199,56 @@ impl<'a> Pipeline<'a> {
 
     /// Builds the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: Builder<'_>) {
+        let (alike, ranks) = (self.alike(rank), self.shape.ranks);
         let Order { turns, round, repeat } = self.shape.order(rank);
         let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
-        let hops = [false, true].map(|backward| self.visits().hop(rank, backward));
-        let mut agenda = Agenda { rank, hops, turns, fills, spells, listed: 0, needed: 0, over: 0 };
+        let mut agenda = Agenda { seats: self.seats(rank), turns, fills, spells, listed: 0, needed: 0, over: 0 };
         self.fills(&mut builder, &mut agenda, 0);
-        let rates = self.visits().rates;
-        let owners = self.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
-        builder.section(1, |routine| {
+        self.once(&mut builder, 0, Key::Begin { alike }, |this, routine| {
+            let rates = this.visits().rates;
+            let owners = this.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
             Emit::host(routine, rates.host_step(owners));
             Emit::host(routine, rates.software.micro_batch.get());
         });
         (0..round.start).for_each(|index| self.turn(&mut builder, &mut agenda, index));
-        let ranks = self.shape.ranks;
         builder.round(repeat, ranks, |builder| {
             round.clone().for_each(|index| self.turn(builder, &mut agenda, index));
         });
         (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &mut agenda, index));
-        builder.section(1, |routine| {
-            self.tie(routine, rank);
-            routine.block(1, |block| boundary::build(&self.shares(rank), self.queues, block));
+        self.once(&mut builder, 0, Key::End { alike }, |this, routine| {
+            this.tie(routine, rank);
+            routine.block(1, |block| boundary::build(&this.shares(rank), this.queues, block));
         });
-        self.empty(&mut builder, &agenda);
-    }
-
-    /// Gives back what is still in the buffers at the end.
-    fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
-        let left: i64 = agenda.fills.iter().map(|fill| self.taken_by(agenda.rank, fill)).sum();
-        if left == 0 {
-            return;
-        }
-        builder.section(1, |routine| {
-            routine.block(1, |block| {
+        // What is still in the buffers is given back.
+        let left = last(&agenda.fills).map(|stage| self.taken(agenda.seat(stage).work, None)).sum();
+        self.once(&mut builder, 0, Key::Empty { left }, |_, routine| {
+            routine.block(u32::from(left > 0), |block| {
                 let mut task = pause(block);
                 task.gives[held::GATHERED] = left;
                 block.push(task);
             });
         });
+    }
+
+    /// What a rank's stages are.
+    fn seats(&mut self, rank: u32) -> Vec<Seat> {
+        let (ranks, last) = (self.shape.ranks, self.stages.len() - 1);
+        let hops = [false, true].map(|backward| self.visits().hop(rank, backward));
+        let seat = |stage: u32| {
+            let (index, work) = (self.stages.index(rank, stage), self.stages.work(rank, stage));
+            let crossings = [false, true].map(|backward| {
+                let (first, last) = if backward { (last, 0) } else { (0, last) };
+                let sends = (ranks > 1 && index != last).then(|| hops[usize::from(backward)]);
+                let crossing = Crossing { work, backward, receives: ranks > 1 && index != first, sends };
+                let known = self.crossings.iter().position(|known| *known == crossing);
+                known.unwrap_or_else(|| {
+                    self.crossings.push(crossing);
+                    self.crossings.len() - 1
+                })
+            });
+            Seat { work, layer: self.stages.first_layer(rank, stage), crossings }
+        };
+        (0..self.shape.stages_per_rank).map(seat).collect()
     }
 
     /// The stages to gather in the order in which they are needed, each where its gather is listed: as
@@ -233,40 +280,46 @@ impl<'a> Pipeline<'a> {
         key: Key,
         fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
     ) -> u32 {
-        let is = |known: &Known| known.key == key;
-        let before = self.latest;
-        // What followed the routine before it will most likely do so again.
-        self.latest = self.routines.get(before).map_or(0, |before| before.after);
-        if !self.routines.get(self.latest).is_some_and(is) {
-            self.latest = self.routines.iter().position(is).unwrap_or_else(|| {
-                let routine = builder.routine(|routine| fill(self, routine));
-                self.routines.push(Known { key, routine, after: 0 });
-                self.routines.len() - 1
-            });
-            self.routines[before].after = self.latest;
+        let shelf = key.shelf();
+        if self.routines.len() <= shelf {
+            self.routines.resize_with(shelf + 1, Vec::new);
         }
-        self.routines[self.latest].routine
+        if let Some((_, routine)) = self.routines[shelf].iter().find(|(other, _)| *other == key) {
+            return *routine;
+        }
+        let routine = builder.routine(|routine| fill(self, routine));
+        self.routines[shelf].push((key, routine));
+        routine
+    }
+
+    /// Runs the routine of a key once, from a layer.
+    fn once(
+        &mut self,
+        builder: &mut Builder<'_>,
+        layer: u32,
+        key: Key,
+        fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
+    ) {
+        let routine = self.routine(builder, key, fill);
+        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
     }
 
     /// One turn, and what surrounds it.
     fn turn(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, index: usize) {
         let spell = agenda.spells.get(agenda.over).copied();
         if let Some(spell) = spell.filter(|spell| spell.begins == index) {
-            let work = self.stages.work(agenda.rank, spell.stage);
+            let Seat { work, .. } = agenda.seat(spell.stage);
             let resumed = self.resumed(work, spell);
-            let routine = self.routine(builder, Key::Mark { work, resumed }, |this, routine| {
-                this.mark(routine, work, resumed);
-            });
-            builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
+            self.once(builder, 0, Key::Mark { work, resumed }, |this, routine| this.mark(routine, work, resumed));
         }
         let (turn, ahead) = (agenda.turns[index], agenda.ahead(index));
-        // The last time is listed apart where something else follows it.
         let rest = turn.later(turn.repeat - 1);
-        let following = self.next(agenda.rank, rest.last(), agenda.turns.get(index + 1).map(|turn| turn.first));
-        let again = if rest == turn { following } else { self.next(agenda.rank, turn.last(), Some(turn.later(1).first)) };
-        if again == following {
-            self.passes(builder, agenda, turn, ahead, again);
+        let following = self.next(agenda, rest.last(), agenda.turns.get(index + 1).map(|turn| turn.first));
+        let again = self.next(agenda, turn.last(), Some(turn.later(1).first));
+        if turn.repeat == 1 || again == following {
+            self.passes(builder, agenda, turn, ahead, following);
         } else {
+            // The last time is listed apart where something else follows it.
             self.passes(builder, agenda, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
             self.passes(builder, agenda, Turn { repeat: 1, ..rest }, ahead, following);
         }
@@ -280,7 +333,7 @@ impl<'a> Pipeline<'a> {
     /// The passes of a turn, `ahead` gathers ahead, and what the last one does for what is `next`.
     fn passes(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turn: Turn, ahead: usize, next: Next) {
         if let Some(second) = turn.second {
-            let between = self.next(agenda.rank, turn.first, turn.second);
+            let between = self.next(agenda, turn.first, turn.second);
             let first = self.pass(builder, agenda, turn.first, ahead, between);
             let second = self.pass(builder, agenda, second, ahead, next);
             builder.turn(turn.repeat, &[first, second]);
@@ -290,16 +343,28 @@ impl<'a> Pipeline<'a> {
         }
     }
 
+    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
+    fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
+        let Seat { layer, crossings, .. } = agenda.seat(pass.stage);
+        let crossing = crossings[usize::from(pass.backward)];
+        let routine = self.routine(builder, Key::Pass { crossing, ahead, next }, |this, routine| {
+            this.visit_stage(routine, this.crossings[crossing], ahead, next);
+        });
+        Run { routine, layer, micro_batch: pass.micro_batch }
+    }
+
     /// What a pass does for the one after it.
-    fn next(&self, rank: u32, pass: Pass, next: Option<Pass>) -> Next {
+    fn next(&self, agenda: &Agenda, pass: Pass, next: Option<Pass>) -> Next {
         let Some(next) = next else { return Next::default() };
-        let first_layer = |pass: Pass| self.stages.first_layer(rank, pass.stage);
         Next {
             opens: !next.backward && next.stage == 0,
-            copy: (self.offload.checkpoints() && next.backward).then(|| NextCopy {
-                work: self.stages.work(rank, next.stage),
-                layer: first_layer(next).wrapping_sub(first_layer(pass)),
-                micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
+            copy: (self.offload.checkpoints() && next.backward).then(|| {
+                let [from, to] = [pass, next].map(|pass| agenda.seat(pass.stage));
+                NextCopy {
+                    work: to.work,
+                    layer: to.layer.wrapping_sub(from.layer),
+                    micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
+                }
             }),
         }
     }
@@ -307,21 +372,13 @@ impl<'a> Pipeline<'a> {
     /// The gathers that are listed after so many turns.
     fn fills(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, turns: usize) {
         while let Some(fill) = agenda.fills.get(agenda.listed).filter(|fill| fill.place == turns) {
-            agenda.listed += 1;
-            let stage = |stage: u32| self.stages.work(agenda.rank, stage);
+            let Seat { work, layer, .. } = agenda.seat(fill.stage);
             let leaves = self.seconds && fill.first && agenda.refills(fill.stage);
-            let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
+            let evicts = fill.evicts.map(|stage| agenda.seat(stage).work);
             let coming = Coming { work, evicts, backward: fill.backward, leaves };
-            let layer = self.stages.first_layer(agenda.rank, fill.stage);
-            let routine = self.routine(builder, Key::Fill(coming), |this, routine| this.fill(routine, coming));
-            builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
+            self.once(builder, layer, Key::Fill(coming), |this, routine| this.fill(routine, coming));
+            agenda.listed += 1;
         }
-    }
-
-    /// Bytes that a buffer grows by.
-    fn taken_by(&self, rank: u32, fill: &Fill) -> i64 {
-        let stage = |stage: u32| self.stages.work(rank, stage);
-        self.taken(stage(fill.stage), fill.evicts.map(stage))
     }
 
     /// Whether a spell of backward brings sums of gradients back from the host: a stage's last, where it had others.
@@ -331,34 +388,14 @@ impl<'a> Pipeline<'a> {
 
     /// Reduces a stage's gradients when backward leaves it.
     fn reduce(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, spell: Spell) {
-        let Spell { stage, last, .. } = spell;
-        let (work, layer) = (self.stages.work(agenda.rank, stage), self.stages.first_layer(agenda.rank, stage));
+        let (Spell { stage, last, .. }, Seat { work, layer, .. }) = (spell, agenda.seat(spell.stage));
         let second = last && self.seconds && agenda.refills(stage);
         let going = Going { work, last, resumed: self.resumed(work, spell), second };
-        let routine = self.routine(builder, Key::Reduce(going), |this, routine| this.leave(routine, going));
-        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
+        self.once(builder, layer, Key::Reduce(going), |this, routine| this.leave(routine, going));
     }
 
-    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
-    fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
-        let Pass { stage, backward, micro_batch } = pass;
-        let (index, last) = (self.stages.index(agenda.rank, stage), self.stages.len() - 1);
-        let alone = self.shape.ranks == 1;
-        let layer = self.stages.first_layer(agenda.rank, stage);
-        let key = Key::Pass {
-            work: self.stages.work(agenda.rank, stage),
-            backward,
-            receives: !alone && index != if backward { last } else { 0 },
-            sends: (!alone && index != if backward { 0 } else { last }).then(|| agenda.hops[usize::from(backward)]),
-            ahead,
-            next,
-        };
-        let routine = self.routine(builder, key, |this, routine| this.visit_stage(routine, key));
-        Run { routine, layer, micro_batch }
-    }
-
-    fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, key: Key) {
-        let Key::Pass { work, backward, receives, sends, ahead, next } = key else { return };
+    fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, crossing: Crossing, ahead: usize, next: Next) {
+        let Crossing { work, backward, receives, sends } = crossing;
         let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
         if receives {
             routine.expect(arrival);
@@ -437,9 +474,7 @@ impl<'a> Pipeline<'a> {
 
 /// What one rank does, and what it gathers and reduces around it.
 struct Agenda {
-    rank: u32,
-    /// The levels over which it sends, forward and backward.
-    hops: [usize; 2],
+    seats: Vec<Seat>,
     turns: Vec<Turn>,
     fills: Vec<Fill>,
     spells: Vec<Spell>,
@@ -449,7 +484,21 @@ struct Agenda {
     over: usize,
 }
 
+/// One of a rank's stages.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    work: usize,
+    /// Its first layer.
+    layer: u32,
+    /// Its forward and backward, by index.
+    crossings: [usize; 2],
+}
+
 impl Agenda {
+    fn seat(&self, stage: u32) -> Seat {
+        self.seats[stage as usize]
+    }
+
     /// Gathers that are listed before a turn and neither for it nor for an earlier one.
     fn ahead(&mut self, turn: usize) -> usize {
         while self.fills.get(self.needed).is_some_and(|fill| fill.turn <= turn) {

@@ -230,6 +230,12 @@ pub(super) fn fills(turns: &[Turn]) -> Vec<Fill> {
     fills
 }
 
+/// The stages that are in the buffers when all fills are done.
+pub(super) fn last(fills: &[Fill]) -> impl Iterator<Item = u32> {
+    let last = |index: usize| fills.iter().map(|fill| fill.stage).rfind(|stage| buffer(*stage) == index);
+    (0..BUFFERS).filter_map(last)
+}
+
 /// Turns with the same backward stage, others without any among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spell {
