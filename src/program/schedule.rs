@@ -15,6 +15,13 @@ pub(super) struct Pass {
     pub micro_batch: u32,
 }
 
+impl Pass {
+    /// The same, so many micro-batches later.
+    const fn later(self, micro_batches: u32) -> Self {
+        Self { micro_batch: self.micro_batch + micro_batches, ..self }
+    }
+}
+
 /// One pass, or a forward and a backward, so many times in a row; each time the next micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
@@ -35,8 +42,11 @@ impl Turn {
 
     /// The same, so many micro-batches later.
     pub fn later(self, micro_batches: u32) -> Self {
-        let later = |pass: Pass| Pass { micro_batch: pass.micro_batch + micro_batches, ..pass };
-        Self { first: later(self.first), second: self.second.map(later), ..self }
+        Self {
+            first: self.first.later(micro_batches),
+            second: self.second.map(|pass| pass.later(micro_batches)),
+            ..self
+        }
     }
 
     /// The backward that runs, if one does.
@@ -112,35 +122,35 @@ impl Shape {
         let listed = if stages == 1 { groups } else { groups.min(GROUPS) };
         let (period, later) = (stages * ranks, (groups - listed) * ranks);
         let total = listed * period;
-        let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks);
-        let ahead_of = |index: u32, later: u32| {
-            let (stage, micro_batch) = place(index);
-            forward(stage, micro_batch + later)
-        };
-        let behind_of = |index: u32, later: u32| {
-            let (stage, micro_batch) = place(index);
-            backward(stages - 1 - stage, micro_batch + later)
-        };
+        let in_a_row = |index: u32| ranks - index % ranks;
         let ahead = (2 * (ranks - 1 - rank) + (stages - 1) * ranks).min(total);
-        (0..ahead).for_each(|index| order.add(1, ahead_of(index, 0), None));
-        for behind in 0..total - ahead {
-            if later > 0 && behind == period {
+        let mut index = 0;
+        while index < total + ahead {
+            let behind = index.checked_sub(ahead);
+            if later > 0 && behind == Some(period) {
                 order.round.start = order.turns.len();
             }
-            if later > 0 && behind == 2 * period {
+            if later > 0 && behind == Some(2 * period) {
                 (order.round.end, order.repeat) = (order.turns.len(), 1 + later / ranks);
             }
-            let later = if behind < 2 * period { 0 } else { later };
-            let (first, second) = (ahead_of(ahead + behind, later), behind_of(behind, later));
-            // Two stages of one buffer take it from each other at every pass.
-            if self.buffered && first.stage != second.stage && buffer(first.stage) == buffer(second.stage) {
-                order.turns.push(Turn { repeat: 1, first, second: None });
-                order.turns.push(Turn { repeat: 1, first: second, second: None });
-            } else {
-                order.add(1, first, Some(second));
+            let later = if behind.is_some_and(|behind| behind >= 2 * period) { later } else { 0 };
+            let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks + later);
+            let first = (index < total).then(|| place(index)).map(|(stage, micro_batch)| forward(stage, micro_batch));
+            let second = behind.map(place).map(|(stage, micro_batch)| backward(stages - 1 - stage, micro_batch));
+            let count = in_a_row(index).min(behind.map_or(ahead - index, in_a_row));
+            match (first, second) {
+                // Two stages of one buffer take it from each other at every pass.
+                (Some(first), Some(second)) if self.buffered && contend(first.stage, second.stage) => {
+                    order.turns.extend((0..count).flat_map(|time| {
+                        [first, second].map(|pass| Turn { repeat: 1, first: pass.later(time), second: None })
+                    }));
+                }
+                (Some(first), second) => order.add(count, first, second),
+                (None, Some(second)) => order.add(count, second, None),
+                (None, None) => {}
             }
+            index += count;
         }
-        (total - ahead..total).for_each(|index| order.add(1, behind_of(index, later), None));
     }
 }
 
@@ -268,6 +278,11 @@ const BUFFERS: usize = 2;
 /// The buffer of a stage: they take turns.
 const fn buffer(stage: u32) -> usize {
     stage as usize % BUFFERS
+}
+
+/// Whether two stages cannot be in their buffers together.
+const fn contend(one: u32, other: u32) -> bool {
+    one != other && buffer(one) == buffer(other)
 }
 
 #[cfg(test)]
