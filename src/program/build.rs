@@ -223,13 +223,16 @@ impl<'a> Builder<'a> {
 
     fn close(&mut self) {
         self.script.rounds.pop_if(|last| last.sections.is_empty());
+        if let (true, Some(round), Some(last)) = (self.open, self.script.rounds.last_mut(), self.script.sections.last()) {
+            round.advance = announced(&last.base, last.repeat, &last.advance);
+        }
         self.open = false;
     }
 
     fn open(&mut self, repeat: u32, micro_batches: u32) {
-        let last = self.script.rounds.last();
-        let announced = |last: &Round| std::array::from_fn(|c| last.base[c] + i64::from(last.repeat) * last.advance[c]);
-        let (base, advance) = (last.map_or([0; COUNTERS], announced), [0; COUNTERS]);
+        self.close();
+        let after = |last: &Round| announced(&last.base, last.repeat, &last.advance);
+        let (base, advance) = (self.script.rounds.last().map_or([0; COUNTERS], after), [0; COUNTERS]);
         let sections = self.script.sections.len() as u32;
         self.script.rounds.push(Round { repeat, sections: sections..sections, advance, base, micro_batches });
         self.open = true;
@@ -286,10 +289,11 @@ impl<'a> Builder<'a> {
         }
         let (routines, Script { rounds, sections, slots }) = (&self.code.routines, &mut *self.script);
         let Some(round) = rounds.last_mut() else { return };
-        let joins = |before: &Section| !round.sections.is_empty() && before.repeat == 1 && repeat == 1;
-        if !sections.last().is_some_and(joins) {
-            let start = slots.len() as u32;
-            sections.push(Section { repeat, slots: start..start, advance: [0; COUNTERS], base: round.advance });
+        let before = sections.last().filter(|_| !round.sections.is_empty());
+        if repeat > 1 || before.is_none_or(|before| before.repeat > 1) {
+            let after = |before: &Section| announced(&before.base, before.repeat, &before.advance);
+            let (base, start) = (before.map_or([0; COUNTERS], after), slots.len() as u32);
+            sections.push(Section { repeat, slots: start..start, advance: [0; COUNTERS], base });
             round.sections.end += 1;
         }
         let Some(section) = sections.last_mut() else { return };
@@ -300,10 +304,21 @@ impl<'a> Builder<'a> {
             }
             slots.push(Slot { routine: index, base: section.advance, layer, micro_batch });
             section.slots.end += 1;
-            for ((section, round), one) in section.advance.iter_mut().zip(&mut round.advance).zip(routine.advance) {
-                *section += one;
-                *round += i64::from(repeat) * one;
+            for (announced, one) in section.advance.iter_mut().zip(routine.advance) {
+                *announced += one;
             }
         }
     }
+}
+
+impl Drop for Builder<'_> {
+    /// Closes the last round.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What has been announced after a loop: before it, and by each iteration.
+fn announced(base: &[i64; COUNTERS], repeat: u32, advance: &[i64; COUNTERS]) -> [i64; COUNTERS] {
+    std::array::from_fn(|counter| base[counter] + i64::from(repeat) * advance[counter])
 }

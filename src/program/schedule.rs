@@ -84,9 +84,9 @@ const fn backward(stage: u32, micro_batch: u32) -> Pass {
     Pass { stage, backward: true, micro_batch }
 }
 
-/// Groups of micro-batches that the interleaved schedule lists one by one: forwards run ahead by less
-/// than two groups, and of the periods that follow the second stands for all further ones.
-const GROUPS: u32 = 5;
+/// Groups of micro-batches that the interleaved schedule lists one by one: forwards run ahead by less than one and a
+/// half of them, and of the periods that follow the second stands for all that could come between it and the last.
+const GROUPS: u32 = 4;
 
 impl Shape {
     /// What rank `rank` does, in order.
@@ -356,7 +356,7 @@ mod tests {
                 let shape = Shape { schedule, ranks, stages_per_rank: stages, micro_batches, buffered };
                 for rank in 0..ranks {
                     let order = shape.order(rank);
-                    assert_eq!(order.repeat, groups - 4);
+                    assert_eq!(order.repeat, groups - 3);
                     let total = micro_batches * stages;
                     let ahead = 2 * (ranks - 1 - rank) + (stages - 1) * ranks;
                     let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
