@@ -204,13 +204,16 @@ pub(crate) struct Run {
 pub(crate) struct Builder<'a> {
     code: &'a mut Code,
     script: &'a mut Script,
-    /// Whether the last round is still open.
+    /// Whether the last round is still open, and whether its last section is.
     open: bool,
+    begun: bool,
+    /// Iterations of the section.
+    repeat: u32,
 }
 
 impl<'a> Builder<'a> {
     pub fn new(code: &'a mut Code, script: &'a mut Script) -> Self {
-        Self { code, script, open: false }
+        Self { code, script, open: false, begun: false, repeat: 1 }
     }
 
     /// Opens a round that runs `repeat` times, `micro_batches` further each time. Sections outside such
@@ -226,7 +229,7 @@ impl<'a> Builder<'a> {
         if let (true, Some(round), Some(last)) = (self.open, self.script.rounds.last_mut(), self.script.sections.last()) {
             round.advance = announced(&last.base, last.repeat, &last.advance);
         }
-        self.open = false;
+        (self.open, self.begun) = (false, false);
     }
 
     fn open(&mut self, repeat: u32, micro_batches: u32) {
@@ -274,40 +277,51 @@ impl<'a> Builder<'a> {
     /// A section that runs a routine of its own `repeat` times.
     pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut RoutineBuilder<'_>)) {
         let routine = self.routine(fill);
-        self.turn(repeat, &[Run { routine, layer: 0, micro_batch: 0 }]);
+        self.repeat(repeat, |builder| builder.run(Run { routine, layer: 0, micro_batch: 0 }));
     }
 
-    /// A section that runs routines one after the other, `repeat` times; what runs once is put into the section before
-    /// if that runs once too.
-    pub fn turn(&mut self, repeat: u32, runs: &[Run]) {
-        let empty = |run: &Run| self.code.routines[run.routine as usize].blocks.is_empty();
-        if repeat == 0 || runs.iter().all(empty) {
+    /// A section of all that it is filled with, `repeat` times.
+    pub fn repeat(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
+        match repeat {
+            0 => {}
+            1 => fill(self),
+            _ => {
+                (self.repeat, self.begun) = (repeat, false);
+                fill(self);
+                (self.repeat, self.begun) = (1, false);
+            }
+        }
+    }
+
+    /// A slot. All that follow one another outside of sections that repeat are one section.
+    pub fn run(&mut self, Run { routine, layer, micro_batch }: Run) {
+        if self.code.routines[routine as usize].blocks.is_empty() {
             return;
         }
+        if !self.begun {
+            self.begin();
+        }
+        let Some(section) = self.script.sections.last_mut() else { return };
+        self.script.slots.push(Slot { routine, base: section.advance, layer, micro_batch });
+        section.slots.end += 1;
+        for (announced, one) in section.advance.iter_mut().zip(self.code.routines[routine as usize].advance) {
+            *announced += one;
+        }
+    }
+
+    /// Begins a section.
+    fn begin(&mut self) {
         if !self.open {
             self.open(1, 0);
         }
-        let (routines, Script { rounds, sections, slots }) = (&self.code.routines, &mut *self.script);
+        let Script { rounds, sections, slots } = &mut *self.script;
         let Some(round) = rounds.last_mut() else { return };
         let before = sections.last().filter(|_| !round.sections.is_empty());
-        if repeat > 1 || before.is_none_or(|before| before.repeat > 1) {
-            let after = |before: &Section| announced(&before.base, before.repeat, &before.advance);
-            let (base, start) = (before.map_or([0; COUNTERS], after), slots.len() as u32);
-            sections.push(Section { repeat, slots: start..start, advance: [0; COUNTERS], base });
-            round.sections.end += 1;
-        }
-        let Some(section) = sections.last_mut() else { return };
-        for Run { routine: index, layer, micro_batch } in runs.iter().copied() {
-            let routine = &routines[index as usize];
-            if routine.blocks.is_empty() {
-                continue;
-            }
-            slots.push(Slot { routine: index, base: section.advance, layer, micro_batch });
-            section.slots.end += 1;
-            for (announced, one) in section.advance.iter_mut().zip(routine.advance) {
-                *announced += one;
-            }
-        }
+        let after = |before: &Section| announced(&before.base, before.repeat, &before.advance);
+        let (base, start) = (before.map_or([0; COUNTERS], after), slots.len() as u32);
+        sections.push(Section { repeat: self.repeat, slots: start..start, advance: [0; COUNTERS], base });
+        round.sections.end += 1;
+        self.begun = true;
     }
 }
 

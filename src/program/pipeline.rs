@@ -8,6 +8,8 @@
 
 mod buffers;
 
+use std::ops::Range;
+
 use crate::cost::{Factors, Rates};
 use crate::plan::{Accumulation, Offload, Schedule, Site};
 use crate::scenario::Layout;
@@ -16,7 +18,7 @@ use super::boundary::{self, Share};
 use super::build::{Builder, PIPELINE, Piece, Queues, RoutineBuilder, Run};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::places::Places;
-use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, last, spells};
+use super::schedule::{Fill, Loop, Order, Pass, Shape, Spell, Turn, fills, last, spells};
 use super::stage::{Stages, Work};
 use super::state::State;
 use super::step::{self, Emit};
@@ -200,9 +202,9 @@ impl<'a> Pipeline<'a> {
     /// Builds the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: Builder<'_>) {
         let (alike, ranks) = (self.alike(rank), self.shape.ranks);
-        let Order { turns, round, repeat } = self.shape.order(rank);
+        let Order { turns, loops, round, repeat } = self.shape.order(rank);
         let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
-        let mut agenda = Agenda { seats: self.seats(rank), turns, fills, spells, listed: 0, needed: 0, over: 0 };
+        let mut agenda = Agenda { seats: self.seats(rank), turns, loops, fills, spells, ..Agenda::default() };
         self.fills(&mut builder, &mut agenda, 0);
         self.once(&mut builder, 0, Key::Begin { alike }, |this, routine| {
             let rates = this.visits().rates;
@@ -210,11 +212,10 @@ impl<'a> Pipeline<'a> {
             Emit::host(routine, rates.host_step(owners));
             Emit::host(routine, rates.software.micro_batch.get());
         });
-        (0..round.start).for_each(|index| self.turn(&mut builder, &mut agenda, index));
-        builder.round(repeat, ranks, |builder| {
-            round.clone().for_each(|index| self.turn(builder, &mut agenda, index));
-        });
-        (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &mut agenda, index));
+        let rest = round.end..agenda.turns.len();
+        self.turns(&mut builder, &mut agenda, 0..round.start);
+        builder.round(repeat, ranks, |builder| self.turns(builder, &mut agenda, round));
+        self.turns(&mut builder, &mut agenda, rest);
         self.once(&mut builder, 0, Key::End { alike }, |this, routine| {
             this.tie(routine, rank);
             routine.block(1, |block| boundary::build(&this.shares(rank), this.queues, block));
@@ -301,7 +302,19 @@ impl<'a> Pipeline<'a> {
         fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
     ) {
         let routine = self.routine(builder, key, fill);
-        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
+        builder.run(Run { routine, layer, micro_batch: 0 });
+    }
+
+    /// Turns in order.
+    fn turns(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, turns: Range<usize>) {
+        let mut index = turns.start;
+        while index < turns.end {
+            let next = agenda.loops.get(agenda.looped).filter(|next| next.turns.start == index);
+            let (repeat, end) = next.map_or((1, index + 1), |next| (next.repeat, next.turns.end));
+            agenda.looped += usize::from(next.is_some());
+            builder.repeat(repeat, |builder| (index..end).for_each(|index| self.turn(builder, agenda, index)));
+            index = end;
+        }
     }
 
     /// One turn, and what surrounds it.
@@ -336,10 +349,10 @@ impl<'a> Pipeline<'a> {
             let between = self.next(agenda, turn.first, turn.second);
             let first = self.pass(builder, agenda, turn.first, ahead, between);
             let second = self.pass(builder, agenda, second, ahead, next);
-            builder.turn(turn.repeat, &[first, second]);
+            builder.repeat(turn.repeat, |builder| [first, second].into_iter().for_each(|run| builder.run(run)));
         } else {
             let run = self.pass(builder, agenda, turn.first, ahead, next);
-            builder.turn(turn.repeat, &[run]);
+            builder.repeat(turn.repeat, |builder| builder.run(run));
         }
     }
 
@@ -473,12 +486,15 @@ impl<'a> Pipeline<'a> {
 }
 
 /// What one rank does, and what it gathers and reduces around it.
+#[derive(Debug, Default)]
 struct Agenda {
     seats: Vec<Seat>,
     turns: Vec<Turn>,
+    loops: Vec<Loop>,
     fills: Vec<Fill>,
     spells: Vec<Spell>,
-    /// Gathers that are listed, those of them that were for turns so far, and spells that are over.
+    /// Loops that are listed, gathers that are, those of them that were for turns so far, and spells that are over.
+    looped: usize,
     listed: usize,
     needed: usize,
     over: usize,

@@ -59,9 +59,18 @@ impl Turn {
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub turns: Vec<Turn>,
+    /// Turns that repeat together, each time for the next micro-batch; in order.
+    pub loops: Vec<Loop>,
     /// Turns that repeat together, each time for as many micro-batches later as there are ranks.
     pub round: Range<usize>,
     /// How often they do.
+    pub repeat: u32,
+}
+
+/// Turns, so many times in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Loop {
+    pub turns: Range<usize>,
     pub repeat: u32,
 }
 
@@ -139,11 +148,8 @@ impl Shape {
             let second = behind.map(place).map(|(stage, micro_batch)| backward(stages - 1 - stage, micro_batch));
             let count = in_a_row(index).min(behind.map_or(ahead - index, in_a_row));
             match (first, second) {
-                // Two stages of one buffer take it from each other at every pass.
                 (Some(first), Some(second)) if self.buffered && contend(first.stage, second.stage) => {
-                    order.turns.extend((0..count).flat_map(|time| {
-                        [first, second].map(|pass| Turn { repeat: 1, first: pass.later(time), second: None })
-                    }));
+                    order.contend(count, [first, second]);
                 }
                 (Some(first), second) => order.add(count, first, second),
                 (None, Some(second)) => order.add(count, second, None),
@@ -155,6 +161,21 @@ impl Shape {
 }
 
 impl Order {
+    /// Adds turns of two stages that take one buffer from each other at every pass: between the first time and the
+    /// last all are alike.
+    fn contend(&mut self, repeat: u32, passes: [Pass; 2]) {
+        let turns = |time: u32| passes.map(|pass| Turn { repeat: 1, first: pass.later(time), second: None });
+        self.turns.extend(turns(0));
+        if repeat > 2 {
+            let start = self.turns.len();
+            self.turns.extend(turns(1));
+            self.loops.push(Loop { turns: start..self.turns.len(), repeat: repeat - 2 });
+        }
+        if repeat > 1 {
+            self.turns.extend(turns(repeat - 1));
+        }
+    }
+
     /// Adds a turn, joining it with an equal neighbour.
     fn add(&mut self, repeat: u32, first: Pass, second: Option<Pass>) {
         if repeat == 0 {
