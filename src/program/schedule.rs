@@ -93,9 +93,9 @@ const fn backward(stage: u32, micro_batch: u32) -> Pass {
     Pass { stage, backward: true, micro_batch }
 }
 
-/// Groups of micro-batches that the interleaved schedule lists one by one: forwards run ahead by less than one and a
-/// half of them, and of the periods that follow the second stands for all that could come between it and the last.
-const GROUPS: u32 = 4;
+/// Stages that forward and backward of the interleaved schedule visit beside each other until both buffers hold what
+/// they brought: from then on, until the last group, all periods are alike.
+const STEADY: u32 = 3;
 
 impl Shape {
     /// What rank `rank` does, in order.
@@ -127,22 +127,25 @@ impl Shape {
     fn interleaved(self, rank: u32, order: &mut Order) {
         let (ranks, stages) = (self.ranks, self.stages_per_rank);
         let groups = self.micro_batches / ranks;
-        // With one stage per rank all turns join anyway.
-        let listed = if stages == 1 { groups } else { groups.min(GROUPS) };
+        // Forwards go ahead by less than `K + 1` stages; then come those until all is steady, a period that stands for
+        // many, and one more before the last. With one stage per rank all turns join anyway.
+        let steady = stages.min(STEADY);
+        let listed = if stages == 1 { groups } else { groups.min((2 * stages + steady + 2).div_ceil(stages)) };
         let (period, later) = (stages * ranks, (groups - listed) * ranks);
+        let round = steady * ranks..steady * ranks + period;
         let total = listed * period;
         let in_a_row = |index: u32| ranks - index % ranks;
         let ahead = (2 * (ranks - 1 - rank) + (stages - 1) * ranks).min(total);
         let mut index = 0;
         while index < total + ahead {
             let behind = index.checked_sub(ahead);
-            if later > 0 && behind == Some(period) {
+            if later > 0 && behind == Some(round.start) {
                 order.round.start = order.turns.len();
             }
-            if later > 0 && behind == Some(2 * period) {
+            if later > 0 && behind == Some(round.end) {
                 (order.round.end, order.repeat) = (order.turns.len(), 1 + later / ranks);
             }
-            let later = if behind.is_some_and(|behind| behind >= 2 * period) { later } else { 0 };
+            let later = if behind.is_some_and(|behind| behind >= round.end) { later } else { 0 };
             let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks + later);
             let first = (index < total).then(|| place(index)).map(|(stage, micro_batch)| forward(stage, micro_batch));
             let second = behind.map(place).map(|(stage, micro_batch)| backward(stages - 1 - stage, micro_batch));
@@ -377,7 +380,8 @@ mod tests {
                 let shape = Shape { schedule, ranks, stages_per_rank: stages, micro_batches, buffered };
                 for rank in 0..ranks {
                     let order = shape.order(rank);
-                    assert_eq!(order.repeat, groups - 3);
+                    let listed = if stages < 5 { 4 } else { 3 };
+                    assert_eq!(order.repeat, groups - listed + 1);
                     let total = micro_batches * stages;
                     let ahead = 2 * (ranks - 1 - rank) + (stages - 1) * ranks;
                     let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
