@@ -302,7 +302,7 @@ impl<'a> Builder<'a> {
             self.begin();
         }
         let Some(section) = self.script.sections.last_mut() else { return };
-        self.script.slots.push(Slot { routine, base: section.advance, layer, micro_batch });
+        self.script.slots.push(Slot { routine, base: section.advance.map(|announced| announced as u32), layer, micro_batch });
         section.slots.end += 1;
         for (announced, one) in section.advance.iter_mut().zip(self.code.routines[routine as usize].advance) {
             *announced += one;

@@ -46,8 +46,7 @@ pub(super) struct Pipeline<'a> {
     alike: Vec<u32>,
     /// Passes that differ in more than what is around them.
     crossings: Vec<Crossing>,
-    /// Routines that exist already, on shelves.
-    routines: Vec<Vec<(Key, u32)>>,
+    routines: Routines,
 }
 
 /// Forward or backward of a stage, between what it receives and what it sends.
@@ -60,36 +59,25 @@ struct Crossing {
     sends: Option<usize>,
 }
 
-/// What a routine does; stages are told apart by their work only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    /// The host's fixed times before all else.
-    Begin { alike: u32 },
-    /// One of the crossings, while so many stages are gathered ahead of it.
-    Pass { crossing: usize, ahead: usize, next: Next },
-    /// A stage that comes into the buffer of another.
-    Fill(Coming),
-    /// A gradient buffer taken, and sums that come from the host into it.
-    Mark { work: usize, resumed: bool },
-    /// The reduction of a stage's gradients.
-    Reduce(Going),
-    /// The boundary.
-    End { alike: u32 },
-    /// The end of what is left in the buffers: so many bytes.
-    Empty { left: i64 },
-}
+/// Routines of one kind that exist already, each after what tells it from the others.
+type Known<K> = Vec<(K, u32)>;
 
-impl Key {
-    /// The shelf of its routine, on which there are few others.
-    fn shelf(self) -> usize {
-        match self {
-            Self::Begin { .. } | Self::End { .. } | Self::Empty { .. } => 0,
-            Self::Pass { crossing, .. } => 4 * crossing + 1,
-            Self::Fill(Coming { work, .. }) => 4 * work + 2,
-            Self::Mark { work, .. } => 4 * work + 3,
-            Self::Reduce(Going { work, .. }) => 4 * work + 4,
-        }
-    }
+/// Routines that exist already. Stages are told apart by their work only.
+#[derive(Debug, Default)]
+struct Routines {
+    /// The host's fixed times before all else, and the boundary, each of ranks that are alike.
+    begins: Known<u32>,
+    ends: Known<u32>,
+    /// Each crossing, while so many stages are gathered ahead of it.
+    passes: Vec<Known<(usize, Next)>>,
+    /// A stage that comes into the buffer of another.
+    fills: Known<Coming>,
+    /// A gradient buffer taken for a work, and whether sums come from the host into it.
+    marks: Known<(usize, bool)>,
+    /// The reduction of a stage's gradients.
+    reductions: Known<Going>,
+    /// The end of so many bytes that are left in the buffers.
+    empties: Known<i64>,
 }
 
 /// What a pass does for the one after it.
@@ -154,7 +142,7 @@ impl<'a> Pipeline<'a> {
             offload: plan.offload,
             alike,
             crossings: Vec::new(),
-            routines: Vec::new(),
+            routines: Routines::default(),
         }
     }
 
@@ -206,7 +194,7 @@ impl<'a> Pipeline<'a> {
         let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
         let mut agenda = Agenda { seats: self.seats(rank), turns, loops, fills, spells, ..Agenda::default() };
         self.fills(&mut builder, &mut agenda, 0);
-        self.once(&mut builder, 0, Key::Begin { alike }, |this, routine| {
+        self.once(&mut builder, 0, |known| &mut known.begins, alike, |this, routine| {
             let rates = this.visits().rates;
             let owners = this.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
             Emit::host(routine, rates.host_step(owners));
@@ -216,13 +204,13 @@ impl<'a> Pipeline<'a> {
         self.turns(&mut builder, &mut agenda, 0..round.start);
         builder.round(repeat, ranks, |builder| self.turns(builder, &mut agenda, round));
         self.turns(&mut builder, &mut agenda, rest);
-        self.once(&mut builder, 0, Key::End { alike }, |this, routine| {
+        self.once(&mut builder, 0, |known| &mut known.ends, alike, |this, routine| {
             this.tie(routine, rank);
             routine.block(1, |block| boundary::build(&this.shares(rank), this.queues, block));
         });
         // What is still in the buffers is given back.
         let left = last(&agenda.fills).map(|stage| self.taken(agenda.seat(stage).work, None)).sum();
-        self.once(&mut builder, 0, Key::Empty { left }, |_, routine| {
+        self.once(&mut builder, 0, |known| &mut known.empties, left, |_, routine| {
             routine.block(u32::from(left > 0), |block| {
                 let mut task = pause(block);
                 task.gives[held::GATHERED] = left;
@@ -244,6 +232,7 @@ impl<'a> Pipeline<'a> {
                 let known = self.crossings.iter().position(|known| *known == crossing);
                 known.unwrap_or_else(|| {
                     self.crossings.push(crossing);
+                    self.routines.passes.push(Vec::new());
                     self.crossings.len() - 1
                 })
             });
@@ -274,34 +263,32 @@ impl<'a> Pipeline<'a> {
         self.visits().rates.runtime.contention
     }
 
-    /// The routine of a key, made where it is needed first.
-    fn routine(
+    /// The routine of a kind that a key tells from the others, made where it is needed first.
+    fn routine<K: PartialEq>(
         &mut self,
         builder: &mut Builder<'_>,
-        key: Key,
+        known: impl Fn(&mut Routines) -> &mut Known<K>,
+        key: K,
         fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
     ) -> u32 {
-        let shelf = key.shelf();
-        if self.routines.len() <= shelf {
-            self.routines.resize_with(shelf + 1, Vec::new);
-        }
-        if let Some((_, routine)) = self.routines[shelf].iter().find(|(other, _)| *other == key) {
+        if let Some((_, routine)) = known(&mut self.routines).iter().find(|(other, _)| *other == key) {
             return *routine;
         }
         let routine = builder.routine(|routine| fill(self, routine));
-        self.routines[shelf].push((key, routine));
+        known(&mut self.routines).push((key, routine));
         routine
     }
 
-    /// Runs the routine of a key once, from a layer.
-    fn once(
+    /// Runs such a routine once, from a layer.
+    fn once<K: PartialEq>(
         &mut self,
         builder: &mut Builder<'_>,
         layer: u32,
-        key: Key,
+        known: impl Fn(&mut Routines) -> &mut Known<K>,
+        key: K,
         fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
     ) {
-        let routine = self.routine(builder, key, fill);
+        let routine = self.routine(builder, known, key, fill);
         builder.run(Run { routine, layer, micro_batch: 0 });
     }
 
@@ -323,13 +310,19 @@ impl<'a> Pipeline<'a> {
         if let Some(spell) = spell.filter(|spell| spell.begins == index) {
             let Seat { work, .. } = agenda.seat(spell.stage);
             let resumed = self.resumed(work, spell);
-            self.once(builder, 0, Key::Mark { work, resumed }, |this, routine| this.mark(routine, work, resumed));
+            self.once(builder, 0, |known| &mut known.marks, (work, resumed), |this, routine| {
+                this.mark(routine, work, resumed);
+            });
         }
         let (turn, ahead) = (agenda.turns[index], agenda.ahead(index));
         let rest = turn.later(turn.repeat - 1);
         let following = self.next(agenda, rest.last(), agenda.turns.get(index + 1).map(|turn| turn.first));
-        let again = self.next(agenda, turn.last(), Some(turn.later(1).first));
-        if turn.repeat == 1 || again == following {
+        let again = if turn.repeat > 1 {
+            self.next(agenda, turn.last(), Some(turn.later(1).first))
+        } else {
+            following
+        };
+        if again == following {
             self.passes(builder, agenda, turn, ahead, following);
         } else {
             // The last time is listed apart where something else follows it.
@@ -360,7 +353,7 @@ impl<'a> Pipeline<'a> {
     fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
         let Seat { layer, crossings, .. } = agenda.seat(pass.stage);
         let crossing = crossings[usize::from(pass.backward)];
-        let routine = self.routine(builder, Key::Pass { crossing, ahead, next }, |this, routine| {
+        let routine = self.routine(builder, |known| &mut known.passes[crossing], (ahead, next), |this, routine| {
             this.visit_stage(routine, this.crossings[crossing], ahead, next);
         });
         Run { routine, layer, micro_batch: pass.micro_batch }
@@ -389,7 +382,7 @@ impl<'a> Pipeline<'a> {
             let leaves = self.seconds && fill.first && agenda.refills(fill.stage);
             let evicts = fill.evicts.map(|stage| agenda.seat(stage).work);
             let coming = Coming { work, evicts, backward: fill.backward, leaves };
-            self.once(builder, layer, Key::Fill(coming), |this, routine| this.fill(routine, coming));
+            self.once(builder, layer, |known| &mut known.fills, coming, |this, routine| this.fill(routine, coming));
             agenda.listed += 1;
         }
     }
@@ -404,7 +397,7 @@ impl<'a> Pipeline<'a> {
         let (Spell { stage, last, .. }, Seat { work, layer, .. }) = (spell, agenda.seat(spell.stage));
         let second = last && self.seconds && agenda.refills(stage);
         let going = Going { work, last, resumed: self.resumed(work, spell), second };
-        self.once(builder, layer, Key::Reduce(going), |this, routine| this.leave(routine, going));
+        self.once(builder, layer, |known| &mut known.reductions, going, |this, routine| this.leave(routine, going));
     }
 
     fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, crossing: Crossing, ahead: usize, next: Next) {

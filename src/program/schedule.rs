@@ -250,7 +250,7 @@ pub(super) struct Fill {
 /// as soon as it is free.
 pub(super) fn fills(turns: &[Turn]) -> Vec<Fill> {
     let mut buffers: [Option<(u32, usize)>; BUFFERS] = [None; BUFFERS];
-    let mut fills = Vec::new();
+    let mut fills = Vec::with_capacity(turns.len());
     for (turn, passes) in turns.iter().map(Turn::passes).enumerate() {
         for Pass { stage, backward, micro_batch } in passes {
             let held = buffers[buffer(stage)].replace((stage, turn + 1));
@@ -284,7 +284,7 @@ pub(super) struct Spell {
 
 /// The spells of backward, in order.
 pub(super) fn spells(turns: &[Turn], micro_batches: u32) -> Vec<Spell> {
-    let mut spells: Vec<Spell> = Vec::new();
+    let mut spells: Vec<Spell> = Vec::with_capacity(turns.len());
     for (index, turn) in turns.iter().enumerate() {
         let Some(Pass { stage, micro_batch, .. }) = turn.backward() else { continue };
         let last = micro_batch + turn.repeat == micro_batches;

@@ -62,7 +62,7 @@ pub struct Slot {
     /// The routine, by index.
     pub routine: u32,
     /// What the section's earlier slots have announced.
-    pub base: [i64; COUNTERS],
+    pub base: [u32; COUNTERS],
     /// Layer and micro-batch that its tasks' labels count from.
     pub layer: u32,
     /// The micro-batch, when the slot runs first.
@@ -194,7 +194,7 @@ impl Script {
             + i64::from(at.round_iteration) * round.advance[counter]
             + section.base[counter]
             + i64::from(at.section_iteration) * section.advance[counter]
-            + self.slot(at).base[counter]
+            + i64::from(self.slot(at).base[counter])
     }
 
     /// How often each routine runs.
