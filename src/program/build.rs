@@ -216,9 +216,11 @@ impl<'a> Builder<'a> {
         Self { code, script, open: false, begun: false, repeat: 1 }
     }
 
-    /// Opens a round that runs `repeat` times, `micro_batches` further each time. Sections outside such
-    /// a round run once.
+    /// A round of all that it is filled with, `repeat` times, each time so many micro-batches later.
     pub fn round(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
+        if repeat == 1 {
+            return fill(self);
+        }
         self.open(repeat, micro_batches);
         fill(self);
         self.close();

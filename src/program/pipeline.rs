@@ -307,7 +307,7 @@ impl<'a> Pipeline<'a> {
     /// One turn, and what surrounds it.
     fn turn(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, index: usize) {
         let spell = agenda.spells.get(agenda.over).copied();
-        if let Some(spell) = spell.filter(|spell| spell.begins == index) {
+        if let Some(spell) = spell.filter(|spell| spell.begins == index && self.shape.buffered) {
             let Seat { work, .. } = agenda.seat(spell.stage);
             let resumed = self.resumed(work, spell);
             self.once(builder, 0, |known| &mut known.marks, (work, resumed), |this, routine| {
@@ -331,7 +331,9 @@ impl<'a> Pipeline<'a> {
         }
         if let Some(spell) = spell.filter(|spell| spell.ends == index) {
             agenda.over += 1;
-            self.reduce(builder, agenda, spell);
+            if spell.last || self.shape.buffered {
+                self.reduce(builder, agenda, spell);
+            }
         }
         self.fills(builder, agenda, index + 1);
     }
