@@ -46,8 +46,6 @@ pub struct Program {
     pub code: Code,
     /// Which of it each pipeline rank does, and how often.
     pub ranks: Vec<Script>,
-    /// What each rank's tasks move and need, repeats counted.
-    pub volumes: Vec<Volume>,
     /// Each rank's memory that does not change during the step.
     pub states: Vec<State>,
 }
@@ -80,8 +78,16 @@ impl Program {
                 }
             }
         }
-        self.volumes.clear();
-        self.volumes.extend(self.ranks.iter().map(|script| script.volume(&self.code)));
+    }
+
+    /// What one rank's tasks move and need, repeats counted.
+    pub fn volume(&self, rank: usize) -> Volume {
+        self.ranks[rank].volume(&self.code)
+    }
+
+    /// Seconds that the tasks of all ranks would take one after the other.
+    pub fn serial(&self) -> f64 {
+        self.ranks.iter().map(|script| script.serial(&self.code)).sum()
     }
 }
 

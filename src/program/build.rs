@@ -228,7 +228,8 @@ impl<'a> Builder<'a> {
 
     fn close(&mut self) {
         self.script.rounds.pop_if(|last| last.sections.is_empty());
-        if let (true, Some(round), Some(last)) = (self.open, self.script.rounds.last_mut(), self.script.sections.last()) {
+        if let (true, Some(round), Some(last)) = (self.open, self.script.rounds.last_mut(), self.script.sections.last())
+        {
             round.advance = announced(&last.base, last.repeat, &last.advance);
         }
         (self.open, self.begun) = (false, false);
@@ -304,7 +305,12 @@ impl<'a> Builder<'a> {
             self.begin();
         }
         let Some(section) = self.script.sections.last_mut() else { return };
-        self.script.slots.push(Slot { routine, base: section.advance.map(|announced| announced as u32), layer, micro_batch });
+        self.script.slots.push(Slot {
+            routine,
+            base: section.advance.map(|announced| announced as u32),
+            layer,
+            micro_batch,
+        });
         section.slots.end += 1;
         for (announced, one) in section.advance.iter_mut().zip(self.code.routines[routine as usize].advance) {
             *announced += one;

@@ -194,29 +194,47 @@ impl<'a> Pipeline<'a> {
         let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
         let mut agenda = Agenda { seats: self.seats(rank), turns, loops, fills, spells, ..Agenda::default() };
         self.fills(&mut builder, &mut agenda, 0);
-        self.once(&mut builder, 0, |known| &mut known.begins, alike, |this, routine| {
-            let rates = this.visits().rates;
-            let owners = this.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
-            Emit::host(routine, rates.host_step(owners));
-            Emit::host(routine, rates.software.micro_batch.get());
-        });
+        self.once(
+            &mut builder,
+            0,
+            |known| &mut known.begins,
+            alike,
+            |this, routine| {
+                let rates = this.visits().rates;
+                let owners = this.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
+                Emit::host(routine, rates.host_step(owners));
+                Emit::host(routine, rates.software.micro_batch.get());
+            },
+        );
         let rest = round.end..agenda.turns.len();
         self.turns(&mut builder, &mut agenda, 0..round.start);
         builder.round(repeat, ranks, |builder| self.turns(builder, &mut agenda, round));
         self.turns(&mut builder, &mut agenda, rest);
-        self.once(&mut builder, 0, |known| &mut known.ends, alike, |this, routine| {
-            this.tie(routine, rank);
-            routine.block(1, |block| boundary::build(&this.shares(rank), this.queues, block));
-        });
+        self.once(
+            &mut builder,
+            0,
+            |known| &mut known.ends,
+            alike,
+            |this, routine| {
+                this.tie(routine, rank);
+                routine.block(1, |block| boundary::build(&this.shares(rank), this.queues, block));
+            },
+        );
         // What is still in the buffers is given back.
         let left = last(&agenda.fills).map(|stage| self.taken(agenda.seat(stage).work, None)).sum();
-        self.once(&mut builder, 0, |known| &mut known.empties, left, |_, routine| {
-            routine.block(u32::from(left > 0), |block| {
-                let mut task = pause(block);
-                task.gives[held::GATHERED] = left;
-                block.push(task);
-            });
-        });
+        self.once(
+            &mut builder,
+            0,
+            |known| &mut known.empties,
+            left,
+            |_, routine| {
+                routine.block(u32::from(left > 0), |block| {
+                    let mut task = pause(block);
+                    task.gives[held::GATHERED] = left;
+                    block.push(task);
+                });
+            },
+        );
     }
 
     /// What a rank's stages are.
@@ -310,18 +328,20 @@ impl<'a> Pipeline<'a> {
         if let Some(spell) = spell.filter(|spell| spell.begins == index && self.shape.buffered) {
             let Seat { work, .. } = agenda.seat(spell.stage);
             let resumed = self.resumed(work, spell);
-            self.once(builder, 0, |known| &mut known.marks, (work, resumed), |this, routine| {
-                this.mark(routine, work, resumed);
-            });
+            self.once(
+                builder,
+                0,
+                |known| &mut known.marks,
+                (work, resumed),
+                |this, routine| {
+                    this.mark(routine, work, resumed);
+                },
+            );
         }
         let (turn, ahead) = (agenda.turns[index], agenda.ahead(index));
         let rest = turn.later(turn.repeat - 1);
         let following = self.next(agenda, rest.last(), agenda.turns.get(index + 1).map(|turn| turn.first));
-        let again = if turn.repeat > 1 {
-            self.next(agenda, turn.last(), Some(turn.later(1).first))
-        } else {
-            following
-        };
+        let again = if turn.repeat > 1 { self.next(agenda, turn.last(), Some(turn.later(1).first)) } else { following };
         if again == following {
             self.passes(builder, agenda, turn, ahead, following);
         } else {
@@ -355,9 +375,14 @@ impl<'a> Pipeline<'a> {
     fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
         let Seat { layer, crossings, .. } = agenda.seat(pass.stage);
         let crossing = crossings[usize::from(pass.backward)];
-        let routine = self.routine(builder, |known| &mut known.passes[crossing], (ahead, next), |this, routine| {
-            this.visit_stage(routine, this.crossings[crossing], ahead, next);
-        });
+        let routine = self.routine(
+            builder,
+            |known| &mut known.passes[crossing],
+            (ahead, next),
+            |this, routine| {
+                this.visit_stage(routine, this.crossings[crossing], ahead, next);
+            },
+        );
         Run { routine, layer, micro_batch: pass.micro_batch }
     }
 

@@ -197,33 +197,38 @@ impl Script {
             + i64::from(self.slot(at).base[counter])
     }
 
-    /// How often each routine runs.
-    fn runs(&self, code: &Code) -> Vec<u64> {
-        let mut runs = vec![0; code.routines.len()];
-        for round in &self.rounds {
-            for section in &self.sections[round.sections.start as usize..round.sections.end as usize] {
+    /// Its slots, each with how often it runs.
+    fn runs(&self) -> impl Iterator<Item = (&Slot, u64)> {
+        self.rounds.iter().flat_map(move |round| {
+            let sections = &self.sections[round.sections.start as usize..round.sections.end as usize];
+            sections.iter().flat_map(move |section| {
                 let repeat = u64::from(round.repeat) * u64::from(section.repeat);
-                for slot in &self.slots[section.slots.start as usize..section.slots.end as usize] {
-                    runs[slot.routine as usize] += repeat;
-                }
-            }
-        }
-        runs
+                let slots = &self.slots[section.slots.start as usize..section.slots.end as usize];
+                slots.iter().map(move |slot| (slot, repeat))
+            })
+        })
     }
 
     /// What all its tasks move and need.
     pub fn volume(&self, code: &Code) -> Volume {
+        let mut runs = vec![0; code.routines.len()];
+        self.runs().for_each(|(slot, times)| runs[slot.routine as usize] += times);
         let mut volume = Volume::default();
-        for (routine, runs) in code.routines.iter().zip(self.runs(code)).filter(|(_, runs)| *runs > 0) {
-            volume.add(&routine.volume, runs);
+        for (routine, times) in code.routines.iter().zip(runs) {
+            volume.add(&routine.volume, times);
         }
         volume
     }
 
+    /// Seconds that they would take one after the other.
+    pub fn serial(&self, code: &Code) -> f64 {
+        self.runs().map(|(slot, times)| code.routines[slot.routine as usize].volume.serial * times as f64).sum()
+    }
+
     /// How many tasks a step runs, repeats counted.
     pub fn task_count(&self, code: &Code) -> u64 {
-        let tasks = |routine: &Routine| routine.tasks.iter().copied().map(u64::from).sum::<u64>();
-        code.routines.iter().zip(self.runs(code)).map(|(routine, runs)| runs * tasks(routine)).sum()
+        let tasks = |slot: &Slot| code.routines[slot.routine as usize].tasks.into_iter().map(u64::from).sum::<u64>();
+        self.runs().map(|(slot, times)| times * tasks(slot)).sum()
     }
 
     /// What a task is in one run.
