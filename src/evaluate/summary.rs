@@ -88,7 +88,6 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
 struct Figures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
-    program: &'a Program,
     /// How the rank that ends last ended.
     outcome: Outcome,
     /// What its tasks move and need.
@@ -115,7 +114,7 @@ impl<'a> Figures<'a> {
         let first = of_rank(0);
         let memory = (1..program.ranks.len()).fold(first, fuller);
         let (outcome, volume) = (simulator.outcome(last), program.volume(last));
-        Self { scenario, layout, program, outcome, volume, memory, first_peak: first.peak }
+        Self { scenario, layout, outcome, volume, memory, first_peak: first.peak }
     }
 
     fn summary(&self) -> Summary {

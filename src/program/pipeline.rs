@@ -193,48 +193,29 @@ impl<'a> Pipeline<'a> {
         let Order { turns, loops, round, repeat } = self.shape.order(rank);
         let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
         let mut agenda = Agenda { seats: self.seats(rank), turns, loops, fills, spells, ..Agenda::default() };
-        self.fills(&mut builder, &mut agenda, 0);
-        self.once(
-            &mut builder,
-            0,
-            |known| &mut known.begins,
-            alike,
-            |this, routine| {
-                let rates = this.visits().rates;
-                let owners = this.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
-                Emit::host(routine, rates.host_step(owners));
-                Emit::host(routine, rates.software.micro_batch.get());
-            },
-        );
+        let left = last(&agenda.fills).map(|stage| self.taken(agenda.seat(stage).work, None)).sum();
         let rest = round.end..agenda.turns.len();
+        self.fills(&mut builder, &mut agenda, 0);
+        self.once(&mut builder, 0, |known| &mut known.begins, alike, |this, routine| this.begin(routine, rank));
         self.turns(&mut builder, &mut agenda, 0..round.start);
         builder.round(repeat, ranks, |builder| self.turns(builder, &mut agenda, round));
         self.turns(&mut builder, &mut agenda, rest);
-        self.once(
-            &mut builder,
-            0,
-            |known| &mut known.ends,
-            alike,
-            |this, routine| {
-                this.tie(routine, rank);
-                routine.block(1, |block| boundary::build(&this.shares(rank), this.queues, block));
-            },
-        );
-        // What is still in the buffers is given back.
-        let left = last(&agenda.fills).map(|stage| self.taken(agenda.seat(stage).work, None)).sum();
-        self.once(
-            &mut builder,
-            0,
-            |known| &mut known.empties,
-            left,
-            |_, routine| {
-                routine.block(u32::from(left > 0), |block| {
-                    let mut task = pause(block);
-                    task.gives[held::GATHERED] = left;
-                    block.push(task);
-                });
-            },
-        );
+        self.once(&mut builder, 0, |known| &mut known.ends, alike, |this, routine| this.end(routine, rank));
+        self.once(&mut builder, 0, |known| &mut known.empties, left, |_, routine| empty(routine, left));
+    }
+
+    /// The host's fixed times before all else.
+    fn begin(&self, routine: &mut RoutineBuilder<'_>, rank: u32) {
+        let rates = self.visits().rates;
+        let owners = self.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
+        Emit::host(routine, rates.host_step(owners));
+        Emit::host(routine, rates.software.micro_batch.get());
+    }
+
+    /// The boundary, after what the ends of the pipeline sum.
+    fn end(&self, routine: &mut RoutineBuilder<'_>, rank: u32) {
+        self.tie(routine, rank);
+        routine.block(1, |block| boundary::build(&self.shares(rank), self.queues, block));
     }
 
     /// What a rank's stages are.
@@ -327,16 +308,8 @@ impl<'a> Pipeline<'a> {
         let spell = agenda.spells.get(agenda.over).copied();
         if let Some(spell) = spell.filter(|spell| spell.begins == index && self.shape.buffered) {
             let Seat { work, .. } = agenda.seat(spell.stage);
-            let resumed = self.resumed(work, spell);
-            self.once(
-                builder,
-                0,
-                |known| &mut known.marks,
-                (work, resumed),
-                |this, routine| {
-                    this.mark(routine, work, resumed);
-                },
-            );
+            let mark = (work, self.resumed(work, spell));
+            self.once(builder, 0, |known| &mut known.marks, mark, |this, routine| this.mark(routine, mark));
         }
         let (turn, ahead) = (agenda.turns[index], agenda.ahead(index));
         let rest = turn.later(turn.repeat - 1);
@@ -375,14 +348,10 @@ impl<'a> Pipeline<'a> {
     fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
         let Seat { layer, crossings, .. } = agenda.seat(pass.stage);
         let crossing = crossings[usize::from(pass.backward)];
-        let routine = self.routine(
-            builder,
-            |known| &mut known.passes[crossing],
-            (ahead, next),
-            |this, routine| {
-                this.visit_stage(routine, this.crossings[crossing], ahead, next);
-            },
-        );
+        let fill = |this: &Self, routine: &mut RoutineBuilder<'_>| {
+            this.visit_stage(routine, this.crossings[crossing], ahead, next);
+        };
+        let routine = self.routine(builder, |known| &mut known.passes[crossing], (ahead, next), fill);
         Run { routine, layer, micro_batch: pass.micro_batch }
     }
 
@@ -547,6 +516,15 @@ impl Agenda {
     fn refills(&self, stage: u32) -> bool {
         self.fills.iter().any(|fill| fill.backward && fill.stage == stage)
     }
+}
+
+/// Gives back what is left in the buffers.
+fn empty(routine: &mut RoutineBuilder<'_>, left: i64) {
+    routine.block(u32::from(left > 0), |block| {
+        let mut task = pause(block);
+        task.gives[held::GATHERED] = left;
+        block.push(task);
+    });
 }
 
 /// A moment on the compute queue.

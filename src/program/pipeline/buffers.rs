@@ -135,7 +135,7 @@ impl<'a> Pipeline<'a> {
 
     /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
     /// its backward.
-    pub(super) fn mark(&self, routine: &mut RoutineBuilder<'_>, work: usize, resumed: bool) {
+    pub(super) fn mark(&self, routine: &mut RoutineBuilder<'_>, (work, resumed): (usize, bool)) {
         let waiting = self.waiting(work);
         routine.block(u32::from(waiting > 0), |block| {
             let mut task = pause(block);
