@@ -149,7 +149,7 @@ impl Shape {
             let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks + later);
             let first = (index < total).then(|| place(index)).map(|(stage, micro_batch)| forward(stage, micro_batch));
             let second = behind.map(place).map(|(stage, micro_batch)| backward(stages - 1 - stage, micro_batch));
-            let count = in_a_row(index).min(behind.map_or(ahead - index, in_a_row));
+            let count = in_a_row(index).min(behind.map_or_else(|| ahead - index, in_a_row));
             match (first, second) {
                 (Some(first), Some(second)) if self.buffered && contend(first.stage, second.stage) => {
                     order.contend(count, [first, second]);
