@@ -314,8 +314,10 @@ mod tests {
     use super::*;
 
     fn collectives(schedule: Schedule, (ranks, stages_per_rank, micro_batches): (u32, u32, u32)) -> (usize, usize) {
-        let turns = Shape { schedule, ranks, stages_per_rank, micro_batches, buffered: true }.order(0).turns;
-        (fills(&turns).len(), spells(&turns, micro_batches).len())
+        let order = Shape { schedule, ranks, stages_per_rank, micro_batches, buffered: true }.order(0);
+        let around = |turn: usize| order.loops.iter().find(|around| around.turns.contains(&turn));
+        let times = |fill: &Fill| around(fill.turn).map_or(1, |around| around.repeat as usize);
+        (fills(&order.turns).iter().map(times).sum(), spells(&order.turns, micro_batches).len())
     }
 
     /// [layered C5], the table: (all-gathers, reduce-scatters) per rank and batch with two buffers.
@@ -330,20 +332,26 @@ mod tests {
         assert_eq!(collectives(depth, (8, 8, 8)), (14, 8));
     }
 
-    /// Every pass of an order, rounds unrolled.
+    /// Every pass of an order, loops and rounds unrolled.
     fn unrolled(order: &Order, ranks: u32) -> Vec<Pass> {
         let mut passes = Vec::new();
-        let mut list = |turns: &[Turn], later: u32| {
-            for turn in turns {
-                for time in 0..turn.repeat {
-                    let moved = |pass: Pass| Pass { micro_batch: pass.micro_batch + time + later, ..pass };
-                    passes.extend(turn.passes().map(moved));
+        let mut list = |turns: Range<usize>, later: u32| {
+            let mut index = turns.start;
+            while index < turns.end {
+                let around = order.loops.iter().find(|around| around.turns.start == index);
+                let (end, repeat) = around.map_or((index + 1, 1), |around| (around.turns.end, around.repeat));
+                for iteration in 0..repeat {
+                    for turn in &order.turns[index..end] {
+                        let times = (0..turn.repeat).map(|time| turn.later(time + iteration + later));
+                        passes.extend(times.flat_map(|turn| turn.passes()));
+                    }
                 }
+                index = end;
             }
         };
-        list(&order.turns[..order.round.start], 0);
-        (0..order.repeat).for_each(|round| list(&order.turns[order.round.clone()], round * ranks));
-        list(&order.turns[order.round.end..], 0);
+        list(0..order.round.start, 0);
+        (0..order.repeat).for_each(|round| list(order.round.clone(), round * ranks));
+        list(order.round.end..order.turns.len(), 0);
         passes
     }
 
