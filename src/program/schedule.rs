@@ -332,27 +332,30 @@ mod tests {
         assert_eq!(collectives(depth, (8, 8, 8)), (14, 8));
     }
 
-    /// Every pass of an order, loops and rounds unrolled.
-    fn unrolled(order: &Order, ranks: u32) -> Vec<Pass> {
-        let mut passes = Vec::new();
+    /// Every turn of an order, by index, loops and rounds unrolled, and how many micro-batches later it runs.
+    fn visits(order: &Order, ranks: u32) -> Vec<(usize, u32)> {
+        let mut visits = Vec::new();
         let mut list = |turns: Range<usize>, later: u32| {
             let mut index = turns.start;
             while index < turns.end {
                 let around = order.loops.iter().find(|around| around.turns.start == index);
                 let (end, repeat) = around.map_or((index + 1, 1), |around| (around.turns.end, around.repeat));
-                for iteration in 0..repeat {
-                    for turn in &order.turns[index..end] {
-                        let times = (0..turn.repeat).map(|time| turn.later(time + iteration + later));
-                        passes.extend(times.flat_map(|turn| turn.passes()));
-                    }
-                }
+                (0..repeat).for_each(|time| visits.extend((index..end).map(|turn| (turn, later + time))));
                 index = end;
             }
         };
         list(0..order.round.start, 0);
         (0..order.repeat).for_each(|round| list(order.round.clone(), round * ranks));
         list(order.round.end..order.turns.len(), 0);
-        passes
+        visits
+    }
+
+    /// Every pass of an order.
+    fn unrolled(order: &Order, ranks: u32) -> Vec<Pass> {
+        let times =
+            |(turn, later): (usize, u32)| (later..later + order.turns[turn].repeat).map(move |later| (turn, later));
+        let passes = |(turn, later): (usize, u32)| order.turns[turn].later(later).passes();
+        visits(order, ranks).into_iter().flat_map(times).flat_map(passes).collect()
     }
 
     #[test]
@@ -404,6 +407,26 @@ mod tests {
                     }
                     assert_eq!(unrolled(&order, ranks), expected);
                 }
+            }
+        }
+    }
+
+    /// What repeats takes the buffers from the same stages each time.
+    #[test]
+    fn rounds_gather_as_all_groups_do() {
+        let taken = |fill: &Fill| (fill.stage, fill.evicts, fill.backward);
+        for (ranks, stages, groups) in [(2, 2, 6), (3, 3, 7), (5, 4, 6), (4, 5, 5), (8, 6, 5), (3, 7, 6), (8, 8, 4)] {
+            let (schedule, micro_batches) = (Schedule::Interleaved, ranks * groups);
+            let shape = Shape { schedule, ranks, stages_per_rank: stages, micro_batches, buffered: true };
+            for rank in 0..ranks {
+                let order = shape.order(rank);
+                assert!(order.repeat > 1);
+                let listed = fills(&order.turns);
+                let of_turn = |(turn, _)| listed.iter().filter(move |fill| fill.turn == turn).map(taken);
+                let repeated: Vec<_> = visits(&order, ranks).into_iter().flat_map(of_turn).collect();
+                let each = |pass: Pass| Turn { repeat: 1, first: pass, second: None };
+                let turns: Vec<Turn> = unrolled(&order, ranks).into_iter().map(each).collect();
+                assert_eq!(repeated, fills(&turns).iter().map(taken).collect::<Vec<_>>());
             }
         }
     }
