@@ -46,8 +46,6 @@ pub struct Program {
     pub code: Code,
     /// Which of it each pipeline rank does, and how often.
     pub ranks: Vec<Script>,
-    /// What each rank's tasks move and need, repeats counted.
-    pub volumes: Vec<Volume>,
     /// Each rank's memory that does not change during the step.
     pub states: Vec<State>,
 }
@@ -60,19 +58,18 @@ impl Program {
         self.code.clear();
         self.ranks.resize_with(ranks, Script::default);
         self.ranks.iter_mut().for_each(Script::clear);
-        self.volumes.clear();
-        self.volumes.resize(ranks, Volume::default());
         self.states.clear();
         if pipeline::wanted(&rates, layout) {
             let places = Places::of(scenario, layout);
             let mut pipeline = Pipeline::of(&rates, layout, &places);
-            for (rank, (script, volume)) in (0..layout.pipeline).zip(self.ranks.iter_mut().zip(&mut self.volumes)) {
-                self.states.push(pipeline.state(rank));
-                pipeline.build(rank, Builder::new(&mut self.code, script, volume));
+            for (rank, script) in (0..layout.pipeline).zip(&mut self.ranks) {
+                let known = self.states.get(pipeline.alike(rank) as usize).copied();
+                self.states.push(known.unwrap_or_else(|| pipeline.state(rank)));
+                pipeline.build(rank, Builder::new(&mut self.code, script));
             }
         } else {
-            for (script, volume) in self.ranks.iter_mut().zip(&mut self.volumes) {
-                let builder = Builder::new(&mut self.code, script, volume);
+            for script in &mut self.ranks {
+                let builder = Builder::new(&mut self.code, script);
                 if scenario.plan.operators.is_empty() {
                     self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
                     step::build(&rates, layout, builder);
@@ -81,6 +78,16 @@ impl Program {
                 }
             }
         }
+    }
+
+    /// What one rank's tasks move and need, repeats counted.
+    pub fn volume(&self, rank: usize) -> Volume {
+        self.ranks[rank].volume(&self.code)
+    }
+
+    /// Seconds that the tasks of all ranks would take one after the other.
+    pub fn serial(&self) -> f64 {
+        self.ranks.iter().map(|script| script.serial(&self.code)).sum()
     }
 }
 

@@ -22,7 +22,7 @@ impl Workspace {
     pub(super) fn build(&mut self, scenario: &Scenario, factors: &Factors) -> Result<Layout, Vec<Problem>> {
         let layout = scenario.layout()?;
         self.program.build(scenario, &layout, factors);
-        let serial = self.program.volumes.iter().map(|volume| volume.serial).sum::<f64>();
+        let serial = self.program.serial();
         if serial <= LONGEST { Ok(layout) } else { Err(vec![too_long(serial)]) }
     }
 
@@ -88,10 +88,10 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
 struct Figures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
-    program: &'a Program,
-    /// The rank that ends last, and how it ended.
-    last: usize,
+    /// How the rank that ends last ended.
     outcome: Outcome,
+    /// What its tasks move and need.
+    volume: Volume,
     /// Memory of the fullest rank.
     memory: Memory,
     /// Peak of the first rank's.
@@ -113,8 +113,8 @@ impl<'a> Figures<'a> {
         };
         let first = of_rank(0);
         let memory = (1..program.ranks.len()).fold(first, fuller);
-        let outcome = simulator.outcome(last);
-        Self { scenario, layout, program, last, outcome, memory, first_peak: first.peak }
+        let (outcome, volume) = (simulator.outcome(last), program.volume(last));
+        Self { scenario, layout, outcome, volume, memory, first_peak: first.peak }
     }
 
     fn summary(&self) -> Summary {
@@ -166,7 +166,7 @@ impl<'a> Figures<'a> {
     /// Time that the busiest level takes if nothing ever waits: for ZeRO-3 the network floor of the FSDP
     /// limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each micro-batch's gathers.
     fn busiest(&self) -> Seconds {
-        Seconds::new(self.volume().busy.iter().copied().fold(0.0, f64::max))
+        Seconds::new(self.volume.busy.iter().copied().fold(0.0, f64::max))
     }
 
     /// Flop per token that backward spends on computing forward again: a third of the layers' model
@@ -186,7 +186,7 @@ impl<'a> Figures<'a> {
 
     fn time(&self) -> TimeParts {
         let totals = &self.outcome.totals;
-        let slow_host = self.volume().host.min(totals.compute);
+        let slow_host = self.volume.host.min(totals.compute);
         TimeParts {
             compute: seconds(totals.compute - slow_host),
             communication: seconds(totals.communication),
@@ -202,12 +202,8 @@ impl<'a> Figures<'a> {
         Phases { forward, backward, update }
     }
 
-    fn volume(&self) -> &Volume {
-        &self.program.volumes[self.last]
-    }
-
     fn traffic(&self) -> [Traffic; MAX_LEVELS] {
-        let volume = self.volume();
+        let volume = &self.volume;
         std::array::from_fn(|level| Traffic {
             bytes_per_device: Bytes::new(volume.bytes[level]),
             busy: Seconds::new(volume.busy[level]),
@@ -218,7 +214,7 @@ impl<'a> Figures<'a> {
     /// Whatever most of the step goes into.
     fn bottleneck(&self) -> Resource {
         let time = self.time();
-        let memory_bound = Seconds::new(self.volume().memory_bound).min(time.compute);
+        let memory_bound = Seconds::new(self.volume.memory_bound).min(time.compute);
         let mut shares = [(Resource::Compute, Seconds::ZERO); MAX_LEVELS + 4];
         shares[0] = (Resource::Compute, time.compute - memory_bound);
         shares[1] = (Resource::Memory, memory_bound + time.optimizer);

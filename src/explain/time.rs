@@ -148,7 +148,7 @@ impl Facts<'_> {
 
     /// Time added to compute because the host launches it too slowly.
     fn slow_launches(&self) -> Formula {
-        let late = Seconds::new(self.program.volumes[self.last].host as f64 / PICOS);
+        let late = Seconds::new(self.program.volume(self.last).host as f64 / PICOS);
         input("launches that the device waits for", late, self.software())
     }
 

@@ -35,7 +35,7 @@ impl Facts<'_> {
 
     /// By what sends it.
     fn sent(&self, level: usize) -> Formula {
-        let sent = &self.program.volumes[self.last].sent;
+        let sent = self.program.volume(self.last).sent;
         let name = |lane: Lane| match lane {
             Lane::Gather => "gathers of weights",
             Lane::Reduce => "reductions of gradients",

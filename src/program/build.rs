@@ -1,5 +1,5 @@
 //! Puts tasks into blocks and routines, and routines into scripts, keeping the books: what each iteration
-//! announces to the counters, and what all repeats move.
+//! announces to the counters, and what the tasks of a routine move.
 
 use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
@@ -31,7 +31,8 @@ pub struct Volume {
 
 impl Volume {
     /// Adds another, so many times over.
-    fn add(&mut self, other: &Self, times: f64) {
+    pub(super) fn add(&mut self, other: &Self, repeats: u64) {
+        let times = repeats as f64;
         for level in 0..MAX_LEVELS {
             self.bytes[level] += other.bytes[level] * times;
             self.busy[level] += other.busy[level] * times;
@@ -39,7 +40,7 @@ impl Volume {
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += other * times;
         }
-        self.host = self.host.saturating_add(other.host.saturating_mul(times as u64));
+        self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
         self.serial += other.serial * times;
         self.memory_bound += other.memory_bound * times;
     }
@@ -151,8 +152,9 @@ impl RoutineBuilder<'_> {
     /// A compute task; `push` it after setting waits, signals and memory.
     pub fn compute(&mut self, piece: Piece, class: Class, label: Label) -> Task {
         let host = picos(piece.host);
-        let volume = Volume { host, memory_bound: piece.work.memory, ..Volume::default() };
-        self.routine.volume.add(&volume, self.block.repeat.into());
+        let (volume, repeat) = (&mut self.routine.volume, self.block.repeat);
+        volume.host = volume.host.saturating_add(host.saturating_mul(repeat.into()));
+        volume.memory_bound += piece.work.memory * f64::from(repeat);
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task {
@@ -167,9 +169,12 @@ impl RoutineBuilder<'_> {
 
     /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.
     pub fn transfer(&mut self, transfer: &Transfer, queue: u8, contention: f64, label: Label) -> Task {
-        let mut volume = Volume { bytes: transfer.bytes, busy: transfer.busy, ..Volume::default() };
-        volume.sent[label.lane as usize] = transfer.bytes;
-        self.routine.volume.add(&volume, self.block.repeat.into());
+        let (volume, repeat) = (&mut self.routine.volume, f64::from(self.block.repeat));
+        for level in 0..MAX_LEVELS {
+            volume.bytes[level] += transfer.bytes[level] * repeat;
+            volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
+            volume.busy[level] += transfer.busy[level] * repeat;
+        }
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
             if busy > 0.0 {
@@ -199,19 +204,23 @@ pub(crate) struct Run {
 pub(crate) struct Builder<'a> {
     code: &'a mut Code,
     script: &'a mut Script,
-    volume: &'a mut Volume,
-    /// Whether the last round is still open.
+    /// Whether the last round is still open, and whether its last section is.
     open: bool,
+    begun: bool,
+    /// Iterations of the section.
+    repeat: u32,
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(code: &'a mut Code, script: &'a mut Script, volume: &'a mut Volume) -> Self {
-        Self { code, script, volume, open: false }
+    pub fn new(code: &'a mut Code, script: &'a mut Script) -> Self {
+        Self { code, script, open: false, begun: false, repeat: 1 }
     }
 
-    /// Opens a round that runs `repeat` times, `micro_batches` further each time. Sections outside such
-    /// a round run once.
+    /// A round of all that it is filled with, `repeat` times, each time so many micro-batches later.
     pub fn round(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
+        if repeat == 1 {
+            return fill(self);
+        }
         self.open(repeat, micro_batches);
         fill(self);
         self.close();
@@ -219,13 +228,17 @@ impl<'a> Builder<'a> {
 
     fn close(&mut self) {
         self.script.rounds.pop_if(|last| last.sections.is_empty());
-        self.open = false;
+        if let (true, Some(round), Some(last)) = (self.open, self.script.rounds.last_mut(), self.script.sections.last())
+        {
+            round.advance = announced(&last.base, last.repeat, &last.advance);
+        }
+        (self.open, self.begun) = (false, false);
     }
 
     fn open(&mut self, repeat: u32, micro_batches: u32) {
-        let last = self.script.rounds.last();
-        let announced = |last: &Round| std::array::from_fn(|c| last.base[c] + i64::from(last.repeat) * last.advance[c]);
-        let (base, advance) = (last.map_or([0; COUNTERS], announced), [0; COUNTERS]);
+        self.close();
+        let after = |last: &Round| announced(&last.base, last.repeat, &last.advance);
+        let (base, advance) = (self.script.rounds.last().map_or([0; COUNTERS], after), [0; COUNTERS]);
         let sections = self.script.sections.len() as u32;
         self.script.rounds.push(Round { repeat, sections: sections..sections, advance, base, micro_batches });
         self.open = true;
@@ -267,38 +280,67 @@ impl<'a> Builder<'a> {
     /// A section that runs a routine of its own `repeat` times.
     pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut RoutineBuilder<'_>)) {
         let routine = self.routine(fill);
-        self.turn(repeat, &[Run { routine, layer: 0, micro_batch: 0 }]);
+        self.repeat(repeat, |builder| builder.run(Run { routine, layer: 0, micro_batch: 0 }));
     }
 
-    /// A section that runs routines one after the other, `repeat` times.
-    pub fn turn(&mut self, repeat: u32, runs: &[Run]) {
-        let empty = |run: &Run| self.code.routines[run.routine as usize].blocks.is_empty();
-        if repeat == 0 || runs.iter().all(empty) {
+    /// A section of all that it is filled with, `repeat` times.
+    pub fn repeat(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
+        match repeat {
+            0 => {}
+            1 => fill(self),
+            _ => {
+                (self.repeat, self.begun) = (repeat, false);
+                fill(self);
+                (self.repeat, self.begun) = (1, false);
+            }
+        }
+    }
+
+    /// A slot. All that follow one another outside of sections that repeat are one section.
+    pub fn run(&mut self, Run { routine, layer, micro_batch }: Run) {
+        if self.code.routines[routine as usize].blocks.is_empty() {
             return;
         }
+        if !self.begun {
+            self.begin();
+        }
+        let Some(section) = self.script.sections.last_mut() else { return };
+        self.script.slots.push(Slot {
+            routine,
+            base: section.advance.map(|announced| announced as u32),
+            layer,
+            micro_batch,
+        });
+        section.slots.end += 1;
+        for (announced, one) in section.advance.iter_mut().zip(self.code.routines[routine as usize].advance) {
+            *announced += one;
+        }
+    }
+
+    /// Begins a section.
+    fn begin(&mut self) {
         if !self.open {
             self.open(1, 0);
         }
-        let Some(round) = self.script.rounds.last_mut() else { return };
-        let start = self.script.slots.len() as u32;
-        let mut advance = [0; COUNTERS];
-        for run in runs {
-            let routine = &self.code.routines[run.routine as usize];
-            if routine.blocks.is_empty() {
-                continue;
-            }
-            let Run { routine: index, layer, micro_batch } = *run;
-            self.script.slots.push(Slot { routine: index, base: advance, layer, micro_batch });
-            for (announced, one) in advance.iter_mut().zip(routine.advance) {
-                *announced += one;
-            }
-            self.volume.add(&routine.volume, f64::from(repeat) * f64::from(round.repeat));
-        }
-        let slots = start..self.script.slots.len() as u32;
-        self.script.sections.push(Section { repeat, slots, advance, base: round.advance });
+        let Script { rounds, sections, slots } = &mut *self.script;
+        let Some(round) = rounds.last_mut() else { return };
+        let before = sections.last().filter(|_| !round.sections.is_empty());
+        let after = |before: &Section| announced(&before.base, before.repeat, &before.advance);
+        let (base, start) = (before.map_or([0; COUNTERS], after), slots.len() as u32);
+        sections.push(Section { repeat: self.repeat, slots: start..start, advance: [0; COUNTERS], base });
         round.sections.end += 1;
-        for (announced, one) in round.advance.iter_mut().zip(advance) {
-            *announced += i64::from(repeat) * one;
-        }
+        self.begun = true;
     }
+}
+
+impl Drop for Builder<'_> {
+    /// Closes the last round.
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// What has been announced after a loop: before it, and by each iteration.
+fn announced(base: &[i64; COUNTERS], repeat: u32, advance: &[i64; COUNTERS]) -> [i64; COUNTERS] {
+    std::array::from_fn(|counter| base[counter] + i64::from(repeat) * advance[counter])
 }

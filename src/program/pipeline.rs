@@ -8,6 +8,8 @@
 
 mod buffers;
 
+use std::ops::Range;
+
 use crate::cost::{Factors, Rates};
 use crate::plan::{Accumulation, Offload, Schedule, Site};
 use crate::scenario::Layout;
@@ -16,7 +18,7 @@ use super::boundary::{self, Share};
 use super::build::{Builder, PIPELINE, Piece, Queues, RoutineBuilder, Run};
 use super::label::{Activity, Kind, Label, Lane, Part, Phase};
 use super::places::Places;
-use super::schedule::{Fill, Order, Pass, Shape, Spell, Turn, fills, spells};
+use super::schedule::{Fill, Loop, Order, Pass, Shape, Spell, Turn, fills, last, spells};
 use super::stage::{Stages, Work};
 use super::state::State;
 use super::step::{self, Emit};
@@ -40,22 +42,42 @@ pub(super) struct Pipeline<'a> {
     seconds: bool,
     /// What lives on the host.
     offload: Offload,
-    /// Routines that exist already.
-    routines: Vec<(Key, u32)>,
+    /// For each rank the first of those up to it, neighbour by neighbour, that hold the same.
+    alike: Vec<u32>,
+    /// Passes that differ in more than what is around them.
+    crossings: Vec<Crossing>,
+    routines: Routines,
 }
 
-/// What a routine does; stages are told apart by their work only.
+/// Forward or backward of a stage, between what it receives and what it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    /// Forward or backward of a stage, while so many others are gathered ahead of it.
-    /// The level is the one over which it sends what it has computed.
-    Pass { work: usize, backward: bool, receives: bool, sends: Option<usize>, ahead: usize, next: Next },
+struct Crossing {
+    work: usize,
+    backward: bool,
+    receives: bool,
+    /// The level over which it sends what it has computed.
+    sends: Option<usize>,
+}
+
+/// Routines of one kind that exist already, each after what tells it from the others.
+type Known<K> = Vec<(K, u32)>;
+
+/// Routines that exist already. Stages are told apart by their work only.
+#[derive(Debug, Default)]
+struct Routines {
+    /// The host's fixed times before all else, and the boundary, each of ranks that are alike.
+    begins: Known<u32>,
+    ends: Known<u32>,
+    /// Each crossing, while so many stages are gathered ahead of it.
+    passes: Vec<Known<(usize, Next)>>,
     /// A stage that comes into the buffer of another.
-    Fill(Coming),
-    /// A gradient buffer taken, and sums that come from the host into it.
-    Mark { work: usize, resumed: bool },
+    fills: Known<Coming>,
+    /// A gradient buffer taken for a work, and whether sums come from the host into it.
+    marks: Known<(usize, bool)>,
     /// The reduction of a stage's gradients.
-    Reduce(Going),
+    reductions: Known<Going>,
+    /// The end of so many bytes that are left in the buffers.
+    empties: Known<i64>,
 }
 
 /// What a pass does for the one after it.
@@ -103,6 +125,11 @@ impl<'a> Pipeline<'a> {
             holdings.map(|holding| &ways[holding.way]).any(is)
         };
         let buffered = plan.offload.state() || held(&|visits| visits.layout.gradients > 1);
+        let mut alike: Vec<u32> = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
+            let same = |before: &u32| (0..stages_per_rank).all(|k| stages.work(*before, k) == stages.work(rank, k));
+            alike.push(alike.last().copied().filter(same).unwrap_or(rank));
+        }
         Self {
             shape: Shape { schedule, ranks, stages_per_rank, micro_batches: plan.accumulate, buffered },
             queues: Queues::of(rates.scenario.stack.overlap),
@@ -113,7 +140,9 @@ impl<'a> Pipeline<'a> {
             stages,
             ways,
             offload: plan.offload,
-            routines: Vec::new(),
+            alike,
+            crossings: Vec::new(),
+            routines: Routines::default(),
         }
     }
 
@@ -130,6 +159,11 @@ impl<'a> Pipeline<'a> {
     /// Which of them the stages are, in the order of forward.
     pub fn order(&self) -> impl Iterator<Item = usize> {
         self.stages.in_order()
+    }
+
+    /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
+    pub fn alike(&self, rank: u32) -> u32 {
+        self.alike[rank as usize]
     }
 
     /// One rank's parameters, by how they are placed.
@@ -155,55 +189,69 @@ impl<'a> Pipeline<'a> {
 
     /// Builds the step of one rank.
     pub fn build(&mut self, rank: u32, mut builder: Builder<'_>) {
-        let Order { turns, round, repeat } = self.shape.order(rank);
-        let agenda = Agenda { rank, fills: self.placed(&turns), spells: spells(&turns), turns };
-        self.fills(&mut builder, &agenda, 0);
-        let rates = self.visits().rates;
-        let owners = self.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
-        builder.section(1, |routine| {
-            Emit::host(routine, rates.host_step(owners));
-            Emit::host(routine, rates.software.micro_batch.get());
-        });
-        (0..round.start).for_each(|index| self.turn(&mut builder, &agenda, index));
-        let ranks = self.shape.ranks;
-        builder.round(repeat, ranks, |builder| {
-            round.clone().for_each(|index| self.turn(builder, &agenda, index));
-        });
-        (round.end..agenda.turns.len()).for_each(|index| self.turn(&mut builder, &agenda, index));
-        builder.section(1, |routine| {
-            self.tie(routine, rank);
-            routine.block(1, |block| boundary::build(&self.shares(rank), self.queues, block));
-        });
-        self.empty(&mut builder, &agenda);
+        let (alike, ranks) = (self.alike(rank), self.shape.ranks);
+        let Order { turns, loops, round, repeat } = self.shape.order(rank);
+        let (fills, spells) = (self.placed(&turns), spells(&turns, self.shape.micro_batches));
+        let mut agenda = Agenda { seats: self.seats(rank), turns, loops, fills, spells, ..Agenda::default() };
+        let left = last(&agenda.fills).map(|stage| self.taken(agenda.seat(stage).work, None)).sum();
+        let rest = round.end..agenda.turns.len();
+        self.fills(&mut builder, &mut agenda, 0);
+        self.once(&mut builder, 0, |known| &mut known.begins, alike, |this, routine| this.begin(routine, rank));
+        self.turns(&mut builder, &mut agenda, 0..round.start);
+        builder.round(repeat, ranks, |builder| self.turns(builder, &mut agenda, round));
+        self.turns(&mut builder, &mut agenda, rest);
+        self.once(&mut builder, 0, |known| &mut known.ends, alike, |this, routine| this.end(routine, rank));
+        self.once(&mut builder, 0, |known| &mut known.empties, left, |_, routine| empty(routine, left));
     }
 
-    /// Gives back what is still in the buffers at the end.
-    fn empty(&self, builder: &mut Builder<'_>, agenda: &Agenda) {
-        let left: i64 = agenda.fills.iter().map(|(_, fill)| self.taken_by(agenda.rank, fill)).sum();
-        if left == 0 {
-            return;
-        }
-        builder.section(1, |routine| {
-            routine.block(1, |block| {
-                let mut task = pause(block);
-                task.gives[held::GATHERED] = left;
-                block.push(task);
+    /// The host's fixed times before all else.
+    fn begin(&self, routine: &mut RoutineBuilder<'_>, rank: u32) {
+        let rates = self.visits().rates;
+        let owners = self.shares(rank).first().map_or(1, |share| share.visits.layout.optimizer);
+        Emit::host(routine, rates.host_step(owners));
+        Emit::host(routine, rates.software.micro_batch.get());
+    }
+
+    /// The boundary, after what the ends of the pipeline sum.
+    fn end(&self, routine: &mut RoutineBuilder<'_>, rank: u32) {
+        self.tie(routine, rank);
+        routine.block(1, |block| boundary::build(&self.shares(rank), self.queues, block));
+    }
+
+    /// What a rank's stages are.
+    fn seats(&mut self, rank: u32) -> Vec<Seat> {
+        let (ranks, last) = (self.shape.ranks, self.stages.len() - 1);
+        let hops = [false, true].map(|backward| self.visits().hop(rank, backward));
+        let seat = |stage: u32| {
+            let (index, work) = (self.stages.index(rank, stage), self.stages.work(rank, stage));
+            let crossings = [false, true].map(|backward| {
+                let (first, last) = if backward { (last, 0) } else { (0, last) };
+                let sends = (ranks > 1 && index != last).then(|| hops[usize::from(backward)]);
+                let crossing = Crossing { work, backward, receives: ranks > 1 && index != first, sends };
+                let known = self.crossings.iter().position(|known| *known == crossing);
+                known.unwrap_or_else(|| {
+                    self.crossings.push(crossing);
+                    self.routines.passes.push(Vec::new());
+                    self.crossings.len() - 1
+                })
             });
-        });
+            Seat { work, layer: self.stages.first_layer(rank, stage), crossings }
+        };
+        (0..self.shape.stages_per_rank).map(seat).collect()
     }
 
     /// The stages to gather in the order in which they are needed, each where its gather is listed: as
     /// soon as its buffer is free, or, where a gather stops compute, when it is needed.
-    fn placed(&self, turns: &[Turn]) -> Vec<(usize, Fill)> {
+    fn placed(&self, turns: &[Turn]) -> Vec<Fill> {
         if !self.fetches {
             return Vec::new();
         }
-        let mut last = 0;
-        let mut place = |fill: Fill| {
-            last = last.max(if self.gathers && self.queues.gather == COMPUTE { fill.turn } else { fill.free });
-            (last, fill)
-        };
-        fills(turns).into_iter().map(&mut place).collect()
+        let (mut fills, mut last) = (fills(turns), 0);
+        for fill in &mut fills {
+            last = last.max(if self.gathers && self.queues.gather == COMPUTE { fill.turn } else { fill.place });
+            fill.place = last;
+        }
+        fills
     }
 
     fn emit(&self) -> Emit<'_> {
@@ -214,141 +262,142 @@ impl<'a> Pipeline<'a> {
         self.visits().rates.runtime.contention
     }
 
-    /// The routine of a key, made where it is needed first.
-    fn routine(
+    /// The routine of a kind that a key tells from the others, made where it is needed first.
+    fn routine<K: PartialEq>(
         &mut self,
         builder: &mut Builder<'_>,
-        key: Key,
+        known: impl Fn(&mut Routines) -> &mut Known<K>,
+        key: K,
         fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
     ) -> u32 {
-        if let Some((_, routine)) = self.routines.iter().find(|(other, _)| *other == key) {
+        if let Some((_, routine)) = known(&mut self.routines).iter().find(|(other, _)| *other == key) {
             return *routine;
         }
         let routine = builder.routine(|routine| fill(self, routine));
-        self.routines.push((key, routine));
+        known(&mut self.routines).push((key, routine));
         routine
     }
 
+    /// Runs such a routine once, from a layer.
+    fn once<K: PartialEq>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        layer: u32,
+        known: impl Fn(&mut Routines) -> &mut Known<K>,
+        key: K,
+        fill: impl FnOnce(&Self, &mut RoutineBuilder<'_>),
+    ) {
+        let routine = self.routine(builder, known, key, fill);
+        builder.run(Run { routine, layer, micro_batch: 0 });
+    }
+
+    /// Turns in order.
+    fn turns(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, turns: Range<usize>) {
+        let mut index = turns.start;
+        while index < turns.end {
+            let next = agenda.loops.get(agenda.looped).filter(|next| next.turns.start == index);
+            let (repeat, end) = next.map_or((1, index + 1), |next| (next.repeat, next.turns.end));
+            agenda.looped += usize::from(next.is_some());
+            builder.repeat(repeat, |builder| (index..end).for_each(|index| self.turn(builder, agenda, index)));
+            index = end;
+        }
+    }
+
     /// One turn, and what surrounds it.
-    fn turn(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize) {
-        let Agenda { rank, turns, spells, .. } = agenda;
-        let spell = spells[index];
-        if let Some(spell) = spell.filter(|spell| spell.begins) {
-            let work = self.stages.work(*rank, spell.stage);
-            let resumed = self.resumed(agenda, index, spell.stage);
-            if self.waiting(work) > 0 {
-                let routine = self.routine(builder, Key::Mark { work, resumed }, |this, routine| {
-                    this.mark(routine, work, resumed);
-                });
-                builder.turn(1, &[Run { routine, layer: 0, micro_batch: 0 }]);
-            }
+    fn turn(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, index: usize) {
+        let spell = agenda.spells.get(agenda.over).copied();
+        if let Some(spell) = spell.filter(|spell| spell.begins == index && self.shape.buffered) {
+            let Seat { work, .. } = agenda.seat(spell.stage);
+            let mark = (work, self.resumed(work, spell));
+            self.once(builder, 0, |known| &mut known.marks, mark, |this, routine| this.mark(routine, mark));
         }
-        let (turn, ahead) = (turns[index], agenda.ahead(index));
-        // The last time is listed apart where something else follows it.
-        let again = self.next(*rank, turn.last(), Some(turn.later(1).first));
+        let (turn, ahead) = (agenda.turns[index], agenda.ahead(index));
         let rest = turn.later(turn.repeat - 1);
-        let following = self.next(*rank, rest.last(), turns.get(index + 1).map(|turn| turn.first));
+        let following = self.next(agenda, rest.last(), agenda.turns.get(index + 1).map(|turn| turn.first));
+        let again = if turn.repeat > 1 { self.next(agenda, turn.last(), Some(turn.later(1).first)) } else { following };
         if again == following {
-            self.passes(builder, *rank, turn, ahead, again);
+            self.passes(builder, agenda, turn, ahead, following);
         } else {
-            self.passes(builder, *rank, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
-            self.passes(builder, *rank, Turn { repeat: 1, ..rest }, ahead, following);
+            // The last time is listed apart where something else follows it.
+            self.passes(builder, agenda, Turn { repeat: turn.repeat - 1, ..turn }, ahead, again);
+            self.passes(builder, agenda, Turn { repeat: 1, ..rest }, ahead, following);
         }
-        if let Some(spell) = spell.filter(|spell| spell.ends) {
-            self.reduce(builder, agenda, index, spell);
+        if let Some(spell) = spell.filter(|spell| spell.ends == index) {
+            agenda.over += 1;
+            if spell.last || self.shape.buffered {
+                self.reduce(builder, agenda, spell);
+            }
         }
         self.fills(builder, agenda, index + 1);
     }
 
     /// The passes of a turn, `ahead` gathers ahead, and what the last one does for what is `next`.
-    fn passes(&mut self, builder: &mut Builder<'_>, rank: u32, turn: Turn, ahead: usize, next: Next) {
+    fn passes(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turn: Turn, ahead: usize, next: Next) {
         if let Some(second) = turn.second {
-            let between = self.next(rank, turn.first, turn.second);
-            let runs =
-                [(turn.first, between), (second, next)].map(|(pass, next)| self.pass(builder, rank, pass, ahead, next));
-            builder.turn(turn.repeat, &runs);
+            let between = self.next(agenda, turn.first, turn.second);
+            let first = self.pass(builder, agenda, turn.first, ahead, between);
+            let second = self.pass(builder, agenda, second, ahead, next);
+            builder.repeat(turn.repeat, |builder| [first, second].into_iter().for_each(|run| builder.run(run)));
         } else {
-            let run = self.pass(builder, rank, turn.first, ahead, next);
-            builder.turn(turn.repeat, &[run]);
+            let run = self.pass(builder, agenda, turn.first, ahead, next);
+            builder.repeat(turn.repeat, |builder| builder.run(run));
         }
     }
 
+    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
+    fn pass(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, pass: Pass, ahead: usize, next: Next) -> Run {
+        let Seat { layer, crossings, .. } = agenda.seat(pass.stage);
+        let crossing = crossings[usize::from(pass.backward)];
+        let fill = |this: &Self, routine: &mut RoutineBuilder<'_>| {
+            this.visit_stage(routine, this.crossings[crossing], ahead, next);
+        };
+        let routine = self.routine(builder, |known| &mut known.passes[crossing], (ahead, next), fill);
+        Run { routine, layer, micro_batch: pass.micro_batch }
+    }
+
     /// What a pass does for the one after it.
-    fn next(&self, rank: u32, pass: Pass, next: Option<Pass>) -> Next {
+    fn next(&self, agenda: &Agenda, pass: Pass, next: Option<Pass>) -> Next {
         let Some(next) = next else { return Next::default() };
-        let first_layer = |pass: Pass| self.stages.first_layer(rank, pass.stage);
         Next {
             opens: !next.backward && next.stage == 0,
-            copy: (self.offload.checkpoints() && next.backward).then(|| NextCopy {
-                work: self.stages.work(rank, next.stage),
-                layer: first_layer(next).wrapping_sub(first_layer(pass)),
-                micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
+            copy: (self.offload.checkpoints() && next.backward).then(|| {
+                let [from, to] = [pass, next].map(|pass| agenda.seat(pass.stage));
+                NextCopy {
+                    work: to.work,
+                    layer: to.layer.wrapping_sub(from.layer),
+                    micro_batch: next.micro_batch.wrapping_sub(pass.micro_batch),
+                }
             }),
         }
     }
 
     /// The gathers that are listed after so many turns.
-    fn fills(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, turns: usize) {
-        let from = agenda.fills.partition_point(|(place, _)| *place < turns);
-        for (index, (place, fill)) in agenda.fills.iter().enumerate().skip(from) {
-            if *place != turns {
-                break;
-            }
-            let stage = |stage: u32| self.stages.work(agenda.rank, stage);
-            let leaves = self.seconds && agenda.leaves(index);
-            let (work, evicts) = (stage(fill.stage), fill.evicts.map(stage));
+    fn fills(&mut self, builder: &mut Builder<'_>, agenda: &mut Agenda, turns: usize) {
+        while let Some(fill) = agenda.fills.get(agenda.listed).filter(|fill| fill.place == turns) {
+            let Seat { work, layer, .. } = agenda.seat(fill.stage);
+            let leaves = self.seconds && fill.first && agenda.refills(fill.stage);
+            let evicts = fill.evicts.map(|stage| agenda.seat(stage).work);
             let coming = Coming { work, evicts, backward: fill.backward, leaves };
-            let layer = self.stages.first_layer(agenda.rank, fill.stage);
-            let routine = self.routine(builder, Key::Fill(coming), |this, routine| this.fill(routine, coming));
-            builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
+            self.once(builder, layer, |known| &mut known.fills, coming, |this, routine| this.fill(routine, coming));
+            agenda.listed += 1;
         }
     }
 
-    /// Bytes that a buffer grows by.
-    fn taken_by(&self, rank: u32, fill: &Fill) -> i64 {
-        let stage = |stage: u32| self.stages.work(rank, stage);
-        self.taken(stage(fill.stage), fill.evicts.map(stage))
+    /// Whether a spell of backward brings sums of gradients back from the host: a stage's last, where it had others.
+    fn resumed(&self, work: usize, spell: Spell) -> bool {
+        self.offload.state() && spell.last && !spell.first && self.unreduced(work) > 0.0
     }
 
-    /// Whether a stage's last backward, which begins or ends with a turn, brings gradients back from the host.
-    fn resumed(&self, agenda: &Agenda, turn: usize, stage: u32) -> bool {
-        self.offload.state()
-            && self.unreduced(self.stages.work(agenda.rank, stage)) > 0.0
-            && agenda.resumes(turn, stage)
-    }
-
-    /// Reduces a stage's gradients when backward leaves it with a turn.
-    fn reduce(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, index: usize, Spell { stage, last, .. }: Spell) {
-        let (work, layer) = (self.stages.work(agenda.rank, stage), self.stages.first_layer(agenda.rank, stage));
-        if !last && self.waiting(work) == 0 {
-            return;
-        }
+    /// Reduces a stage's gradients when backward leaves it.
+    fn reduce(&mut self, builder: &mut Builder<'_>, agenda: &Agenda, spell: Spell) {
+        let (Spell { stage, last, .. }, Seat { work, layer, .. }) = (spell, agenda.seat(spell.stage));
         let second = last && self.seconds && agenda.refills(stage);
-        let going = Going { work, last, resumed: last && self.resumed(agenda, index, stage), second };
-        let routine = self.routine(builder, Key::Reduce(going), |this, routine| this.leave(routine, going));
-        builder.turn(1, &[Run { routine, layer, micro_batch: 0 }]);
+        let going = Going { work, last, resumed: self.resumed(work, spell), second };
+        self.once(builder, layer, |known| &mut known.reductions, going, |this, routine| this.leave(routine, going));
     }
 
-    /// Forward or backward of a stage for one micro-batch, `ahead` gathers ahead.
-    fn pass(&mut self, builder: &mut Builder<'_>, rank: u32, pass: Pass, ahead: usize, next: Next) -> Run {
-        let Pass { stage, backward, micro_batch } = pass;
-        let (index, last) = (self.stages.index(rank, stage), self.stages.len() - 1);
-        let alone = self.shape.ranks == 1;
-        let layer = self.stages.first_layer(rank, stage);
-        let key = Key::Pass {
-            work: self.stages.work(rank, stage),
-            backward,
-            receives: !alone && index != if backward { last } else { 0 },
-            sends: (!alone && index != if backward { 0 } else { last }).then(|| self.visits().hop(rank, backward)),
-            ahead,
-            next,
-        };
-        let routine = self.routine(builder, key, |this, routine| this.visit_stage(routine, key));
-        Run { routine, layer, micro_batch }
-    }
-
-    fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, key: Key) {
-        let Key::Pass { work, backward, receives, sends, ahead, next } = key else { return };
+    fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, crossing: Crossing, ahead: usize, next: Next) {
+        let Crossing { work, backward, receives, sends } = crossing;
         let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
         if receives {
             routine.expect(arrival);
@@ -426,39 +475,56 @@ impl<'a> Pipeline<'a> {
 }
 
 /// What one rank does, and what it gathers and reduces around it.
+#[derive(Debug, Default)]
 struct Agenda {
-    rank: u32,
+    seats: Vec<Seat>,
     turns: Vec<Turn>,
-    /// Gathers, after the number of turns that they are listed behind.
-    fills: Vec<(usize, Fill)>,
-    spells: Vec<Option<Spell>>,
+    loops: Vec<Loop>,
+    fills: Vec<Fill>,
+    spells: Vec<Spell>,
+    /// Loops that are listed, gathers that are, those of them that were for turns so far, and spells that are over.
+    looped: usize,
+    listed: usize,
+    needed: usize,
+    over: usize,
+}
+
+/// One of a rank's stages.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    work: usize,
+    /// Its first layer.
+    layer: u32,
+    /// Its forward and backward, by index.
+    crossings: [usize; 2],
 }
 
 impl Agenda {
-    /// Gathers that are listed before a turn and not for it.
-    fn ahead(&self, turn: usize) -> usize {
-        let listed = self.fills.partition_point(|(place, _)| *place <= turn);
-        listed - self.fills.partition_point(|(_, fill)| fill.turn <= turn)
+    fn seat(&self, stage: u32) -> Seat {
+        self.seats[stage as usize]
+    }
+
+    /// Gathers that are listed before a turn and neither for it nor for an earlier one.
+    fn ahead(&mut self, turn: usize) -> usize {
+        while self.fills.get(self.needed).is_some_and(|fill| fill.turn <= turn) {
+            self.needed += 1;
+        }
+        self.listed - self.needed
     }
 
     /// Whether a stage comes into a buffer again for backward.
     fn refills(&self, stage: u32) -> bool {
-        self.fills.iter().any(|(_, fill)| fill.backward && fill.stage == stage)
+        self.fills.iter().any(|fill| fill.backward && fill.stage == stage)
     }
+}
 
-    /// Whether a gather, by its index, is the first one of a stage that is gathered again for backward.
-    fn leaves(&self, index: usize) -> bool {
-        let stage = self.fills[index].1.stage;
-        self.fills[..index].iter().all(|(_, fill)| fill.stage != stage) && self.refills(stage)
-    }
-
-    /// Whether the backward of a stage that runs at a turn began before, turned to another stage, and is here for the
-    /// last time.
-    fn resumes(&self, turn: usize, stage: u32) -> bool {
-        let begins = |spell: &Option<Spell>| spell.is_some_and(|spell| spell.begins && spell.stage == stage);
-        let (first, last) = (self.spells.iter().position(begins), self.spells.iter().rposition(begins));
-        first < last && last <= Some(turn)
-    }
+/// Gives back what is left in the buffers.
+fn empty(routine: &mut RoutineBuilder<'_>, left: i64) {
+    routine.block(u32::from(left > 0), |block| {
+        let mut task = pause(block);
+        task.gives[held::GATHERED] = left;
+        block.push(task);
+    });
 }
 
 /// A moment on the compute queue.

@@ -15,6 +15,13 @@ pub(super) struct Pass {
     pub micro_batch: u32,
 }
 
+impl Pass {
+    /// The same, so many micro-batches later.
+    const fn later(self, micro_batches: u32) -> Self {
+        Self { micro_batch: self.micro_batch + micro_batches, ..self }
+    }
+}
+
 /// One pass, or a forward and a backward, so many times in a row; each time the next micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
@@ -35,13 +42,16 @@ impl Turn {
 
     /// The same, so many micro-batches later.
     pub fn later(self, micro_batches: u32) -> Self {
-        let later = |pass: Pass| Pass { micro_batch: pass.micro_batch + micro_batches, ..pass };
-        Self { first: later(self.first), second: self.second.map(later), ..self }
+        Self {
+            first: self.first.later(micro_batches),
+            second: self.second.map(|pass| pass.later(micro_batches)),
+            ..self
+        }
     }
 
-    /// The stage whose backward runs, if one's does.
-    fn backward(&self) -> Option<u32> {
-        self.passes().find(|pass| pass.backward).map(|pass| pass.stage)
+    /// The backward that runs, if one does.
+    fn backward(&self) -> Option<Pass> {
+        self.passes().find(|pass| pass.backward)
     }
 }
 
@@ -49,9 +59,18 @@ impl Turn {
 #[derive(Debug, Default)]
 pub(super) struct Order {
     pub turns: Vec<Turn>,
+    /// Turns that repeat together, each time for the next micro-batch; in order.
+    pub loops: Vec<Loop>,
     /// Turns that repeat together, each time for as many micro-batches later as there are ranks.
     pub round: Range<usize>,
     /// How often they do.
+    pub repeat: u32,
+}
+
+/// Turns, so many times in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Loop {
+    pub turns: Range<usize>,
     pub repeat: u32,
 }
 
@@ -74,9 +93,9 @@ const fn backward(stage: u32, micro_batch: u32) -> Pass {
     Pass { stage, backward: true, micro_batch }
 }
 
-/// Groups of micro-batches that the interleaved schedule lists one by one: forwards run ahead by less
-/// than two groups, and of the periods that follow the second stands for all further ones.
-const GROUPS: u32 = 5;
+/// Stages that forward and backward of the interleaved schedule visit beside each other until both buffers hold what
+/// they brought: from then on, until the last group, all periods are alike.
+const STEADY: u32 = 3;
 
 impl Shape {
     /// What rank `rank` does, in order.
@@ -108,43 +127,58 @@ impl Shape {
     fn interleaved(self, rank: u32, order: &mut Order) {
         let (ranks, stages) = (self.ranks, self.stages_per_rank);
         let groups = self.micro_batches / ranks;
-        // With one stage per rank all turns join anyway.
-        let listed = if stages == 1 { groups } else { groups.min(GROUPS) };
+        // Forwards go ahead by less than `K + 1` stages; then come those until all is steady, a period that stands for
+        // many, and one more before the last. With one stage per rank all turns join anyway.
+        let steady = stages.min(STEADY);
+        let listed = if stages == 1 { groups } else { groups.min((2 * stages + steady + 2).div_ceil(stages)) };
         let (period, later) = (stages * ranks, (groups - listed) * ranks);
+        let round = steady * ranks..steady * ranks + period;
         let total = listed * period;
-        let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks);
-        let ahead_of = |index: u32, later: u32| {
-            let (stage, micro_batch) = place(index);
-            forward(stage, micro_batch + later)
-        };
-        let behind_of = |index: u32, later: u32| {
-            let (stage, micro_batch) = place(index);
-            backward(stages - 1 - stage, micro_batch + later)
-        };
+        let in_a_row = |index: u32| ranks - index % ranks;
         let ahead = (2 * (ranks - 1 - rank) + (stages - 1) * ranks).min(total);
-        (0..ahead).for_each(|index| order.add(1, ahead_of(index, 0), None));
-        for behind in 0..total - ahead {
-            if later > 0 && behind == period {
+        let mut index = 0;
+        while index < total + ahead {
+            let behind = index.checked_sub(ahead);
+            if later > 0 && behind == Some(round.start) {
                 order.round.start = order.turns.len();
             }
-            if later > 0 && behind == 2 * period {
+            if later > 0 && behind == Some(round.end) {
                 (order.round.end, order.repeat) = (order.turns.len(), 1 + later / ranks);
             }
-            let later = if behind < 2 * period { 0 } else { later };
-            let (first, second) = (ahead_of(ahead + behind, later), behind_of(behind, later));
-            // Two stages of one buffer take it from each other at every pass.
-            if self.buffered && first.stage != second.stage && buffer(first.stage) == buffer(second.stage) {
-                order.turns.push(Turn { repeat: 1, first, second: None });
-                order.turns.push(Turn { repeat: 1, first: second, second: None });
-            } else {
-                order.add(1, first, Some(second));
+            let later = if behind.is_some_and(|behind| behind >= round.end) { later } else { 0 };
+            let place = |index: u32| (index / ranks % stages, index / period * ranks + index % ranks + later);
+            let first = (index < total).then(|| place(index)).map(|(stage, micro_batch)| forward(stage, micro_batch));
+            let second = behind.map(place).map(|(stage, micro_batch)| backward(stages - 1 - stage, micro_batch));
+            let count = in_a_row(index).min(behind.map_or_else(|| ahead - index, in_a_row));
+            match (first, second) {
+                (Some(first), Some(second)) if self.buffered && contend(first.stage, second.stage) => {
+                    order.contend(count, [first, second]);
+                }
+                (Some(first), second) => order.add(count, first, second),
+                (None, Some(second)) => order.add(count, second, None),
+                (None, None) => {}
             }
+            index += count;
         }
-        (total - ahead..total).for_each(|index| order.add(1, behind_of(index, later), None));
     }
 }
 
 impl Order {
+    /// Adds turns of two stages that take one buffer from each other at every pass: between the first time and the
+    /// last all are alike.
+    fn contend(&mut self, repeat: u32, passes: [Pass; 2]) {
+        let turns = |time: u32| passes.map(|pass| Turn { repeat: 1, first: pass.later(time), second: None });
+        self.turns.extend(turns(0));
+        if repeat > 2 {
+            let start = self.turns.len();
+            self.turns.extend(turns(1));
+            self.loops.push(Loop { turns: start..self.turns.len(), repeat: repeat - 2 });
+        }
+        if repeat > 1 {
+            self.turns.extend(turns(repeat - 1));
+        }
+    }
+
     /// Adds a turn, joining it with an equal neighbour.
     fn add(&mut self, repeat: u32, first: Pass, second: Option<Pass>) {
         if repeat == 0 {
@@ -204,60 +238,62 @@ pub(super) struct Fill {
     pub stage: u32,
     /// The stage whose buffer it takes.
     pub evicts: Option<u32>,
-    /// The turn that needs it, and whether that is for backward.
+    /// The turn that needs it, whether that is for backward, and whether it is the stage's first of all.
     pub turn: usize,
     pub backward: bool,
-    /// Turns that have passed when that buffer is free.
-    pub free: usize,
+    pub first: bool,
+    /// Turns that have passed where its gather is listed: when that buffer is free, or later.
+    pub place: usize,
 }
 
-/// The stages to gather, in the order of the turns that need them: those that their buffer does not hold.
+/// The stages to gather, in the order of the turns that need them: those that their buffer does not hold, each
+/// as soon as it is free.
 pub(super) fn fills(turns: &[Turn]) -> Vec<Fill> {
     let mut buffers: [Option<(u32, usize)>; BUFFERS] = [None; BUFFERS];
-    let mut fills = Vec::new();
+    let mut fills = Vec::with_capacity(turns.len());
     for (turn, passes) in turns.iter().map(Turn::passes).enumerate() {
-        for Pass { stage, backward, .. } in passes {
+        for Pass { stage, backward, micro_batch } in passes {
             let held = buffers[buffer(stage)].replace((stage, turn + 1));
             if held.is_none_or(|(held, _)| held != stage) {
-                let (evicts, free) = held.map_or((None, 0), |(held, free)| (Some(held), free));
-                fills.push(Fill { stage, evicts, turn, backward, free });
+                let (evicts, place) = held.map_or((None, 0), |(held, free)| (Some(held), free));
+                let first = !backward && micro_batch == 0;
+                fills.push(Fill { stage, evicts, turn, backward, first, place });
             }
         }
     }
     fills
 }
 
-/// For each turn, whether its backward stage begins (its predecessor's was another), ends, and ends for good.
-pub(super) fn spells(turns: &[Turn]) -> Vec<Option<Spell>> {
-    let mut spells = vec![None; turns.len()];
-    let mut ended = Vec::new();
-    let mut after: Option<usize> = None;
-    for (index, stage) in turns.iter().enumerate().rev().filter_map(|(index, turn)| Some((index, turn.backward()?))) {
-        let ends = match after.and_then(|after: usize| spells[after].as_mut()) {
-            Some(Spell { stage: next, begins, .. }) => {
-                *begins = *next != stage;
-                *begins
-            }
-            None => true,
-        };
-        let last = !ended.contains(&stage);
-        if last {
-            ended.push(stage);
-        }
-        spells[index] = Some(Spell { stage, begins: true, ends, last });
-        after = Some(index);
-    }
-    spells
+/// The stages that are in the buffers when all fills are done.
+pub(super) fn last(fills: &[Fill]) -> impl Iterator<Item = u32> {
+    let last = |index: usize| fills.iter().map(|fill| fill.stage).rfind(|stage| buffer(*stage) == index);
+    (0..BUFFERS).filter_map(last)
 }
 
-/// A stretch of turns with the same backward stage, seen from one of them.
+/// Turns with the same backward stage, others without any among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spell {
     pub stage: u32,
-    pub begins: bool,
-    pub ends: bool,
-    /// Whether the stage's backward is over after this turn.
+    /// The turns with which it begins and ends.
+    pub begins: usize,
+    pub ends: usize,
+    /// Whether it has the stage's first micro-batch, and whether the last.
+    pub first: bool,
     pub last: bool,
+}
+
+/// The spells of backward, in order.
+pub(super) fn spells(turns: &[Turn], micro_batches: u32) -> Vec<Spell> {
+    let mut spells: Vec<Spell> = Vec::with_capacity(turns.len());
+    for (index, turn) in turns.iter().enumerate() {
+        let Some(Pass { stage, micro_batch, .. }) = turn.backward() else { continue };
+        let last = micro_batch + turn.repeat == micro_batches;
+        match spells.last_mut() {
+            Some(spell) if spell.stage == stage => (spell.ends, spell.last) = (index, last),
+            _ => spells.push(Spell { stage, begins: index, ends: index, first: micro_batch == 0, last }),
+        }
+    }
+    spells
 }
 
 /// Buffers for gathered stages, and as many for their gradients [layered C5].
@@ -268,13 +304,20 @@ const fn buffer(stage: u32) -> usize {
     stage as usize % BUFFERS
 }
 
+/// Whether two stages cannot be in their buffers together.
+const fn contend(one: u32, other: u32) -> bool {
+    one != other && buffer(one) == buffer(other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn collectives(schedule: Schedule, (ranks, stages_per_rank, micro_batches): (u32, u32, u32)) -> (usize, usize) {
-        let turns = Shape { schedule, ranks, stages_per_rank, micro_batches, buffered: true }.order(0).turns;
-        (fills(&turns).len(), spells(&turns).iter().flatten().filter(|spell| spell.ends).count())
+        let order = Shape { schedule, ranks, stages_per_rank, micro_batches, buffered: true }.order(0);
+        let around = |turn: usize| order.loops.iter().find(|around| around.turns.contains(&turn));
+        let times = |fill: &Fill| around(fill.turn).map_or(1, |around| around.repeat as usize);
+        (fills(&order.turns).iter().map(times).sum(), spells(&order.turns, micro_batches).len())
     }
 
     /// [layered C5], the table: (all-gathers, reduce-scatters) per rank and batch with two buffers.
@@ -289,21 +332,30 @@ mod tests {
         assert_eq!(collectives(depth, (8, 8, 8)), (14, 8));
     }
 
-    /// Every pass of an order, rounds unrolled.
-    fn unrolled(order: &Order, ranks: u32) -> Vec<Pass> {
-        let mut passes = Vec::new();
-        let mut list = |turns: &[Turn], later: u32| {
-            for turn in turns {
-                for time in 0..turn.repeat {
-                    let moved = |pass: Pass| Pass { micro_batch: pass.micro_batch + time + later, ..pass };
-                    passes.extend(turn.passes().map(moved));
-                }
+    /// Every turn of an order, by index, loops and rounds unrolled, and how many micro-batches later it runs.
+    fn visits(order: &Order, ranks: u32) -> Vec<(usize, u32)> {
+        let mut visits = Vec::new();
+        let mut list = |turns: Range<usize>, later: u32| {
+            let mut index = turns.start;
+            while index < turns.end {
+                let around = order.loops.iter().find(|around| around.turns.start == index);
+                let (end, repeat) = around.map_or((index + 1, 1), |around| (around.turns.end, around.repeat));
+                (0..repeat).for_each(|time| visits.extend((index..end).map(|turn| (turn, later + time))));
+                index = end;
             }
         };
-        list(&order.turns[..order.round.start], 0);
-        (0..order.repeat).for_each(|round| list(&order.turns[order.round.clone()], round * ranks));
-        list(&order.turns[order.round.end..], 0);
-        passes
+        list(0..order.round.start, 0);
+        (0..order.repeat).for_each(|round| list(order.round.clone(), round * ranks));
+        list(order.round.end..order.turns.len(), 0);
+        visits
+    }
+
+    /// Every pass of an order.
+    fn unrolled(order: &Order, ranks: u32) -> Vec<Pass> {
+        let times =
+            |(turn, later): (usize, u32)| (later..later + order.turns[turn].repeat).map(move |later| (turn, later));
+        let passes = |(turn, later): (usize, u32)| order.turns[turn].later(later).passes();
+        visits(order, ranks).into_iter().flat_map(times).flat_map(passes).collect()
     }
 
     #[test]
@@ -339,7 +391,8 @@ mod tests {
                 let shape = Shape { schedule, ranks, stages_per_rank: stages, micro_batches, buffered };
                 for rank in 0..ranks {
                     let order = shape.order(rank);
-                    assert_eq!(order.repeat, groups - 4);
+                    let listed = if stages < 5 { 4 } else { 3 };
+                    assert_eq!(order.repeat, groups - listed + 1);
                     let total = micro_batches * stages;
                     let ahead = 2 * (ranks - 1 - rank) + (stages - 1) * ranks;
                     let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
@@ -354,6 +407,26 @@ mod tests {
                     }
                     assert_eq!(unrolled(&order, ranks), expected);
                 }
+            }
+        }
+    }
+
+    /// What repeats takes the buffers from the same stages each time.
+    #[test]
+    fn rounds_gather_as_all_groups_do() {
+        let taken = |fill: &Fill| (fill.stage, fill.evicts, fill.backward);
+        for (ranks, stages, groups) in [(2, 2, 6), (3, 3, 7), (5, 4, 6), (4, 5, 5), (8, 6, 5), (3, 7, 6), (8, 8, 4)] {
+            let (schedule, micro_batches) = (Schedule::Interleaved, ranks * groups);
+            let shape = Shape { schedule, ranks, stages_per_rank: stages, micro_batches, buffered: true };
+            for rank in 0..ranks {
+                let order = shape.order(rank);
+                assert!(order.repeat > 1);
+                let listed = fills(&order.turns);
+                let of_turn = |(turn, _)| listed.iter().filter(move |fill| fill.turn == turn).map(taken);
+                let repeated: Vec<_> = visits(&order, ranks).into_iter().flat_map(of_turn).collect();
+                let each = |pass: Pass| Turn { repeat: 1, first: pass, second: None };
+                let turns: Vec<Turn> = unrolled(&order, ranks).into_iter().map(each).collect();
+                assert_eq!(repeated, fills(&turns).iter().map(taken).collect::<Vec<_>>());
             }
         }
     }

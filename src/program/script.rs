@@ -62,7 +62,7 @@ pub struct Slot {
     /// The routine, by index.
     pub routine: u32,
     /// What the section's earlier slots have announced.
-    pub base: [i64; COUNTERS],
+    pub base: [u32; COUNTERS],
     /// Layer and micro-batch that its tasks' labels count from.
     pub layer: u32,
     /// The micro-batch, when the slot runs first.
@@ -194,20 +194,41 @@ impl Script {
             + i64::from(at.round_iteration) * round.advance[counter]
             + section.base[counter]
             + i64::from(at.section_iteration) * section.advance[counter]
-            + self.slot(at).base[counter]
+            + i64::from(self.slot(at).base[counter])
+    }
+
+    /// Its slots, each with how often it runs.
+    fn runs(&self) -> impl Iterator<Item = (&Slot, u64)> {
+        self.rounds.iter().flat_map(move |round| {
+            let sections = &self.sections[round.sections.start as usize..round.sections.end as usize];
+            sections.iter().flat_map(move |section| {
+                let repeat = u64::from(round.repeat) * u64::from(section.repeat);
+                let slots = &self.slots[section.slots.start as usize..section.slots.end as usize];
+                slots.iter().map(move |slot| (slot, repeat))
+            })
+        })
+    }
+
+    /// What all its tasks move and need.
+    pub fn volume(&self, code: &Code) -> Volume {
+        let mut runs = vec![0; code.routines.len()];
+        self.runs().for_each(|(slot, times)| runs[slot.routine as usize] += times);
+        let mut volume = Volume::default();
+        for (routine, times) in code.routines.iter().zip(runs) {
+            volume.add(&routine.volume, times);
+        }
+        volume
+    }
+
+    /// Seconds that they would take one after the other.
+    pub fn serial(&self, code: &Code) -> f64 {
+        self.runs().map(|(slot, times)| code.routines[slot.routine as usize].volume.serial * times as f64).sum()
     }
 
     /// How many tasks a step runs, repeats counted.
     pub fn task_count(&self, code: &Code) -> u64 {
-        let slots = |section: &Section| -> u64 {
-            let slots = &self.slots[section.slots.start as usize..section.slots.end as usize];
-            slots.iter().flat_map(|slot| code.routines[slot.routine as usize].tasks).map(u64::from).sum()
-        };
-        let sections = |round: &Round| -> u64 {
-            let sections = &self.sections[round.sections.start as usize..round.sections.end as usize];
-            sections.iter().map(|section| u64::from(section.repeat) * slots(section)).sum()
-        };
-        self.rounds.iter().map(|round| u64::from(round.repeat) * sections(round)).sum()
+        let tasks = |slot: &Slot| code.routines[slot.routine as usize].tasks.into_iter().map(u64::from).sum::<u64>();
+        self.runs().map(|(slot, times)| times * tasks(slot)).sum()
     }
 
     /// What a task is in one run.

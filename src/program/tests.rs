@@ -17,7 +17,7 @@ fn built(scenario: &Scenario) -> Program {
 fn traffic(sharding: Sharding) -> f64 {
     let mut scenario = testing::scenario();
     scenario.plan.sharding = sharding;
-    built(&scenario).volumes[0].bytes.iter().sum()
+    built(&scenario).volume(0).bytes.iter().sum()
 }
 
 fn close(value: f64, expected: f64) {
@@ -41,7 +41,7 @@ fn tied_ends_are_gathered_twice_too() {
         let model = Arc::make_mut(&mut scenario.model);
         (model.vocab, model.tied) = (32_000, tied);
         scenario.plan.sharding = sharding;
-        built(&scenario).volumes[0].bytes.iter().sum::<f64>()
+        built(&scenario).volume(0).bytes.iter().sum::<f64>()
     };
     for tied in [false, true] {
         close(with(tied, testing::zero3()) / with(tied, testing::ddp()), 1.5);
@@ -60,7 +60,7 @@ fn fp32_training_sends_twice_the_bytes_of_bf16() {
     let with = |precision: Precision| {
         let mut scenario = testing::scenario();
         scenario.plan.precision = precision;
-        built(&scenario).volumes[0].bytes.iter().sum::<f64>()
+        built(&scenario).volume(0).bytes.iter().sum::<f64>()
     };
     close(with(Precision::Fp32) / with(Precision::Bf16), 2.0);
 }
@@ -69,11 +69,11 @@ fn fp32_training_sends_twice_the_bytes_of_bf16() {
 fn backward_passes_keys_values_and_their_gradients_around() {
     let mut scenario = testing::scenario();
     scenario.plan.sharding = testing::ddp();
-    let alone = built(&scenario).volumes[0].bytes[0];
+    let alone = built(&scenario).volume(0).bytes[0];
     scenario.plan.context = 2;
     // Per layer 512 tokens of each of 2 ranks, keys and values 2 x 1024 wide in bf16: of 4 MiB one rank
     // receives 2 MiB, once in forward and twice in backward, in 8 layers.
-    close(built(&scenario).volumes[0].bytes[0] - alone, 8.0 * 3.0 * 2.0 * 1024.0 * 1024.0);
+    close(built(&scenario).volume(0).bytes[0] - alone, 8.0 * 3.0 * 2.0 * 1024.0 * 1024.0);
 }
 
 /// ZeRO++ with scales too few to count.
@@ -95,7 +95,7 @@ fn zeropp_sends_a_quarter_of_zero3_out_of_the_node() {
         let mut scenario = testing::scenario();
         scenario.plan.sharding = sharding;
         scenario.plan.size = Size::Nodes(4);
-        (built(&scenario).volumes[0].bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
+        (built(&scenario).volume(0).bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
     };
     let (zero3, weights) = node_bytes(testing::zero3());
     let (ranks, nodes) = (16.0, 4.0);
@@ -113,7 +113,7 @@ fn a_node_must_receive_a_quarter_under_zeropp() {
         let mut scenario = testing::scenario();
         Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
         scenario.plan.sharding = sharding;
-        (built(&scenario).volumes[0].bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
+        (built(&scenario).volume(0).bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
     };
     let (zero3, weights) = node_bytes(testing::zero3());
     close(zero3, 3.0 * weights * 0.5);
@@ -133,7 +133,7 @@ fn three_levels_leave_the_node_only_at_the_boundary() {
         scenario.plan.sharding = sharding.clone();
         scenario.plan.accumulate = accumulate;
         let weights = scenario.model.parameters() as f64 * 2.0;
-        close(built(&scenario).volumes[0].bytes[1] * 4.0, 2.0 * weights * 0.5);
+        close(built(&scenario).volume(0).bytes[1] * 4.0, 2.0 * weights * 0.5);
     }
 }
 
@@ -198,7 +198,7 @@ fn accumulation_repeats_what_is_sharded_and_nothing_else() {
         let mut scenario = testing::scenario();
         (scenario.plan.sharding, scenario.plan.reduction) = (sharding, reduction);
         scenario.plan.accumulate = accumulate;
-        built(&scenario).volumes[0].bytes.iter().sum::<f64>()
+        built(&scenario).volume(0).bytes.iter().sum::<f64>()
     };
     // ZeRO-3: everything, four times over.
     let once = moved(testing::zero3(), Reduction::Default, 1);

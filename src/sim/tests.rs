@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::program::build::{Builder, RoutineBuilder};
-use crate::program::{CHAIN, COUNTERS, Class, Counter, DEVICE, Position, QUEUES, Volume, WHOLE, Wait};
+use crate::program::{CHAIN, COUNTERS, Class, Counter, DEVICE, Position, QUEUES, WHOLE, Wait};
 
 const COMPUTED: Counter = Counter::Computed;
 const GATHERED: Counter = Counter::Gathered;
@@ -35,8 +35,8 @@ struct Program {
 
 impl Program {
     fn with(mut self, fill: impl FnOnce(&mut Builder<'_>)) -> Self {
-        let (mut script, mut volume) = (Script::default(), Volume::default());
-        fill(&mut Builder::new(&mut self.code, &mut script, &mut volume));
+        let mut script = Script::default();
+        fill(&mut Builder::new(&mut self.code, &mut script));
         self.scripts.push(script);
         self
     }

@@ -133,13 +133,15 @@ impl<'a> Pipeline<'a> {
         Task { takes: buffer, gives: buffer, ..task }
     }
 
-    /// A stage takes a gradient buffer; sums that it is to be reduced with come from the host beside its backward.
-    pub(super) fn mark(&self, routine: &mut RoutineBuilder<'_>, work: usize, resumed: bool) {
-        routine.block(1, |block| {
+    /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
+    /// its backward.
+    pub(super) fn mark(&self, routine: &mut RoutineBuilder<'_>, (work, resumed): (usize, bool)) {
+        let waiting = self.waiting(work);
+        routine.block(u32::from(waiting > 0), |block| {
             let mut task = pause(block);
             let emptied = if self.offload.state() { Counter::Stored } else { Counter::Reduced };
             task.waits = waits([Some(block.after(emptied, 1))]);
-            task.takes[held::GRADIENTS] = self.waiting(work);
+            task.takes[held::GRADIENTS] = waiting;
             block.push(task);
             if resumed {
                 let label = label(Lane::HostIn, Kind::Copy, Part::Layer, Phase::Backward);
