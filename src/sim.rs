@@ -8,7 +8,8 @@
 //!   demands add up to the whole again;
 //! - memory that is taken and given back at the same picosecond is not seen;
 //! - ranks know of each other what arrives and when. So each runs ahead until it needs to know what
-//!   another has not sent yet; then the one that is least ahead goes on;
+//!   another has not sent yet; where all do, the one in which something ends first goes on;
+//! - what a slot does is run once and remembered: from then on a rank goes from gap to gap ([`gap`]);
 //! - repeats are folded: when a rank's state at the end of an iteration is that of an earlier one,
 //!   shifted, the iterations between here and the end of the block do the same, and time, counters
 //!   and totals move on by multiples. The folded answer equals the unfolded one to the picosecond.
@@ -16,6 +17,7 @@
 mod agenda;
 mod arrivals;
 mod fold;
+mod gap;
 mod joint;
 mod local;
 mod memo;
@@ -23,15 +25,15 @@ mod queue;
 mod rank;
 
 use crate::hardware::MAX_LEVELS;
-use crate::program::{CHAIN, Code, Counter, HELD, PHASES, Picos, Place, Script, Task};
+use crate::program::{CHAIN, Code, Counter, HELD, PHASES, Picos, Place, QUEUES, Script, Task};
 
 use agenda::Agenda;
 use arrivals::{Inbox, Train};
 use fold::History;
 use joint::Joint;
-use memo::Memo;
+use memo::{Memo, Stride};
 use queue::Role;
-use rank::{Around, Entry, Rank, Wait};
+use rank::{Around, Entry, Rank, Wait, way};
 
 /// Why compute stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +109,14 @@ impl Totals {
     }
 
     fn add(&mut self, more: &Self) {
-        *self = self.each(more, |now, more| now + more);
+        self.compute += more.compute;
+        self.optimizer += more.optimizer;
+        self.host += more.host;
+        self.bubble += more.bubble;
+        self.waiting += more.waiting;
+        self.communication += more.communication;
+        self.exposed.iter_mut().zip(more.exposed).for_each(|(now, more)| *now += more);
+        self.phases.iter_mut().zip(more.phases).for_each(|(now, more)| *now += more);
     }
 
     fn each(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
@@ -173,15 +182,15 @@ impl Simulator {
         observer: &mut impl Observer,
     ) -> Result<(), Stuck> {
         self.reset(code, scripts, fold);
-        while let Some((rank, now)) = self.agenda.first() {
+        while let Some((rank, now)) = self.agenda.next() {
+            if self.ranks[rank].paused {
+                let Self { ranks, inboxes, agenda, joint, memo, .. } = self;
+                joint.fold(code, scripts, (ranks, inboxes, agenda), &memo.states, observer);
+            }
             let role = Role { code, script: &scripts[rank], rank };
             let next = self.proceed(role, now, observer);
             self.agenda.set(rank, next);
             self.deliver(rank);
-            if self.ranks[rank].paused {
-                let Self { ranks, inboxes, agenda, joint, .. } = self;
-                joint.fold(code, scripts, (ranks, inboxes, agenda), observer);
-            }
         }
         match self.ranks.iter().position(|rank| !rank.finished()) {
             Some(rank) => Err(Stuck { rank, task: self.ranks[rank].blocked() }),
@@ -200,7 +209,7 @@ impl Simulator {
         self.sections.resize_with(scripts.len(), History::default);
         self.sections.iter_mut().for_each(History::clear);
         self.joint.clear();
-        self.memo.clear(code.routines.len());
+        self.memo.clear(code);
     }
 
     /// Runs a rank as far as what it knows of the others lets it; all of them have come to the moment `now`.
@@ -208,17 +217,31 @@ impl Simulator {
     fn proceed<O: Observer>(&mut self, role: Role<'_>, now: Picos, observer: &mut O) -> Picos {
         let Self { ranks, inboxes, sent, sections, block, memo, fold, .. } = self;
         let (rank, section) = (&mut ranks[role.rank], &mut sections[role.rank]);
+        rank.awaits = [false; 2];
         // Another rank may have left its own at the same place.
         block.clear();
         let mut around = Around { role, inbox: &mut inboxes[role.rank], sent, observer };
         let remember = *fold && !O::SEES;
         loop {
+            if rank.gap.is_some() {
+                match memo.stride(rank, section, now, &mut around) {
+                    Stride::Until(next) => return next,
+                    Stride::Look => return rank.clock,
+                    Stride::Unknown => {}
+                }
+            }
             if !rank.issued {
                 match rank.entry(role, around.inbox) {
                     Some(Entry::Now) => {}
                     Some(Entry::At(arrival)) => rank.stand(arrival, &mut around),
-                    Some(Entry::Unknown) => return rank.rest(now, &mut around),
+                    Some(Entry::Unknown) => {
+                        rank.awaits = [true; 2];
+                        return rank.rest(now, &mut around);
+                    }
                     None => {
+                        if remember && memo.instant(rank, &role) && memo.run_or_watch(rank, &mut around) {
+                            continue;
+                        }
                         rank.issue(&role);
                         rank.settle(!CHAIN, &mut around);
                     }
@@ -233,26 +256,18 @@ impl Simulator {
                 if *fold {
                     local::fold_section(rank, section, &mut around);
                 }
-                if remember && memo.replay(rank, &mut around) {
-                    rank.leave(&mut around);
+                if remember && memo.run_or_watch(rank, &mut around) {
                     continue;
                 }
                 if !rank.issued {
                     rank.issue(&role);
-                }
-                if remember {
-                    memo.watch(rank, &around);
                 }
             }
             rank.settle(u8::MAX, &mut around);
             if rank.slot_is_over() {
                 memo.finish(rank, &around);
                 rank.leave(&mut around);
-                continue;
-            }
-            if remember && rank.begun && memo.resume(rank, &mut around) {
-                memo.finish(rank, &around);
-                rank.leave(&mut around);
+                rank.gap = if remember { memo.states.gap(rank, &[0; QUEUES], role.code) } else { None };
                 continue;
             }
             if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
@@ -262,11 +277,13 @@ impl Simulator {
             let until = match rank.wait(role, around.inbox) {
                 Wait::Own => next,
                 Wait::Until(arrival) => {
+                    memo.finish(rank, &around);
                     rank.waited = true;
                     next.min(arrival)
                 }
                 Wait::Unknown if next <= now => next,
                 Wait::Unknown => {
+                    rank.awaits = [true; 2];
                     memo.finish(rank, &around);
                     return next;
                 }
@@ -289,7 +306,10 @@ impl Simulator {
                 _ => from.checked_sub(1).unwrap_or(ranks - 1),
             };
             self.inboxes[to].of_mut(counter).push(train);
-            self.agenda.hasten(to, train.first);
+            if std::mem::take(&mut self.ranks[to].awaits[way(counter)]) {
+                self.ranks[to].awaits = [false; 2];
+                self.agenda.wake(to);
+            }
         }
     }
 

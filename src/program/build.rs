@@ -251,14 +251,14 @@ impl<'a> Builder<'a> {
         let mut builder = RoutineBuilder { code: self.code, routine, block: Block::default(), last: [NONE; QUEUES] };
         fill(&mut builder);
         let mut routine = builder.routine;
-        routine.entry = self.entry(&routine);
+        (routine.entry, routine.alone) = self.entry(&routine);
         self.code.routines.push(routine);
         self.code.routines.len() as u32 - 1
     }
 
     /// What compute waits for to begin with a routine in which every queue beside it waits for what compute
-    /// does there.
-    fn entry(&self, routine: &Routine) -> Option<[Option<Wait>; WAITS]> {
+    /// does there; and whether every queue that it is chained to does so too.
+    fn entry(&self, routine: &Routine) -> (Option<[Option<Wait>; WAITS]>, bool) {
         let blocks = &self.code.blocks[routine.blocks.start as usize..routine.blocks.end as usize];
         let chained =
             |wait: &Wait| !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
@@ -271,10 +271,11 @@ impl<'a> Builder<'a> {
             let waits = begin(queue);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
-        let mut beside = (0..QUEUES).filter(|queue| routine.queues & !CHAIN & 1 << queue != 0);
-        let first = begin(super::COMPUTE as usize).filter(|_| beside.all(closed))?;
+        let others = |among: u8| (1..QUEUES).filter(move |queue| routine.queues & among & 1 << queue != 0);
+        let first = begin(super::COMPUTE as usize).filter(|_| others(!CHAIN).all(closed));
         // What is chained to compute is done when the slots before are over.
-        Some(waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))))
+        let entry = first.map(|first| waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))));
+        (entry, entry.is_some() && others(CHAIN).all(closed))
     }
 
     /// A section that runs a routine of its own `repeat` times.

@@ -39,6 +39,8 @@ pub struct Routine {
     /// What compute waits for to begin with it, beside the slots before, counted from what they have
     /// announced; `None` if something else in it may start before compute does.
     pub entry: Option<[Option<Wait>; WAITS]>,
+    /// Whether nothing else in it starts together with compute.
+    pub alone: bool,
     /// What its tasks move and need, repeats counted.
     pub volume: Volume,
 }
@@ -188,13 +190,21 @@ impl Script {
 
     /// What has been announced to a counter before a slot begins.
     pub fn announced(&self, at: &Position, counter: Counter) -> i64 {
+        self.announcer(at)(counter as usize)
+    }
+
+    /// The same of all counters.
+    pub fn all_announced(&self, at: &Position) -> [i64; COUNTERS] {
+        std::array::from_fn(self.announcer(at))
+    }
+
+    fn announcer(&self, at: &Position) -> impl Fn(usize) -> i64 {
         let (round, section) = (&self.rounds[at.round as usize], &self.sections[at.section as usize]);
-        let counter = counter as usize;
-        round.base[counter]
-            + i64::from(at.round_iteration) * round.advance[counter]
-            + section.base[counter]
-            + i64::from(at.section_iteration) * section.advance[counter]
-            + i64::from(self.slot(at).base[counter])
+        let (slot, [rounds, sections]) = (self.slot(at), [at.round_iteration, at.section_iteration].map(i64::from));
+        move |counter| {
+            let round = round.base[counter] + rounds * round.advance[counter];
+            round + section.base[counter] + sections * section.advance[counter] + i64::from(slot.base[counter])
+        }
     }
 
     /// Its slots, each with how often it runs.

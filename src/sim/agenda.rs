@@ -1,71 +1,78 @@
-//! Which rank goes on first: a tournament over the moments at which ranks have something to do.
+//! Which rank goes on: any that can, then the one that has something to do first.
 
 use crate::program::Picos;
 
-/// One moment per rank, and who is first.
+/// Ranks that can go on, and moments of those that wait.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    /// Moments of the ranks, `MAX` for none, up to a power of two.
+    /// Ranks that have not been asked since something was sent to them.
+    ready: Vec<usize>,
+    /// When each of the others has something to do, whatever is sent to it, `MAX` for never; in a row at the end, up
+    /// to a power of two, below the earlier of each pair: the children of `n` are `2n` and `2n + 1`.
     moments: Vec<Picos>,
-    /// Winners of each pairing; the children of `n` are `2n` and `2n + 1`, the last row is the ranks themselves.
-    winners: Vec<u32>,
+    /// No rank has anything to do before, and nothing can arrive before.
+    now: Picos,
 }
 
 impl Agenda {
-    /// So many ranks, all at the beginning.
+    /// So many ranks, all of which can begin.
     pub fn reset(&mut self, ranks: usize) {
-        let leaves = ranks.next_power_of_two().max(2);
+        self.ready.clear();
+        self.ready.extend((0..ranks).rev());
         self.moments.clear();
-        self.moments.resize(ranks, 0);
-        self.moments.resize(leaves, Picos::MAX);
-        self.winners.clear();
-        self.winners.resize(leaves, 0);
-        self.winners.extend(0..leaves as u32);
-        for pairing in (1..leaves).rev() {
-            self.play(pairing);
+        self.moments.resize(2 * ranks.next_power_of_two(), Picos::MAX);
+        self.now = 0;
+    }
+
+    /// The rank that goes on next, and the moment to which all have come.
+    pub fn next(&mut self) -> Option<(usize, Picos)> {
+        let rank = self.ready.pop().or_else(|| self.first())?;
+        Some((rank, self.now))
+    }
+
+    /// The rank with the earliest moment, the first of several, which it has no longer.
+    fn first(&mut self) -> Option<usize> {
+        let moment = *self.moments.get(1).filter(|moment| **moment < Picos::MAX)?;
+        let mut pair = 1;
+        while pair < self.moments.len() / 2 {
+            pair = 2 * pair + usize::from(self.moments[2 * pair] > moment);
         }
+        let rank = pair - self.moments.len() / 2;
+        self.now = moment;
+        self.set(rank, Picos::MAX);
+        Some(rank)
     }
 
-    /// The rank with the earliest moment, the first of several; `None` if none has any.
-    pub fn first(&self) -> Option<(usize, Picos)> {
-        let rank = *self.winners.get(1)? as usize;
-        let moment = self.moments[rank];
-        (moment < Picos::MAX).then_some((rank, moment))
-    }
-
-    /// Sets a rank's moment.
+    /// Sets when a rank has something to do.
     pub fn set(&mut self, rank: usize, moment: Picos) {
-        self.moments[rank] = moment;
-        let leaf = rank + self.moments.len();
-        let mut pairing = leaf / 2;
-        while pairing > 0 {
-            self.play(pairing);
-            pairing /= 2;
+        let mut place = rank + self.moments.len() / 2;
+        self.moments[place] = moment;
+        while place > 1 {
+            let earlier = self.moments[place].min(self.moments[place ^ 1]);
+            place /= 2;
+            if self.moments[place] == earlier {
+                return;
+            }
+            self.moments[place] = earlier;
         }
     }
 
     /// A rank's moment.
     pub fn moment(&self, rank: usize) -> Picos {
-        self.moments[rank]
+        self.moments[rank + self.moments.len() / 2]
     }
 
     /// Moves a rank's moment, if it has one.
     pub fn delay(&mut self, rank: usize, by: Picos) {
-        if self.moments[rank] < Picos::MAX {
-            self.set(rank, self.moments[rank] + by);
+        let moment = self.moment(rank);
+        if moment < Picos::MAX {
+            self.set(rank, moment + by);
         }
     }
 
-    /// Makes a rank's moment no later than this.
-    pub fn hasten(&mut self, rank: usize, moment: Picos) {
-        if moment < self.moments[rank] {
-            self.set(rank, moment);
-        }
-    }
-
-    fn play(&mut self, pairing: usize) {
-        let (left, right) = (self.winners[2 * pairing], self.winners[2 * pairing + 1]);
-        let later = self.moments[right as usize] < self.moments[left as usize];
-        self.winners[pairing] = if later { right } else { left };
+    /// Lets a rank go on with what has been sent to it.
+    pub fn wake(&mut self, rank: usize) {
+        self.set(rank, Picos::MAX);
+        self.ready.push(rank);
     }
 }

@@ -1,7 +1,5 @@
 //! What has been sent to a rank and when it arrives, in runs of equal distances.
 
-use std::collections::VecDeque;
-
 use crate::program::{Counter, Picos};
 
 /// Arrivals at equal distances.
@@ -36,42 +34,57 @@ impl Train {
 /// What arrives from one neighbour, in order.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    trains: VecDeque<Train>,
-    /// How many were taken already.
+    trains: Vec<Train>,
+    /// How many of those trains have been taken, and of all that was sent.
+    gone: usize,
     taken: u64,
 }
 
 impl Arrivals {
     pub fn clear(&mut self) {
         self.trains.clear();
-        self.taken = 0;
+        (self.gone, self.taken) = (0, 0);
+    }
+
+    /// What has not been taken.
+    fn trains(&self) -> &[Train] {
+        &self.trains[self.gone..]
     }
 
     /// Adds what is sent next.
     pub fn push(&mut self, train: Train) {
-        if !self.trains.back_mut().is_some_and(|last| last.join(&train)) {
-            self.trains.push_back(train);
+        if self.gone == self.trains.len() {
+            self.trains.clear();
+            self.gone = 0;
+        } else if self.trains.last_mut().is_some_and(|last| last.join(&train)) {
+            return;
         }
+        self.trains.push(train);
+    }
+
+    /// When the next one arrives; `None` if it has not been sent.
+    pub fn next(&self) -> Option<Picos> {
+        self.trains().first().map(|train| train.first)
     }
 
     /// Forgets the next `count`.
     pub fn take(&mut self, mut count: u64) {
         self.taken += count;
-        while let Some(first) = self.trains.front_mut() {
+        while let Some(first) = self.trains.get_mut(self.gone) {
             if count < first.count {
                 first.first = first.nth(count);
                 first.count -= count;
                 return;
             }
             count -= first.count;
-            self.trains.pop_front();
+            self.gone += 1;
         }
     }
 
     /// The train with the `nth` one, counted from 1, from that one on; `None` if it has not been sent.
     fn from(&self, nth: i64) -> Option<Train> {
         let mut index = u64::try_from(nth).ok()?.checked_sub(self.taken + 1)?;
-        for train in &self.trains {
+        for train in self.trains() {
             if index < train.count {
                 return Some(Train { first: train.nth(index), count: train.count - index, ..*train });
             }
@@ -84,7 +97,7 @@ impl Arrivals {
     pub fn nth(&self, nth: i64) -> Option<Picos> {
         match nth - self.taken.cast_signed() {
             ..1 => Some(0),
-            1 => self.trains.front().map(|train| train.first),
+            1 => self.next(),
             _ => self.from(nth).map(|train| train.first),
         }
     }
@@ -115,23 +128,24 @@ impl Arrivals {
                 && now.count == before.count
                 && (now.count == 1 || now.period == before.period)
         };
-        self.trains.len() == before.trains.len() && self.trains.iter().zip(&before.trains).all(same)
+        self.trains().len() == before.trains().len() && self.trains().iter().zip(before.trains()).all(same)
     }
 
     fn skip(&mut self, before: &Self, shift: Picos, times: u64) {
         self.taken += (self.taken - before.taken) * times;
-        self.trains.iter_mut().for_each(|train| train.first += shift * times);
+        self.trains[self.gone..].iter_mut().for_each(|train| train.first += shift * times);
     }
 }
 
 impl Clone for Arrivals {
     fn clone(&self) -> Self {
-        Self { trains: self.trains.clone(), taken: self.taken }
+        Self { trains: self.trains().to_vec(), gone: 0, taken: self.taken }
     }
 
     fn clone_from(&mut self, other: &Self) {
-        self.trains.clone_from(&other.trains);
-        self.taken = other.taken;
+        self.trains.clear();
+        self.trains.extend_from_slice(other.trains());
+        (self.gone, self.taken) = (0, other.taken);
     }
 }
 

@@ -10,6 +10,7 @@ use super::Observer;
 use super::agenda::Agenda;
 use super::arrivals::Inbox;
 use super::fold::{Level, Shift, shift};
+use super::gap::States;
 use super::local::FEWEST_SLOTS;
 use super::queue::Role;
 use super::rank::Rank;
@@ -64,6 +65,7 @@ impl Joint {
         code: &Code,
         scripts: &[Script],
         (ranks, inboxes, agenda): (&mut [Rank], &mut [Inbox], &mut Agenda),
+        states: &States,
         observer: &mut impl Observer,
     ) {
         let Some(at) = ranks[0].at else { return };
@@ -74,6 +76,11 @@ impl Joint {
             self.clear();
         }
         let roles = |rank: usize| Role { code, script: &scripts[rank], rank };
+        // Where there are many ranks, their states are kept once their clocks are in step.
+        let keeps = self.in_step(ranks) || level == Level::Round;
+        if keeps || self.used > 0 {
+            ranks.iter_mut().enumerate().for_each(|(index, rank)| states.spread(rank, &roles(index)));
+        }
         for state in (0..self.used).rev() {
             let Some(times) = self.repeats(state, ranks, inboxes, agenda, roles) else { continue };
             let Self { states, shifts, .. } = self;
@@ -81,14 +88,14 @@ impl Joint {
             for (rank, shift) in shifts.iter().enumerate() {
                 let Some(shift) = shift else { continue };
                 shift.skip(&before.ranks[rank], &mut ranks[rank], &roles(rank), times, observer);
+                ranks[rank].gap = None;
                 ranks[rank].skip_sent(&before.ranks[rank], period, times);
                 inboxes[rank].skip(&before.inboxes[rank], period, times);
                 agenda.delay(rank, period * times);
             }
             return self.clear();
         }
-        // Where there are many ranks, their states are kept once their clocks are in step.
-        if self.in_step(ranks) || level == Level::Round {
+        if keeps {
             self.keep(ranks, inboxes, agenda);
         }
     }

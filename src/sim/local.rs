@@ -6,6 +6,7 @@ use crate::program::{COMPUTE, Counter};
 use super::Observer;
 use super::arrivals::Train;
 use super::fold::{History, Level, shift};
+use super::queue::Role;
 use super::rank::{Around, Rank};
 
 /// The fewest iterations of a block that are worth a look, and of a section whose slots are seldom remembered.
@@ -41,14 +42,20 @@ pub(super) fn fold_block<O: Observer>(rank: &mut Rank, history: &mut History, ar
     false
 }
 
-/// Skips what repeats of a section of one slot, with which compute can begin again.
-pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, around: &mut Around<'_, O>) {
-    let (role, Some(at)) = (around.role, rank.at) else { return };
+/// Whether the slot that a rank is at repeats by itself so often that its repeats may be skipped.
+pub(super) fn worth_a_look(rank: &Rank, role: &Role<'_>) -> bool {
+    let Some(at) = &rank.at else { return false };
     let section = &role.script.sections[at.section as usize];
     // A slot in which something starts before compute is seldom remembered.
-    let fewest = if role.routine(&at).entry.is_none() { FEWEST } else { FEWEST_SLOTS };
-    if section.repeat < fewest || section.slots.len() > 1 {
-        return;
+    let seldom = || role.routine(at).entry.is_none();
+    section.slots.len() == 1 && section.repeat >= FEWEST && (section.repeat >= FEWEST_SLOTS || seldom())
+}
+
+/// Skips what repeats of a section of one slot, with which compute can begin again; whether anything did.
+pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, around: &mut Around<'_, O>) -> bool {
+    let (role, Some(at)) = (around.role, rank.at) else { return false };
+    if !worth_a_look(rank, &role) {
+        return false;
     }
     let before = history.latest().next().and_then(|before| before.at);
     if before.is_none_or(|before| (before.section, before.round_iteration) != (at.section, at.round_iteration)) {
@@ -59,7 +66,10 @@ pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, 
         let times = shift.times.min(letters(before, rank, around));
         (times > 0).then_some((before, shift, times))
     });
-    let Some((before, shift, times)) = found else { return history.keep(rank) };
+    let Some((before, shift, times)) = found else {
+        history.keep(rank);
+        return false;
+    };
     let period = rank.clock - before.clock;
     for (way, counter) in [Counter::ArrivedForward, Counter::ArrivedBackward].into_iter().enumerate() {
         let sent = rank.sent[way];
@@ -72,6 +82,7 @@ pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, 
     rank.skip_sent(before, period, times);
     shift.skip(before, rank, &role, times, around.observer);
     history.clear();
+    true
 }
 
 /// How often a rank can move as it did since `before`, as far as what arrives is concerned: what it takes

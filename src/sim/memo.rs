@@ -1,385 +1,270 @@
 //! What a slot does is done once and remembered: which ranks and micro-batches it is for makes no difference.
 //!
-//! From the moment at which compute begins with a slot until the slot is over, a rank depends on nothing
-//! but the slot's routine and what is still running from before. A run of the slot that finds the same
-//! running, with the same work left, ends the same way; so does one that finds more of it left, where it
-//! ran all along. What was running and what the slot has left running are all that is remembered of the queues.
-//! Once nothing runs but a piece of the slot's compute, the rest of the slot is the same for any work left of that
-//! piece, later by as much; where something of earlier slots runs on beside it, from the beginning of a piece.
+//! What a rank does after a gap depends on the slot's routine and on what flies there. So a rank goes from gap to gap: a
+//! run of the slot that finds the same flights, with the same work left, ends the same way; so does one that finds more
+//! of it left, where it flew all along. Where flights end beside the first piece of the slot's compute, the rest is
+//! known from the run without them.
 
-use crate::program::{
-    CHAIN, COMPUTE, COUNTERS, Class, Counter, HELD, Phase, Picos, Place, Position, QUEUES, RESOURCES,
-};
+mod run;
+mod start;
 
-use super::queue::{Cursor, Queue};
-use super::rank::{Around, Rank, queues};
-use super::{Peak, Totals};
+use crate::program::{CHAIN, Code, Counter, Phase, Picos, QUEUES, Routine, Wait};
 
-/// The most tasks that run beside a slot that is remembered.
-const FLIGHTS: usize = 4;
+use super::fold::History;
+use super::gap::States;
+use super::queue::Role;
+use super::rank::{Around, Rank, way};
+use super::{Observer, joint, local};
 
-/// The most runs of a routine that are looked through.
-const MOST: usize = 24;
+use run::{Run, Watched};
+use start::{Begun, Start, first_compute};
 
-/// A task that runs when a slot begins.
+/// What a routine is, whatever flies.
 #[derive(Debug, Clone, Copy, Default)]
-struct Flight {
-    queue: u8,
-    task: u32,
-    /// What must be left of it: exactly this, if it ends in the slot; more than this, if it does not.
-    remaining: Picos,
-    ends: bool,
-}
-
-/// A task of the slot that still runs when it is over.
-#[derive(Debug, Clone, Copy, Default)]
-struct Landing {
-    queue: u8,
-    place: Cursor,
-    remaining: Picos,
-}
-
-/// The fullest moment of a run.
-#[derive(Debug, Clone, Copy)]
-struct Fullest {
-    /// Memory held then beyond what was held when the slot began.
-    more: i64,
-    peak: Peak,
-    /// The queue of the task of that moment, where that one ran before the slot began.
-    beside: Option<usize>,
-}
-
-/// A few of something.
-#[derive(Debug, Clone, Copy)]
-struct Few<T> {
-    items: [T; FLIGHTS],
-    count: usize,
-}
-
-impl<T: Copy + Default> Default for Few<T> {
-    fn default() -> Self {
-        Self { items: [T::default(); FLIGHTS], count: 0 }
-    }
-}
-
-impl<T: Copy> Few<T> {
-    fn push(&mut self, item: T) -> Option<()> {
-        *self.items.get_mut(self.count)? = item;
-        self.count += 1;
-        Some(())
-    }
-
-    fn as_slice(&self) -> &[T] {
-        &self.items[..self.count]
-    }
-}
-
-/// One run of a slot, or of its rest, relative to its beginning.
-#[derive(Debug, Clone, Copy)]
-struct Record {
-    /// With which piece of compute it begins, if it is the rest of a slot.
-    lead: Option<Lead>,
-    /// Queues that run something when it begins, as bits, and what.
-    before: u8,
-    flights: Few<Flight>,
-    duration: Picos,
-    counters: [i64; COUNTERS],
-    held: [i64; HELD],
-    totals: Totals,
-    fullest: Option<Fullest>,
-    /// What is sent, when, and whether backward.
-    sent: Few<(Picos, bool)>,
-    /// Queues that run something when it is over, as bits, and what of the slot's.
-    after: u8,
-    landings: Few<Landing>,
-    /// Where compute stands then, if it had something to do.
-    computed: Option<Cursor>,
-    load: [u32; RESOURCES],
-}
-
-/// The beginning of a run that is being watched.
-#[derive(Debug, Clone, Copy)]
-struct Watched {
-    at: Position,
-    before: Rank,
-    /// What had been sent by then.
-    sent: usize,
-    lead: Option<Lead>,
-}
-
-/// A piece of compute that runs alone.
-#[derive(Debug, Clone, Copy)]
-struct Lead {
-    block: u32,
-    block_iteration: u32,
-    task: u32,
-    /// What is on each queue.
-    pending: [u32; QUEUES],
-    /// What is left of the piece, and its phase.
-    left: Picos,
+struct Kind {
+    /// Whether nothing can come before it but the next arrival from one neighbour, and transfers of the rank's own.
+    simple: bool,
+    arrival: Option<Counter>,
+    /// The phase of its compute.
     phase: Phase,
+    /// Whether there is nothing that compute does or goes hand in hand with.
+    instant: bool,
 }
 
-impl Lead {
-    /// Whether it is the same piece of the same slot, however much is left of it.
-    fn like(&self, other: &Self) -> bool {
-        let piece = |lead: &Self| (lead.task, lead.block_iteration, lead.block);
-        piece(self) == piece(other) && self.pending == other.pending
-    }
+/// How a routine goes after some flights.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    gate: Gate,
+    first: First,
+    /// The run in which all flights outlast the slot, by index, and the latest of those in which some end.
+    along: Option<u32>,
+    latest: Option<u32>,
 }
 
-/// The runs that are remembered, by routine.
+/// With what a slot begins.
+#[derive(Debug, Clone, Copy, Default)]
+enum First {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// A piece of compute.
+    Piece(Start),
+    /// Anything else.
+    Other,
+}
+
+/// What keeps compute from beginning with a routine.
+#[derive(Debug, Clone, Copy, Default)]
+enum Gate {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// Nothing but the next arrival.
+    Open,
+    /// One of the flights.
+    Flight(usize),
+    /// More than that.
+    Shut,
+}
+
+/// How far a rank came from gap to gap.
+pub(super) enum Stride {
+    /// To a wait for another rank; it has something to do again then.
+    Until(Picos),
+    /// To an iteration that is worth a look.
+    Look,
+    /// To a slot that is not remembered.
+    Unknown,
+}
+
+/// The runs that are remembered.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    records: Vec<Record>,
-    routines: Vec<Vec<u32>>,
-    /// The same for rests of slots.
-    rests: Vec<Vec<u32>>,
-    watched_rest: Option<Watched>,
+    pub states: States,
+    kinds: Vec<Kind>,
+    /// By what flies, and by routine.
+    known: Vec<Known>,
+    runs: Vec<Run>,
     watched: Option<Watched>,
 }
 
 impl Memo {
-    pub fn clear(&mut self, routines: usize) {
-        self.records.clear();
-        self.routines.iter_mut().for_each(Vec::clear);
-        self.routines.resize_with(routines, Vec::new);
-        self.rests.iter_mut().for_each(Vec::clear);
-        self.rests.resize_with(routines, Vec::new);
-        (self.watched, self.watched_rest) = (None, None);
+    pub fn clear(&mut self, code: &Code) {
+        self.states.clear();
+        self.kinds.clear();
+        self.kinds.extend((0..code.routines.len()).map(|routine| Kind::of(code, routine)));
+        self.known.clear();
+        self.runs.clear();
+        self.watched = None;
     }
 
-    /// Runs the slot that compute can begin with, if such a run is remembered.
-    pub fn replay<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
-        let Some(at) = rank.at else { return false };
-        // A slot that is not issued could not begin otherwise.
-        if rank.issued && !tidy(rank, &around.role.routine(&at).tasks) {
-            return false;
-        }
-        let known = &mut self.routines[around.role.script.slot(&at).routine as usize];
-        let Some(found) = known.iter().position(|record| self.records[*record as usize].fits(rank)) else {
-            return false;
-        };
-        // What was last is likely to be next.
-        known.swap(0, found);
-        self.records[known[0] as usize].apply(rank, at, 0, around);
-        true
-    }
-
-    /// Runs the rest of a slot of which a piece of compute runs; or watches it, if it is not remembered. What runs
-    /// beside it must be of earlier slots, and the piece must have just begun then.
-    pub fn resume<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
-        let Some(at) = rank.at.filter(|_| rank.running & CHAIN == 1 << COMPUTE) else { return false };
-        let (role, head) = (around.role, rank.queues[COMPUTE as usize]);
-        let task = role.task(&head.cursor);
-        let beside = rank.running & !(1 << COMPUTE);
-        // As long as all of what ran before still does, the whole slot is worth remembering.
-        let whole = self.watched.as_ref().map_or(beside != 0, |watched| watched.before.running == beside);
-        let own = |queue: usize| rank.queues[queue].cursor.at == at;
-        let apart = queues(rank.active & !beside).all(own) && !queues(beside).any(own);
-        let fresh = beside == 0 || head.remaining == task.duration;
-        if whole || !apart || !fresh || task.class != Class::Compute {
-            return false;
-        }
-        let lead = Lead {
-            block: head.cursor.block,
-            block_iteration: head.cursor.block_iteration,
-            task: head.cursor.task,
-            pending: rank.pending,
-            left: head.remaining,
-            phase: task.label.phase,
-        };
-        let rests = &mut self.rests[role.script.slot(&at).routine as usize];
-        let found = rests.iter().position(|rest| {
-            let record = &self.records[*rest as usize];
-            let like = record.before == rank.running && record.lead.as_ref().is_some_and(|other| other.like(&lead));
-            like && (beside == 0 || record.fits(rank))
-        });
-        let Some(found) = found else {
-            // Once something has ended, the rest from there is likelier to be met again.
-            if let Some(watched) = self.watched_rest.take_if(|watched| watched.before.running != rank.running) {
-                watched.settle(rank);
+    /// Goes from gap to gap, as far as what is remembered and what is known of the others lets a rank; all of them
+    /// have come to the moment `now`.
+    pub fn stride<O: Observer>(
+        &mut self,
+        rank: &mut Rank,
+        section: &mut History,
+        now: Picos,
+        around: &mut Around<'_, O>,
+    ) -> Stride {
+        let role = around.role;
+        while let (Some(at), Some(gap)) = (&rank.at, &rank.gap) {
+            let routine = role.script.slot(at).routine as usize;
+            let Kind { arrival: awaited, phase, instant, .. } = self.kinds[routine];
+            if !instant {
+                match self.gate(gap.state, routine, role.code) {
+                    Gate::Open => {}
+                    Gate::Flight(flight) => {
+                        self.states.expose(rank, flight, around);
+                        continue;
+                    }
+                    Gate::Shut | Gate::Unknown => break,
+                }
+                let arrival = awaited.map_or(Some(rank.clock), |counter| around.inbox.of(counter).next());
+                if arrival.is_none_or(|arrival| arrival > rank.clock) {
+                    let next = self.states.rest(rank, arrival.unwrap_or(now), phase, around);
+                    let Some(arrival) = arrival else {
+                        rank.awaits[awaited.map_or(0, way)] = true;
+                        return Stride::Until(next);
+                    };
+                    self.states.pass(rank, arrival, phase, around);
+                    rank.waited = true;
+                }
+                if !rank.paused && joint::begins(&role, rank) {
+                    rank.paused = true;
+                    return Stride::Look;
+                }
+                if local::worth_a_look(rank, &role) {
+                    self.states.spread(rank, &role);
+                    if local::fold_section(rank, section, around) {
+                        rank.gap = self.states.gap(rank, &[0; QUEUES], role.code);
+                    }
+                }
             }
-            if self.watched_rest.is_none() {
-                self.watched_rest = Some(Watched::begin(rank, at, Some(lead), around));
+            if !self.replay(rank, around) {
+                break;
             }
-            return false;
-        };
-        rests.swap(0, found);
-        self.records[rests[0] as usize].apply(rank, at, head.remaining, around);
-        true
+        }
+        self.states.spread(rank, &role);
+        rank.gap = None;
+        Stride::Unknown
     }
 
-    /// Watches the slot that compute begins with, if it can be remembered.
-    pub fn watch<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
-        if let Some(at) = rank.at.filter(|at| tidy(rank, &around.role.routine(at).tasks)) {
-            self.watched = Some(Watched::begin(rank, at, None, around));
+    /// Runs a slot with which a rank can begin after a gap, if what it does is remembered.
+    fn replay<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
+        let (Some(at), Some(gap)) = (&rank.at, &rank.gap) else { return false };
+        let routine = around.role.script.slot(at).routine as usize;
+        let Known { along, latest, .. } = *self.known(gap.state, routine);
+        let some_end = std::iter::successors(latest, |run| self.runs[*run as usize].earlier);
+        let mut runs = along.into_iter().chain(some_end).map(|run| &self.runs[run as usize]);
+        if let Some(run) = runs.find(|run| run.fits(&gap.left)) {
+            run.apply(&run.needs, rank, around);
+            return true;
         }
+        let Some(first) = self.start(gap.state, routine, around.role.code) else { return false };
+        let (mut begun, mut start) = (Begun::after(gap), first);
+        while begun.advance(&start, &mut self.states, around.role.code) {
+            let Some(next) = self.start(begun.state, routine, around.role.code) else { return false };
+            let along = self.known(begun.state, routine).along.map(|run| &self.runs[run as usize]);
+            if let Some((run, (late, needs))) = along.and_then(|run| Some((run, begun.along(&next, run.needs)?))) {
+                begun.book(&first, late, rank, &self.states, around);
+                run.apply(&needs, rank, around);
+                return true;
+            }
+            start = next;
+        }
+        false
+    }
+
+    fn cell(&self, state: u32, routine: usize) -> usize {
+        state as usize * self.kinds.len() + routine
+    }
+
+    fn known(&mut self, state: u32, routine: usize) -> &mut Known {
+        let cell = self.cell(state, routine);
+        if cell >= self.known.len() {
+            self.known.resize((state as usize + 1) * self.kinds.len(), Known::default());
+        }
+        &mut self.known[cell]
+    }
+
+    fn start(&mut self, state: u32, routine: usize, code: &Code) -> Option<Start> {
+        if let First::Unknown = self.known(state, routine).first {
+            let start = Start::of(self.states.get(state), routine, code);
+            self.known(state, routine).first = start.map_or(First::Other, First::Piece);
+        }
+        let First::Piece(start) = self.known(state, routine).first else { return None };
+        Some(start)
+    }
+
+    fn gate(&mut self, state: u32, routine: usize, code: &Code) -> Gate {
+        if let gate @ (Gate::Open | Gate::Flight(_) | Gate::Shut) = self.known(state, routine).gate {
+            return gate;
+        }
+        let flying = self.states.get(state);
+        let mut waits = code.routines[routine].entry.iter().flatten().flatten();
+        let unmet = waits.find(|wait| !wait.counter.remote() && flying.owed[wait.counter as usize] + wait.offset > 0);
+        let producer = |wait: &Wait| {
+            let queue = code.producer(wait.counter);
+            (0..flying.flights.count).find(|flight| Some(flying.task(*flight, code).queue) == queue)
+        };
+        let gate = match unmet {
+            _ if !self.kinds[routine].simple || !flying.plain => Gate::Shut,
+            None => Gate::Open,
+            // What goes hand in hand with compute may begin before it.
+            Some(_) if !code.routines[routine].alone => Gate::Shut,
+            Some(wait) => producer(wait).map_or(Gate::Shut, Gate::Flight),
+        };
+        self.known(state, routine).gate = gate;
+        gate
+    }
+
+    /// Runs the slot with which a rank on its queues begins, if what it does is remembered; watches it otherwise.
+    pub fn run_or_watch<O>(&mut self, rank: &mut Rank, around: &mut Around<'_, O>) -> bool {
+        rank.gap = self.states.gap(rank, rank.due(&around.role), around.role.code);
+        let remembered = self.replay(rank, around);
+        if !remembered && let (Some(at), Some(gap)) = (rank.at, rank.gap.take()) {
+            self.watched = Some(Watched::begin(rank, at, gap, around));
+        }
+        remembered
+    }
+
+    /// Whether a rank is at a slot in which there is nothing that compute does or goes hand in hand with.
+    pub fn instant(&self, rank: &Rank, role: &Role<'_>) -> bool {
+        rank.at.is_some_and(|at| self.kinds[role.script.slot(&at).routine as usize].instant)
     }
 
     /// Ends watching: remembers the slot if it is over and has left nothing but what runs.
     pub fn finish<O>(&mut self, rank: &mut Rank, around: &Around<'_, O>) {
-        if self.watched.is_none() && self.watched_rest.is_none() {
-            return;
-        }
-        for rest in [true, false] {
-            let watched = if rest { &mut self.watched_rest } else { &mut self.watched };
-            let Some(seen) = watched else { continue };
-            let over = rank.slot_is_over() && tidy(rank, &[0; QUEUES]);
-            let record = if over { seen.record(rank, around) } else { None };
-            seen.settle(rank);
-            let routine = around.role.script.slot(&seen.at).routine as usize;
-            *watched = None;
-            if let Some(record) = record {
-                self.remember(routine, &record);
-            }
-        }
-    }
-
-    fn remember(&mut self, routine: usize, record: &Record) {
-        let known = if record.lead.is_some() { &mut self.rests[routine] } else { &mut self.routines[routine] };
-        match known.last() {
-            Some(last) if known.len() == MOST => self.records[*last as usize] = *record,
-            _ => {
-                known.push(self.records.len() as u32);
-                self.records.push(*record);
-            }
-        }
+        let Some(watched) = self.watched.take() else { return };
+        let over = rank.slot_is_over().then(|| self.states.gap(rank, &[0; QUEUES], around.role.code)).flatten();
+        let before = self.states.get(watched.gap.state);
+        let run = over.and_then(|after| watched.run(before, rank, after.state, around));
+        watched.settle(rank);
+        let Some(mut run) = run else { return };
+        let index = Some(self.runs.len() as u32);
+        let known = self.known(watched.gap.state, around.role.script.slot(&watched.at).routine as usize);
+        let ends = run.needs.as_slice().iter().any(|need| need.ends);
+        let slot = if ends { &mut known.latest } else { &mut known.along };
+        run.earlier = std::mem::replace(slot, index);
+        self.runs.push(run);
     }
 }
 
-/// Whether a rank has nothing on its queues but the tasks of a slot and one more on each queue that runs.
-fn tidy(rank: &Rank, tasks: &[u32; QUEUES]) -> bool {
-    let running = |queue: usize| u32::from(rank.running >> queue & 1);
-    rank.running & CHAIN == 0 && (0..QUEUES).all(|queue| rank.pending[queue] == tasks[queue] + running(queue))
-}
-
-impl Watched {
-    fn begin<O>(rank: &mut Rank, at: Position, lead: Option<Lead>, around: &Around<'_, O>) -> Self {
-        let watched = Self { at, before: *rank, sent: around.sent.len(), lead };
-        // The fullest moment is looked for apart; what is held now is seen when time passes.
-        (rank.fullest, rank.changed) = (i64::MIN, true);
-        watched
-    }
-
-    /// Gives a rank back its fullest moment, where it was before.
-    fn settle(&self, rank: &mut Rank) {
-        if rank.fullest <= self.before.fullest {
-            (rank.fullest, rank.peak) = (self.before.fullest, self.before.peak);
+impl Kind {
+    fn of(code: &Code, routine: usize) -> Self {
+        let Routine { entry, advance, queues, .. } = &code.routines[routine];
+        let mut waits = entry.iter().flatten().flatten().filter(|wait| wait.counter.remote());
+        let (first, second) = (waits.next(), waits.next());
+        let arrival = first.map(|wait| wait.counter);
+        let next = |counter: Counter| advance[counter as usize] == i64::from(arrival == Some(counter));
+        let simple = entry.is_some() && second.is_none() && first.is_none_or(|wait| wait.offset == 1);
+        let phase = first_compute(code, routine).map(|task| code.tasks[task as usize].label.phase);
+        Self {
+            simple: simple && next(Counter::ArrivedForward) && next(Counter::ArrivedBackward),
+            arrival,
+            phase: phase.unwrap_or(Phase::Update),
+            instant: queues & CHAIN == 0,
         }
-    }
-
-    /// What has happened since the slot began; `None` if there is too much to remember.
-    fn record<O>(&self, rank: &Rank, around: &Around<'_, O>) -> Option<Record> {
-        let before = &self.before;
-        let mut record = Record {
-            lead: self.lead,
-            before: before.running,
-            flights: Few::default(),
-            duration: rank.clock - before.clock,
-            counters: std::array::from_fn(|counter| rank.counters[counter] - before.counters[counter]),
-            held: std::array::from_fn(|part| rank.held[part] - before.held[part]),
-            totals: rank.totals.since(&before.totals),
-            fullest: None,
-            sent: Few::default(),
-            after: rank.running,
-            landings: Few::default(),
-            computed: Some(rank.queues[COMPUTE as usize].cursor).filter(|cursor| cursor.at == self.at),
-            load: rank.load,
-        };
-        for queue in queues(before.running) {
-            let (earlier, head) = (&before.queues[queue], &rank.queues[queue]);
-            let ends = rank.running & 1 << queue == 0 || earlier.cursor != head.cursor;
-            let remaining = earlier.remaining - if ends { 0 } else { head.remaining };
-            record.flights.push(Flight { queue: queue as u8, task: earlier.cursor.task, remaining, ends })?;
-        }
-        for queue in queues(rank.running) {
-            let Queue { cursor, remaining, .. } = rank.queues[queue];
-            if cursor.at == self.at {
-                record.landings.push(Landing { queue: queue as u8, place: cursor, remaining })?;
-            } else if before.running & 1 << queue == 0 || before.queues[queue].cursor != cursor {
-                return None;
-            }
-        }
-        for (train, counter) in &around.sent[self.sent..] {
-            record.sent.push((train.first - before.clock, *counter == Counter::ArrivedBackward))?;
-        }
-        if rank.fullest > i64::MIN {
-            let Peak { held, at, place, .. } = rank.peak;
-            let queue = queues(before.running).find(|queue| before.queues[*queue].cursor.at == place.at);
-            if place.at != self.at && queue.is_none() {
-                return None;
-            }
-            let peak = Peak {
-                held: std::array::from_fn(|part| held[part] - before.held[part]),
-                at: at - before.clock,
-                ..rank.peak
-            };
-            let beside = queue.filter(|_| place.at != self.at);
-            record.fullest = Some(Fullest { more: rank.fullest - before.held.iter().sum::<i64>(), peak, beside });
-        }
-        Some(record)
-    }
-}
-
-impl Record {
-    /// Whether a rank has the same running that a run of the slot began with.
-    fn fits(&self, rank: &Rank) -> bool {
-        let fits = |flight: &Flight| {
-            let queue = &rank.queues[flight.queue as usize];
-            let enough =
-                if flight.ends { queue.remaining == flight.remaining } else { queue.remaining > flight.remaining };
-            queue.cursor.task == flight.task && enough
-        };
-        self.before == rank.running && self.flights.as_slice().iter().all(fits)
-    }
-
-    /// Takes a rank to the end of the slot; `left` is what is left of the first piece of compute, if that runs.
-    fn apply<O>(&self, rank: &mut Rank, at: Position, left: Picos, around: &mut Around<'_, O>) {
-        let lead = self.lead.map_or(0, |lead| lead.left);
-        let moved = |after: Picos| after + left - lead;
-        if let Some(Fullest { more, peak, beside }) = &self.fullest {
-            let fullest = rank.held.iter().sum::<i64>() + more;
-            if fullest > rank.fullest {
-                let held = std::array::from_fn(|part| rank.held[part] + peak.held[part]);
-                let at = beside.map_or(at, |queue| rank.queues[queue].cursor.at);
-                let place = Place { at, ..peak.place };
-                rank.fullest = fullest;
-                // What is held at the beginning is fullest at once.
-                let after = if peak.at == 0 { 0 } else { moved(peak.at) };
-                rank.peak = Peak { held, at: rank.clock + after, task: peak.task, place };
-            }
-        }
-        for flight in self.flights.as_slice().iter().filter(|flight| !flight.ends) {
-            rank.queues[flight.queue as usize].remaining -= flight.remaining;
-        }
-        if let Some(place) = self.computed {
-            rank.queues[COMPUTE as usize] = Queue { cursor: Cursor { at, ..place }, ..Queue::default() };
-        }
-        for Landing { queue, place, remaining } in self.landings.as_slice() {
-            rank.queues[*queue as usize] =
-                Queue { cursor: Cursor { at, ..*place }, remaining: *remaining, ..Queue::default() };
-        }
-        for (after, backward) in self.sent.as_slice() {
-            let counter = if *backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
-            rank.send(rank.clock + moved(*after), counter, around);
-        }
-        (rank.active, rank.running) = (self.after, self.after);
-        rank.pending = [0; QUEUES];
-        queues(self.after).for_each(|queue| rank.pending[queue] = 1);
-        rank.load = self.load;
-        rank.clock += moved(self.duration);
-        for (counter, more) in rank.counters.iter_mut().zip(self.counters) {
-            *counter += more;
-        }
-        for (held, more) in rank.held.iter_mut().zip(self.held) {
-            *held += more;
-        }
-        rank.totals.add(&self.totals);
-        if let Some(Lead { phase, .. }) = self.lead {
-            let phase = &mut rank.totals.phases[phase as usize];
-            (rank.totals.compute, *phase) = (moved(rank.totals.compute), moved(*phase));
-        }
-        (rank.issued, rank.begun, rank.changed) = (true, true, true);
     }
 }

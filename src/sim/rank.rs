@@ -2,9 +2,10 @@
 
 mod books;
 
-use crate::program::{CHAIN, COUNTERS, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES, WHOLE};
+use crate::program::{CHAIN, COUNTERS, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES, Task, WHOLE};
 
 use super::arrivals::{Inbox, Train};
+use super::gap::Gap;
 use super::queue::{Cursor, Need, Queue, Role};
 use super::{Observer, Outcome, Peak, Totals};
 
@@ -22,6 +23,8 @@ pub(super) struct Rank {
     /// Whether it had to wait for another rank to begin, and whether it has stopped to be looked at.
     pub waited: bool,
     pub paused: bool,
+    /// Whether it waits for what the rank before sends, and the one after.
+    pub awaits: [bool; 2],
     pub queues: [Queue; QUEUES],
     /// Queues with tasks, and those among them that run one, as bits.
     pub active: u8,
@@ -41,6 +44,9 @@ pub(super) struct Rank {
     pub peak: Peak,
     pub fullest: i64,
     pub load: [u32; RESOURCES],
+    /// Where it is instead, while it goes from gap to gap: the slot is not begun then, and what is on queues, is
+    /// counted and loads resources is left as it was.
+    pub gap: Option<Gap>,
 }
 
 /// What a rank has sent one way.
@@ -80,6 +86,11 @@ pub(super) enum Entry {
     Unknown,
 }
 
+/// Which way something goes that raises a counter: 0 for forward, 1 for backward.
+pub(super) fn way(counter: Counter) -> usize {
+    usize::from(counter == Counter::ArrivedBackward)
+}
+
 /// The queues of a set, from the first.
 pub(super) fn queues(mut set: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -98,6 +109,7 @@ impl Rank {
             begun: false,
             waited: false,
             paused: false,
+            awaits: [false; 2],
             queues: [Queue::default(); QUEUES],
             active: 0,
             running: 0,
@@ -112,6 +124,7 @@ impl Rank {
             peak: Peak::default(),
             fullest: 0,
             load: [0; RESOURCES],
+            gap: None,
         }
     }
 
@@ -125,9 +138,9 @@ impl Rank {
         self.at.is_none() && self.active == 0
     }
 
-    /// The first task that has not ended.
+    /// The first task on its queues that has not ended.
     pub fn blocked(&self) -> Option<u32> {
-        queues(self.active).next().map(|queue| self.queues[queue].cursor.task)
+        queues(if self.gap.is_some() { 0 } else { self.active }).next().map(|queue| self.queues[queue].cursor.task)
     }
 
     pub fn outcome(&self) -> Outcome {
@@ -137,6 +150,14 @@ impl Rank {
     /// Whether the slot that compute is at is over: compute and what goes hand in hand with it.
     pub fn slot_is_over(&self) -> bool {
         self.issued && self.active & CHAIN == 0
+    }
+
+    /// Tasks of the slot that compute is at on each queue, if they are there.
+    pub fn due<'p>(&self, role: &Role<'p>) -> &'p [u32; QUEUES] {
+        match &self.at {
+            Some(at) if self.issued => &role.routine(at).tasks,
+            _ => &[0; QUEUES],
+        }
     }
 
     /// Puts the tasks of the slot that compute is at on their queues.
@@ -229,6 +250,13 @@ impl Rank {
         (self.issued, self.begun, self.waited) = (false, false, false);
     }
 
+    /// Sets the counters to what was announced before the slot, less what is owed.
+    pub fn count(&mut self, role: &Role<'_>, owed: &[i64; COUNTERS]) {
+        let Some(at) = &self.at else { return };
+        self.base = role.script.all_announced(at);
+        self.counters = std::array::from_fn(|counter| self.base[counter] - owed[counter]);
+    }
+
     /// Moves the counters on by what whole iterations announce; and what was announced before the slot, if
     /// they are iterations of slots.
     pub fn announce(&mut self, announced: &[i64; COUNTERS], slots: bool) {
@@ -257,8 +285,8 @@ impl Rank {
     pub fn foresee(&mut self, role: &Role<'_>) {
         let shared = self.load.iter().any(|load| *load > WHOLE);
         for queue in queues(self.running) {
-            let pace = if shared { self.pace(queue, role) } else { WHOLE };
             let queue = &mut self.queues[queue];
+            let pace = if shared { pace(&self.load, role.task(&queue.cursor)) } else { WHOLE };
             (queue.pace, queue.end) = (pace, self.clock + scaled_up(queue.remaining, pace));
         }
     }
@@ -331,7 +359,7 @@ impl Rank {
 
     /// Sends something that arrives then.
     pub fn send<O>(&mut self, arrival: Picos, counter: Counter, around: &mut Around<'_, O>) {
-        let sent = &mut self.sent[usize::from(counter == Counter::ArrivedBackward)];
+        let sent = &mut self.sent[way(counter)];
         *sent = Sent { count: sent.count + 1, last: arrival };
         around.sent.push((Train::one(arrival), counter));
     }
@@ -387,16 +415,15 @@ impl Rank {
             self.queues[queue] = Queue { cursor: next.unwrap_or(cursor), ..Queue::default() };
         }
     }
-
-    /// How much longer than alone a running task takes, in units of [`WHOLE`].
-    fn pace(&self, queue: usize, role: &Role<'_>) -> u32 {
-        let task = role.task(&self.queues[queue].cursor);
-        let needed = self.load.iter().zip(task.demand).filter(|(_, demand)| *demand > 0);
-        needed.map(|(load, _)| *load).max().unwrap_or(0).max(WHOLE)
-    }
 }
 
-fn place(cursor: &Cursor) -> Place {
+/// How much longer than alone a task takes under a load, in units of [`WHOLE`].
+pub(super) fn pace(load: &[u32; RESOURCES], task: &Task) -> u32 {
+    let needed = load.iter().zip(task.demand).filter(|(_, demand)| *demand > 0);
+    needed.map(|(load, _)| *load).max().unwrap_or(0).max(WHOLE)
+}
+
+pub(super) fn place(cursor: &Cursor) -> Place {
     Place { at: cursor.at, block_iteration: cursor.block_iteration }
 }
 
@@ -411,7 +438,7 @@ fn later(role: &Role<'_>, mut at: Position, queue: usize) -> Option<Cursor> {
 }
 
 /// `value x WHOLE / pace`, rounded down.
-fn scaled(value: Picos, pace: u32) -> Picos {
+pub(super) fn scaled(value: Picos, pace: u32) -> Picos {
     if pace == WHOLE {
         return value;
     }
@@ -422,7 +449,7 @@ fn scaled(value: Picos, pace: u32) -> Picos {
 }
 
 /// `value x pace / WHOLE`, rounded up.
-fn scaled_up(value: Picos, pace: u32) -> Picos {
+pub(super) fn scaled_up(value: Picos, pace: u32) -> Picos {
     if pace == WHOLE {
         return value;
     }

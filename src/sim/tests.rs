@@ -123,6 +123,50 @@ fn a_rank_that_waits_for_another_has_a_bubble() {
     assert_eq!((outcomes[1].totals.bubble, outcomes[1].totals.compute), (70, 50));
 }
 
+/// A slot that computes for 100 ns and then lets a transfer of 40 ns fly, which takes a quarter of the device, so that
+/// both take 5/4 of their time while they run together; `waits` says for which arrival compute does.
+fn computes_and_sends(routine: &mut RoutineBuilder<'_>, waits: Option<Counter>) {
+    waits.into_iter().for_each(|counter| routine.expect(counter));
+    routine.block(1, |block| {
+        let arrived: Vec<Wait> = waits.into_iter().map(|counter| block.after(counter, 0)).collect();
+        block.push(waiting(demanding(task(0, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
+        let computed = block.after(COMPUTED, 0);
+        block.push(waiting(demanding(task(5, 40_000, Counter::Reduced), DEVICE, WHOLE / 4), &[computed]));
+    });
+}
+
+#[test]
+fn a_transfer_flies_beside_the_next_slot() {
+    let outcome =
+        |slots: u32| run(&program(|builder| builder.section(slots, |slot| computes_and_sends(slot, None))), true)[0];
+    // 100, then in each further slot 50 beside the transfer, in which 40 of its 100 are done, and 60 alone: 110. The
+    // last transfer flies alone: 40.
+    for slots in 1..=20 {
+        let Outcome { end, totals, .. } = outcome(slots);
+        let further = u64::from(slots) - 1;
+        assert_eq!(end, 100_000 + 110_000 * further + 40_000, "{slots} slots");
+        assert_eq!((totals.compute, totals.communication), (100_000 + 110_000 * further, 50_000 * further + 40_000));
+    }
+}
+
+#[test]
+fn what_is_left_of_a_transfer_slows_the_next_slot() {
+    let ranks = |slots: u32| {
+        let mut sends = task(0, 120_000, COMPUTED);
+        sends.sends = Some(Counter::ArrivedForward);
+        program(|builder| builder.section(slots, |slot| slot.block(1, |block| block.push(sends))))
+            .with(|builder| builder.section(slots, |slot| computes_and_sends(slot, Some(Counter::ArrivedForward))))
+    };
+    // Compute begins at 120, 240, 360. At 240 the transfer of 220 has 20 left, which take 25: 240 + 25 + 80 = 345. At
+    // 360 that of 345 has 25 left, which take 31.25: 360 + 31.25 + 75 = 466.25; the last takes 40 more. Bubbles: 120
+    // at first, 20 from 220 on, 15 from 345 on.
+    let Outcome { end, totals, .. } = run(&ranks(3), true)[1];
+    assert_eq!((end, totals.bubble, totals.exposed.iter().sum::<Picos>()), (506_250, 155_000, 40_000));
+    for slots in [4, 9, 20] {
+        assert_eq!(run(&ranks(slots), true), run(&ranks(slots), false), "{slots} slots");
+    }
+}
+
 #[test]
 fn memory_peaks_where_takes_outweigh_gives() {
     let mut first = task(0, 10, COMPUTED);
