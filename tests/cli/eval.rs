@@ -332,6 +332,10 @@ fn intensities_of_the_paper() {
             "    6,240 needed by system: hidden from 5 micro-batches on",
         ],
     );
+    // Five micro-batches in the usual order gather five times: 6240 / 1280 = 4.875.
+    let standard = arguments.replace("--pp 5 --stages-per-rank 32", "").replace("layered", "standard");
+    let told = "6,240 needed by system: x 4.875; layer by layer, 5 micro-batches hide it";
+    assert_contains(&run(&format!("eval {standard}")).stdout, &[told]);
 }
 
 #[test]
