@@ -206,7 +206,9 @@ fn of_plans_as_good_the_one_that_offloads_least_is_chosen() {
         };
         for order in [[&plain, &offloaded], [&offloaded, &plain]] {
             let mut fewest = fewest::Fewest::default();
-            order.into_iter().for_each(|plan| fewest.add(plan.clone()));
+            for plan in order {
+                fewest.add(plan.clone());
+            }
             assert_eq!(fewest.chosen().map(|best| best.choice.offload), Some(offload));
         }
     }
