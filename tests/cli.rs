@@ -12,8 +12,10 @@ mod cli {
     mod files;
     mod grid;
     mod limits;
+    mod notes;
     mod plan;
     mod profile;
     mod sweep;
+    mod training;
     mod validate;
 }

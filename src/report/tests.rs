@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Trace,
+    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts,
+    Trace, Traffic,
 };
-use crate::plan::{Accumulation, Schedule};
+use crate::plan::{Accumulation, Offload, Schedule};
 use crate::presets::Library;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Axis, Cell, Metric, Sweep, Tuned};
@@ -58,7 +59,10 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         phases: Phases { forward: Seconds::new(0.16), backward: Seconds::new(0.32), update: Seconds::new(0.02) },
         memory,
         first_peak: memory.peak,
-        traffic: Default::default(),
+        traffic: std::array::from_fn(|level| Traffic {
+            exposed: Seconds::new(if level == 0 { 0.08 } else { 0.0 }),
+            ..Traffic::default()
+        }),
         bottleneck: Resource::Level(0),
     };
     let elasticity = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
@@ -240,8 +244,35 @@ fn the_limit_is_said_in_words() {
     assert_eq!(limit(&scenario, &evaluation), "limited by compute: +10 % peak gives +5.9 %");
     evaluation.elasticity.clear();
     assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth");
+    evaluation.elasticity.push(Elasticity { resource: "host_bandwidth".to_owned(), value: 0.6 });
+    assert_eq!(limit(&scenario, &evaluation), "limited by the link to the host: +10 % gives +5.9 %");
     evaluation.summary.bottleneck = Resource::Host;
     assert_eq!(limit(&scenario, &evaluation), "limited by the host, which launches the work");
+}
+
+/// 50 GB/s of a port times an eighth; half of 79.6 GiB.
+#[test]
+fn changed_hardware_is_said_under_the_title() {
+    let mut scenario = scenario();
+    let evaluation = evaluation(&scenario);
+    assert_eq!(changed(&scenario), None);
+    scenario.plan.bandwidth_factor = 0.125;
+    assert_eq!(changed(&scenario).as_deref(), Some("changed: bandwidth of system x 0.125 = 6.25 GB/s"));
+    scenario.plan.memory_factor = 0.5;
+    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.500 = 39.8 GiB";
+    assert_eq!(text(&scenario, &evaluation, None).lines().nth(1), Some(told));
+}
+
+#[test]
+fn what_is_on_the_host_is_part_of_the_step() {
+    let mut scenario = scenario();
+    let evaluation = evaluation(&scenario);
+    let step = |scenario: &Scenario| text(scenario, &evaluation, None).lines().nth(3).expect("a step").to_owned();
+    assert!(step(&scenario).ends_with("; recompute none"), "{}", step(&scenario));
+    scenario.plan.offload = Offload::All;
+    assert!(step(&scenario).ends_with("; recompute none; state on the host"), "{}", step(&scenario));
+    scenario.plan.recompute = crate::plan::Recompute::Full;
+    assert!(step(&scenario).ends_with("; state and checkpoints on the host"), "{}", step(&scenario));
 }
 
 fn sweep() -> Sweep {

@@ -177,20 +177,6 @@ fn one_mistake_in_the_extents_is_told_once() {
     assert_contains(told[0], &["plan.sharding.weights: ", "tensor parallelism"]);
 }
 
-#[test]
-fn stages_that_a_schedule_does_not_have_are_told() {
-    let home = Home::new();
-    // Notes reach a terminal only, and the log.
-    let noted = |more: &str| {
-        let flags = "--tp 8 --strategy zero1 --stages-per-rank 4 --log told.log";
-        assert_eq!(home.run(&format!("eval {flags} {more}")).stderr, "");
-        std::fs::read_to_string(home.path().join("told.log")).unwrap_or_default()
-    };
-    assert!(!noted("--pp 2 --schedule breadth-first").contains("note: "));
-    assert_contains(&noted("--pp 2 --schedule 1f1b"), &["note: --stages-per-rank: 1f1b has one stage on each rank"]);
-    assert_contains(&noted(""), &["note: --stages-per-rank: there is no pipeline; add --pp"]);
-}
-
 /// How long the default's own model trains says nothing of another one.
 #[test]
 fn a_model_brings_no_length_of_training() {
@@ -259,6 +245,19 @@ fn a_pipeline_idles_less_the_more_stages_it_has() {
         let share = bubble(flags);
         assert!((law..law + 0.003).contains(&share), "{flags}: {share} is not {law}");
     }
+}
+
+/// 13 billion weights come from the host twice and their gradients go there: 2 x 24 GiB at 25 GB/s take longer than
+/// anything else.
+#[test]
+fn a_link_to_the_host_that_limits_is_named() {
+    let job = "eval --hardware a100-80gb-nvlink16 --stack ideal --model mpt-13b --nodes 1 --recompute full \
+               --strategy ddp --offload state";
+    let json = run(&format!("{job} --format json")).json(0);
+    assert_eq!(json["bottleneck"]["resource"], "host");
+    let felt = |key: &str| number(&json["bottleneck"]["elasticity"], key);
+    assert!(felt("host_bandwidth") > 0.5 && felt("host_bandwidth") > felt("peak_flop"), "{}", json["bottleneck"]);
+    assert_contains(&run(job).stdout, &["limited by the link to the host: +10 % gives +", "of it, host copies"]);
 }
 
 #[test]
@@ -333,6 +332,10 @@ fn intensities_of_the_paper() {
             "    6,240 needed by system: hidden from 5 micro-batches on",
         ],
     );
+    // Five micro-batches in the usual order gather five times: 6240 / 1280 = 4.875.
+    let standard = arguments.replace("--pp 5 --stages-per-rank 32", "").replace("layered", "standard");
+    let told = "6,240 needed by system: x 4.875; layer by layer, 5 micro-batches hide it";
+    assert_contains(&run(&format!("eval {standard}")).stdout, &[told]);
 }
 
 #[test]
