@@ -126,7 +126,7 @@ impl App {
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, view: View) -> Vec<Command> {
         (self.view, self.focus) = (view, Panel::Map);
-        if matches!(view, View::Advice | View::Hardware) && self.looking {
+        if matches!(view, View::Advice | View::Hardware | View::Training) && self.looking {
             // What is taken there changes the scenario in hand.
             return self.go_home();
         }

@@ -201,6 +201,13 @@ fn the_training_time_in_ascii() {
 }
 
 #[test]
+fn the_training_time_of_a_new_question() {
+    let mut app = fixture::training();
+    app.update(crate::app::action::Action::Metric);
+    insta::assert_snapshot!(screen(&app, UTF8, (80, 24)));
+}
+
+#[test]
 fn the_plan() {
     insta::assert_snapshot!(screen(&fixture::planned(), UTF8, (80, 24)));
 }
