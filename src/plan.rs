@@ -2,6 +2,7 @@
 
 mod choice;
 mod extent;
+mod idle;
 mod operators;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ pub use choice::{
     Accumulation, FlopCount, Format, Offload, Operator, Optimizer, Precision, Recompute, Reduction, Schedule,
 };
 pub use extent::{Extent, Sharded};
+pub use idle::Idle;
 pub use operators::{Extents, Layers, Placement, Site};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three

@@ -12,6 +12,7 @@ mod cli {
     mod files;
     mod grid;
     mod limits;
+    mod notes;
     mod plan;
     mod profile;
     mod sweep;

@@ -58,7 +58,9 @@ pub struct Limits {
     pub memory: Bytes,
     /// What of it is taken before any state: runtime, allocator, gathered layers.
     pub reserve: Bytes,
-    /// Rate at which a device receives the gathered model (S).
+    /// Rate at which a device receives the gathered model (S): a convention, not a law [fsdp A7]. The paper
+    /// seems to take one device's port; a ring passes through the ports of all devices of a node, and may be
+    /// faster.
     pub link: BytesPerSecond,
     /// Latency per layer and device (epsilon).
     pub latency: Seconds,
@@ -107,14 +109,15 @@ pub struct Step {
 
 impl Limits {
     /// Of a scenario's model, devices and sequence: the model as `12 L H^2` parameters, or its own where it has
-    /// experts, which the paper's models have not; bandwidth that of the slowest level that all devices together
-    /// cross, no reserve, no latency, all layers computed again and `n_bwd` 1.
+    /// experts, which the paper's models have not; bandwidth that of a ring over all devices on the slowest level
+    /// that it crosses, as the simulator's gathers have it; no reserve, no latency, all layers computed again and
+    /// `n_bwd` 1.
     pub fn of(scenario: &Scenario) -> Self {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
         let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
         let storage = plan.precision.storage();
         let spans = Rates::of(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
-        let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.per_rank);
+        let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate);
         let (parameters, idle) = match model.experts {
             None => (12.0 * layers * hidden * hidden, 0.0),
             Some(_) => (model.parameters() as f64, (model.parameters() - model.active_parameters()) as f64),
@@ -130,7 +133,7 @@ impl Limits {
             stage: Stage::Three,
             memory: scenario.cluster.device.memory * plan.memory_factor,
             reserve: Bytes::ZERO,
-            link: crossed.reduce(BytesPerSecond::min).unwrap_or(spans[0].per_rank),
+            link: crossed.reduce(BytesPerSecond::min).unwrap_or(spans[0].rate),
             latency: Seconds::ZERO,
             ring: false,
             peak: cost::peak(scenario, plan.precision),
@@ -233,7 +236,8 @@ impl Limits {
     }
 
     /// Network floor: no step ends before its transfers, one after the other, memory full [fsdp A4 (b)].
-    /// It may exceed what the peak allows, and is never below [`Self::hidden`].
+    /// It may exceed what the peak allows, and is never below [`Self::hidden`]. With `ring` and `n_bwd` 2, what
+    /// FSDP sends, no schedule that gathers twice and reduces at each micro-batch beats it.
     ///
     /// `tokens/s <= E S / ((1 + n_bwd) phi Q)`.
     pub fn network_floor(&self) -> Bound {

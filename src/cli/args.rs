@@ -164,7 +164,8 @@ pub struct Bare {
     /// Memory of a device, like "40 GB"
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Bandwidth of a device's link, like "25 GB/s"; else that of the slowest level crossed
+    /// Rate at which a device receives the gathered model, like "25 GB/s" of its port; else that of a ring over
+    /// all devices, which passes through every port of a node
     #[arg(long, value_name = "RATE")]
     pub link: Option<BytesPerSecond>,
     /// Peak of a device's arithmetic, like "312 TFLOP/s"

@@ -7,11 +7,12 @@ use crate::search;
 use crate::snapshot::Opened;
 
 use super::args::{Eval, EvalFormat};
-use super::session::Session;
+use super::session::{Session, note_idle};
 use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, eval: &Eval) -> Result<Exit, Failure> {
     let opened = session.open_possible(&eval.input)?;
+    note_idle(&eval.input, [opened.scenario.plan.clone()]);
     report(&session.library, &opened, eval.format)
 }
 

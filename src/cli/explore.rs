@@ -11,11 +11,12 @@ use crate::snapshot::Opened;
 use crate::term;
 
 use super::args::{EvalFormat, Input};
-use super::session::Session;
+use super::session::{Session, note_idle};
 use super::{Exit, Failure, eval, validate};
 
 pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<Exit, Failure> {
     let opened = session.open_possible(input)?;
+    note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(rows)?;
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {

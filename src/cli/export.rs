@@ -5,12 +5,13 @@ use std::fs;
 use crate::interop::fsdp2::{LOADER, Spec};
 
 use super::args::{Export, Target};
-use super::session::{Session, refused};
+use super::session::{Session, note_idle, refused};
 use super::{Exit, Failure, files, output};
 
 pub(super) fn run(session: &Session, arguments: &Export) -> Result<Exit, Failure> {
     let input = &arguments.input;
     let scenario = session.open_possible(input)?.scenario;
+    note_idle(input, [scenario.plan.clone()]);
     let Target::Fsdp2 = arguments.to;
     let spec = Spec::of(&scenario).map_err(|problems| refused(&problems, input))?;
     let text = spec.to_json().map_err(Failure::unwritten)? + "\n";

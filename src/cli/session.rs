@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::app::Options;
 use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
-use crate::plan::{Accumulation, Plan, Schedule};
+use crate::plan::{Idle, Plan};
 use crate::presets::Library;
 use crate::scenario::Problem;
 use crate::snapshot::{self, OpenError, Opened};
@@ -76,9 +76,6 @@ impl Session {
             Err(problems) if input.flags.given().next().is_some() => return Err(refused(&problems, input)),
             Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
-        if let Some(idle) = idle_stages(&opened.scenario.plan, input) {
-            output::note(&idle);
-        }
         Ok(opened)
     }
 }
@@ -94,17 +91,26 @@ fn unopened(error: OpenError) -> Failure {
     }
 }
 
-/// What is said of stages that were asked for and are not there.
-fn idle_stages(plan: &Plan, input: &Input) -> Option<String> {
-    let (flag, given) = input.flags.of("plan.stages_per_rank")?;
-    let schedule = plan.effective_schedule();
-    let idle = plan.stages_per_rank > 1 && matches!(schedule, Schedule::GPipe | Schedule::OneForwardOneBackward);
-    let line = || match plan.pipeline {
-        1 => format!("--{flag}: there is no pipeline; add --pp"),
-        _ => format!("--{flag}: {schedule} has one stage on each rank; add --schedule interleaved or breadth-first"),
-    };
-    let alone = plan.pipeline == 1 && plan.accumulation == Accumulation::Standard && plan.stages_per_rank > 1;
-    given.filter(|_| idle || alone).map(|_| line())
+/// Says which flags change nothing in any of these plans.
+pub(super) fn note_idle(input: &Input, plans: impl IntoIterator<Item = Plan>) {
+    let mut plans = plans.into_iter();
+    let mut idle = plans.next().map(|plan| plan.idle()).unwrap_or_default();
+    for plan in plans {
+        let here = plan.idle();
+        idle.retain(|one| here.iter().any(|other| other.field == one.field));
+    }
+    for Idle { field, why, mend } in idle {
+        if let Some((flag, Some(_))) = input.flags.of(field) {
+            output::note(&format!("--{flag}: {why}; {mend}"));
+        }
+    }
+}
+
+/// Says which flags a search does not heed, since it chooses itself what they say.
+pub(super) fn note_chosen(input: &Input, chosen: &[&str]) {
+    for (flag, _) in input.flags.given().filter(|(flag, _)| chosen.contains(flag)) {
+        output::note(&format!("--{flag}: changes nothing; the search chooses it"));
+    }
 }
 
 /// Problems, each under the flag of its field, unless that stands in a file.

@@ -10,13 +10,14 @@ use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
 use crate::app::Options;
+use crate::plan::{Plan, Recompute};
 use crate::report::SweepReport;
 use crate::scenario::Problem;
 use crate::search::{self, Cancel, Cell};
 use crate::units::thousands;
 
 use super::args::{ScenarioFlags, Sweep, TableForm};
-use super::session::{Session, refused};
+use super::session::{Session, note_idle, refused};
 use super::{Exit, Failure, Refusals, log, output};
 
 /// The most cells of a map: about half a gigabyte of results.
@@ -29,6 +30,7 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
         return Err(vec![problem].into());
     }
     let sweep = search::Sweep { base, x: arguments.x.clone(), y: arguments.y.clone(), tune: arguments.tune };
+    note_idle(&arguments.input, edges(&sweep));
     let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
     let cells = evaluate(&sweep, &session.options, &interrupted)?;
     if let Some(problem) = fault(&cells, &arguments.input.flags) {
@@ -46,6 +48,15 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
     }
     let fits = |cell: &Option<Cell>| matches!(cell, Some(Cell::Possible { summary, .. }) if summary.fits);
     Ok(if cells.iter().any(fits) { Exit::Done } else { Exit::DoesNotFit })
+}
+
+/// The plans of the first row and the first column: a choice that none of them follows counts in no cell.
+fn edges(sweep: &search::Sweep) -> impl Iterator<Item = Plan> {
+    let width = sweep.x.values.len();
+    let edges = (0..width).chain((0..sweep.len()).step_by(width.max(1)));
+    let plans = edges.filter_map(|index| Some(sweep.scenario(index).ok()?.plan));
+    // A cell that takes its best recompute may compute everything again.
+    plans.map(|plan| if sweep.tune { Plan { recompute: Recompute::Full, ..plan } } else { plan })
 }
 
 /// The problem of a flag that makes every cell impossible.

@@ -1,5 +1,6 @@
 //! Whole evaluations: closed forms, conservation, the trace against the summary.
 
+mod idle;
 mod stages;
 
 use std::sync::Arc;
@@ -8,13 +9,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bounds::fsdp::Limits;
-use crate::cost::Rates;
 use crate::hardware::MAX_LEVELS;
 use crate::model::Model;
 use crate::plan::{
     Accumulation, Extent, Extents, Format, Layers, Offload, Operator, Placement, Recompute, Reduction, Schedule,
     Secondary, Size,
 };
+use crate::presets::Library;
 use crate::stack::{Overlap, Runtime};
 use crate::testing;
 use crate::units::BytesPerSecond;
@@ -693,20 +694,16 @@ proptest! {
     }
 }
 
-/// The FSDP limits' network floor [fsdp A4 (b)] for one micro-batch of a scenario whose weights and
-/// gradients travel over all devices: two transfers in backward, all parameters, (N - 1) / N, the ring's rate.
+/// What FSDP sends, in the FSDP limits of a scenario whose weights and gradients travel over all devices: two
+/// transfers in backward, all parameters, (N - 1) / N.
+fn sent(scenario: &Scenario) -> Limits {
+    let parameters = scenario.model.parameters() as f64;
+    Limits { parameters, ring: true, n_bwd: 2.0, ..Limits::of(scenario) }
+}
+
+/// Their network floor [fsdp A4 (b)] for one micro-batch.
 fn network_floor(scenario: &Scenario) -> f64 {
-    let base = Limits::of(scenario);
-    let layout = scenario.layout().expect("a valid scenario");
-    let spans = Rates::of(scenario, &Factors::default()).network.ring(layout.shard_group(layout.weights));
-    let slowest = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate).reduce(BytesPerSecond::min);
-    let limits = Limits {
-        parameters: scenario.model.parameters() as f64,
-        link: slowest.expect("more than one device"),
-        ring: true,
-        n_bwd: 2.0,
-        ..base
-    };
+    let limits = sent(scenario);
     let tokens = f64::from(scenario.plan.micro_batch) * f64::from(scenario.plan.sequence);
     limits.network_floor().tokens_per_s * tokens / limits.token_capacity()
 }
@@ -746,5 +743,25 @@ proptest! {
         if summary.time.exposed > summary.time.compute {
             prop_assert!((limit / floor - 1.0).abs() < 1e-9, "{limit} is not {floor}");
         }
+    }
+
+    /// The same of published machines, whose nodes share ports or have links that are not all alike: a step of
+    /// three transfers takes at least their time, and what fits is no faster than the floor of full memory.
+    #[test]
+    fn no_zero3_plan_of_a_preset_machine_exceeds_its_limits(
+        cluster in prop::sample::select(vec!["v100-32gb-dgx1", "titan-rtx-pcie", "mi250x-frontier", "h100-80gb-dgx"]),
+        model in prop::sample::select(vec!["fsdp-1.3b", "fsdp-13b", "fsdp-175b"]),
+        power in 0_u32..7,
+        micro_batch in 1_u32..9,
+    ) {
+        let ids = format!("cluster = \"{cluster}\"\nstack = \"ideal\"\nmodel = \"{model}\"\nstrategy = \"zero3\"");
+        let plan = format!("nodes = {}\nmicro_batch = {micro_batch}\nrecompute = \"full\"", 1 << power);
+        let file = crate::scenario::file::parse(&format!("format = 1\n{ids}\n[plan]\n{plan}\n")).expect("valid");
+        let scenario = Library::embedded().resolve(&file).expect("presets");
+        let (limits, summary) = (sent(&scenario), evaluate(&scenario));
+        let (transfers, step) = (limits.transfer() * 3.0, summary.step_time);
+        prop_assert!(step >= transfers * (1.0 - 1e-8), "{step} is less than the {transfers} of its transfers");
+        let (floor, reached) = (limits.network_floor().tokens_per_s, summary.tokens_per_s_per_device);
+        prop_assert!(!summary.fits || reached <= floor, "{reached} tokens/s beat the floor's {floor}");
     }
 }

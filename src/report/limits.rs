@@ -102,7 +102,10 @@ impl LimitsReport<'_> {
         let limits = self.limits;
         vec![
             row("memory", format!("{:>10} per device, {} of it reserved", limits.memory, limits.reserve)),
-            row("link", format!("{:>10} per device, latency {} per layer and device", limits.link, limits.latency)),
+            row(
+                "link",
+                format!("{:>10} into each device, latency {} per layer and device", limits.link, limits.latency),
+            ),
             row("peak", format!("{:>10} per device", limits.peak)),
             row("sequence", format!("{:>10} tokens", thousands(limits.sequence))),
             row("gamma", format!("{:>10} share of the activations that is kept", limits.gamma)),
@@ -138,7 +141,7 @@ impl LimitsReport<'_> {
             row("transfer", format!("{:>10}  = bytes of the weights / link + latency", limits.transfer())),
             row(
                 "forward",
-                format!("{:>10}  per token = 2 x parameters that it meets + attention", limits.forward_flop()),
+                format!("{:>10}  per token = 2 x parameters that it meets + full attention", limits.forward_flop()),
             ),
             row("backward", format!("{:>10}  per token = (3 - gamma) x forward", limits.backward_flop())),
             row("forward overlap", format!("{forward:>10}  = its transfers / its arithmetic; up to 1 all hides")),
@@ -150,9 +153,10 @@ impl LimitsReport<'_> {
         let capped = self.limits.capped(bound);
         let (tokens, alone) = (thousands(capped.tokens_per_s), thousands(bound.tokens_per_s));
         vec![
-            row("HFU", format!("{:>10}  = {words} ({} uncapped)", percent(capped.hfu), percent(bound.hfu))),
+            row("HFU", format!("{:>10}  = {words}", percent(capped.hfu))),
             row("MFU", format!("{:>10}  = 3 / (4 - gamma) of HFU", percent(capped.mfu))),
-            row("tokens/s", format!("{tokens:>10}  per device = HFU x peak / flop of a token ({alone} uncapped)")),
+            row("tokens/s", format!("{tokens:>10}  per device = HFU x peak / flop of a token")),
+            row("uncapped", format!("{:>10}  HFU and {alone} tokens/s, above the peak too", percent(bound.hfu))),
         ]
     }
 }

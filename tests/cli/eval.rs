@@ -177,20 +177,6 @@ fn one_mistake_in_the_extents_is_told_once() {
     assert_contains(told[0], &["plan.sharding.weights: ", "tensor parallelism"]);
 }
 
-#[test]
-fn stages_that_a_schedule_does_not_have_are_told() {
-    let home = Home::new();
-    // Notes reach a terminal only, and the log.
-    let noted = |more: &str| {
-        let flags = "--tp 8 --strategy zero1 --stages-per-rank 4 --log told.log";
-        assert_eq!(home.run(&format!("eval {flags} {more}")).stderr, "");
-        std::fs::read_to_string(home.path().join("told.log")).unwrap_or_default()
-    };
-    assert!(!noted("--pp 2 --schedule breadth-first").contains("note: "));
-    assert_contains(&noted("--pp 2 --schedule 1f1b"), &["note: --stages-per-rank: 1f1b has one stage on each rank"]);
-    assert_contains(&noted(""), &["note: --stages-per-rank: there is no pipeline; add --pp"]);
-}
-
 /// How long the default's own model trains says nothing of another one.
 #[test]
 fn a_model_brings_no_length_of_training() {

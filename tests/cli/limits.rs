@@ -69,17 +69,30 @@ fn bare_numbers_need_no_whole_nodes() {
     assert!(number(&json(&format!("--model fsdp-13b --devices 3 {MACHINE}")), "free_bytes") < 0.0);
 }
 
-/// A100, 80 GB: 16 nodes of 16 at 200 Gb/s per device, 312 TFLOP/s; 7B at its own sequence of 2048.
+/// A100, 80 GB: 16 nodes of 16 at 200 Gb/s per device, 312 TFLOP/s; 7B at its own sequence of 2048. A ring over them
+/// has 16 ports of 25 GB/s between nodes, 400 GB/s, and 300 GB/s inside; the paper's form is one port's.
 #[test]
 fn a_scenario_gives_what_is_not_given() {
     let own = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 16");
-    let said = json("--model fsdp-7b --devices 256 --memory 80GiB --link 25GB/s --peak 312TFLOP/s --seq 2048");
+    let said = json("--model fsdp-7b --devices 256 --memory 80GiB --link 300GB/s --peak 312TFLOP/s --seq 2048");
     assert_eq!(own["transfer_s"], said["transfer_s"]);
     assert_eq!(own["tokens_per_s_bound"], said["tokens_per_s_bound"]);
-    let inside = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 1");
-    assert_close(number(&own, "transfer_s") / number(&inside, "transfer_s"), 300.0 / 25.0);
+    let port = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 16 --link 25GB/s");
+    assert_close(number(&port, "transfer_s") / number(&own, "transfer_s"), 300.0 / 25.0);
     let slow = json("--hardware a100-80gb-nvlink16 --model fsdp-7b --nodes 16 --link 12.5GB/s");
-    assert_close(number(&slow, "transfer_s") / number(&own, "transfer_s"), 2.0);
+    assert_close(number(&slow, "transfer_s") / number(&port, "transfer_s"), 2.0);
+}
+
+/// Eight V100 share four ports of 12.5 GB/s: the network allows 175B on 512 of them no more than a simulated plan
+/// reaches.
+#[test]
+fn no_simulated_plan_passes_the_network_floor() {
+    let job = "--hardware v100-32gb-dgx1 --model fsdp-175b --nodes 64";
+    let floor = number(&json(&format!("{job} --n-bwd 2 --ring"))["network_floor"], "tokens_per_s");
+    let plan = format!("eval {job} --stack ideal --strategy zero3 --micro-batch 2 --recompute full --format json");
+    let plan = run(&plan).json(0);
+    let reached = number(&plan, "tokens_per_s_per_device");
+    assert!(reached <= floor, "{reached} tokens/s beat the floor's {floor}");
 }
 
 #[test]

@@ -206,16 +206,17 @@ fn latency_and_the_ring_factor() {
     assert_eq!(alone.capped(alone.network_floor()).hfu.to_bits(), 1.0_f64.to_bits(), "nothing travels");
 }
 
-/// Bandwidth is that of the slowest level crossed: 100 GB/s in a toy node of four, 10 GB/s across nodes.
+/// Bandwidth is that of a ring on the slowest level crossed: 100 GB/s in a toy node of four; across nodes 4 ports of
+/// 10 GB/s each.
 #[test]
 fn a_scenario_says_the_numbers() {
     let mut scenario = testing::scenario();
     let limits = Limits::of(&scenario);
-    assert_eq!((limits.devices, limits.link), (8, BytesPerSecond::new(10e9)));
+    assert_eq!((limits.devices, limits.link), (8, BytesPerSecond::new(40e9)));
     assert_eq!((limits.memory, limits.peak), (Bytes::new(10e9), FlopPerSecond::new(100e12)));
     assert_close(limits.optimizer / limits.element, 6.0);
     scenario.plan.bandwidth_factor = 0.5;
-    assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(5e9));
+    assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(20e9));
     scenario.plan.size = crate::plan::Size::Devices(4);
     assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(100e9));
 }

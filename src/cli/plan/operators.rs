@@ -2,17 +2,23 @@
 
 use std::time::Instant;
 
-use crate::cli::args::{self, Plan};
-use crate::cli::session::Session;
+use crate::cli::args;
+use crate::cli::session::{Session, note_chosen, note_idle};
 use crate::cli::{Exit, Failure, output};
 use crate::evaluate::Workspace;
+use crate::plan::{Plan, Recompute};
 use crate::report::PlanReport;
 use crate::scenario::Scenario;
 use crate::search::planner::{self, CostModel, Objective, Request};
 use crate::search::{self, Cancel};
 
-pub fn run(session: &Session, arguments: &Plan, objective: Objective) -> Result<Exit, Failure> {
+/// Flags of what the search chooses.
+const CHOSEN: [&str; 2] = ["shard", "recompute"];
+
+pub fn run(session: &Session, arguments: &args::Plan, objective: Objective) -> Result<Exit, Failure> {
     let mut scenario = session.open_possible(&arguments.input)?.scenario;
+    note_idle(&arguments.input, [Plan { recompute: Recompute::Full, ..scenario.plan.clone() }]);
+    note_chosen(&arguments.input, &CHOSEN);
     super::limit_memory(&mut scenario, arguments.memory_limit);
     let cost_model = cost_model(&scenario, arguments)?;
     let request = Request { scenario, objective, cost_model, top: arguments.top as usize };
@@ -28,7 +34,7 @@ pub fn run(session: &Session, arguments: &Plan, objective: Objective) -> Result<
     Ok(if planned.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 
-fn cost_model(scenario: &Scenario, arguments: &Plan) -> Result<CostModel, Failure> {
+fn cost_model(scenario: &Scenario, arguments: &args::Plan) -> Result<CostModel, Failure> {
     let plan = &scenario.plan;
     match arguments.cost_model {
         args::CostModel::Simulator => Ok(CostModel::Simulator),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::bounds::layered::CriticalBatch;
 use crate::cli::args::{CostModel, Plan};
-use crate::cli::session::{Session, refused};
+use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{Exit, Failure, Refusals, log, output, sweep};
 use crate::evaluate::Workspace;
 use crate::report::TrainingReport;
@@ -14,9 +14,29 @@ use crate::search::training::{Account, Answer, Best, Closed, Goal, METHODS, Trai
 use crate::search::{self, Cancel};
 use crate::units::Seconds;
 
+/// Flags of what the search chooses, or of what its methods have of their own.
+const CHOSEN: [&str; 15] = [
+    "strategy",
+    "nodes",
+    "devices",
+    "micro-batch",
+    "accumulate",
+    "shard",
+    "qwz",
+    "hpz",
+    "qgz",
+    "tp",
+    "pp",
+    "schedule",
+    "stages-per-rank",
+    "accumulation",
+    "offload",
+];
+
 pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     let law = arguments.training.critical_batch.unwrap_or(CriticalBatch::Layered);
     let training = search(session, arguments, law)?;
+    note_chosen(&arguments.input, &CHOSEN);
     let found = Found::of(&training, session)?;
     let report = TrainingReport {
         training: &training,

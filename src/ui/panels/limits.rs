@@ -126,11 +126,7 @@ fn given(limits: &fsdp::Limits) -> [[String; 3]; 7] {
         row("free memory", free, format!("{} - {state}", limits.memory)),
         row("token capacity", tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
         row("longest sequence", tokens, "token capacity, one sequence a device".to_owned()),
-        row(
-            "transfer",
-            limits.transfer().to_string(),
-            format!("phi x {} / {}, the slowest level", limits.element, limits.link),
-        ),
+        row("transfer", limits.transfer().to_string(), format!("phi x {} / {} of a ring", limits.element, limits.link)),
         row("overlap forward", forward, "transfer / forward at peak; up to 1 it hides".to_owned()),
         row("overlap backward", backward, format!("{moved} transfers / (3 - gamma) forwards")),
     ]

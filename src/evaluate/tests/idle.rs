@@ -1,0 +1,82 @@
+//! A choice that a plan is said not to follow changes none of its figures.
+
+use super::*;
+use crate::plan::Plan;
+
+/// The same plan without its idle choices.
+fn plain(plan: &Plan) -> Plan {
+    let mut plain = plan.clone();
+    for idle in plan.idle() {
+        match idle.field {
+            "plan.schedule" => plain.schedule = plan.effective_schedule(),
+            "plan.stages_per_rank" => plain.stages_per_rank = 1,
+            "plan.offload" => plain.offload = if plan.offload.state() { Offload::State } else { Offload::None },
+            "plan.qwz" => plain.sharding.wire.weights = Format::Bf16,
+            "plan.sharding.secondary" => plain.sharding.secondary = None,
+            "plan.qgz" => (plain.sharding.wire.gradients, plain.sharding.two_hop_gradients) = (Format::Bf16, false),
+            other => panic!("{other} is not known to be idle"),
+        }
+    }
+    plain
+}
+
+/// Everything that `ZeRO++` has, over state that is sharded in different parts.
+fn quantised() -> impl Iterator<Item = Plan> {
+    let parts = [
+        [Extent::Device, Extent::Device, Extent::Device],
+        [Extent::Device, Extent::Device, Extent::System],
+        [Extent::Device, Extent::System, Extent::System],
+    ];
+    parts.into_iter().map(|[weights, gradients, optimizer]| {
+        let mut sharding = testing::sharding(weights, gradients, optimizer);
+        sharding.secondary = Some(Secondary { extent: Extent::Node, format: Format::Bf16 });
+        (sharding.wire.weights, sharding.wire.gradients, sharding.two_hop_gradients) =
+            (Format::Int8, Format::Int4, true);
+        Plan { sharding, accumulate: 2, ..testing::scenario().plan }
+    })
+}
+
+fn plans() -> impl Iterator<Item = Plan> {
+    let base = testing::scenario().plan;
+    let mut plans = vec![base];
+    let mut vary = |change: &dyn Fn(&Plan) -> Vec<Plan>| plans = plans.iter().flat_map(change).collect();
+    vary(&|plan| [1, 2].map(|pipeline| Plan { pipeline, accumulate: 2, ..plan.clone() }).into());
+    vary(&|plan| [1, 2].map(|stages_per_rank| Plan { stages_per_rank, ..plan.clone() }).into());
+    vary(&|plan| Schedule::ALL.iter().map(|schedule| Plan { schedule: *schedule, ..plan.clone() }).collect());
+    vary(&|plan| Accumulation::ALL.iter().map(|order| Plan { accumulation: *order, ..plan.clone() }).collect());
+    vary(&|plan| Offload::ALL.iter().map(|offload| Plan { offload: *offload, ..plan.clone() }).collect());
+    let modes = [Recompute::None, Recompute::Selective, Recompute::Share(0.0), Recompute::Share(0.5)];
+    vary(&|plan| modes.map(|recompute| Plan { recompute, ..plan.clone() }).into());
+    plans.into_iter().chain(quantised())
+}
+
+#[test]
+fn an_idle_choice_changes_nothing() {
+    let (mut idle, mut workspace) = (0, Workspace::default());
+    for plan in plans() {
+        let plain = plain(&plan);
+        idle += usize::from(plain != plan);
+        let [with, without] = [plan, plain].map(|plan| {
+            let scenario = Scenario { plan, ..testing::scenario() };
+            summary(&scenario, &mut workspace).expect("a valid scenario")
+        });
+        assert_eq!(with, without);
+    }
+    assert!(idle > 100, "{idle} plans with idle choices");
+}
+
+/// What is left counts: each schedule of more than one stage, and checkpoints where there are some.
+#[test]
+fn a_choice_that_counts_is_not_idle() {
+    let base = testing::scenario().plan;
+    for schedule in Schedule::ALL {
+        let looped = matches!(schedule, Schedule::Interleaved | Schedule::BreadthFirst);
+        let stages_per_rank = if looped { 2 } else { 1 };
+        let plan = Plan { pipeline: 2, schedule: *schedule, stages_per_rank, ..base.clone() };
+        assert_eq!(plan.idle(), [], "{schedule}");
+    }
+    let layered = Plan { pipeline: 2, stages_per_rank: 2, accumulation: Accumulation::Layered, ..base.clone() };
+    assert_eq!(Plan { schedule: Schedule::BreadthFirst, ..layered }.idle(), []);
+    let kept = Plan { pipeline: 2, offload: Offload::Checkpoints, recompute: Recompute::Full, ..base };
+    assert_eq!(kept.idle(), []);
+}

@@ -1,0 +1,80 @@
+//! Choices that a plan does not follow, each with the reason: what one place says, flags and forms repeat.
+
+use super::{Accumulation, Extent, Plan, Schedule};
+
+/// A choice that changes nothing in its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idle {
+    /// Path of its field, as a scenario's problems name it: `plan.schedule`.
+    pub field: &'static str,
+    /// Why it changes nothing.
+    pub why: String,
+    /// What would let it count.
+    pub mend: &'static str,
+}
+
+impl Plan {
+    /// The choices that this plan does not follow. Usual values are among them: where there is no pipeline,
+    /// its schedule never counts, whether somebody chose it or not.
+    pub fn idle(&self) -> Vec<Idle> {
+        let schedule = [self.idle_schedule(), self.idle_stages(), self.idle_offload()];
+        schedule.into_iter().flatten().chain(self.idle_wire()).collect()
+    }
+
+    fn idle_schedule(&self) -> Option<Idle> {
+        let runs = self.effective_schedule();
+        let (why, mend) = match self.schedule {
+            _ if self.pipeline == 1 => (NO_PIPELINE.to_owned(), PIPELINE),
+            schedule if schedule == runs => return None,
+            _ if self.accumulation == Accumulation::Layered => {
+                (format!("layer by layer, a pipeline runs {runs}"), "choose accumulation standard")
+            }
+            schedule => {
+                (format!("{schedule} with one stage on each rank is {runs}"), "choose 2 or more stages per rank")
+            }
+        };
+        Some(Idle { field: "plan.schedule", why, mend })
+    }
+
+    fn idle_stages(&self) -> Option<Idle> {
+        let runs = self.effective_schedule();
+        let looped = matches!(runs, Schedule::BreadthFirst | Schedule::Interleaved);
+        let (why, mend) = match self.pipeline {
+            _ if self.stages_per_rank == 1 => return None,
+            1 => (NO_PIPELINE.to_owned(), PIPELINE),
+            _ if looped => return None,
+            _ => (format!("{runs} has one stage on each rank"), "choose schedule interleaved or breadth-first"),
+        };
+        Some(Idle { field: "plan.stages_per_rank", why, mend })
+    }
+
+    /// A checkpoint is the input of a layer that backward computes again.
+    fn idle_offload(&self) -> Option<Idle> {
+        if !self.offload.checkpoints() || self.recompute.layers() > 0.0 {
+            return None;
+        }
+        let left = if self.offload.state() { "; only the state is on the host" } else { "" };
+        let why = format!("recompute {} keeps no checkpoints{left}", self.recompute);
+        Some(Idle { field: "plan.offload", why, mend: "choose recompute full, or a share of the layers" })
+    }
+
+    /// What `ZeRO++` does to gathers and reductions, where there are none.
+    fn idle_wire(&self) -> impl Iterator<Item = Idle> {
+        let sharding = &self.sharding;
+        let whole = |extent: &Extent| self.operators.is_empty() && matches!(extent, Extent::Device | Extent::Ranks(1));
+        let (weights, gradients) = (whole(&sharding.weights), whole(&sharding.gradients));
+        let idle = |is: bool, field, what: &str| {
+            let why = format!("{what} are not sharded");
+            is.then_some(Idle { field, why, mend: "choose a strategy that shards them" })
+        };
+        let found = [
+            idle(weights && sharding.wire.weights.quantised(), "plan.qwz", "weights"),
+            idle(weights && sharding.secondary.is_some(), "plan.sharding.secondary", "weights"),
+            idle(gradients && sharding.two_hop_gradients, "plan.qgz", "gradients"),
+        ];
+        found.into_iter().flatten()
+    }
+}
+
+const NO_PIPELINE: &str = "there is no pipeline";
+const PIPELINE: &str = "choose 2 or more pipeline ranks";
