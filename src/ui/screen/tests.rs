@@ -208,6 +208,16 @@ fn the_training_time_of_a_new_question() {
 }
 
 #[test]
+fn a_changed_network() {
+    insta::assert_snapshot!(shown(fixture::slower(), "1gjjjjj", UTF8, (120, 40)));
+}
+
+#[test]
+fn a_changed_network_with_little_room() {
+    insta::assert_snapshot!(screen(&fixture::slower(), UTF8, (80, 24)));
+}
+
+#[test]
 fn the_plan() {
     insta::assert_snapshot!(screen(&fixture::planned(), UTF8, (80, 24)));
 }
