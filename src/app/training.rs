@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::bounds::layered::CriticalBatch;
+use crate::explain::run::Run;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
@@ -172,6 +173,12 @@ impl Training {
         Some((&METHODS[self.method], best))
     }
 
+    /// The whole training by that plan.
+    pub fn run(&self) -> Option<Run> {
+        let (goal, law) = (self.picture.as_ref()?.search.goal, self.law());
+        self.chosen().map(|(method, best)| Run { method: method.name, best: best.clone(), goal, law })
+    }
+
     /// Moves the cursor; says whether something else is asked now.
     fn update(&mut self, action: Action) -> bool {
         let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
@@ -262,10 +269,17 @@ impl App {
         let mut file = self.file.clone();
         let next = file.plan.bandwidth_factor.unwrap_or(1.0) * factor;
         if !FACTORS.contains(&next) {
+            self.tell(format!("no further: the network is x {}", next / factor));
             return Vec::new();
         }
         file.plan.bandwidth_factor = Some(next).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-        self.revise(file)
+        let commands = self.revise(file);
+        if self.notice.is_none() {
+            let altered = self.scenario.altered();
+            let is = if altered.is_empty() { "as it is".to_owned() } else { format!("with {}", altered.join(", ")) };
+            self.tell(format!("the machine {is}, in every view: [ and ] change it, u goes back"));
+        }
+        commands
     }
 }
 

@@ -52,7 +52,7 @@ pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position)
         View::Map => map::cell_at(app, theme, inside, at).map(Target::Cell),
         View::Compare => compare::column_at(app, theme, inside, at).map(row),
         View::Advice => advice::row_at(app, theme, inside, at).map(row),
-        View::Limits => limits::row_at(inside, at).map(row),
+        View::Limits => limits::row_at(app, inside, at).map(row),
         View::Hardware => hardware::cell_at(app, theme, inside, at).map(Target::Cell),
         View::Intensities => intensities::row_at(app, inside, at).map(row),
         View::Strategies => strategies::row_at(app, inside, at).map(row),
