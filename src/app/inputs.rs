@@ -71,14 +71,11 @@ impl Field {
         Some(format!("a factor on {of}: 1 is the machine as it is, u goes back"))
     }
 
-    /// The unit of a value, or what it stands for; that it has no effect, where it has none.
+    /// The unit of a value, or what it stands for; or that the plan does not follow it.
     pub fn aside(&self, value: &str, scenario: &Scenario, library: &Library) -> String {
         let plan = &scenario.plan;
         let (one, many) = match self.flag {
-            "schedule" if plan.pipeline > 1 && plan.effective_schedule() != plan.schedule => {
-                return format!("runs {}", plan.effective_schedule());
-            }
-            _ if self.idle(scenario).is_some() => return "no effect".to_owned(),
+            _ if self.idle(scenario).is_some() => return "unused".to_owned(),
             "nodes" => return format!("= {} devices", scenario.devices()),
             "bandwidth" => {
                 let level = scenario.cluster.levels.last();

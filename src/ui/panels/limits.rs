@@ -144,19 +144,19 @@ fn given(limits: &fsdp::Limits) -> [[String; 2]; GIVEN] {
     let free = limits.free();
     let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
     let tokens = thousands(limits.token_capacity().floor());
-    let (gradients, optimizer) = (limits.element, limits.optimizer);
     let devices = limits.devices;
+    let [element, optimizer] = [limits.element, limits.optimizer].map(Bytes::get);
     let state = match limits.stage {
-        Stage::One => format!("phi x ({} + {gradients} + {optimizer} / {devices})", limits.element),
-        Stage::Two => format!("phi x ({} + ({gradients} + {optimizer}) / {devices})", limits.element),
-        Stage::Three => format!("phi x {} / {devices}", limits.element + gradients + optimizer),
+        Stage::One => format!("({} + {optimizer} / {devices}) B", 2.0 * element),
+        Stage::Two => format!("({element} + {} / {devices}) B", element + optimizer),
+        Stage::Three => format!("{} B / {devices}", 2.0 * element + optimizer),
     };
     // Without sharded weights a step reduces gradients and gathers what it updated, whatever n_bwd says.
     let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
     [
         row(format!("{} B", significant(limits.parameters / 1e9, 4)), limits.counted()),
-        row(free, format!("{} - {state}", limits.memory)),
+        row(free, format!("{} - phi x {state}", limits.memory)),
         row(tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
         row(tokens, "token capacity, one sequence a device".to_owned()),
         row(limits.transfer().to_string(), format!("phi x {} / {} of a ring", limits.element, limits.link)),

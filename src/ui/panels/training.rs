@@ -219,14 +219,19 @@ fn plan(
     ]
 }
 
+/// A factor on the outermost level with which it is the slowest that a transfer crosses, so that its need is told of
+/// every transfer that crosses it; the need is the same at any factor.
+const CRAWLING: f64 = 1e-6;
+
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does: `needs 0.41 · 3.13 · 2.98 GB/s of system's 25.0 to hide`.
+/// hide does: `d 102 · c never · m 8.46 · GB/s of system's 25.0 hide it`.
 fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let cluster = &picture.search.base.cluster;
     let outermost = Link::Level(cluster.levels.len().saturating_sub(1));
     let need = |index: usize, method: &Method| {
         let best = picture.best(index, place)?;
-        let scenario = picture.search.scenario(method, &best.choice);
+        let mut scenario = picture.search.scenario(method, &best.choice);
+        scenario.plan.bandwidth_factor = CRAWLING;
         let transfers = intensity::of(&scenario);
         let crossing = || transfers.iter().filter(|it| it.link == outermost);
         let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
