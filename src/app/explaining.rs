@@ -147,6 +147,7 @@ impl App {
                 let found = run.and_then(|run| Explaining::about(Figure::Run(run::Which::Days), run));
                 found.ok_or("there is no plan here to explain")
             }
+            (Panel::Map, View::Grid) => Err("the limits behind these points are explained in their view, L"),
             // What counts there is the scenario; the answer may be that of another one.
             (Panel::Map, View::Intensities) if self.stale => Err("still computing: there is no figure yet"),
             _ => {

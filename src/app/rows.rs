@@ -158,6 +158,11 @@ impl App {
                 let cursor = views.intensities.cursor(all.len());
                 Some((all.iter().map(|one| one.kind.word().to_owned()).collect(), cursor))
             }
+            View::Grid => {
+                let (rows, cursor) = self.grid();
+                let text = |row: &super::grid::Row| format!("{} {}", row.devices, row.best.words());
+                Some((rows.iter().map(text).collect(), cursor))
+            }
             View::Strategies => {
                 let rows = views.strategies.rows();
                 Some((rows.iter().map(|row| row.id.clone()).collect(), views.strategies.cursor()))
@@ -215,6 +220,7 @@ impl App {
             View::Advice => views.advice.go_to(row),
             View::Limits => views.limits.cursor = row.min(LAST),
             View::Intensities => views.intensities.go_to(row),
+            View::Grid => views.grid.go_to(row),
             View::Strategies => views.strategies.go_to(row),
             View::Training => views.training.go_to(row),
             View::Plan => views.planning.go_to(row),
