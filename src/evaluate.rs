@@ -165,8 +165,17 @@ pub enum Resource {
     Level(usize),
     /// Waiting for another pipeline rank.
     Bubble,
+    /// The link to the host's memory.
+    HostLink,
     /// The host that launches the work.
     Host,
+}
+
+impl Summary {
+    /// Time during which compute stands still for a copy to or from the host's memory.
+    pub fn exposed_copies(&self) -> Seconds {
+        self.time.exposed - self.traffic.iter().map(|traffic| traffic.exposed).sum::<Seconds>()
+    }
 }
 
 impl Resource {
@@ -177,7 +186,7 @@ impl Resource {
             Self::Memory => "memory",
             Self::Level(index) => scenario.cluster.levels.get(index).map_or("network", |level| &level.name),
             Self::Bubble => "bubble",
-            Self::Host => "host",
+            Self::HostLink | Self::Host => "host",
         }
     }
 }
@@ -185,7 +194,7 @@ impl Resource {
 /// How much throughput follows one resource: `d ln throughput / d ln resource`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Elasticity {
-    /// `peak_flop`, `memory_bandwidth`, `LEVEL.bandwidth`, `LEVEL.latency` or `memory_capacity`.
+    /// `peak_flop`, `memory_bandwidth`, `host_bandwidth`, `LEVEL.bandwidth`, `LEVEL.latency` or `memory_capacity`.
     pub resource: String,
     /// The elasticity; for `memory_capacity` the relative gain of 10 % more, re-tuned.
     pub value: f64,
@@ -212,6 +221,7 @@ impl Elasticity {
         match self.resource.as_str() {
             "peak_flop" => Some(Resource::Compute),
             "memory_bandwidth" => Some(Resource::Memory),
+            "host_bandwidth" => Some(Resource::HostLink),
             other => other.rsplit_once('.').and_then(|(level, _)| scenario.cluster.level(level)).map(Resource::Level),
         }
     }

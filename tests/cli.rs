@@ -16,5 +16,6 @@ mod cli {
     mod plan;
     mod profile;
     mod sweep;
+    mod training;
     mod validate;
 }

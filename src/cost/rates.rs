@@ -13,6 +13,8 @@ pub struct Factors {
     pub peak: f64,
     /// On the device's memory bandwidth.
     pub memory: f64,
+    /// On the bandwidth of the link to the host's memory.
+    pub host: f64,
     /// On each level's bandwidth.
     pub bandwidth: [f64; MAX_LEVELS],
     /// On each level's latency.
@@ -21,7 +23,7 @@ pub struct Factors {
 
 impl Default for Factors {
     fn default() -> Self {
-        Self { peak: 1.0, memory: 1.0, bandwidth: [1.0; MAX_LEVELS], latency: [1.0; MAX_LEVELS] }
+        Self { peak: 1.0, memory: 1.0, host: 1.0, bandwidth: [1.0; MAX_LEVELS], latency: [1.0; MAX_LEVELS] }
     }
 }
 
@@ -111,7 +113,7 @@ impl<'a> Rates<'a> {
             matmul_storage: peak_storage * efficiency.matmul,
             peak_storage,
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
-            host: device.host_bandwidth,
+            host: device.host_bandwidth * factors.host,
             network: Network::new(cluster, bandwidth, latency),
             beyond_node,
             wire_between: efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),

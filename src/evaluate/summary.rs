@@ -219,13 +219,16 @@ impl<'a> Figures<'a> {
     fn bottleneck(&self) -> Resource {
         let time = self.time();
         let memory_bound = Seconds::new(self.volume().memory_bound).min(time.compute);
-        let mut shares = [(Resource::Compute, Seconds::ZERO); MAX_LEVELS + 4];
+        let exposed = self.outcome.totals.exposed.map(seconds);
+        let mut shares = [(Resource::Compute, Seconds::ZERO); MAX_LEVELS + 5];
         shares[0] = (Resource::Compute, time.compute - memory_bound);
         shares[1] = (Resource::Memory, memory_bound + time.optimizer);
         shares[2] = (Resource::Bubble, time.bubble);
         shares[3] = (Resource::Host, time.other);
+        // What crosses no level is a copy.
+        shares[4] = (Resource::HostLink, exposed[MAX_LEVELS]);
         for level in 0..MAX_LEVELS {
-            shares[4 + level] = (Resource::Level(level), seconds(self.outcome.totals.exposed[level]));
+            shares[5 + level] = (Resource::Level(level), exposed[level]);
         }
         let largest =
             |best: (Resource, Seconds), share: (Resource, Seconds)| if share.1 > best.1 { share } else { best };

@@ -77,11 +77,10 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
     let mut parts: Vec<(Part, Seconds)> =
         levels.map(|(level, traffic)| (Part::Level(level.name.clone()), traffic.exposed)).collect();
     let slowed = slowed(side.evaluation);
-    let on_levels: Seconds = traffic.iter().map(|traffic| traffic.exposed).sum();
     parts.extend([
         (Part::Compute, time.compute - slowed),
         (Part::Slowed, slowed),
-        (Part::Host, time.exposed - on_levels),
+        (Part::Host, side.evaluation.summary.exposed_copies()),
         (Part::Bubble, time.bubble),
         (Part::Optimizer, time.optimizer),
         (Part::Other, time.other),

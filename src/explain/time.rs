@@ -170,8 +170,7 @@ impl Facts<'_> {
         let named = felt.map(|(level, traffic)| {
             input(format!("waits for the {} level", level.name), traffic.exposed, Source::simulated())
         });
-        let on_levels: Seconds = self.summary().traffic.iter().map(|traffic| traffic.exposed).sum();
-        let host = self.summary().time.exposed - on_levels;
+        let host = self.summary().exposed_copies();
         let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Source::simulated()));
         Formula::Sum(named.chain(host).collect())
     }

@@ -51,8 +51,7 @@ pub(super) fn records(scenario: &Scenario) -> Vec<IntensityRecord> {
 }
 
 /// The title of [`rows`].
-pub(super) const TITLE: &str =
-    "flop per byte in and out, and what twice a link's bandwidth needs; micro-batches: layer by layer";
+pub(super) const TITLE: &str = "flop per byte in and out, and what twice a link's bandwidth needs";
 
 /// For each kind what it has, and under that what it needs.
 pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
@@ -66,14 +65,14 @@ pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
     intensity::of(scenario).into_iter().flat_map(lines).collect()
 }
 
-/// What an intensity means for the step, in words; a factor is on the time of the arithmetic.
+/// What an intensity means for the step, in words; a factor is on the time of the arithmetic. What is not hidden
+/// would be by so many micro-batches only if these were accumulated layer by layer.
 pub fn verdict(intensity: &Intensity) -> String {
     let factor = significant(intensity.slowdown(), 4);
-    let from = |count: f64| format!("hidden from {} micro-batches on", thousands(count));
     match (intensity.hidden(), intensity.overlapped, intensity.micro_batches) {
-        (true, _, Some(count)) if count > 1.0 => from(count),
+        (true, _, Some(count)) if count > 1.0 => format!("hidden from {} micro-batches on", thousands(count)),
         (true, _, _) => "hidden".to_owned(),
-        (false, true, Some(count)) => format!("x {factor}, {}", from(count)),
+        (false, true, Some(count)) => format!("x {factor}; layer by layer, {} micro-batches hide it", thousands(count)),
         (false, true, None) => format!("x {factor}"),
         (false, false, _) => format!("x {factor}, not overlapped"),
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Trace,
+    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts,
+    Trace, Traffic,
 };
 use crate::plan::{Accumulation, Schedule};
 use crate::presets::Library;
@@ -58,7 +59,10 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         phases: Phases { forward: Seconds::new(0.16), backward: Seconds::new(0.32), update: Seconds::new(0.02) },
         memory,
         first_peak: memory.peak,
-        traffic: Default::default(),
+        traffic: std::array::from_fn(|level| Traffic {
+            exposed: Seconds::new(if level == 0 { 0.08 } else { 0.0 }),
+            ..Traffic::default()
+        }),
         bottleneck: Resource::Level(0),
     };
     let elasticity = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
@@ -240,6 +244,8 @@ fn the_limit_is_said_in_words() {
     assert_eq!(limit(&scenario, &evaluation), "limited by compute: +10 % peak gives +5.9 %");
     evaluation.elasticity.clear();
     assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth");
+    evaluation.elasticity.push(Elasticity { resource: "host_bandwidth".to_owned(), value: 0.6 });
+    assert_eq!(limit(&scenario, &evaluation), "limited by the link to the host: +10 % gives +5.9 %");
     evaluation.summary.bottleneck = Resource::Host;
     assert_eq!(limit(&scenario, &evaluation), "limited by the host, which launches the work");
 }

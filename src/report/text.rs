@@ -101,6 +101,7 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> String {
                 with_gain(&format!("limited by {name} bandwidth"), "+10 %", bandwidth, 1.1)
             }
         }
+        Resource::HostLink => with_gain("limited by the link to the host", "+10 %", gain("host_bandwidth"), 1.1),
         Resource::Bubble => "limited by the pipeline bubble".to_owned(),
         Resource::Host => "limited by the host, which launches the work".to_owned(),
     }
@@ -215,15 +216,16 @@ fn memory(summary: &Summary) -> Vec<(String, String)> {
 fn time(summary: &Summary) -> Vec<(String, String)> {
     let time = &summary.time;
     let share = |part: Seconds| format!("{part:>10} {:>6.1} %", 100.0 * (part / summary.step_time));
-    let parts = [
-        ("compute", time.compute),
-        ("exposed communication", time.exposed),
+    let copies = summary.exposed_copies();
+    // Copies are part of what stands above them; sums of levels leave roundings.
+    let copies = (copies > summary.step_time * 1e-9).then_some(("of it, host copies", copies));
+    let parts = [("compute", time.compute), ("exposed communication", time.exposed)].into_iter().chain(copies).chain([
         ("bubble", time.bubble),
         ("optimizer", time.optimizer),
         ("other", time.other),
         ("step", summary.step_time),
-    ];
-    let mut rows: Vec<_> = parts.map(|(name, part)| row(name, share(part))).into();
+    ]);
+    let mut rows: Vec<_> = parts.map(|(name, part)| row(name, share(part))).collect();
     rows.push(row("communication in all", format!("{:>10}, hidden or not", time.communication)));
     let Phases { forward, backward, update } = summary.phases;
     rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));

@@ -2,6 +2,7 @@
 
 use crate::cost::Factors;
 use crate::evaluate::{Elasticity, Workspace, summary_with};
+use crate::plan::Offload;
 use crate::scenario::Scenario;
 
 use super::tune;
@@ -12,8 +13,8 @@ const STEP: f64 = 1.005;
 /// Memory added when asking what more of it would give.
 const MORE_MEMORY: f64 = 1.1;
 
-/// `d ln throughput / d ln x` by a central difference of 1 %, for the peak, the memory's bandwidth and
-/// each level's bandwidth and latency; and the gain of 10 % more memory with the batch re-tuned.
+/// `d ln throughput / d ln x` by a central difference of 1 %, for the peak, the memory's bandwidth, that of the
+/// host's link where something is offloaded, and each level's bandwidth and latency; and the gain of 10 % more memory with the batch re-tuned.
 pub(super) fn all(scenario: &Scenario, workspace: &mut Workspace) -> Vec<Elasticity> {
     let mut found = Vec::new();
     let mut ask = |resource: String, touch: &dyn Fn(&mut Factors, f64)| {
@@ -29,6 +30,9 @@ pub(super) fn all(scenario: &Scenario, workspace: &mut Workspace) -> Vec<Elastic
     };
     ask("peak_flop".to_owned(), &|factors, factor| factors.peak = factor);
     ask("memory_bandwidth".to_owned(), &|factors, factor| factors.memory = factor);
+    if scenario.plan.offload != Offload::None {
+        ask("host_bandwidth".to_owned(), &|factors, factor| factors.host = factor);
+    }
     for (index, level) in scenario.cluster.levels.iter().enumerate() {
         ask(format!("{}.bandwidth", level.name), &|factors, factor| factors.bandwidth[index] = factor);
         ask(format!("{}.latency", level.name), &|factors, factor| factors.latency[index] = factor);

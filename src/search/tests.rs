@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::evaluate::Resource;
-use crate::plan::{Recompute, Schedule, Size};
+use crate::plan::{Offload, Recompute, Schedule, Size};
 use crate::testing;
+use crate::units::BytesPerSecond;
 
 fn counts(axis: &Axis) -> Vec<String> {
     axis.values.iter().map(ToString::to_string).collect()
@@ -164,6 +165,28 @@ fn elasticities_add_up_where_everything_is_exposed() {
     assert!((of("system.bandwidth") - share).abs() < 1e-4, "the exposed share is the system level's");
     assert_eq!(evaluation.summary.bottleneck, Resource::Level(1));
     assert!(of("system.latency").abs() < 1e-9);
+}
+
+/// 100 M parameters over 8 ranks: at 10 MB/s, 25 MB of gradients and 25 MB of weights take 5 s, all else some ms.
+#[test]
+fn a_slow_link_to_the_host_limits_what_is_offloaded() {
+    let mut scenario = testing::scenario();
+    std::sync::Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e7);
+    let felt = |scenario: &Scenario| {
+        let evaluation = full(scenario, &mut Workspace::default()).expect("a valid scenario");
+        let value = evaluation.elasticity.iter().find(|one| one.resource == "host_bandwidth").map(|one| one.value);
+        (value, evaluation.bottleneck(scenario), evaluation.summary)
+    };
+    let (nothing, ..) = felt(&scenario);
+    assert_eq!(nothing, None, "nothing travels to the host");
+    for offload in [Offload::Optimizer, Offload::State] {
+        scenario.plan.offload = offload;
+        let (value, bottleneck, summary) = felt(&scenario);
+        assert!(value.expect("copies") > 0.9, "{offload}: {value:?}");
+        assert_eq!((bottleneck, summary.bottleneck), (Resource::HostLink, Resource::HostLink), "{offload}");
+        assert_eq!(bottleneck.name(&scenario), "host");
+        assert!(summary.exposed_copies() > summary.step_time * 0.9, "{offload}: {}", summary.exposed_copies());
+    }
 }
 
 #[test]

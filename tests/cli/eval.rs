@@ -247,6 +247,19 @@ fn a_pipeline_idles_less_the_more_stages_it_has() {
     }
 }
 
+/// 13 billion weights come from the host twice and their gradients go there: 2 x 24 GiB at 25 GB/s take longer than
+/// anything else.
+#[test]
+fn a_link_to_the_host_that_limits_is_named() {
+    let job = "eval --hardware a100-80gb-nvlink16 --stack ideal --model mpt-13b --nodes 1 --recompute full \
+               --strategy ddp --offload state";
+    let json = run(&format!("{job} --format json")).json(0);
+    assert_eq!(json["bottleneck"]["resource"], "host");
+    let felt = |key: &str| number(&json["bottleneck"]["elasticity"], key);
+    assert!(felt("host_bandwidth") > 0.5 && felt("host_bandwidth") > felt("peak_flop"), "{}", json["bottleneck"]);
+    assert_contains(&run(job).stdout, &["limited by the link to the host: +10 % gives +", "of it, host copies"]);
+}
+
 #[test]
 fn an_interleaved_pipeline_names_the_nearest_count() {
     let run = run("eval --pp 4 --schedule interleaved --stages-per-rank 2 --accumulate 6");
@@ -319,6 +332,10 @@ fn intensities_of_the_paper() {
             "    6,240 needed by system: hidden from 5 micro-batches on",
         ],
     );
+    // Five micro-batches in the usual order gather five times: 6240 / 1280 = 4.875.
+    let standard = arguments.replace("--pp 5 --stages-per-rank 32", "").replace("layered", "standard");
+    let told = "6,240 needed by system: x 4.875; layer by layer, 5 micro-batches hide it";
+    assert_contains(&run(&format!("eval {standard}")).stdout, &[told]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The intensity of each kind of transfer, from the plan's counts [layered B5]. Not for what it means.
 
 use crate::bounds::pipeline::Pipeline;
-use crate::cost::{Factors, Rates};
+use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
 use crate::plan::Format;
 use crate::scenario::{Layout, Scenario};
@@ -99,9 +99,9 @@ impl<'a> Terms<'a> {
         (Link::Level(level), self.threshold(rate))
     }
 
-    /// [layered B4]: `peak / (2 x bandwidth)`, input and output of the link together.
+    /// [layered B4]: `peak / (2 x bandwidth)`, input and output of the link together; the peak of the data sheet.
     fn threshold(&self, bandwidth: BytesPerSecond) -> f64 {
-        self.rates.peak.get() / (2.0 * bandwidth.get())
+        cost::peak(self.scenario, self.scenario.plan.precision).get() / (2.0 * bandwidth.get())
     }
 
     fn host(&self) -> (Link, f64) {

@@ -62,6 +62,8 @@ fn thresholds_of_the_links() {
     let (link, threshold) = of(Kind::CheckpointOffload).expect("checkpoints are on the host");
     assert_eq!(link, "host");
     assert_close(threshold, 312e12 / 31.5e9);
+    let software = x_160(&[("stack", "default")]);
+    assert_close(row(&software, Kind::Tensor).threshold, 520.0);
     let mut ethernet = scenario.clone();
     ethernet.plan.bandwidth_factor = 1.0 / 8.0;
     assert_close(row(&ethernet, Kind::PartitionedState).threshold, 49_920.0);

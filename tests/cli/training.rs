@@ -1,0 +1,54 @@
+//! `plan --objective training-time`: the contract of its JSON, and that its parts add up.
+
+use serde_json::Value;
+
+use super::run::{keys, number, run};
+
+/// A small model on half a node.
+const SEARCH: &str = "plan --objective training-time --hardware a100-80gb-nvlink16 --stack ideal --model x-32 \
+                      --recompute full --devices-max 8 --critical-batch 100 --steps 1000";
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
+    value[key].as_array().expect("a list")
+}
+
+/// Checks that an object has these keys; it may have more.
+fn has(value: &Value, promised: &str) {
+    let found = keys(value);
+    let found: Vec<&str> = found.split(' ').collect();
+    let missing: Vec<&str> = promised.split(' ').filter(|key| !found.contains(key)).collect();
+    assert!(missing.is_empty(), "{missing:?} are not in {found:?}");
+}
+
+#[test]
+fn json_has_the_keys_of_the_contract() {
+    let found = run(&format!("{SEARCH} --format json")).json(0);
+    has(&found, "format methods curve");
+    let methods = list(&found, "methods");
+    assert_eq!(methods.len(), 5, "every method fits somewhere");
+    for method in methods {
+        has(method, "method days devices tp pp dp micro_batch accumulate efficiency memory");
+        let sizes = ["tp", "pp", "dp"].map(|key| method[key].as_u64().expect("a count"));
+        assert_eq!(method["devices"].as_u64(), Some(sizes.iter().product()));
+        assert!((0.0..1.0).contains(&number(method, "efficiency")));
+        has(&method["memory"], "capacity_bytes peak_bytes parts");
+    }
+    // 1, 2, 4 and 8 devices of each method; a pipeline has at least two ranks.
+    let curve = list(&found, "curve");
+    assert!((4 * 5 - 2..=4 * 5).contains(&curve.len()), "{}", curve.len());
+    curve.iter().for_each(|point| has(point, "method devices days"));
+}
+
+/// S steps of a batch at the critical one; (1 + 100 / b) / 2 times as many of a batch b [layered B3]. The parts of the
+/// days sum to them.
+#[test]
+fn days_are_steps_times_their_time_and_the_sum_of_their_parts() {
+    let found = run(&format!("{SEARCH} --format json")).json(0);
+    for method in list(&found, "methods") {
+        let (days, batch) = (number(method, "days"), number(method, "batch"));
+        let steps = 1000.0 * (1.0 + 100.0 / batch) / 2.0;
+        assert!((number(method, "step_time_s") * steps / 86_400.0 / days - 1.0).abs() < 1e-9, "{method}");
+        let parts: f64 = list(method, "days_by_part").iter().map(|part| number(part, "days")).sum();
+        assert!((parts / days - 1.0).abs() < 1e-9, "{parts} of {days} days");
+    }
+}
