@@ -48,6 +48,25 @@ impl Trace {
         self.stands_still(rank, cause, Seconds::ZERO, Seconds::new(f64::INFINITY))
     }
 
+    /// How long between two moments compute of one rank stands still for transfers while a lane runs something.
+    pub fn exposed_beside(&self, rank: u32, lane: Lane, from: Seconds, to: Seconds) -> Seconds {
+        let spans = self.spans_on(rank, lane);
+        let waits = self.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
+        let waits: Vec<(Seconds, Seconds)> = waits.map(|idle| (idle.start, idle.end)).collect();
+        let within = |from: Seconds, to: Seconds| -> f64 {
+            let mut rest = &waits[..];
+            let mut sum = Seconds::ZERO;
+            for span in spans {
+                let over = rest.partition_point(|(_, end)| *end <= span.start);
+                rest = &rest[over..];
+                let during = rest.iter().take_while(|(start, _)| *start < span.end);
+                sum += during.map(|wait| overlap(*wait, from.max(span.start), to.min(span.end))).sum();
+            }
+            sum.get()
+        };
+        Seconds::new(unfolded(self.folded_of(rank), (from, to), &within))
+    }
+
     fn stands_still(&self, rank: u32, cause: IdleCause, from: Seconds, to: Seconds) -> Seconds {
         let within = |from: Seconds, to: Seconds| -> f64 {
             let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);

@@ -8,7 +8,7 @@ use crate::evaluate::{
     Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts,
     Trace, Traffic,
 };
-use crate::plan::{Accumulation, Schedule};
+use crate::plan::{Accumulation, Offload, Schedule};
 use crate::presets::Library;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Axis, Cell, Metric, Sweep, Tuned};
@@ -248,6 +248,31 @@ fn the_limit_is_said_in_words() {
     assert_eq!(limit(&scenario, &evaluation), "limited by the link to the host: +10 % gives +5.9 %");
     evaluation.summary.bottleneck = Resource::Host;
     assert_eq!(limit(&scenario, &evaluation), "limited by the host, which launches the work");
+}
+
+/// 50 GB/s of a port times an eighth; half of 79.6 GiB.
+#[test]
+fn changed_hardware_is_said_under_the_title() {
+    let mut scenario = scenario();
+    let evaluation = evaluation(&scenario);
+    assert_eq!(changed(&scenario), None);
+    scenario.plan.bandwidth_factor = 0.125;
+    assert_eq!(changed(&scenario).as_deref(), Some("changed: bandwidth of system x 0.125 = 6.25 GB/s"));
+    scenario.plan.memory_factor = 0.5;
+    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.500 = 39.8 GiB";
+    assert_eq!(text(&scenario, &evaluation, None).lines().nth(1), Some(told));
+}
+
+#[test]
+fn what_is_on_the_host_is_part_of_the_step() {
+    let mut scenario = scenario();
+    let evaluation = evaluation(&scenario);
+    let step = |scenario: &Scenario| text(scenario, &evaluation, None).lines().nth(3).expect("a step").to_owned();
+    assert!(step(&scenario).ends_with("; recompute none"), "{}", step(&scenario));
+    scenario.plan.offload = Offload::All;
+    assert!(step(&scenario).ends_with("; recompute none; state on the host"), "{}", step(&scenario));
+    scenario.plan.recompute = crate::plan::Recompute::Full;
+    assert!(step(&scenario).ends_with("; state and checkpoints on the host"), "{}", step(&scenario));
 }
 
 fn sweep() -> Sweep {

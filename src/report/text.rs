@@ -1,7 +1,7 @@
 //! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
 
 use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, evidence};
-use crate::plan::{Accumulation, FlopCount, Plan, Schedule};
+use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::search::Mend;
@@ -50,6 +50,9 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, mend: Option<&Mend>) -
     let summary = &evaluation.summary;
     let mut lines = Lines(String::new());
     lines.line(&title(scenario, summary));
+    if let Some(changed) = changed(scenario) {
+        lines.line(&changed);
+    }
     lines.line(&verdict(summary));
     if let Some(mend) = mend {
         lines.line(&format!("would fit with {mend}"));
@@ -128,6 +131,21 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
     printable(&what)
 }
 
+/// In what the hardware differs from the cluster's, if anything:
+/// `changed: bandwidth of system x 0.125 = 3.12 GB/s, memory x 0.500 = 39.8 GiB`.
+pub fn changed(scenario: &Scenario) -> Option<String> {
+    let Scenario { cluster, plan, .. } = scenario;
+    let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
+    let bandwidth = factor(plan.bandwidth_factor).zip(cluster.levels.last()).map(|(factor, level)| {
+        let (name, short) = (printable(&level.name), significant(factor, 3));
+        format!("bandwidth of {name} x {short} = {}", level.bandwidth * factor)
+    });
+    let memory = factor(plan.memory_factor)
+        .map(|factor| format!("memory x {} = {}", significant(factor, 3), cluster.device.memory * factor));
+    let changed: Vec<String> = bandwidth.into_iter().chain(memory).collect();
+    (!changed.is_empty()).then(|| format!("changed: {}", changed.join(", ")))
+}
+
 /// What a step is, as it is run: what was not asked for can be seen here.
 fn step(plan: &Plan) -> String {
     let order = if plan.accumulation == Accumulation::Layered { ", layer by layer" } else { "" };
@@ -147,7 +165,23 @@ fn step(plan: &Plan) -> String {
         parts.push(format!("pp {} {schedule}{stages}", plan.pipeline));
     }
     parts.push(format!("recompute {}", plan.recompute));
+    if plan.offload != Offload::None {
+        parts.push(format!("{} on the host", on_host(plan)));
+    }
     parts.join("; ")
+}
+
+/// What lives in the host's memory.
+fn on_host(plan: &Plan) -> &'static str {
+    let checkpoints = plan.offload.checkpoints() && plan.recompute.layers() > 0.0;
+    match plan.offload {
+        Offload::None => "nothing",
+        Offload::Optimizer => "optimizer state",
+        Offload::Checkpoints if checkpoints => "checkpoints",
+        Offload::All if checkpoints => "state and checkpoints",
+        Offload::Checkpoints => "no checkpoints",
+        Offload::State | Offload::All => "state",
+    }
 }
 
 fn verdict(summary: &Summary) -> String {

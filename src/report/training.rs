@@ -4,7 +4,8 @@
 use serde::Serialize;
 
 use crate::bounds::intensity::{self, Intensity};
-use crate::plan::Accumulation;
+use crate::bounds::layered::Step;
+use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::training::{Account, Best, Choice, Closed, METHODS, Method, Training};
@@ -13,7 +14,7 @@ use crate::units::{Bytes, BytesPerSecond, Seconds, significant, thousands};
 use super::FORMAT;
 use super::figures::{Memory, finite};
 use super::sweep::aligned;
-use super::text::{Lines, percent};
+use super::text::{Lines, changed, percent};
 
 /// What a search found, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -189,9 +190,9 @@ impl TrainingReport<'_> {
     }
 
     /// Arithmetic at the peak over the step.
-    fn efficiency(&self, index: usize, best: &Best) -> f64 {
-        let account = self.accounts.get(index).copied().flatten();
-        account.map_or(f64::NAN, |account| account.ideal / best.summary.step_time)
+    fn efficiency(&self, method: &Method, best: &Best) -> f64 {
+        let step = Step::of(&self.training.scenario(method, &best.choice));
+        step.map_or(f64::NAN, |step| step.ideal / best.summary.step_time)
     }
 
     /// As JSON; a number that is not finite is `null`.
@@ -229,7 +230,7 @@ impl TrainingReport<'_> {
             about: method.about,
             days: finite(best.days),
             sizes: Sizes::of(&scenario, &best.choice),
-            efficiency: finite(self.efficiency(index, best)),
+            efficiency: finite(self.efficiency(method, best)),
             batch: finite(sequences),
             steps: finite(self.training.goal.steps(sequences)),
             step_time_s: finite(best.summary.step_time.get()),
@@ -265,11 +266,15 @@ impl TrainingReport<'_> {
         if !names.is_empty() {
             lines.line(&format!("nothing fits: {}", names.join(", ")));
         }
+        if self.best.iter().flatten().any(|best| best.choice.offload != Offload::None) {
+            lines.line("offload: the host is taken to have room for whatever is put there; its memory is not modelled");
+        }
         Self::table(&mut lines, "memory of the fullest device", &self.memory_table());
-        Self::table(&mut lines, "days by part: the closed form's, then what the simulation adds", &self.parts_table());
+        Self::table(&mut lines, "days by part, as simulated", &self.parts_table());
         Self::table(&mut lines, "bandwidth that hides each transfer, per device and direction", &self.network_table());
         Self::table(&mut lines, "by the closed forms alone", &self.closed_table());
-        Self::table(&mut lines, "days on at most so many devices", &self.curve_table());
+        let absent = if self.best.iter().all(Option::is_some) { "" } else { "; x: nothing fits" };
+        Self::table(&mut lines, &format!("days on at most so many devices{absent}"), &self.curve_table());
         lines.0
     }
 
@@ -284,6 +289,9 @@ impl TrainingReport<'_> {
         let most = thousands(f64::from(budgets.last().copied().unwrap_or(0)));
         let (model, cluster, stack) = (&base.model.name, &base.cluster.name, &base.stack.id);
         lines.line(&printable(&format!("{model} on at most {most} devices of {cluster}, stack {stack}")));
+        if let Some(changed) = changed(base) {
+            lines.line(&changed);
+        }
         let (steps, critical) = (thousands(goal.steps), thousands(goal.critical));
         lines
             .line(&format!("{steps} steps at the critical batch of {critical} sequences ({})", printable(self.source)));
@@ -294,7 +302,7 @@ impl TrainingReport<'_> {
     fn plans_table(&self) -> Vec<Vec<String>> {
         let head =
             ["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy", "schedule", "offload"];
-        let row = |(index, method, best): (usize, &'static Method, &Best)| {
+        let row = |(_, method, best): (usize, &'static Method, &Best)| {
             let scenario = self.training.scenario(method, &best.choice);
             let Sizes { devices, tp, pp, dp, micro_batch, accumulate, schedule, strategy, offload, .. } =
                 Sizes::of(&scenario, &best.choice);
@@ -303,7 +311,7 @@ impl TrainingReport<'_> {
             let mut cells = vec![method.name.to_owned(), significant(best.days, 3), thousands(f64::from(devices))];
             cells.extend([tp, pp, dp].map(|count| count.to_string()));
             cells.push(format!("{accumulate} x {micro_batch}"));
-            cells.push(percent(self.efficiency(index, best)));
+            cells.push(percent(self.efficiency(method, best)));
             cells.extend([strategy, order.to_owned(), offload.to_owned()]);
             cells
         };

@@ -2,12 +2,13 @@
 //!
 //! Every plan of a grid has a bound on its days (module `bound`); plans are simulated in the order of their
 //! bounds until the next bound is beyond the best that fits, so that the answer is the grid's best and
-//! few of them are simulated. After "Layered gradient accumulation and modular pipeline parallelism"
+//! few of them are simulated. The host's memory has no end here. After "Layered gradient accumulation and modular pipeline parallelism"
 //! (arXiv 2106.02679). Not for one plan's closed forms, which are [`crate::bounds`]'s.
 
 mod account;
 mod bound;
 mod closed;
+mod fewest;
 mod grid;
 mod method;
 
@@ -26,6 +27,7 @@ use crate::units::Seconds;
 
 use super::{Cancel, Pool};
 
+use fewest::Fewest;
 use grid::Candidate;
 
 pub use account::Account;
@@ -142,20 +144,25 @@ impl Training {
         !cancel.is_cancelled()
     }
 
-    /// The plan of a method that fits, fills a budget and takes the fewest days.
+    /// The plan of a method that fits, fills a budget and takes the fewest days; of plans that are as good, the one
+    /// that asks least of the host.
     fn answer(&self, method: &Method, budget: u32, cancel: &Cancel, workspace: &mut Workspace) -> Answer {
         let mut open = BinaryHeap::from(self.candidates(method, budget));
-        let mut answer = Answer { best: None, plans: open.len(), simulated: 0 };
+        let (mut found, mut simulated) = (Fewest::default(), 0);
+        let plans = open.len();
         while let Some(Candidate { days, choice, .. }) = open.pop() {
-            let beyond = answer.best.as_ref().is_some_and(|best| days > best.days);
-            if beyond || cancel.is_cancelled() {
+            if found.beyond(days) || cancel.is_cancelled() {
                 break;
             }
-            let found = self.simulate(method, &choice, workspace);
-            answer.best = [answer.best, found].into_iter().flatten().min_by(Best::order);
-            answer.simulated += 1;
+            if found.loses(days, &choice) {
+                continue;
+            }
+            if let Some(best) = self.simulate(method, &choice, workspace) {
+                found.add(best);
+            }
+            simulated += 1;
         }
-        answer
+        Answer { best: found.chosen().cloned(), plans, simulated }
     }
 
     /// A plan's days by simulation; `None` where it does not fit or cannot be laid out.

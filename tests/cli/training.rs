@@ -36,7 +36,9 @@ fn json_has_the_keys_of_the_contract() {
     // 1, 2, 4 and 8 devices of each method; a pipeline has at least two ranks.
     let curve = list(&found, "curve");
     assert!((4 * 5 - 2..=4 * 5).contains(&curve.len()), "{}", curve.len());
-    curve.iter().for_each(|point| has(point, "method devices days"));
+    for point in curve {
+        has(point, "method devices days");
+    }
 }
 
 /// S steps of a batch at the critical one; (1 + 100 / b) / 2 times as many of a batch b [layered B3]. The parts of the

@@ -47,6 +47,19 @@ fn a_window_counts_what_lies_in_it() {
 }
 
 #[test]
+fn a_wait_is_told_by_what_runs_meanwhile() {
+    let mut trace = trace();
+    trace.idle.push(Idle { rank: 0, cause: IdleCause::Bubble, start: s(8.0), end: s(9.0) });
+    trace.spans.insert(2, span(Lane::Tensor, 4.5, 4.75, 0.0));
+    trace.spans.insert(3, span(Lane::Tensor, 4.75, 8.5, 0.0));
+    let trace = trace.in_order();
+    let beside = |lane: Lane, from: f64, to: f64| trace.exposed_beside(0, lane, s(from), s(to));
+    // The wait from 4 to 5 s; a bubble is none.
+    assert_eq!((beside(Lane::Gather, 0.0, 9.0), beside(Lane::Tensor, 0.0, 9.0)), (s(1.0), s(0.5)));
+    assert_eq!((beside(Lane::Tensor, 4.75, 9.0), beside(Lane::Reduce, 0.0, 9.0)), (s(0.25), Seconds::ZERO));
+}
+
+#[test]
 fn repeats_that_are_folded_away_count_as_far_as_they_are_in_sight() {
     let mut trace = trace();
     // The four seconds from 4 to 8 happen twice more, until 16.

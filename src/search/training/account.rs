@@ -1,4 +1,4 @@
-//! Where a step goes: the terms of the closed form, and what the simulation adds to them.
+//! Where a simulated step goes, on the rank that ends last.
 
 use crate::bounds::layered::Step;
 use crate::cost::{Factors, Rates};
@@ -7,52 +7,56 @@ use crate::program::Kind;
 use crate::scenario::Scenario;
 use crate::units::Seconds;
 
-/// Parts of a simulated step; they sum to it.
+/// Parts of a simulated step, none of which counts another's time; they sum to it. The closed form [layered B8] knows
+/// the first three.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Account {
-    /// Of the closed form [layered B8]: arithmetic at the peak.
+    /// Arithmetic at the peak: what a rank has of the model's.
     pub ideal: Seconds,
-    /// Of the closed form: tensor collectives, beside which nothing computes.
+    /// Tensor collectives, beside which nothing computes.
     pub tensor: Seconds,
-    /// Of the closed form: the bubble.
+    /// The bubble.
     pub bubble: Seconds,
     /// Attention cores.
     pub attention: Seconds,
     /// Element-wise operators, embedding and logits, and what kernels miss of the peak.
     pub kernels: Seconds,
-    /// Until the first forward begins: its gather.
+    /// Waits for transfers before the first forward: its gather.
     pub opening: Seconds,
-    /// From the end of the last backward on, without the update: the last reductions and what they give back.
+    /// Waits for transfers after the last backward: the last reductions and what they give back.
     pub closing: Seconds,
+    /// Waits for all other transfers.
+    pub transfers: Seconds,
     /// The update.
     pub update: Seconds,
-    /// All other transfers and waits that nothing hides.
-    pub transfers: Seconds,
+    /// Launches, and waits for nothing of these.
+    pub other: Seconds,
 }
 
 impl Account {
     /// Of a scenario; `None` if it cannot be laid out.
     pub fn of(scenario: &Scenario, workspace: &mut Workspace) -> Option<Self> {
         let (summary, trace) = traced(scenario, workspace).ok()?;
-        let closed = Step::of(scenario)?;
-        let (opening, closing) = ends(&trace, summary.step_time);
-        let mut account = Self {
-            ideal: closed.ideal,
-            tensor: closed.ideal * (closed.tensor - 1.0),
-            bubble: closed.ideal * (closed.tensor * closed.bubble),
-            attention: attention(scenario),
-            opening,
-            closing: closing - summary.time.optimizer,
-            update: summary.time.optimizer,
-            ..Self::default()
-        };
-        account.kernels = summary.time.compute - account.ideal - account.attention;
-        account.transfers = summary.step_time - account.total();
-        Some(account)
+        let (time, waits) = (summary.time, Waits::of(&trace));
+        // Where layers divide unevenly, this rank may compute less than its share.
+        let ideal = Step::of(scenario)?.ideal.min(time.compute);
+        let attention = attention(scenario).min(time.compute - ideal);
+        Some(Self {
+            ideal,
+            tensor: waits.tensor,
+            bubble: time.bubble,
+            attention,
+            kernels: time.compute - ideal - attention,
+            opening: waits.opening,
+            closing: waits.closing,
+            transfers: time.exposed - waits.tensor - waits.opening - waits.closing,
+            update: time.optimizer,
+            other: time.other,
+        })
     }
 
-    /// The parts with their names: first the closed form's, then what comes on top.
-    pub fn named(&self) -> [(&'static str, Seconds); 9] {
+    /// The parts with their names.
+    pub fn named(&self) -> [(&'static str, Seconds); 10] {
         [
             ("arithmetic at the peak", self.ideal),
             ("tensor collectives", self.tensor),
@@ -61,8 +65,9 @@ impl Account {
             ("element-wise and kernels", self.kernels),
             ("first gather", self.opening),
             ("last reduction", self.closing),
+            ("other transfers", self.transfers),
             ("update", self.update),
-            ("other transfers and waits", self.transfers),
+            ("launches and waits", self.other),
         ]
     }
 
@@ -72,13 +77,35 @@ impl Account {
     }
 }
 
-/// What passes before the first forward and after the last backward of any rank.
-fn ends(trace: &Trace, step: Seconds) -> (Seconds, Seconds) {
-    let computes = || trace.spans.iter().filter(|span| span.lane == Lane::Compute);
-    let of = |kind: Kind| computes().filter(move |span| span.activity.kind == kind);
-    let first = of(Kind::Forward).map(|span| span.start).reduce(Seconds::min);
-    let last = of(Kind::Backward).map(|span| span.end).reduce(Seconds::max);
-    (first.unwrap_or(Seconds::ZERO), step - last.unwrap_or(step))
+/// Stretches in which compute of the rank that ends last stands still for transfers.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Before its first forward.
+    opening: Seconds,
+    /// While tensor collectives run.
+    tensor: Seconds,
+    /// After its last backward, without tensor collectives.
+    closing: Seconds,
+}
+
+impl Waits {
+    fn of(trace: &Trace) -> Self {
+        let last = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
+        let Some(rank) = last.map(|span| span.rank) else { return Self::default() };
+        let passes = || {
+            let computes = trace.spans_on(rank, Lane::Compute).iter();
+            computes.filter(|span| matches!(span.activity.kind, Kind::Forward | Kind::Backward))
+        };
+        let (start, end) = (Seconds::ZERO, Seconds::new(f64::INFINITY));
+        let first = passes().next().map_or(start, |span| span.start);
+        let last = passes().next_back().map_or(end, |span| span.end);
+        let tensor = |from: Seconds| trace.exposed_beside(rank, Lane::Tensor, from, end);
+        Self {
+            opening: trace.totals(rank, start, first).exposed,
+            tensor: tensor(start),
+            closing: trace.totals(rank, last, end).exposed - tensor(last),
+        }
+    }
 }
 
 /// Attention cores of a rank's layers, both ways and again where they are computed again.

@@ -1,0 +1,45 @@
+//! The plan of the fewest days, and of plans as good as it the one that asks least of the host.
+
+use crate::plan::Offload;
+
+use super::Best;
+use super::grid::Choice;
+
+/// Days this much above the fewest, as a share of them, are as good: a host's memory is not modelled, and
+/// a plan shall not ask for it in return for less.
+const AS_GOOD: f64 = 1e-3;
+
+/// The plans found so far: the fastest of each offload, which is all that can be chosen.
+#[derive(Debug, Default)]
+pub(super) struct Fewest([Option<Best>; Offload::ALL.len()]);
+
+impl Fewest {
+    /// Takes notice of a plan.
+    pub fn add(&mut self, found: Best) {
+        let fastest = &mut self.0[found.choice.offload as usize];
+        *fastest = [fastest.take(), Some(found)].into_iter().flatten().min_by(Best::order);
+    }
+
+    /// The fewest days.
+    fn days(&self) -> f64 {
+        self.0.iter().flatten().map(|best| best.days).fold(f64::INFINITY, f64::min)
+    }
+
+    /// The plan to choose: of those as good as the fastest the first in the order of offloads.
+    pub fn chosen(&self) -> Option<&Best> {
+        let most = self.days() * (1.0 + AS_GOOD);
+        self.0.iter().flatten().find(|best| best.days <= most)
+    }
+
+    /// Whether no plan of at least so many days can be chosen.
+    pub fn beyond(&self, days: f64) -> bool {
+        days > self.days() * (1.0 + AS_GOOD)
+    }
+
+    /// Whether this plan, of at least so many days, is not the fastest, and is not chosen for its offload either. Plans
+    /// come in the order of their least days, so that none after it is the fastest.
+    pub fn loses(&self, days: f64, choice: &Choice) -> bool {
+        let better = |best: &Best| (choice.offload, days) > (best.choice.offload, best.days);
+        days > self.days() && self.chosen().is_some_and(better)
+    }
+}
