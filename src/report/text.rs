@@ -124,10 +124,7 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
         count => format!("{} devices", thousands(f64::from(count))),
     };
     let Scenario { cluster, stack, model, strategy, .. } = scenario;
-    let altered = scenario.altered();
-    let altered = if altered.is_empty() { String::new() } else { format!(" with {}", altered.join(" and ")) };
-    let machine = format!("{devices} of {}{altered}", cluster.name);
-    let what = format!("{} on {machine}, strategy {strategy}, stack {}", model.name, stack.id);
+    let what = format!("{} on {devices} of {}, strategy {strategy}, stack {}", model.name, cluster.name, stack.id);
     printable(&what)
 }
 
