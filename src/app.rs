@@ -14,6 +14,7 @@ pub mod evidence;
 pub mod explaining;
 pub mod files;
 pub mod form;
+pub mod grid;
 pub mod hardware;
 pub mod history;
 pub mod inputs;

@@ -8,13 +8,17 @@
 pub mod difference;
 mod facts;
 mod formula;
+mod intensity;
+pub mod limits;
 mod memory;
+pub mod run;
 mod speed;
 mod time;
 mod traffic;
 
 use std::fmt;
 
+use crate::bounds::intensity::of as transfers;
 use crate::evaluate::{Evaluation, MemoryParts};
 use crate::hardware::MAX_LEVELS;
 use crate::scenario::Scenario;
@@ -24,7 +28,7 @@ use facts::Facts;
 pub use formula::{Amount, Formula, Input, Unit};
 
 /// A figure that can be explained. Levels are indices into the cluster's, elasticities into the evaluation's, parts of
-/// memory into [`MemoryParts::named`].
+/// memory into [`MemoryParts::named`], transfers into [`transfers`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Figure {
     /// Time of one optimizer step.
@@ -35,6 +39,8 @@ pub enum Figure {
     Exposed,
     /// Time during which compute waits for another pipeline rank.
     Bubble,
+    /// Idle over busy time of a pipeline by its law.
+    BubbleLaw,
     /// The optimizer's update.
     Optimizer,
     /// Launch, host and waits.
@@ -81,8 +87,18 @@ pub enum Figure {
     Traffic(usize),
     /// Time during which a level would be busy.
     Busy(usize),
+    /// What a kind of transfer makes of the time of its arithmetic.
+    Slowdown(usize),
+    /// Flop per byte of a kind of transfer.
+    Intensity(usize),
+    /// Flop per byte from which its link is fast enough.
+    Threshold(usize),
     /// What more of a resource would give.
     Elasticity(usize),
+    /// A limit of fully sharded data parallelism, whatever the plan; [`limits::explain`] has it.
+    Limits(limits::Which),
+    /// Of the whole training by a plan that a search found; [`run::explain`] has it.
+    Run(run::Which),
 }
 
 /// Who says so.
@@ -184,8 +200,11 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
     let parts = (0..MemoryParts::default().named().len()).map(Figure::Part);
     let levels =
         (0..scenario.cluster.levels.len().min(MAX_LEVELS)).flat_map(|at| [Figure::Traffic(at), Figure::Busy(at)]);
+    let sent = (0..transfers(scenario).len())
+        .flat_map(|at| [Figure::Slowdown(at), Figure::Intensity(at), Figure::Threshold(at)]);
     std::iter::once(Figure::StepTime)
         .chain(time)
+        .chain((scenario.plan.pipeline > 1).then_some(Figure::BubbleLaw))
         .chain([Figure::Communication])
         .chain(speed)
         .chain(training(scenario))
@@ -193,6 +212,7 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
         .chain(parts)
         .chain([Figure::Capacity, Figure::Headroom])
         .chain(levels)
+        .chain(sent)
         .chain((0..evaluation.elasticity.len()).map(Figure::Elasticity))
         .collect()
 }
@@ -215,11 +235,13 @@ pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> 
         | Figure::Compute
         | Figure::Exposed
         | Figure::Bubble
+        | Figure::BubbleLaw
         | Figure::Optimizer
         | Figure::Other
         | Figure::Communication => facts.time(figure),
         Figure::Peak | Figure::Part(_) | Figure::Capacity | Figure::Headroom => facts.memory(figure),
         Figure::Traffic(_) | Figure::Busy(_) | Figure::Elasticity(_) => facts.traffic(figure),
+        Figure::Slowdown(_) | Figure::Intensity(_) | Figure::Threshold(_) => facts.transfer(figure),
         _ => facts.speed(figure),
     }?;
     let Why { formula, about, source } = why;

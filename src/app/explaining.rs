@@ -1,12 +1,14 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
-use crate::evaluate::{Evaluation, Kind};
-use crate::explain::{self, Explanation, Figure, explain, figures};
-use crate::scenario::Scenario;
+use crate::bounds::{fsdp, intensity};
+use crate::evaluate::Kind;
+use crate::explain::run::Run;
+use crate::explain::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
 
 use super::action::Action;
 use super::inputs::FIELDS;
+use super::layer::Layer;
 use super::timeline::Step;
 use super::update::moved;
 use super::view::View;
@@ -15,9 +17,41 @@ use super::{Answer, App, Panel};
 /// An explanation and the way to it.
 #[derive(Debug, Clone)]
 pub struct Explaining {
-    answer: Answer,
+    subject: Subject,
     /// The explanations that led here, the one on the screen last.
     way: Vec<Page>,
+}
+
+/// What the figures are of.
+#[derive(Debug, Clone)]
+enum Subject {
+    /// An evaluated step.
+    Step(Box<Answer>),
+    /// The limits of the machine.
+    Limits(Box<fsdp::Limits>),
+    /// A plan for the shortest training.
+    Run(Box<Run>),
+}
+
+impl Subject {
+    fn explain(&self, figure: Figure) -> Option<Page> {
+        let explanation = match (self, figure) {
+            (Self::Step(answer), _) => explain(figure, &answer.scenario, &answer.evaluation),
+            (Self::Limits(limits), Figure::Limits(which)) => limits::explain(which, limits),
+            (Self::Run(run), Figure::Run(which)) => Some(run::explain(which, run)),
+            _ => None,
+        };
+        explanation.map(|explanation| Page { explanation, cursor: 0 })
+    }
+
+    /// All that there are, in the order in which one turns from one to the next.
+    fn figures(&self) -> Vec<Figure> {
+        match self {
+            Self::Step(answer) => figures(&answer.scenario, &answer.evaluation),
+            Self::Limits(_) => limits::all().map(Figure::Limits).collect(),
+            Self::Run(_) => run::ALL.map(Figure::Run).into(),
+        }
+    }
 }
 
 /// One explanation.
@@ -30,10 +64,6 @@ pub struct Page {
 }
 
 impl Page {
-    fn of(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> Option<Self> {
-        Some(Self { explanation: explain(figure, scenario, evaluation)?, cursor: 0 })
-    }
-
     /// Where the cursor can be: on each input, on what the figure is, and on who says so.
     fn stops(&self) -> usize {
         self.explanation.formula.inputs().len() + 2
@@ -43,8 +73,12 @@ impl Page {
 impl Explaining {
     /// The explanation of a figure of an answer.
     pub fn of(figure: Figure, answer: &Answer) -> Option<Self> {
-        let page = Page::of(figure, &answer.scenario, &answer.evaluation)?;
-        Some(Self { answer: answer.clone(), way: vec![page] })
+        Self::about(figure, Subject::Step(Box::new(answer.clone())))
+    }
+
+    fn about(figure: Figure, subject: Subject) -> Option<Self> {
+        let page = subject.explain(figure)?;
+        Some(Self { subject, way: vec![page] })
     }
 
     /// What is on the screen.
@@ -83,28 +117,59 @@ impl Explaining {
     fn follow(&mut self) {
         let inputs = |page: &Page| page.explanation.formula.inputs().get(page.cursor).and_then(|input| input.figure);
         let Some(figure) = self.page().and_then(inputs) else { return };
-        self.way.extend(Page::of(figure, &self.answer.scenario, &self.answer.evaluation));
+        self.way.extend(self.subject.explain(figure));
     }
 
     /// To the next figure in the order of the reports, or the one before.
     fn turn(&mut self, by: isize) {
         let Some(page) = self.page() else { return };
-        let all = figures(&self.answer.scenario, &self.answer.evaluation);
+        let all = self.subject.figures();
         let Some(at) = all.iter().position(|figure| *figure == page.explanation.figure) else { return };
         let next = (at.cast_signed() + by).rem_euclid(all.len().cast_signed()).cast_unsigned();
-        if let Some(page) = Page::of(all[next], &self.answer.scenario, &self.answer.evaluation) {
+        if let Some(page) = self.subject.explain(all[next]) {
             self.way = vec![page];
         }
     }
 }
 
 impl App {
-    /// The figure that the cursor is on.
-    pub(super) fn figure(&self) -> Figure {
+    /// Explains the figure that the cursor is on, or says why there is none.
+    pub(super) fn explain(&mut self) {
+        let found = match (self.focus, self.view) {
+            (Panel::Map, View::Limits) => {
+                let limits = &self.views.limits;
+                let of = limits.of(self.shown.as_ref().unwrap_or(&self.scenario));
+                let found = Explaining::about(Figure::Limits(limits.figure()), Subject::Limits(Box::new(of)));
+                found.ok_or("the state alone does not fit: this figure means nothing here")
+            }
+            (Panel::Map, View::Training) => {
+                let run = self.views.training.run().map(Box::new).map(Subject::Run);
+                let found = run.and_then(|run| Explaining::about(Figure::Run(run::Which::Days), run));
+                found.ok_or("there is no plan here to explain")
+            }
+            (Panel::Map, View::Grid) => Err("the limits behind these points are explained in their view, L"),
+            // What counts there is the scenario; the answer may be that of another one.
+            (Panel::Map, View::Intensities) if self.stale => Err("still computing: there is no figure yet"),
+            _ => {
+                let found = self.answer.as_ref().and_then(|answer| Explaining::of(self.figure(), answer));
+                found.ok_or("there is no figure here yet")
+            }
+        };
+        match found {
+            Ok(explaining) => self.layer = Some(Layer::Explain(Box::new(explaining))),
+            Err(why) => self.tell(why.to_owned()),
+        }
+    }
+
+    /// The figure of the answer that the cursor is on.
+    fn figure(&self) -> Figure {
         match self.focus {
             Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
             Panel::Map => match self.view {
-                View::Limits => Figure::Limit,
+                View::Intensities => {
+                    let count = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario)).len();
+                    Figure::Slowdown(self.views.intensities.cursor(count))
+                }
                 _ => of_metric(self.map.metric),
             },
             Panel::Memory => Figure::Peak,
@@ -162,6 +227,8 @@ const FELT: f64 = 0.005;
 fn of_field(flag: &str) -> Figure {
     match flag {
         "nodes" => Figure::TokensPerSecond,
+        "bandwidth" => Figure::Exposed,
+        "memory" => Figure::Capacity,
         "strategy" | "shard" => Figure::Part(0),
         "micro-batch" | "accumulate" | "seq" => Figure::TokensPerStep,
         "recompute" => Figure::Recomputed,

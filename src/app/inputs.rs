@@ -1,6 +1,7 @@
 //! The fields of the scenario: what they hold, what they can hold, and what is wrong with them.
 
-use crate::plan::{Accumulation, Extent, Offload, Optimizer, Precision, Schedule, Size};
+use crate::hardware::Level;
+use crate::plan::{Accumulation, Extent, Idle, Offload, Optimizer, Precision, Schedule, Size};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::search::AxisKind;
@@ -51,10 +52,37 @@ impl Field {
         entry.map_or_else(String::new, |entry| entry.name.clone())
     }
 
-    /// The unit of a value, or what it stands for.
+    /// Why a scenario's plan does not follow what this field says, where it does not.
+    pub fn idle(&self, scenario: &Scenario) -> Option<Idle> {
+        scenario.plan.idle().into_iter().find(|idle| idle.field == self.path)
+    }
+
+    /// What it stands for that its value does not say, for the status line.
+    pub fn about(&self, scenario: &Scenario) -> Option<String> {
+        if let Some(Idle { why, mend, .. }) = self.idle(scenario) {
+            return Some(format!("{} has no effect: {why}; {mend}", self.label));
+        }
+        let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
+        let of = match self.flag {
+            "bandwidth" => format!("the {} level's bandwidth", network()),
+            "memory" => "a device's memory".to_owned(),
+            _ => return None,
+        };
+        Some(format!("a factor on {of}: 1 is the machine as it is, u goes back"))
+    }
+
+    /// The unit of a value, or what it stands for; or that the plan does not follow it.
     pub fn aside(&self, value: &str, scenario: &Scenario, library: &Library) -> String {
+        let plan = &scenario.plan;
         let (one, many) = match self.flag {
+            _ if self.idle(scenario).is_some() => return "unused".to_owned(),
             "nodes" => return format!("= {} devices", scenario.devices()),
+            "bandwidth" => {
+                let level = scenario.cluster.levels.last();
+                let rate = |level: &Level| format!("= {}", level.bandwidth * plan.bandwidth_factor);
+                return level.map_or_else(String::new, rate);
+            }
+            "memory" => return format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
             "micro-batch" => ("sequence", "sequences"),
             "accumulate" => ("micro-batch", "micro-batches"),
             "seq" => ("token", "tokens"),
@@ -111,12 +139,20 @@ const fn text(
 }
 
 /// The fields, from the machine to the job's details.
-pub const FIELDS: [Field; 23] = [
+pub const FIELDS: [Field; 25] = [
     list("cluster", "hardware", "cluster", |s| s.cluster.id.clone(), |_, l| ids(l, Kind::Cluster)),
     list("stack", "stack", "stack", |s| s.stack.id.clone(), |_, l| ids(l, Kind::Stack)),
     list("model", "model", "model", |s| s.model.id.clone(), |_, l| ids(l, Kind::Model)),
     list("strategy", "strategy", "strategy", |s| s.strategy.to_string(), |_, l| ids(l, Kind::Strategy)),
     text("nodes", "nodes", "plan.nodes", nodes, |s, _| counts(s.cluster.nodes.unwrap_or(4096))),
+    text(
+        "network",
+        "bandwidth",
+        "plan.bandwidth_factor",
+        |s| s.plan.bandwidth_factor.to_string(),
+        |_, _| words(&FACTORS),
+    ),
+    text("memory", "memory", "plan.memory_factor", |s| s.plan.memory_factor.to_string(), |_, _| words(&FACTORS)),
     list("shard", "shard", "plan.shar", shard, |s, _| extents(s)),
     text("micro", "micro-batch", "plan.micro_batch", |s| s.plan.micro_batch.to_string(), |_, _| counts(4096)),
     text("accum", "accumulate", "plan.accumulate", |s| s.plan.accumulate.to_string(), |_, _| counts(4096)),
@@ -148,6 +184,9 @@ pub const FIELDS: [Field; 23] = [
     list("qgZ", "qgz", "plan.qgz", |s| switch(s.plan.sharding.wire.gradients.quantised()), |_, _| switches()),
     text("tokens", "tokens", "plan.tokens", tokens, |_, _| lengths()),
 ];
+
+/// What a key makes of the outermost level's bandwidth and of a device's memory; 1 is the machine as it is.
+const FACTORS: [f64; 9] = [0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
 
 fn ids(library: &Library, kind: Kind) -> Vec<String> {
     library.entries(kind).map(|entry| entry.id.clone()).collect()

@@ -1,6 +1,7 @@
 //! What the view of the limits assumes beyond the scenario.
 
 use crate::bounds::fsdp::{self, Stage};
+use crate::explain::limits::{Form, Which};
 use crate::scenario::Scenario;
 
 use super::action::Action;
@@ -30,10 +31,28 @@ impl Assumption {
     }
 }
 
+/// The numbers under the assumptions, each with the figure that explains it; of a bound that is its network floor.
+pub const NUMBERS: [(&str, Which); 11] = [
+    ("parameters phi", Which::Parameters),
+    ("free memory", Which::Free),
+    ("token capacity", Which::Tokens),
+    ("longest sequence", Which::Tokens),
+    ("transfer", Which::Transfer),
+    ("overlap forward", Which::Forward),
+    ("overlap backward", Which::Backward),
+    ("HFU", Which::Hfu(Form::Floor)),
+    ("HFU, uncapped", Which::Uncapped(Form::Floor)),
+    ("MFU", Which::Mfu(Form::Floor)),
+    ("tokens/s, device", Which::TokensPerSecond(Form::Floor)),
+];
+
+/// The last row that can have the keys: assumptions, and the numbers under them.
+pub const LAST: usize = Assumption::ALL.len() + NUMBERS.len() - 1;
+
 /// The assumptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The one that has the keys, by its place in [`Assumption::ALL`].
+    /// The row that has the keys: of [`Assumption::ALL`], then of [`NUMBERS`].
     pub cursor: usize,
     /// Tenths of the activations that are kept.
     gamma: u8,
@@ -55,9 +74,9 @@ impl Limits {
     pub fn update(&mut self, action: Action) {
         match action {
             Action::Up => self.cursor = self.cursor.saturating_sub(1),
-            Action::Down => self.cursor = (self.cursor + 1).min(Assumption::ALL.len() - 1),
+            Action::Down => self.cursor = (self.cursor + 1).min(LAST),
             Action::First | Action::PageUp => self.cursor = 0,
-            Action::Last | Action::PageDown => self.cursor = Assumption::ALL.len() - 1,
+            Action::Last | Action::PageDown => self.cursor = LAST,
             Action::Right | Action::More => self.change(1),
             Action::Left | Action::Less => self.change(-1),
             _ => {}
@@ -65,12 +84,23 @@ impl Limits {
     }
 
     fn change(&mut self, by: i8) {
-        let (value, least, most) = match Assumption::ALL[self.cursor] {
-            Assumption::Gamma => (&mut self.gamma, 0, 10),
-            Assumption::Backward => (&mut self.backward, 1, 2),
-            Assumption::Stage => (&mut self.stage, 1, 3),
+        let (value, least, most) = match Assumption::ALL.get(self.cursor) {
+            Some(Assumption::Gamma) => (&mut self.gamma, 0, 10),
+            Some(Assumption::Backward) => (&mut self.backward, 1, 2),
+            Some(Assumption::Stage) => (&mut self.stage, 1, 3),
+            None => return,
         };
         *value = value.saturating_add_signed(by).clamp(least, most);
+    }
+
+    /// The figure under the cursor; of an assumption the one that it changes most plainly.
+    pub fn figure(&self) -> Which {
+        match Assumption::ALL.get(self.cursor) {
+            Some(Assumption::Gamma) => Which::Activation,
+            Some(Assumption::Backward) => Which::Rate(Form::Floor),
+            Some(Assumption::Stage) => Which::Free,
+            None => NUMBERS[self.cursor.min(LAST) - Assumption::ALL.len()].1,
+        }
     }
 
     /// The limits of a scenario under the assumptions.

@@ -14,7 +14,7 @@ use super::diagnostics::{Finding, LINES};
 use super::explaining::Page;
 use super::inputs::FIELDS;
 use super::layer::Layer;
-use super::limits::Assumption;
+use super::limits::{Assumption, LAST, NUMBERS};
 use super::timeline::Step;
 use super::view::View;
 use super::{App, Panel};
@@ -149,11 +149,19 @@ impl App {
                 let names = rows.iter().map(|row| self.advice_name(row)).collect();
                 Some((names, self.advice_cursor(rows.len())))
             }
-            View::Limits => Some((Assumption::ALL.map(|one| one.name().to_owned()).into(), views.limits.cursor)),
+            View::Limits => {
+                let names = Assumption::ALL.map(Assumption::name).into_iter().chain(NUMBERS.map(|(name, _)| name));
+                Some((names.map(str::to_owned).collect(), views.limits.cursor))
+            }
             View::Intensities => {
                 let all = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario));
                 let cursor = views.intensities.cursor(all.len());
                 Some((all.iter().map(|one| one.kind.word().to_owned()).collect(), cursor))
+            }
+            View::Grid => {
+                let (rows, cursor) = self.grid();
+                let text = |row: &super::grid::Row| format!("{} {}", row.devices, row.best.words());
+                Some((rows.iter().map(text).collect(), cursor))
             }
             View::Strategies => {
                 let rows = views.strategies.rows();
@@ -210,8 +218,9 @@ impl App {
             View::Map | View::Hardware | View::Traffic => {}
             View::Compare => views.compare.go_to(row),
             View::Advice => views.advice.go_to(row),
-            View::Limits => views.limits.cursor = row.min(Assumption::ALL.len() - 1),
+            View::Limits => views.limits.cursor = row.min(LAST),
             View::Intensities => views.intensities.go_to(row),
+            View::Grid => views.grid.go_to(row),
             View::Strategies => views.strategies.go_to(row),
             View::Training => views.training.go_to(row),
             View::Plan => views.planning.go_to(row),

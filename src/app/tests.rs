@@ -484,9 +484,8 @@ fn answers_to_older_questions_are_dropped() {
 fn the_last_picture_stays_until_it_is_replaced() {
     let mut app = explorer();
     let cell = app.map.cell(0).cloned();
-    // The ninth field is the sequence length: every cell changes, none of the axes does.
-    app.update(action::Action::Panel(Panel::Inputs));
-    app.inputs.cursor = 8;
+    // With another sequence length every cell changes, none of the axes does.
+    to_field(&mut app, "seq");
     let commands = app.update(action::Action::Right);
     assert_eq!(app.map.progress().0, 0);
     assert_eq!(app.map.cell(0).cloned(), cell, "the old cell is still there");
@@ -628,7 +627,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     press(&mut app, "H");
     assert!(app.views.hardware.is_complete() && !app.is_waiting());
     assert_eq!(press(&mut app, "H"), [], "it is known");
-    press(&mut app, "1gjjjjjjjj");
+    to_field(&mut app, "seq");
     assert!(asks(&press(&mut app, "l")), "another sequence length");
     press(&mut app, "<esc>");
     assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
@@ -691,4 +690,36 @@ fn with_layered_accumulation_the_gathers_merge() {
     assert_eq!(value(&app, "order"), "layered");
     let ratio = before / gathers(&app);
     assert!((7.0..=9.0).contains(&ratio), "{before} gathers, then {}", gathers(&app));
+}
+
+/// Whether a choice counts stands beside it: without a pipeline its schedule does not, and layer by layer a pipeline
+/// runs breadth first whatever it says.
+#[test]
+fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
+    let field = |label: &str| inputs::FIELDS.iter().find(|field| field.label == label).unwrap();
+    let aside = |app: &App, label: &str| field(label).aside(&value(app, label), &app.scenario, &app.library);
+    let app = explorer();
+    assert_eq!(aside(&app, "schedule"), "unused");
+    let why = "schedule has no effect: there is no pipeline; choose 2 or more pipeline ranks";
+    assert_eq!(field("schedule").about(&app.scenario).as_deref(), Some(why));
+    assert_eq!((aside(&app, "stages"), field("stages").about(&app.scenario)), (String::new(), None), "one is one");
+    let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\n"));
+    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("", "unused"));
+    let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\naccumulation = \"layered\"\n"));
+    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("unused", ""));
+    assert!(field("schedule").about(&app.scenario).unwrap().contains("runs breadth-first"));
+}
+
+#[test]
+fn a_changed_network_has_a_field_that_puts_it_back() {
+    let mut app = explorer();
+    to_field(&mut app, "network");
+    let field = app.inputs.field();
+    // The interconnect of the H100s has 50 GB/s a device.
+    assert_eq!(field.aside("1", &app.scenario, &app.library), "= 50.0 GB/s");
+    press(&mut app, "h");
+    assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", vec!["system x 0.5".to_owned()]));
+    assert_eq!(field.aside("0.5", &app.scenario, &app.library), "= 25.0 GB/s");
+    press(&mut app, "l");
+    assert_eq!((app.file.plan.bandwidth_factor, app.scenario.altered()), (None, Vec::new()));
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::bounds::layered::CriticalBatch;
+use crate::explain::run::Run;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
@@ -49,37 +50,33 @@ pub struct Training {
 pub struct Picture {
     /// What is asked.
     pub search: Arc<Search>,
-    /// What was found, by method and budget: of this search, or still of the one before.
+    /// What was found, by method and budget.
     answers: Vec<Option<Answer>>,
-    /// Which answers are of this search.
-    fresh: Vec<bool>,
-    /// The best of each method within each budget.
+    /// The best of each method within each budget, as far as is known.
     best: Vec<Option<Best>>,
+    /// Days that an earlier question had in the same places: to be seen until this one is answered, and for nothing
+    /// else.
+    earlier: Vec<Option<f64>>,
 }
 
 impl Picture {
     fn new(search: Search, last: Option<&Self>) -> Self {
         let width = search.budgets.len();
-        let known = |index: usize| {
+        let earlier = |index: usize| {
             let last = last?;
             let budget = last.search.budgets.iter().position(|budget| *budget == search.budgets[index % width])?;
-            last.answers.get(index / width * last.search.budgets.len() + budget)?.clone()
+            let days = last.best(index / width, budget).map(|best| best.days);
+            days.or_else(|| last.earlier(index / width, budget))
         };
-        let answers = (0..search.len()).map(known).collect();
-        let mut picture =
-            Self { fresh: vec![false; search.len()], search: Arc::new(search), answers, best: Vec::new() };
-        picture.settle();
-        picture
-    }
-
-    fn settle(&mut self) {
-        self.best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
+        let earlier = (0..search.len()).map(earlier).collect();
+        let (answers, best) = (vec![None; search.len()], vec![None; search.len()]);
+        Self { search: Arc::new(search), answers, best, earlier }
     }
 
     fn fill(&mut self, index: usize, answer: Answer) {
-        if let (Some(slot), Some(fresh)) = (self.answers.get_mut(index), self.fresh.get_mut(index)) {
-            (*slot, *fresh) = (Some(answer), true);
-            self.settle();
+        if let Some(slot) = self.answers.get_mut(index) {
+            *slot = Some(answer);
+            self.best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
         }
     }
 
@@ -88,14 +85,27 @@ impl Picture {
         self.best.get(method * self.search.budgets.len() + budget)?.as_ref()
     }
 
-    /// Answers of this search that are there, and all of them.
-    pub fn progress(&self) -> (usize, usize) {
-        (self.fresh.iter().filter(|fresh| **fresh).count(), self.fresh.len())
+    /// Whether this question has an answer in a place: a plan, or that nothing fits.
+    pub fn is_answered(&self, method: usize, budget: usize) -> bool {
+        let first = method * self.search.budgets.len();
+        let all = || self.answers.get(first..=first + budget).is_some_and(|upto| upto.iter().all(Option::is_some));
+        self.best(method, budget).is_some() || all()
     }
 
-    /// Whether each answer is of this search.
+    /// The days that an earlier question had in a place where this one has no answer yet.
+    pub fn earlier(&self, method: usize, budget: usize) -> Option<f64> {
+        let days = *self.earlier.get(method * self.search.budgets.len() + budget)?;
+        days.filter(|_| !self.is_answered(method, budget))
+    }
+
+    /// Answers that are there, and all of them.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.answers.iter().flatten().count(), self.answers.len())
+    }
+
+    /// Whether every answer is there.
     pub fn is_complete(&self) -> bool {
-        self.fresh.iter().all(|fresh| *fresh)
+        self.answers.iter().all(Option::is_some)
     }
 }
 
@@ -125,7 +135,7 @@ impl Training {
         }
     }
 
-    /// Whether each answer is of the last search.
+    /// Whether every answer is there.
     pub fn is_complete(&self) -> bool {
         self.picture.as_ref().is_none_or(Picture::is_complete)
     }
@@ -161,6 +171,12 @@ impl Training {
     pub fn chosen(&self) -> Option<(&'static Method, &Best)> {
         let best = self.picture.as_ref()?.best(self.method, self.budget())?;
         Some((&METHODS[self.method], best))
+    }
+
+    /// The whole training by that plan.
+    pub fn run(&self) -> Option<Run> {
+        let (goal, law) = (self.picture.as_ref()?.search.goal, self.law());
+        self.chosen().map(|(method, best)| Run { method: method.name, best: best.clone(), goal, law })
     }
 
     /// Moves the cursor; says whether something else is asked now.
@@ -206,7 +222,16 @@ impl App {
     /// The plan under the cursor becomes the scenario's.
     fn take_training(&mut self) -> Vec<Command> {
         let training = &self.views.training;
-        let (Some(picture), Some((method, best))) = (&training.picture, training.chosen()) else {
+        let answered = training.picture.as_ref().filter(|it| it.is_answered(training.method(), training.budget()));
+        let (Some(picture), true) = (answered, self.shown.is_ok()) else {
+            self.tell(if self.shown.is_ok() {
+                "still computing: take the plan when it is there".to_owned()
+            } else {
+                "these plans are of the last possible scenario: mend the fields first".to_owned()
+            });
+            return Vec::new();
+        };
+        let Some((method, best)) = training.chosen() else {
             self.tell("no plan of this method fits here".to_owned());
             return Vec::new();
         };
@@ -244,10 +269,17 @@ impl App {
         let mut file = self.file.clone();
         let next = file.plan.bandwidth_factor.unwrap_or(1.0) * factor;
         if !FACTORS.contains(&next) {
+            self.tell(format!("no further: the network is x {}", next / factor));
             return Vec::new();
         }
         file.plan.bandwidth_factor = Some(next).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-        self.revise(file)
+        let commands = self.revise(file);
+        if self.notice.is_none() {
+            let altered = self.scenario.altered();
+            let is = if altered.is_empty() { "as it is".to_owned() } else { format!("with {}", altered.join(", ")) };
+            self.tell(format!("the machine {is}, in every view: [ and ] change it, u goes back"));
+        }
+        commands
     }
 }
 

@@ -7,7 +7,6 @@ use crate::search::AxisKind;
 
 use super::action::{Action, Command, Format};
 use super::diagnostics::LINES;
-use super::explaining::Explaining;
 use super::inputs::{Choice, FIELDS};
 use super::keymap::Place;
 use super::layer::{Entry, Layer, List, Subject};
@@ -314,13 +313,6 @@ impl App {
             all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),
         };
         self.tell(said);
-    }
-
-    fn explain(&mut self) {
-        match &self.answer {
-            Some(answer) => self.layer = Explaining::of(self.figure(), answer).map(Box::new).map(Layer::Explain),
-            None => self.tell("still computing: there is no figure yet".to_owned()),
-        }
     }
 
     pub(super) fn export(&mut self) -> Vec<Command> {

@@ -6,6 +6,7 @@ use super::action::{Action, Command};
 use super::advice::Advice;
 use super::compare::Compare;
 use super::evidence::Evidence;
+use super::grid::Grid;
 use super::hardware::Hardware;
 use super::intensities::Intensities;
 use super::limits::Limits;
@@ -27,6 +28,8 @@ pub enum View {
     Advice,
     /// What no schedule beats.
     Limits,
+    /// The best points within them.
+    Grid,
     /// Throughput over memory and bandwidth.
     Hardware,
     /// Which transfers hide behind arithmetic.
@@ -45,11 +48,12 @@ pub enum View {
 
 impl View {
     /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Map,
         Self::Compare,
         Self::Advice,
         Self::Limits,
+        Self::Grid,
         Self::Hardware,
         Self::Intensities,
         Self::Strategies,
@@ -66,6 +70,7 @@ impl View {
             Self::Compare => "Compare",
             Self::Advice => "Advice",
             Self::Limits => "Limits",
+            Self::Grid => "Grid",
             Self::Hardware => "Hardware",
             Self::Intensities => "Intensities",
             Self::Strategies => "Strategies",
@@ -78,7 +83,7 @@ impl View {
 
     /// Whether there is something to show instead of what it shows: a metric, an order, an objective.
     pub const fn has_metrics(self) -> bool {
-        !matches!(self, Self::Compare | Self::Advice | Self::Limits | Self::Intensities | Self::Traffic)
+        !matches!(self, Self::Compare | Self::Advice | Self::Limits | Self::Grid | Self::Intensities | Self::Traffic)
     }
 
     /// What it shows, for the list of views.
@@ -88,6 +93,7 @@ impl View {
             Self::Compare => "pinned scenarios side by side",
             Self::Advice => "which single change would help",
             Self::Limits => "what memory, network and peak allow at best",
+            Self::Grid => "the best stage, recompute, sequence and batch within them",
             Self::Hardware => "throughput over memory and bandwidth",
             Self::Intensities => "which transfers hide behind arithmetic",
             Self::Strategies => "all strategies on this scenario, the best first",
@@ -108,6 +114,8 @@ pub struct Views {
     pub advice: Advice,
     /// Of the limits.
     pub limits: Limits,
+    /// Of the grid.
+    pub grid: Grid,
     /// Of the hardware.
     pub hardware: Hardware,
     /// Of the intensities.
@@ -126,7 +134,7 @@ impl App {
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, view: View) -> Vec<Command> {
         (self.view, self.focus) = (view, Panel::Map);
-        if matches!(view, View::Advice | View::Hardware) && self.looking {
+        if matches!(view, View::Advice | View::Hardware | View::Training | View::Grid) && self.looking {
             // What is taken there changes the scenario in hand.
             return self.go_home();
         }
@@ -146,7 +154,7 @@ impl App {
     fn view_work(&mut self) -> Option<Work> {
         let scenario = self.shown.clone().ok()?;
         match self.view {
-            View::Map | View::Limits | View::Intensities | View::Traffic | View::Compare => None,
+            View::Map | View::Limits | View::Grid | View::Intensities | View::Traffic | View::Compare => None,
             View::Advice => self.ask_advice(),
             View::Hardware => self.views.hardware.follow(&scenario),
             View::Strategies => self.views.strategies.follow(&self.library, &scenario),
@@ -159,7 +167,7 @@ impl App {
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
-            View::Map | View::Limits | View::Intensities | View::Traffic | View::Compare => false,
+            View::Map | View::Limits | View::Grid | View::Intensities | View::Traffic | View::Compare => false,
             View::Advice => !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
@@ -195,6 +203,7 @@ impl App {
             View::Training => return self.on_training(action),
             View::Plan => return self.on_plan(action),
             View::Evidence => return self.on_evidence(action),
+            View::Grid => return self.on_grid(action),
             View::Limits => self.views.limits.update(action),
             View::Intensities => self.views.intensities.update(action, self.shown.as_ref().unwrap_or(&self.scenario)),
         }

@@ -131,6 +131,13 @@ impl Intensity {
         self.formula.value()
     }
 
+    /// What its link would have to carry, per device and one way, so that the arithmetic hides it; `None` where it
+    /// runs beside none, however fast the link is.
+    pub fn needed(&self, scenario: &Scenario) -> Option<BytesPerSecond> {
+        let share = self.threshold / self.flop_per_byte();
+        self.overlapped.then(|| self.link.bandwidth(scenario) * share)
+    }
+
     /// Whether it takes no time of its own.
     pub fn hidden(&self) -> bool {
         self.overlapped && self.flop_per_byte() >= self.threshold

@@ -1,5 +1,7 @@
 //! What formulas are made of: the figures of an evaluation, and the facts of its scenario with their sources.
 
+use crate::bounds::intensity::{self, Intensity};
+use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Evaluation, Expense, Lane, Memory, Span, Summary};
 use crate::program::Program;
@@ -19,7 +21,12 @@ pub(super) struct Facts<'a> {
     pub last: usize,
     /// The pipeline rank with the highest peak.
     pub fullest: usize,
+    /// Its kinds of transfers.
+    pub transfers: Vec<Intensity>,
 }
+
+/// The unit of an arithmetic intensity.
+const PER_BYTE: &str = "flop/B";
 
 impl Source {
     pub(super) fn new(kind: Authority, text: &str) -> Self {
@@ -87,6 +94,7 @@ impl<'a> Facts<'a> {
             program,
             last: (1..ranks).fold(0, later),
             fullest: (1..ranks).fold(0, fuller),
+            transfers: intensity::of(scenario),
         })
     }
 
@@ -102,6 +110,11 @@ impl<'a> Facts<'a> {
     /// Whether the trace lists everything that the rank that ends last does.
     pub fn is_listed(&self) -> bool {
         self.evaluation.trace.folded.is_empty()
+    }
+
+    /// The counts of the pipeline; `None` where there is none.
+    pub fn pipeline(&self) -> Option<Pipeline> {
+        (self.layout.pipeline > 1).then(|| Pipeline::of(&self.scenario.plan))
     }
 
     /// What runs on a lane of the rank that ends last.
@@ -121,6 +134,7 @@ impl<'a> Facts<'a> {
             Figure::Compute => ("compute".to_owned(), time.compute.into()),
             Figure::Exposed => ("exposed communication".to_owned(), time.exposed.into()),
             Figure::Bubble => ("bubble".to_owned(), time.bubble.into()),
+            Figure::BubbleLaw => ("bubble's law, idle over busy".to_owned(), share(self.pipeline()?.bubble())),
             Figure::Optimizer => ("optimizer's update".to_owned(), time.optimizer.into()),
             Figure::Other => ("launch, host and waits".to_owned(), time.other.into()),
             Figure::Communication => ("communication, hidden or not".to_owned(), time.communication.into()),
@@ -159,7 +173,24 @@ impl<'a> Facts<'a> {
             Figure::Busy(index) => {
                 (format!("the {} level's busy time", level(index)?), traffic.get(index)?.busy.into())
             }
+            Figure::Slowdown(index) => {
+                let transfer = self.transfers.get(index)?;
+                (format!("{}: factor on its arithmetic's time", transfer.kind.word()), count(transfer.slowdown(), ""))
+            }
+            Figure::Intensity(index) => {
+                let transfer = self.transfers.get(index)?;
+                (format!("intensity of {}", transfer.kind.word()), count(transfer.flop_per_byte(), PER_BYTE))
+            }
+            Figure::Threshold(index) => {
+                let transfer = self.transfers.get(index)?;
+                let link = transfer.link.name(self.scenario);
+                (
+                    format!("intensity that {link} needs for {}", transfer.kind.word()),
+                    count(transfer.threshold, PER_BYTE),
+                )
+            }
             Figure::Elasticity(index) => self.gain(index)?,
+            Figure::Limits(_) | Figure::Run(_) => return None,
         })
     }
 

@@ -6,6 +6,7 @@ use crate::evaluate::Workspace;
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;
+use crate::units::significant;
 
 use super::*;
 
@@ -248,4 +249,32 @@ fn everything_in_words() {
             println!("{name} {amount}\n  = {formula}\n  = {}\n  {source}", formula.in_numbers());
         }
     }
+}
+
+/// [layered B8]: 4 ranks, 8 micro-batches, one stage each: (4 - 1) / (8 x 1) = 0.375; 4 stages of each: 3 / 32. With 4
+/// micro-batches on 8 ranks the slots of one stage are 4 + 7: (8 - 1) / 4 = 1.75.
+#[test]
+fn the_bubble_is_held_against_its_law() {
+    let law = |changes: &[(&str, &str)]| {
+        let fixed = [("strategy", "zero1"), ("model", "mpt-7b"), ("nodes", "4"), ("recompute", "full")];
+        let scenario = scenario(&[&fixed[..], changes].concat());
+        let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+        let bubble = explain(Figure::Bubble, &scenario, &evaluation).unwrap();
+        assert!(
+            bubble.holds() && bubble.formula.to_string().starts_with("compute x bubble's law"),
+            "{}",
+            bubble.formula
+        );
+        let time = &evaluation.summary.time;
+        let overhead = format!("overhead, idle over busy, {} %", significant(100.0 * (time.bubble / time.compute), 3));
+        assert!(bubble.source.text.contains(&overhead), "{}", bubble.source.text);
+        let law = explain(Figure::BubbleLaw, &scenario, &evaluation).unwrap();
+        (law.formula.to_string(), law.formula.value())
+    };
+    let (formula, value) = law(&[("pp", "4"), ("accumulate", "8")]);
+    assert_eq!(formula, "(pipeline ranks - 1) / (micro-batches x stages of a rank)");
+    assert!((value - 0.375).abs() < 1e-12);
+    let looped = [("pp", "4"), ("accumulate", "8"), ("schedule", "breadth-first"), ("stages-per-rank", "4")];
+    assert!((law(&looped).1 - 3.0 / 32.0).abs() < 1e-12);
+    assert!((law(&[("pp", "8"), ("accumulate", "4")]).1 - 1.75).abs() < 1e-12);
 }

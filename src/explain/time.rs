@@ -3,13 +3,17 @@
 use crate::evaluate::{ErrorBand, IdleCause, Kind, Lane, Span, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::program::PICOS;
-use crate::units::Seconds;
+use crate::units::{Seconds, significant};
 
 use super::facts::{Facts, count, input};
 use super::{Figure, Formula, Source, Why};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "at each moment the step is charged to what compute does, or to what its next task waits for";
+
+/// Where the law of the bubble stands.
+const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679: (P - 1) / (M K), and for fewer \
+     micro-batches than ranks by counting its slots";
 
 /// Less than this is rounding: sums of spans that begin and end at whole picoseconds.
 const LEAST: Seconds = Seconds::new(1e-9);
@@ -39,9 +43,16 @@ impl Facts<'_> {
                 Source::convention(PARTS),
             ),
             Figure::Bubble => (
-                self.stretches(IdleCause::Bubble)?,
-                "Compute waits for what another pipeline rank has not sent yet.",
-                Source::convention(PARTS),
+                self.bubble()?,
+                "Compute waits for what another pipeline rank has not sent yet. Its law holds where all stages take as \
+                 long and transfers take no time; what it leaves out stands beside it.",
+                self.overhead_and_share(),
+            ),
+            Figure::BubbleLaw => (
+                self.bubble_law()?,
+                "The overhead: idle over busy time of a rank, where all stages take as long and transfers take no time. \
+                 A share of the step is less: overhead / (1 + overhead).",
+                Source::paper(LAYERED),
             ),
             Figure::Optimizer => (
                 self.update()?,
@@ -162,6 +173,50 @@ impl Facts<'_> {
         let host = self.summary().exposed_copies();
         let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Source::simulated()));
         Formula::Sum(named.chain(host).collect())
+    }
+
+    /// What the law makes of the rank's own arithmetic, and what the law leaves out: stages of different lengths, the
+    /// embedding and the head, transfers between the stages.
+    fn bubble(&self) -> Option<Formula> {
+        let Some(pipeline) = self.pipeline() else { return Some(Formula::from(0.0)) };
+        let time = &self.summary().time;
+        let law = self.figure(Figure::Compute)? * self.figure(Figure::BubbleLaw)?;
+        let beyond = time.bubble - time.compute * pipeline.bubble();
+        let rest = |name: &str, time: Seconds| input(name, time, Source::simulated());
+        Some(match beyond {
+            _ if beyond > LEAST => law + rest("waits that the law leaves out", beyond),
+            _ if -beyond > LEAST => law - rest("waits of the law that this rank is spared", -beyond),
+            _ => law,
+        })
+    }
+
+    /// `(P - 1) / (M K)`; with fewer micro-batches than ranks each further stage of a rank waits for the first to come
+    /// round.
+    fn bubble_law(&self) -> Option<Formula> {
+        let pipeline = self.pipeline()?;
+        let named = |name: &str, value: u32| input(name, count(value, ""), Source::chosen(name));
+        let ranks = || named("pipeline ranks", pipeline.ranks);
+        let micro_batches = || named("micro-batches", pipeline.micro_batches);
+        let stages = || named("stages of a rank", pipeline.stages);
+        let slots = micro_batches() * stages();
+        if pipeline.micro_batches >= pipeline.ranks {
+            return Some((ranks() - 1.0) / slots);
+        }
+        let waits = (stages() - 1.0) * ranks() + micro_batches() + (ranks() - 1.0);
+        Some(waits / slots - 1.0)
+    }
+
+    /// The law, and the same bubble as an overhead and as a share of the step.
+    fn overhead_and_share(&self) -> Source {
+        let time = &self.summary().time;
+        let percent = |share: f64| significant(100.0 * share, 3);
+        let (over, of) = (percent(time.bubble / time.compute), percent(time.bubble / self.summary().step_time));
+        match self.pipeline() {
+            None => Source::convention(PARTS),
+            Some(_) => Source::paper(&format!(
+                "{LAYERED}. Here: overhead, idle over busy, {over} %; share of the step, as in the headline, {of} %"
+            )),
+        }
     }
 
     /// Stretches of waiting, as the trace lists them.

@@ -159,10 +159,7 @@ fn needs(scenario: &Scenario) -> Vec<Need> {
             transfer: it.kind.word(),
             link: it.link.name(scenario).to_owned(),
             bandwidth_bytes_per_s: finite(bandwidth.get()),
-            needed_bytes_per_s: it
-                .overlapped
-                .then(|| bandwidth.get() * it.threshold / it.flop_per_byte())
-                .and_then(finite),
+            needed_bytes_per_s: it.needed(scenario).and_then(|needed| finite(needed.get())),
             slowdown: finite(it.slowdown()),
         }
     };

@@ -8,6 +8,7 @@ mod evidence;
 mod explain;
 pub(super) mod footer;
 mod form;
+mod grid;
 mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;

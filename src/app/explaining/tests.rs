@@ -1,6 +1,11 @@
+use std::sync::Arc;
+
 use super::*;
-use crate::app::layer::Layer;
-use crate::app::tests::{explorer, press};
+use crate::app::action::Command;
+use crate::app::tests::{explorer, press, press_obeying};
+use crate::explain::limits::{Form, Which};
+use crate::plan::Offload;
+use crate::search::training::{self, Best, Choice};
 
 fn page(app: &App) -> &Page {
     let Some(Layer::Explain(explaining)) = &app.layer else { panic!("no explanation: {:?}", app.layer) };
@@ -17,7 +22,7 @@ fn i_explains_the_figure_at_the_cursor_of_each_panel() {
         ("3", Figure::Peak),
         ("5g", Figure::Compute),
         ("j", Figure::Exposed),
-        ("1gjjjjjj", Figure::TokensPerStep),
+        ("1gjjjjjjjj", Figure::TokensPerStep),
         ("G", Figure::Days),
     ] {
         press(&mut app, &format!("{keys}i"));
@@ -90,4 +95,64 @@ fn every_row_of_the_time_panel_has_an_explanation() {
         assert_eq!(page(&app).explanation.figure, figure);
         press(&mut app, "ij");
     }
+}
+
+/// In the views too, where the map has nothing to say.
+#[test]
+fn i_explains_the_figure_at_the_cursor_of_a_view() {
+    let mut app = explorer();
+    let explained = |app: &mut App, keys: &str| {
+        press(app, &format!("{keys}i"));
+        let found = page(app).explanation.figure;
+        press(app, "<esc>");
+        found
+    };
+    assert_eq!(explained(&mut app, "I"), Figure::Slowdown(0));
+    // An intensity stands against what its link needs, and both lead on.
+    press(&mut app, "i<ret>");
+    assert_eq!(page(&app).explanation.figure, Figure::Threshold(0));
+    press(&mut app, "<esc>");
+    assert_eq!(explained(&mut app, "L"), Figure::Limits(Which::Activation), "gamma is what is kept of them");
+    assert_eq!(explained(&mut app, "j"), Figure::Limits(Which::Rate(Form::Floor)), "n_bwd is what the floor counts");
+    assert!(explained(&mut app, "jj") == Figure::Limits(Which::Parameters), "the first number");
+    assert_eq!(explained(&mut app, "G"), Figure::Limits(Which::TokensPerSecond(Form::Floor)));
+    press(&mut app, "i<ret>");
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Which::Hfu(Form::Floor)));
+    press(&mut app, "<tab>");
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Which::Mfu(Form::Floor)), "in their own order");
+}
+
+/// [layered B3]: at 100,000 steps of the critical batch a batch of half that size takes 1e5 (1 + 2) / 2.
+#[test]
+fn i_explains_the_days_of_the_plan_under_the_cursor() {
+    let mut app = explorer();
+    press_obeying(&mut app, "Di", |command| !matches!(command, Command::Work { .. }));
+    assert_eq!(app.notice.as_deref(), Some("there is no plan here to explain"));
+    let summary = app.answer.as_ref().unwrap().evaluation.summary;
+    let training = &mut app.views.training;
+    let search = Arc::clone(&training.picture.as_ref().unwrap().search);
+    let data = (search.goal.critical / 2.0) as u32;
+    let choice = Choice {
+        devices: data,
+        tensor: 1,
+        pipeline: 1,
+        data,
+        micro_batch: 1,
+        accumulate: 1,
+        offload: Offload::None,
+        dealing: 0,
+        strategy: 0,
+    };
+    let steps = search.goal.steps(f64::from(data));
+    let days = steps * summary.step_time.get() / 86_400.0;
+    let answer = training::Answer { best: Some(Best { days, choice, summary }), plans: 1, simulated: 1 };
+    app.views.training.fill(search.budgets.len() - 1, answer);
+    press(&mut app, "i");
+    assert!(page(&app).explanation.holds() && page(&app).explanation.figure == Figure::Run(run::Which::Days));
+    press(&mut app, "<ret>");
+    let Explanation { figure, amount, .. } = page(&app).explanation;
+    assert_eq!(figure, Figure::Run(run::Which::Steps));
+    assert!(page(&app).explanation.holds());
+    let halved = f64::from(data) * 2.0 / search.goal.critical;
+    assert!((amount.value / search.goal.steps - f64::midpoint(1.0, 2.0 / halved)).abs() < 1e-9);
 }

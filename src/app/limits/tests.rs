@@ -15,9 +15,13 @@ fn keys_change_the_assumption_under_the_cursor_within_its_range() {
     limits.update(Action::Down);
     (0..5).for_each(|_| limits.update(Action::Right));
     assert!((limits.of(&scenario).n_bwd - 2.0).abs() < 1e-12);
-    limits.update(Action::Last);
+    limits.update(Action::Down);
     limits.update(Action::Left);
     assert_eq!(limits.of(&scenario).stage, Stage::Two);
+    let before = limits.of(&scenario);
+    limits.update(Action::Last);
+    limits.update(Action::Left);
+    assert_eq!((limits.cursor, limits.of(&scenario)), (LAST, before), "numbers follow, keys do not change them");
 }
 
 #[test]

@@ -75,14 +75,9 @@ fn brackets_halve_and_double_the_network_and_can_be_undone() {
     assert_eq!(app.file.plan.bandwidth_factor, None);
 }
 
-#[test]
-fn enter_takes_the_plan_under_the_cursor_once_there_is_one() {
-    let mut app = open();
-    press(&mut app, "<ret>");
-    assert_eq!(app.notice.as_deref(), Some("no plan of this method fits here"));
-    let training = &app.views.training;
-    let search = Arc::clone(&training.picture.as_ref().unwrap().search);
-    let devices = search.budgets[training.budget()];
+/// The answer that a plan takes so many days; of none, that nothing fits.
+fn answer(app: &App, place: usize, days: impl Into<Option<f64>>) -> Answer {
+    let devices = app.views.training.picture.as_ref().unwrap().search.budgets[place];
     let choice = Choice {
         devices,
         tensor: 2,
@@ -94,12 +89,80 @@ fn enter_takes_the_plan_under_the_cursor_once_there_is_one() {
         dealing: 0,
         strategy: 0,
     };
-    let best = Some(Best { days: 1.0, choice, summary: figures(&app) });
-    let index = training.method() * search.budgets.len() + training.budget();
-    app.views.training.fill(index, Answer { best, plans: 1, simulated: 1 });
+    let best = days.into().map(|days| Best { days, choice, summary: figures(app) });
+    Answer { best, plans: 1, simulated: 1 }
+}
+
+/// Answers a question of the first method.
+fn fill(app: &mut App, place: usize, days: impl Into<Option<f64>>) {
+    let answer = answer(app, place, days);
+    app.views.training.fill(place, answer);
+}
+
+#[test]
+fn enter_takes_the_plan_under_the_cursor_once_there_is_one() {
+    let mut app = open();
     press(&mut app, "<ret>");
-    let plan = &app.scenario.plan;
-    assert_eq!((app.scenario.devices(), plan.tensor, plan.accumulate), (devices, 2, 3));
+    assert_eq!(app.notice.as_deref(), Some("still computing: take the plan when it is there"));
+    let place = app.views.training.budget();
+    fill(&mut app, place, 1.0);
+    press(&mut app, "<ret>");
+    let (plan, devices) = (&app.scenario.plan, app.scenario.devices());
+    assert_eq!((devices, plan.tensor, plan.accumulate), (4 * figures(&open()).devices, 2, 3));
     assert_eq!(&*app.scenario.strategy, METHODS[0].strategies[0]);
     assert_eq!(app.notice, Some(format!("took the {} plan on {devices} devices", METHODS[0].name)));
+}
+
+#[test]
+fn nothing_fits_only_where_every_smaller_count_of_devices_has_been_tried() {
+    let mut app = open();
+    let place = app.views.training.budget();
+    fill(&mut app, place, None);
+    let answered = |app: &App| app.views.training.picture.as_ref().unwrap().is_answered(0, place);
+    assert!(!answered(&app), "fewer devices may do");
+    (0..place).for_each(|place| fill(&mut app, place, None));
+    assert!(answered(&app));
+    press(&mut app, "<ret>");
+    assert_eq!(app.notice.as_deref(), Some("no plan of this method fits here"));
+}
+
+#[test]
+fn a_new_question_takes_nothing_from_the_answers_to_an_earlier_one() {
+    let mut app = open();
+    let last = app.views.training.budget();
+    for (place, days) in [(0, 2.0), (last, 1.0)] {
+        fill(&mut app, place, days);
+    }
+    let before = app.scenario.clone();
+    press(&mut app, "m");
+    let known = |app: &App, place: usize| {
+        let picture = app.views.training.picture.as_ref().unwrap();
+        (picture.best(0, place).map(|best| best.days), picture.earlier(0, place))
+    };
+    assert_eq!(
+        [known(&app, 0), known(&app, last)],
+        [(None, Some(2.0)), (None, Some(1.0))],
+        "to be seen, not to be had"
+    );
+    press(&mut app, "<ret>");
+    assert_eq!(app.notice.as_deref(), Some("still computing: take the plan when it is there"));
+    assert_eq!(app.scenario, before);
+    // Fewer days on one device by the earlier question are no better than more days by this one.
+    fill(&mut app, last, 3.0);
+    assert_eq!([known(&app, 0), known(&app, last)], [(None, Some(2.0)), (Some(3.0), None)]);
+    // What was not answered in between stays in sight.
+    press(&mut app, "m");
+    assert_eq!([known(&app, 0), known(&app, last)], [(None, Some(2.0)), (None, Some(3.0))]);
+}
+
+#[test]
+fn a_scenario_that_cannot_be_has_no_plans_to_take() {
+    let mut app = open();
+    let place = app.views.training.budget();
+    fill(&mut app, place, 1.0);
+    let file = app.file.clone();
+    app.shown = Err(Vec::new());
+    press(&mut app, "<ret>");
+    assert_eq!(app.notice.as_deref(), Some("these plans are of the last possible scenario: mend the fields first"));
+    assert_eq!(app.file, file);
 }

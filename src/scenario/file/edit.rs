@@ -22,7 +22,7 @@ const fn field(flag: &'static str, path: &'static str) -> Field {
 }
 
 /// All fields that can be set, in the order of the command line's help.
-pub const FIELDS: [Field; 26] = [
+pub const FIELDS: [Field; 28] = [
     field("hardware", "cluster"),
     field("stack", "stack"),
     field("model", "model"),
@@ -49,6 +49,8 @@ pub const FIELDS: [Field; 26] = [
     field("optimizer", "plan.optimizer"),
     field("reduction", "plan.reduction"),
     field("prefetch", "plan.prefetch"),
+    field("bandwidth", "plan.bandwidth_factor"),
+    field("memory", "plan.memory_factor"),
 ];
 
 /// Reads a whole number as people write it: `2048` or `2_048`.
@@ -124,6 +126,12 @@ impl Text<'_> {
         Ok(self.value()?.map(|Count(count)| count))
     }
 
+    /// A factor on the hardware; 1 leaves it as it is, which is the default.
+    fn factor(&self) -> Result<Option<f64>, Problem> {
+        let factor = self.value()?.map(|Number(factor)| factor);
+        Ok(factor.filter(|factor| (factor - 1.0).abs() > f64::EPSILON))
+    }
+
     fn id(&self) -> Result<String, Problem> {
         if self.text.is_empty() || self.text.chars().any(char::is_control) {
             return Err(self.problem("write an id, as `shardscope presets` lists them"));
@@ -178,7 +186,9 @@ impl ScenarioFile {
             "tokens" => plan.tokens = text.value()?.map(|Number(tokens)| tokens),
             "optimizer" => plan.optimizer = text.value()?,
             "reduction" => plan.reduction = text.value()?,
-            _ => plan.prefetch = text.count()?,
+            "prefetch" => plan.prefetch = text.count()?,
+            "bandwidth" => plan.bandwidth_factor = text.factor()?,
+            _ => plan.memory_factor = text.factor()?,
         }
         (self.name, self.about, self.published) = (None, None, None);
         Ok(())
@@ -220,6 +230,8 @@ impl ScenarioFile {
             "optimizer" => text(plan.optimizer.as_ref()),
             "reduction" => text(plan.reduction.as_ref()),
             "prefetch" => text(plan.prefetch.as_ref()),
+            "bandwidth" => text(plan.bandwidth_factor.as_ref()),
+            "memory" => text(plan.memory_factor.as_ref()),
             _ => None,
         }
     }

@@ -95,6 +95,8 @@ fn each_flag_sets_what_it_gets() {
         "muon",
         "step",
         "2",
+        "0.5",
+        "2",
     ];
     let mut file = file();
     for (Field { flag, .. }, text) in FIELDS.iter().zip(texts) {
@@ -123,6 +125,16 @@ fn a_field_takes_what_hangs_on_it_along() {
     file.set("nodes", "2").expect("nodes");
     assert_eq!((file.get("nodes"), file.get("devices")), (Some("2".to_owned()), None));
     assert_eq!(file.name, None, "the name was another scenario's");
+}
+
+#[test]
+fn a_factor_of_1_is_the_hardware_as_it_is() {
+    let mut file = file();
+    for flag in ["bandwidth", "memory"] {
+        file.set(flag, "0.25").expect("a factor");
+        file.set(flag, "1").expect("a factor");
+        assert_eq!(file.get(flag), None);
+    }
 }
 
 #[test]

@@ -50,7 +50,8 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
         (false, _) => format!("{devices} devices"),
     };
     let Scenario { cluster, model, strategy, .. } = scenario;
-    [model.id.clone(), cluster.id.clone(), strategy.to_string(), size].map(Span::raw).into()
+    let machine = [cluster.id.clone()].into_iter().chain(scenario.altered()).collect::<Vec<_>>().join(", ");
+    [model.id.clone(), machine, strategy.to_string(), size].map(Span::raw).into()
 }
 
 /// The figures in words.

@@ -96,6 +96,7 @@ fn field(app: &App, theme: Theme, index: usize, area: Rect, buf: &mut Buffer) ->
     let (role, mark) = match (wrong, inputs.changed.contains(&index)) {
         (Some(_), _) => (Role::Bad, theme.glyphs().exposed),
         (None, true) => (Role::Warn, theme.glyphs().more[0]),
+        (None, false) if FIELDS[index].idle(&app.scenario).is_some() => (Role::Dim, " "),
         (None, false) => (Role::Text, " "),
     };
     let has_keys = here && app.focus == Panel::Inputs && app.layer.is_none();

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, staleness};
-use crate::app::limits::{Assumption, Limits};
+use crate::app::limits::{Assumption, Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::ui::theme::{Role, Theme};
@@ -20,6 +20,9 @@ pub(super) const HEIGHT: u16 = 2 + 3 + 13;
 const NAMES: usize = 17;
 const NUMBER: usize = 11;
 
+/// Numbers before the bounds.
+const GIVEN: usize = 7;
+
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
@@ -32,14 +35,43 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     for (index, row) in (0..Assumption::ALL.len()).zip(rows.by_ref()) {
         assumption(app, theme, index, &limits, row, buf);
     }
-    for (line, row) in numbers(&limits, theme).into_iter().zip(rows) {
+    let lines = numbers(&limits, theme);
+    // Where there is little room, the row with the keys is in sight.
+    let room = usize::from(inside.height).saturating_sub(Assumption::ALL.len());
+    let at = app.views.limits.cursor.checked_sub(Assumption::ALL.len()).map_or(0, line_of);
+    let first = (at + 1).saturating_sub(room);
+    for ((index, mut line), row) in lines.into_iter().enumerate().skip(first).zip(rows) {
+        if app.views.limits.cursor >= Assumption::ALL.len() && index == at {
+            let has_keys = app.focus == Panel::Map && app.layer.is_none();
+            buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
+            line = marked(line, theme);
+        }
         draw_line(buf, row, &line, theme);
     }
 }
 
-/// The assumption at a place.
-pub(super) fn row_at(inside: Rect, at: Position) -> Option<usize> {
-    Some(usize::from(at.y - inside.y)).filter(|row| *row < Assumption::ALL.len())
+/// The line of a number: under the verdict, and from the first bound on under a heading.
+const fn line_of(number: usize) -> usize {
+    1 + number + (number >= GIVEN) as usize
+}
+
+/// A line with the cursor's mark in place of its first blank.
+fn marked(mut line: Line<'static>, theme: Theme) -> Line<'static> {
+    if let Some(first) = line.spans.first_mut() {
+        first.content = first.content.chars().skip(1).collect::<String>().into();
+    }
+    line.spans.insert(0, Span::raw(theme.glyphs().pinned));
+    line
+}
+
+/// The assumption or the number at a place.
+pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let row = usize::from(at.y - inside.y);
+    let Some(line) = row.checked_sub(Assumption::ALL.len()) else { return Some(row) };
+    let room = usize::from(inside.height).saturating_sub(Assumption::ALL.len());
+    let cursor = app.views.limits.cursor.checked_sub(Assumption::ALL.len()).map_or(0, line_of);
+    let line = line + (cursor + 1).saturating_sub(room);
+    (0..NUMBERS.len()).find(|number| line_of(*number) == line).map(|number| Assumption::ALL.len() + number)
 }
 
 /// An assumption that keys change.
@@ -69,7 +101,8 @@ fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row:
 /// All numbers, the verdict first.
 fn numbers(limits: &fsdp::Limits, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled(format!(" {}", verdict(limits)), theme.style(Role::Title))];
-    lines.extend(given(limits).into_iter().map(|[name, value, formula]| {
+    let names = NUMBERS.map(|(name, _)| name);
+    lines.extend(names.into_iter().zip(given(limits)).map(|(name, [value, formula])| {
         Line::from(vec![
             Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
             Span::raw(format!("{value:>NUMBER$}")),
@@ -83,7 +116,7 @@ fn numbers(limits: &fsdp::Limits, theme: Theme) -> Vec<Line<'static>> {
         Span::styled(heading, theme.style(Role::Title)),
         Span::styled(forms, theme.style(Role::Dim)),
     ]));
-    lines.extend(bounds(limits).into_iter().map(|(name, [hidden, floor], formula)| {
+    lines.extend(names.into_iter().skip(GIVEN).zip(bounds(limits)).map(|(name, ([hidden, floor], formula))| {
         Line::from(vec![
             Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
             Span::raw(format!("{hidden:>NUMBER$}{floor:>NUMBER$}")),
@@ -106,42 +139,42 @@ fn verdict(limits: &fsdp::Limits) -> &'static str {
 }
 
 /// Memory, transfer and overlap.
-fn given(limits: &fsdp::Limits) -> [[String; 3]; 7] {
-    let row = |name: &str, value: String, formula: String| [name.to_owned(), value, formula];
+fn given(limits: &fsdp::Limits) -> [[String; 2]; GIVEN] {
+    let row = |value: String, formula: String| [value, formula];
     let free = limits.free();
     let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
     let tokens = thousands(limits.token_capacity().floor());
-    let (gradients, optimizer) = (limits.element, limits.optimizer);
     let devices = limits.devices;
+    let [element, optimizer] = [limits.element, limits.optimizer].map(Bytes::get);
     let state = match limits.stage {
-        Stage::One => format!("phi x ({} + {gradients} + {optimizer} / {devices})", limits.element),
-        Stage::Two => format!("phi x ({} + ({gradients} + {optimizer}) / {devices})", limits.element),
-        Stage::Three => format!("phi x {} / {devices}", limits.element + gradients + optimizer),
+        Stage::One => format!("({} + {optimizer} / {devices}) B", 2.0 * element),
+        Stage::Two => format!("({element} + {} / {devices}) B", element + optimizer),
+        Stage::Three => format!("{} B / {devices}", 2.0 * element + optimizer),
     };
     // Without sharded weights a step reduces gradients and gathers what it updated, whatever n_bwd says.
     let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
     [
-        row("parameters phi", format!("{} B", significant(limits.parameters / 1e9, 4)), limits.counted()),
-        row("free memory", free, format!("{} - {state}", limits.memory)),
-        row("token capacity", tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
-        row("longest sequence", tokens, "token capacity, one sequence a device".to_owned()),
-        row("transfer", limits.transfer().to_string(), format!("phi x {} / {} of a ring", limits.element, limits.link)),
-        row("overlap forward", forward, "transfer / forward at peak; up to 1 it hides".to_owned()),
-        row("overlap backward", backward, format!("{moved} transfers / (3 - gamma) forwards")),
+        row(format!("{} B", significant(limits.parameters / 1e9, 4)), limits.counted()),
+        row(free, format!("{} - phi x {state}", limits.memory)),
+        row(tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
+        row(tokens, "token capacity, one sequence a device".to_owned()),
+        row(limits.transfer().to_string(), format!("phi x {} / {} of a ring", limits.element, limits.link)),
+        row(forward, "transfer / forward at peak; up to 1 it hides".to_owned()),
+        row(backward, format!("{moved} transfers / (3 - gamma) forwards")),
     ]
 }
 
 /// Both forms of each bound: no exposed communication, and the network's floor.
-fn bounds(limits: &fsdp::Limits) -> [(&'static str, [String; 2], &'static str); 4] {
+fn bounds(limits: &fsdp::Limits) -> [([String; 2], &'static str); 4] {
     let both = [limits.hidden(), limits.network_floor()];
     let capped = both.map(|bound| limits.capped(bound));
     let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
     [
-        ("HFU", capped.map(|bound| percent(bound.hfu)), "flop / (peak x transfers' time)"),
-        ("HFU, uncapped", both.map(|bound| percent(bound.hfu)), "the same, above the peak too"),
-        ("MFU", capped.map(|bound| percent(bound.mfu)), "3 / (4 - gamma) of HFU"),
-        ("tokens/s, device", capped.map(|bound| thousands(bound.tokens_per_s)), "HFU x peak / flop of a token"),
+        (capped.map(|bound| percent(bound.hfu)), "flop / (peak x transfers' time)"),
+        (both.map(|bound| percent(bound.hfu)), "the same, above the peak too"),
+        (capped.map(|bound| percent(bound.mfu)), "3 / (4 - gamma) of HFU"),
+        (capped.map(|bound| thousands(bound.tokens_per_s)), "HFU x peak / flop of a token"),
     ]
 }
 

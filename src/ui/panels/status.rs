@@ -45,11 +45,12 @@ fn search(find: &Find, theme: Theme, area: Rect, buf: &mut Buffer) -> Position {
     input(theme, "/", &find.input, typed, buf)
 }
 
-/// What is wrong with the field that has the keys, or why the scenario does not fit.
+/// What is wrong with the field that has the keys, what is to be known of it, or why the scenario does not fit.
 fn field(app: &App) -> String {
     let wrong = app.inputs.wrong(app.inputs.cursor).map(|wrong| wrong.why.clone());
     let excess = || app.answer.as_ref().filter(|_| !app.stale).and_then(|it| app.excess(&it.evaluation.summary));
-    wrong.or_else(excess).unwrap_or_default()
+    let about = || app.inputs.field().about(&app.scenario);
+    wrong.or_else(about).or_else(excess).unwrap_or_default()
 }
 
 /// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.

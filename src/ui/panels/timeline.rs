@@ -69,7 +69,11 @@ fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, 
         Some(spans) => visit(spans, step, theme),
     };
     if chosen.is_none() {
-        lines.push(totals(&step.trace.totals(rank, from, to), to - from, theme));
+        lines = totals(&step.trace.totals(rank, from, to), to - from, said.width);
+        // What the marks mean has a row before bytes that need a second one.
+        if lines.len() >= usize::from(said.height) {
+            lines.truncate(1);
+        }
         lines.extend(hint(app, step, theme));
     }
     draw_lines(buf, said, &lines, theme);
@@ -102,7 +106,9 @@ fn gantt<T>(
     let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
     let window = timeline.window(step);
     let (from, to) = window.times(step);
-    let visible = in_view(row, rows.len(), inside.height.saturating_sub(3).into());
+    // Beside the lanes: exposed communication, the axis, words; of ranks also what their marks mean.
+    let beside = if timeline.shows_ranks(step) { 4 } else { 3 };
+    let visible = in_view(row, rows.len(), inside.height.saturating_sub(beside).into());
     // The rank with the keys is the one whose exposed communication is shown.
     let marked = rows.len() > 1 && (app.focus == Panel::Timeline || timeline.shows_ranks(step));
     let tracks: Vec<Track> =
@@ -111,7 +117,7 @@ fn gantt<T>(
     let selected = chosen.and_then(|spans| Some((row - visible.start, spans.first()?.start, spans.last()?.end)));
     let lines: Vec<&[evaluate::Span]> = communication(step, rank).collect();
     // Over the whole step it would say what the rows say.
-    let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + 3;
+    let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + beside;
     let gantt = Gantt::new(theme, &tracks, from, to)
         .folded(step.trace.folded_of(rank))
         .exposed(step.trace.idle_of(rank), &lines)
@@ -250,7 +256,8 @@ fn used(span: &evaluate::Span, trace: &Trace) -> Option<String> {
             let held = if held > Seconds::ZERO { format!(", {held} later") } else { String::new() };
             Some(format!("used by {at}, at {}{held}", other.start))
         }
-        Lane::Reduce => Some(format!("of {at}, which ended {} before", span.start - other.end)),
+        Lane::Reduce if span.start > other.end => Some(format!("of {at}, {} after it", span.start - other.end)),
+        Lane::Reduce => Some(format!("of {at}")),
         _ => Some(format!("needs {at}, issued {} before", span.start - other.start)),
     }
 }
@@ -263,15 +270,25 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
     here.then(|| Line::styled(text(), theme.style(Role::Accent)))
 }
 
-/// What the window comes to: `compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
-fn totals(totals: &Totals, time: Seconds, theme: Theme) -> Line<'static> {
+/// What the window comes to, on rows of whole parts: `compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
+fn totals(totals: &Totals, time: Seconds, width: u16) -> Vec<Line<'static>> {
     let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
     let mut parts = vec![format!("compute {}", share(totals.compute)), format!("exposed {}", share(totals.exposed))];
     if totals.bubble > Seconds::ZERO {
         parts.push(format!("bubble {}", share(totals.bubble)));
     }
     parts.extend(totals.moved.iter().map(|(lane, bytes)| format!("{} {bytes}", lane.name())));
-    Line::styled(parts.join(", "), theme.style(Role::Text))
+    let mut rows: Vec<String> = Vec::new();
+    for part in parts {
+        match rows.last_mut() {
+            Some(row) if Span::raw(row.as_str()).width() + 2 + part.len() <= usize::from(width) => {
+                row.push_str(", ");
+                row.push_str(&part);
+            }
+            _ => rows.push(part),
+        }
+    }
+    rows.into_iter().map(Line::raw).collect()
 }
 
 /// How long compute stands still for a transfer while this one runs.

@@ -5,11 +5,11 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined, part_at, words};
+use super::{frame, joined, part_at, staleness, words};
 use crate::app::pointing::Target;
 use crate::app::training::Picture;
 use crate::app::{App, Panel};
-use crate::bounds::intensity::{self, Intensity};
+use crate::bounds::intensity::{self, Intensity, Link};
 use crate::bounds::layered::CriticalBatch;
 use crate::scenario::Scenario;
 use crate::search::training::{Best, METHODS, Method};
@@ -17,13 +17,13 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{significant, thousands};
+use crate::units::{BytesPerSecond, significant, thousands};
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
 pub(super) const HEIGHT: u16 = 2 + 1 + 16 + SAID;
 
 /// Rows of the methods and of the plan.
-const SAID: u16 = 6;
+const SAID: u16 = 7;
 
 /// The marks of the methods and their tones.
 const MARKS: [(char, Tone); 5] =
@@ -36,11 +36,17 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         return;
     };
     let (done, all) = picture.progress();
-    let note = if picture.is_complete() { String::new() } else { format!("computing {done} of {all}") };
-    let inside = frame(app, theme, Panel::Map, "Training time of each method", &note, area, buf);
+    let carried = places(picture).any(|(method, place)| picture.earlier(method, place).is_some());
+    let note = match (picture.is_complete(), carried) {
+        (true, _) => String::new(),
+        (false, false) => format!("computing {done} of {all}"),
+        (false, true) => format!("computing {done} of {all}, in brackets as before"),
+    };
+    let title = format!("Training time of each method{}", if app.shown.is_err() { staleness(app) } else { "" });
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, chart, said] = areas(inside);
     draw_line(buf, asked, &question(app, picture, theme, asked.width), theme);
-    if curves(picture).iter().all(|curve| curve.points.is_empty()) {
+    if curves(picture, theme).iter().all(|curve| curve.points.is_empty()) {
         let most = thousands(f64::from(picture.search.budgets.last().copied().unwrap_or(0)));
         let nothing = if picture.is_complete() {
             format!("nothing fits on at most {most} devices, by any method: + allows twice as many")
@@ -76,7 +82,7 @@ fn areas(inside: Rect) -> [Rect; 3] {
 
 /// The chart as a widget, for as long as it is needed.
 fn days_chart<T>(app: &App, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
-    let (training, curves) = (&app.views.training, curves(picture));
+    let (training, curves) = (&app.views.training, curves(picture, theme));
     let places: Vec<f64> = picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect();
     let (chosen, cursor) = (training.method(), training.budget());
     with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, title: "days" })
@@ -99,21 +105,31 @@ fn question(app: &App, picture: &Picture, theme: Theme, width: u16) -> Line<'sta
     let parts = [
         Span::raw(format!(" {} steps at batch {}, {law}", words::count(goal.steps), words::count(goal.critical))),
         Span::raw(network),
+        Span::raw(format!("recompute {}", base.plan.recompute)),
         Span::raw(format!("at most {} devices", words::count(f64::from(most)))),
     ];
     joined(parts, theme, width)
 }
 
-/// The best of each method within each count of devices.
-fn curves(picture: &Picture) -> Vec<Curve> {
-    let budgets = picture.search.budgets.iter().enumerate();
-    let curve = |(method, (mark, tone)): (usize, (char, Tone))| {
-        let points = budgets.clone().filter_map(|(place, devices)| {
-            Some((f64::from(*devices), picture.best(method, place)?.days)).filter(|(_, days)| *days > 0.0)
-        });
-        Curve { mark, tone, points: points.collect() }
+/// Every method within every count of devices.
+fn places(picture: &Picture) -> impl Iterator<Item = (usize, usize)> {
+    (0..METHODS.len()).flat_map(|method| (0..picture.search.budgets.len()).map(move |place| (method, place)))
+}
+
+/// The best of each method within each count of devices; after them what is known of an earlier question only.
+fn curves(picture: &Picture, theme: Theme) -> Vec<Curve> {
+    let curve = |mark: char, tone: Tone, days: &dyn Fn(usize) -> Option<f64>| {
+        let places = picture.search.budgets.iter().enumerate();
+        let points = places.filter_map(|(place, devices)| Some((f64::from(*devices), days(place)?)));
+        Curve { mark, tone, points: points.filter(|(_, days)| *days > 0.0).collect() }
     };
-    MARKS.into_iter().enumerate().map(curve).collect()
+    let before = theme.glyphs().hidden.chars().next().unwrap_or('.');
+    let fresh = MARKS
+        .into_iter()
+        .enumerate()
+        .map(|(method, (mark, tone))| curve(mark, tone, &|place| Some(picture.best(method, place)?.days)));
+    let earlier = (0..METHODS.len()).map(|method| curve(before, Tone::Grey, &|place| picture.earlier(method, place)));
+    fresh.chain(earlier).collect()
 }
 
 /// Each method's days at the cursor's devices, and the plan under the cursor.
@@ -122,23 +138,31 @@ fn lines(app: &App, picture: &Picture, theme: Theme, width: u16) -> Vec<Line<'st
     let (place, dim) = (training.budget(), theme.style(Role::Dim));
     let devices = words::count(f64::from(picture.search.budgets[place]));
     let all = METHODS.iter().zip(MARKS).enumerate().map(|(method, (_, (mark, tone)))| {
-        let days = picture.best(method, place).map_or(theme.glyphs().too_big.to_owned(), |best| days(best.days));
+        let days = match (picture.best(method, place), picture.earlier(method, place)) {
+            (Some(best), _) => days(best.days),
+            (None, Some(before)) => format!("({})", days(before)),
+            (None, None) if picture.is_answered(method, place) => theme.glyphs().too_big.to_owned(),
+            (None, None) => "?".to_owned(),
+        };
         let style = if method == training.method() { theme.style(Role::Cursor) } else { theme.fill(tone) };
         Span::styled(format!("{mark} {days}"), style)
     });
     let unit = [Span::styled(format!("days on {devices} devices"), dim)];
-    let mut lines = vec![joined(all.chain(unit), theme, width)];
+    let mut lines = vec![joined(all.chain(unit), theme, width), needs(picture, place, theme, width)];
     let method = &METHODS[training.method()];
     let Some((_, best)) = training.chosen() else {
-        lines.push(Line::styled(
-            format!("{} ({}): nothing fits", method.name, mark(training.method())),
-            theme.style(Role::Title),
-        ));
+        let said = match picture.earlier(training.method(), place) {
+            Some(before) => format!("computing; {} days for the question before", days(before)),
+            None if picture.is_answered(training.method(), place) => "nothing fits".to_owned(),
+            None => "computing".to_owned(),
+        };
+        let said = format!("{} ({}): {said}", method.name, mark(training.method()));
+        lines.push(Line::styled(said, theme.style(Role::Title)));
         lines.push(Line::styled(method.about, dim));
         return lines;
     };
     let scenario = picture.search.scenario(method, &best.choice);
-    lines.extend(plan(method, training.method(), best, &scenario, picture, theme));
+    lines.extend(plan((training.method(), best), &scenario, picture, theme, width));
     lines
 }
 
@@ -148,61 +172,108 @@ fn mark(method: usize) -> char {
 
 /// The plan under the cursor.
 fn plan(
-    method: &Method,
-    index: usize,
-    best: &Best,
+    (index, best): (usize, &Best),
     scenario: &Scenario,
     picture: &Picture,
     theme: Theme,
+    width: u16,
 ) -> Vec<Line<'static>> {
-    let (choice, plan, dim) = (best.choice, &scenario.plan, theme.style(Role::Dim));
+    let (choice, plan, method) = (best.choice, &scenario.plan, &METHODS[index]);
     let devices = thousands(f64::from(choice.devices));
     let sequences = choice.sequences();
-    let steps = picture.search.goal.steps(sequences);
+    let steps = words::count(picture.search.goal.steps(sequences));
     let order = match (choice.pipeline, plan.accumulation) {
         (1, crate::plan::Accumulation::Layered) => "layer by layer".to_owned(),
         (1, crate::plan::Accumulation::Standard) => "no pipeline".to_owned(),
         _ => plan.schedule.to_string(),
     };
     let memory = words::of_capacity(best.summary.memory.peak, best.summary.memory.capacity);
+    let titled = |text: String| Span::styled(text, theme.style(Role::Title));
     vec![
-        Line::styled(
-            format!("{} ({}): {} days on {devices} devices", method.name, mark(index), days(best.days)),
-            theme.style(Role::Title),
+        joined(
+            [
+                titled(format!("{} ({}): {} days on {devices} devices", method.name, mark(index), days(best.days))),
+                titled(format!("{steps} steps of {}", best.summary.step_time)),
+            ],
+            theme,
+            width,
         ),
         Line::raw(format!(
-            "tp {} x pp {} x dp {}, accum {} x micro {} = {} sequences, {} steps of {}",
+            "tp {} x pp {} x dp {}, accum {} x micro {} = {} sequences a step",
             choice.tensor,
             choice.pipeline,
             choice.data,
             choice.accumulate,
             choice.micro_batch,
             words::count(sequences),
-            words::count(steps),
-            best.summary.step_time
         )),
         Line::raw(format!(
-            "{}, {order}, offload {}; {memory}, {} % MFU",
+            "{}, {order}, recompute {}, offload {}; {memory}, {} % MFU",
             scenario.strategy,
+            plan.recompute,
             choice.offload,
             significant(100.0 * best.summary.mfu, 3)
         )),
-        Line::raw(network(scenario)),
-        Line::styled(method.about, dim),
+        network(scenario, theme, width),
+        Line::styled(method.about, theme.style(Role::Dim)),
     ]
 }
 
-/// What the transfers need to hide: `partitioned-state hides from 30.5 GB/s on, system has 25.0 GB/s`.
-fn network(scenario: &Scenario) -> String {
-    let need = |it: &Intensity| {
-        let bandwidth = it.link.bandwidth(scenario);
-        let needed = bandwidth * (it.threshold / it.flop_per_byte());
-        let (kind, link) = (it.kind.word(), it.link.name(scenario).to_owned());
-        format!("{kind} hides from {needed} on, {link} has {bandwidth}")
+/// A factor on the outermost level with which it is the slowest that a transfer crosses, so that its need is told of
+/// every transfer that crosses it; the need is the same at any factor.
+const CRAWLING: f64 = 1e-6;
+
+/// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
+/// hide does: `d 102 · c never · m 8.46 · GB/s of system's 25.0 hide it`.
+fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
+    let cluster = &picture.search.base.cluster;
+    let outermost = Link::Level(cluster.levels.len().saturating_sub(1));
+    let need = |index: usize, method: &Method| {
+        let best = picture.best(index, place)?;
+        let mut scenario = picture.search.scenario(method, &best.choice);
+        scenario.plan.bandwidth_factor = CRAWLING;
+        let transfers = intensity::of(&scenario);
+        let crossing = || transfers.iter().filter(|it| it.link == outermost);
+        let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
+        Some(match most {
+            _ if crossing().any(|it| !it.overlapped) => "never".to_owned(),
+            Some(most) => gigabytes(most),
+            None => "0".to_owned(),
+        })
     };
-    let overlapped = intensity::of(scenario).into_iter().filter(|it| it.overlapped);
-    let worst = overlapped.max_by(|a, b| a.slowdown().total_cmp(&b.slowdown()));
-    worst.map_or_else(|| "no transfer runs beside arithmetic".to_owned(), |it| need(&it))
+    let all = METHODS.iter().zip(MARKS).enumerate().map(|(index, (method, (mark, tone)))| {
+        let need = need(index, method).unwrap_or_else(|| theme.glyphs().impossible.to_owned());
+        Span::styled(format!("{mark} {need}"), theme.fill(tone))
+    });
+    let level = cluster.levels.last().map_or("network", |level| &level.name);
+    let has = gigabytes(outermost.bandwidth(&picture.search.base));
+    let unit = Span::styled(format!("GB/s of {level}'s {has} hide it"), theme.style(Role::Dim));
+    joined(all.chain([unit]), theme, width)
+}
+
+/// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; at the end what
+/// runs beside no arithmetic, and never hides.
+fn network(scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
+    let mut transfers = intensity::of(scenario);
+    let share = |it: &Intensity| it.needed(scenario).map_or(0.0, |needed| needed / it.link.bandwidth(scenario));
+    transfers.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let need = |it: &Intensity| {
+        let (kind, link, has) = (it.kind.word(), it.link.name(scenario), it.link.bandwidth(scenario));
+        Span::raw(match it.needed(scenario) {
+            Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(needed), gigabytes(has)),
+            None => format!("{link}: {kind} never hides"),
+        })
+    };
+    if transfers.is_empty() {
+        return Line::raw("nothing is transferred");
+    }
+    let mut line = joined(transfers.iter().map(need), theme, width.saturating_sub(9));
+    line.spans.insert(0, Span::raw("to hide: "));
+    line
+}
+
+fn gigabytes(rate: BytesPerSecond) -> String {
+    significant(rate.get() / 1e9, 3)
 }
 
 fn days(days: f64) -> String {
@@ -211,6 +282,6 @@ fn days(days: f64) -> String {
 
 /// Nothing beyond what the panel says.
 pub(super) fn status(app: &App) -> String {
-    let chosen = app.views.training.chosen();
+    let chosen = app.views.training.chosen().filter(|_| app.shown.is_ok());
     chosen.map_or_else(String::new, |(method, _)| format!("{}: Enter makes this plan the scenario's", method.name))
 }

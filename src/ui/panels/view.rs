@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::{
-    advice, compare, evidence, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
+    advice, compare, evidence, grid, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
 };
 use crate::app::pointing::Target;
 use crate::app::view::View;
@@ -18,6 +18,7 @@ pub(in crate::ui) fn height(app: &App) -> u16 {
         View::Compare => compare::height(app),
         View::Advice => advice::height(app),
         View::Limits => limits::HEIGHT,
+        View::Grid => grid::HEIGHT,
         View::Hardware => hardware::HEIGHT,
         View::Intensities => intensities::HEIGHT,
         View::Strategies => strategies::height(app),
@@ -35,6 +36,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         View::Compare => compare::render(app, theme, area, buf),
         View::Advice => advice::render(app, theme, area, buf),
         View::Limits => limits::render(app, theme, area, buf),
+        View::Grid => grid::render(app, theme, area, buf),
         View::Hardware => hardware::render(app, theme, area, buf),
         View::Intensities => intensities::render(app, theme, area, buf),
         View::Strategies => strategies::render(app, theme, area, buf),
@@ -52,7 +54,8 @@ pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position)
         View::Map => map::cell_at(app, theme, inside, at).map(Target::Cell),
         View::Compare => compare::column_at(app, theme, inside, at).map(row),
         View::Advice => advice::row_at(app, theme, inside, at).map(row),
-        View::Limits => limits::row_at(inside, at).map(row),
+        View::Limits => limits::row_at(app, inside, at).map(row),
+        View::Grid => grid::row_at(app, inside, at).map(row),
         View::Hardware => hardware::cell_at(app, theme, inside, at).map(Target::Cell),
         View::Intensities => intensities::row_at(app, inside, at).map(row),
         View::Strategies => strategies::row_at(app, inside, at).map(row),
@@ -70,6 +73,7 @@ pub(super) fn status(app: &App, width: u16) -> String {
         View::Compare => compare::status(app),
         View::Advice => advice::status(app),
         View::Limits | View::Intensities | View::Traffic => String::new(),
+        View::Grid => grid::status(app),
         View::Hardware => hardware::status(app),
         View::Strategies => strategies::status(app),
         View::Training => training::status(app),

@@ -98,6 +98,15 @@ fn a_pipelines_ranks_in_ascii() {
     insta::assert_snapshot!(shown(fixture::pipeline(), "4", ASCII, (80, 24)));
 }
 
+/// More ranks than rows scroll: they leave a row for what the marks mean.
+#[test]
+fn the_marks_are_explained_however_many_ranks_there_are() {
+    let many = engine::PIPELINE.replace("pipeline = 8", "pipeline = 16");
+    let shown = shown(engine::explorer_on(&many), "4", UTF8, (80, 24));
+    let text = crate::ui::export::text(shown.buffer());
+    assert!(text.contains("rank 0 of 16") && text.contains("forward") && text.contains("both"), "{text}");
+}
+
 #[test]
 fn a_pipelines_rank_with_its_lanes() {
     insta::assert_snapshot!(shown(fixture::pipeline(), "4jl<ret>", UTF8, (120, 40)));
@@ -121,6 +130,21 @@ fn a_pipeline() {
 #[test]
 fn the_limits() {
     insta::assert_snapshot!(after("L", (80, 24)));
+}
+
+#[test]
+fn the_limits_of_less_sharding() {
+    insta::assert_snapshot!(after("Ljjhjjj", (80, 24)));
+}
+
+#[test]
+fn the_grid() {
+    insta::assert_snapshot!(after("Fj", (80, 24)));
+}
+
+#[test]
+fn the_grid_beside_the_other_panels() {
+    insta::assert_snapshot!(shown(fixture::explorer(), "F", ASCII, (120, 40)));
 }
 
 #[test]
@@ -198,6 +222,23 @@ fn the_training_time_in_ascii() {
     let shown = shown(fixture::training(), "", ASCII, (80, 24));
     assert!(shown.buffer().content.iter().all(|cell| cell.symbol().is_ascii()));
     insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn the_training_time_of_a_new_question() {
+    let mut app = fixture::training();
+    app.update(crate::app::action::Action::Metric);
+    insta::assert_snapshot!(screen(&app, UTF8, (80, 24)));
+}
+
+#[test]
+fn a_changed_network() {
+    insta::assert_snapshot!(shown(fixture::slower(), "1gjjjjj", UTF8, (120, 40)));
+}
+
+#[test]
+fn a_changed_network_with_little_room() {
+    insta::assert_snapshot!(screen(&fixture::slower(), UTF8, (80, 24)));
 }
 
 #[test]
@@ -286,9 +327,9 @@ fn the_cursor_is_reversed_without_colours() {
 }
 
 /// Keys that lead everywhere.
-const KEYS: [&str; 53] = [
+const KEYS: [&str; 54] = [
     "h", "j", "k", "l", "g", "G", "<pgup>", "<pgdn>", "<c-u>", "<c-d>", "<tab>", "<s-tab>", "1", "2", "3", "4",
-    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "H", "I", "9", "é", "<bs>", "<left>",
+    "<ret>", "<esc>", "+", "-", "0", "m", "b", "p", "e", "?", "/", "v", "L", "F", "H", "I", "9", "é", "<bs>", "<left>",
     "<right>", "<up>", "<down>", "c", "W", "S", "M", "o", ":", "s", "i", "u", "U", "w", "!", "&", "5", "x",
 ];
 

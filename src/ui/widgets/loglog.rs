@@ -224,18 +224,22 @@ fn row(up: usize, plot: Rect) -> usize {
 /// Fewer labels than this do not say how high a curve is.
 const FEW: usize = 3;
 
-/// Round values from below to above: 1, 2 and 5 times powers of ten within a decade or two, else the powers; where that
-/// leaves few, multiples of a round step.
+/// Round values from below to above: 1, 2 and 5 times powers of ten within two decades and a half, beyond that the
+/// powers alone, if there are enough of them; where all that leaves few, multiples of a round step.
 fn round_values(low: f64, high: f64) -> Vec<(f64, String)> {
-    let digits: &[f64] = if high / low > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let powers = libm::floor(libm::log10(low)) as i32..=libm::ceil(libm::log10(high)) as i32;
-    let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * libm::pow(10.0, f64::from(power))));
-    let inside: Vec<f64> = all.filter(|value| (low..=high).contains(value)).collect();
-    if inside.len() < FEW {
+    let inside = |digits: &[f64]| -> Vec<f64> {
+        let all =
+            powers.clone().flat_map(|power| digits.iter().map(move |digit| digit * libm::pow(10.0, f64::from(power))));
+        all.filter(|value| (low..=high).contains(value)).collect()
+    };
+    let alone = inside(&[1.0]);
+    let found = if high / low > 300.0 && alone.len() >= FEW { alone } else { inside(&[1.0, 2.0, 5.0]) };
+    if found.len() < FEW {
         return stepped(low, high);
     }
     let label = |value: f64| if value < 1.0 { significant(value, 1) } else { counted(value) };
-    inside.into_iter().map(|value| (value, label(value))).collect()
+    found.into_iter().map(|value| (value, label(value))).collect()
 }
 
 /// Multiples of the smallest of 1, 2 and 5 times a power of ten that gives at most five of them.

@@ -140,6 +140,7 @@ pub const ALL: &[Binding] = &[
     view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
     view(View::Advice, &[(KeyCode::Char('W'), NONE)], "W", "what would help: single changes, tried"),
     view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
+    view(View::Grid, &[(KeyCode::Char('F'), NONE)], "F", "FSDP grid: the best of stage, recompute, sequence, batch"),
     view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
     view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
     view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),

@@ -15,6 +15,7 @@ use crate::app::view::View;
 const COMPARE: Place = Place::View(View::Compare);
 const ADVICE: Place = Place::View(View::Advice);
 const LIMITS: Place = Place::View(View::Limits);
+const GRID: Place = Place::View(View::Grid);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
@@ -46,16 +47,25 @@ pub const EACH: &[Binding] = &[
     key(ADVICE, LAST, Action::Last, same(""), "", ""),
     key(ADVICE, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
     key(ADVICE, PAGE_DOWN, Action::PageDown, same(""), "", ""),
-    key(LIMITS, UP, Action::Up, UP_DOWN, "field", "previous and next assumption (also k and j)"),
+    key(LIMITS, UP, Action::Up, UP_DOWN, "field", "previous and next row (also k and j)"),
     key(LIMITS, DOWN, Action::Down, same(""), "", ""),
     key(LIMITS, LEFT, Action::Left, LEFT_RIGHT, "change", "previous and next value (also h and l, - and +)"),
     key(LIMITS, RIGHT, Action::Right, same(""), "", ""),
     key(LIMITS, LESS, Action::Less, same(""), "", ""),
     key(LIMITS, MORE, Action::More, same(""), "", ""),
-    key(LIMITS, FIRST, Action::First, same("g G"), "", "first and last assumption"),
+    key(LIMITS, FIRST, Action::First, same("g G"), "", "first and last row"),
     key(LIMITS, LAST, Action::Last, same(""), "", ""),
     key(LIMITS, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
     key(LIMITS, PAGE_DOWN, Action::PageDown, same(""), "", ""),
+    key(GRID, UP, Action::Up, UP_DOWN, "point", "previous and next point (also k and j)"),
+    key(GRID, DOWN, Action::Down, same(""), "", ""),
+    key(GRID, TAKE, Action::Take, same("Enter"), "take", "make the point the scenario's"),
+    key(GRID, MORE, Action::More, same("+ -"), "efficiency", "what kernels reach of the peak, more and less"),
+    key(GRID, LESS, Action::Less, same(""), "", ""),
+    key(GRID, FIRST, Action::First, same("g G"), "", "first and last point"),
+    key(GRID, LAST, Action::Last, same(""), "", ""),
+    key(GRID, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(GRID, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(HARDWARE, LEFT, Action::Left, ARROWS, "move", "move (also h, j, k, l)"),
     key(HARDWARE, DOWN, Action::Down, same(""), "", ""),
     key(HARDWARE, UP, Action::Up, same(""), "", ""),

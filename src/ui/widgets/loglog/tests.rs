@@ -13,6 +13,14 @@ fn a_narrow_range_has_labels_too() {
     assert!(labels(5.0, 5.0).len() <= 1);
 }
 
+/// 312 to 60,000 has two powers of ten, which say too little; 3 to 60,000 has four.
+#[test]
+fn a_wide_range_is_labelled_over_all_its_height() {
+    let labels = |low, high| round_values(low, high).into_iter().map(|(_, label)| label).collect::<Vec<_>>();
+    assert_eq!(labels(312.0, 60_000.0), ["500", "1,000", "2,000", "5,000", "10,000", "20,000", "50,000"]);
+    assert_eq!(labels(3.0, 60_000.0), ["10", "100", "1,000", "10,000"]);
+}
+
 /// What a line from the lower left to the upper right is drawn with.
 fn drawn(caps: Caps) -> Vec<char> {
     let curve = Curve { mark: 'o', tone: Tone::Blue, points: vec![(1.0, 1.0), (100.0, 100.0)] };

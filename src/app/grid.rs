@@ -1,0 +1,192 @@
+//! The view of the grid: the best points of the FSDP limits' search for each count of nodes, with a cursor on one.
+//!
+//! Closed forms, so nothing is computed behind the screen. Not for the search ([`crate::bounds::fsdp::grid`]).
+
+use crate::bounds::fsdp::Limits;
+use crate::bounds::fsdp::grid::{self, Found, Point};
+use crate::scenario::Scenario;
+
+use super::App;
+use super::action::{Action, Command};
+use super::update::moved;
+
+/// What a point is the best in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Best {
+    /// Model flop utilisation.
+    Mfu,
+    /// Tokens per second and device.
+    Throughput,
+    /// The length of a sequence.
+    Sequence,
+}
+
+impl Best {
+    /// All of them, in the order of the rows of a size.
+    pub const ALL: [Self; 3] = [Self::Mfu, Self::Throughput, Self::Sequence];
+
+    /// Its words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Mfu => "best MFU",
+            Self::Throughput => "most tokens/s",
+            Self::Sequence => "longest sequence",
+        }
+    }
+
+    const fn of(self, found: &Found) -> Point {
+        match self {
+            Self::Mfu => found.mfu,
+            Self::Throughput => found.throughput,
+            Self::Sequence => found.sequence,
+        }
+    }
+}
+
+/// A size, what is sought, and the point that was found; `None` where not one sequence fits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Nodes.
+    pub nodes: u32,
+    /// Devices of them.
+    pub devices: u32,
+    /// What is sought.
+    pub best: Best,
+    /// The point.
+    pub point: Option<Point>,
+}
+
+/// How much further than the scenario's nodes the sizes go.
+const FURTHER: u32 = 4;
+
+/// Twentieths of the peak that kernels reach at most: the default of the command line, 75 %.
+const EFFICIENCY: u8 = 15;
+
+/// The cursor, and what is assumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// The row that has the keys, once it was moved: before that it is the first of the scenario's own size.
+    cursor: Option<usize>,
+    /// Twentieths of the peak that kernels reach where nothing waits for the network.
+    efficiency: u8,
+}
+
+impl Default for Grid {
+    fn default() -> Self {
+        Self { cursor: None, efficiency: EFFICIENCY }
+    }
+}
+
+impl Grid {
+    /// The share of the peak that kernels reach where nothing waits for the network.
+    pub fn efficiency(&self) -> f64 {
+        f64::from(self.efficiency) / 20.0
+    }
+
+    /// The best points of each size for the limits of a scenario: powers of two, and its own size.
+    pub fn rows(&self, limits: &Limits, scenario: &Scenario) -> Vec<Row> {
+        let per_node = scenario.cluster.devices_per_node().max(1);
+        let own = scenario.devices().div_ceil(per_node);
+        let most = scenario.cluster.nodes.unwrap_or(u32::MAX).min(own.saturating_mul(FURTHER));
+        let mut sizes: Vec<u32> = (0..31).map(|power| 1 << power).take_while(|nodes| *nodes <= most).collect();
+        sizes.push(own);
+        sizes.sort_unstable();
+        sizes.dedup();
+        let found = |nodes: u32| {
+            let devices = if nodes == own { scenario.devices() } else { nodes.saturating_mul(per_node) };
+            let mut sized = scenario.clone();
+            sized.plan.size = crate::plan::Size::Devices(devices);
+            // A smaller job may stay within a faster level.
+            let limits = Limits { devices, link: Limits::of(&sized).link, ..*limits };
+            let found = grid::search(&limits, self.efficiency());
+            Best::ALL.map(|best| Row { nodes, devices, best, point: found.as_ref().map(|found| best.of(found)) })
+        };
+        sizes.into_iter().flat_map(found).collect()
+    }
+
+    /// The row that has the keys.
+    pub fn cursor(&self, rows: &[Row], scenario: &Scenario) -> usize {
+        let own = || rows.iter().position(|row| row.devices == scenario.devices());
+        self.cursor.or_else(own).unwrap_or(0).min(rows.len().saturating_sub(1))
+    }
+
+    /// The row that is to have the keys.
+    pub(super) const fn go_to(&mut self, row: usize) {
+        self.cursor = Some(row);
+    }
+}
+
+impl App {
+    /// The rows of the view of the grid, and the one that has the keys.
+    pub fn grid(&self) -> (Vec<Row>, usize) {
+        let scenario = self.shown.as_ref().unwrap_or(&self.scenario);
+        let rows = self.views.grid.rows(&self.views.limits.of(scenario), scenario);
+        let cursor = self.views.grid.cursor(&rows, scenario);
+        (rows, cursor)
+    }
+
+    /// Does what the user asked of the view.
+    pub(super) fn on_grid(&mut self, action: Action) -> Vec<Command> {
+        let grid = &mut self.views.grid;
+        match action {
+            Action::Take => return self.take_point(),
+            Action::More => grid.efficiency = (grid.efficiency + 1).min(20),
+            Action::Less => grid.efficiency = grid.efficiency.saturating_sub(1).max(1),
+            _ => {
+                let (rows, cursor) = self.grid();
+                self.views.grid.go_to(moved(cursor, action, rows.len(), self.page));
+            }
+        }
+        Vec::new()
+    }
+
+    /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
+    fn take_point(&mut self) -> Vec<Command> {
+        let (rows, cursor) = self.grid();
+        let Some((row, point)) = rows.get(cursor).and_then(|row| Some((row, row.point?))) else {
+            self.tell("not one sequence fits on so many devices, by any stage".to_owned());
+            return Vec::new();
+        };
+        let recompute = match 1.0 - point.gamma {
+            none if none <= 0.0 => "none".to_owned(),
+            all if all >= 1.0 => "full".to_owned(),
+            share => format!("{share:.1}"),
+        };
+        let [one, devices] = [1, row.devices].map(|count| count.to_string());
+        let fields = [
+            ("strategy", format!("zero{}", point.stage.number())),
+            ("devices", devices),
+            ("tp", one.clone()),
+            ("cp", one.clone()),
+            ("pp", one.clone()),
+            ("accumulation", "standard".to_owned()),
+            ("accumulate", one),
+            ("offload", "none".to_owned()),
+            ("recompute", recompute),
+            ("seq", point.sequence.to_string()),
+            ("micro-batch", point.batch.to_string()),
+        ];
+        let mut file = self.file.clone();
+        for (flag, text) in fields {
+            if let Err(problem) = file.set(flag, &text) {
+                self.tell(problem.to_string());
+                return Vec::new();
+            }
+        }
+        let per_node = self.scenario.cluster.devices_per_node();
+        if row.devices.is_multiple_of(per_node) {
+            (file.plan.nodes, file.plan.devices) = (Some(row.nodes), None);
+        }
+        let commands = self.revise(file);
+        if self.notice.is_none() {
+            let percent = 100.0 * point.reached.mfu;
+            self.tell(format!(
+                "took the point: {percent:.1} % MFU by the limits, the headline simulates it; u goes back"
+            ));
+        }
+        commands
+    }
+}
+
+#[cfg(test)]
+mod tests;

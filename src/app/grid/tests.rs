@@ -1,0 +1,77 @@
+use super::*;
+use crate::app::tests::{explorer, press, value};
+use crate::app::view::View;
+use crate::bounds::fsdp::Stage;
+
+fn open() -> App {
+    let mut app = explorer();
+    press(&mut app, "F");
+    assert_eq!(app.view, View::Grid);
+    app
+}
+
+#[test]
+fn the_palette_leads_to_it() {
+    let mut app = explorer();
+    press(&mut app, ":grid<ret>");
+    assert_eq!(app.view, View::Grid);
+}
+
+/// What `plan --grid` finds for the scenario's own size, on the row where the cursor begins.
+#[test]
+fn each_size_has_its_three_best_points() {
+    let app = open();
+    let (rows, cursor) = app.grid();
+    let found = grid::search(&Limits::of(&app.scenario), 0.75).unwrap();
+    let own: Vec<Option<Point>> = rows[cursor..cursor + 3].iter().map(|row| row.point).collect();
+    assert_eq!(own, [Some(found.mfu), Some(found.throughput), Some(found.sequence)]);
+    // 16 nodes of the scenario, powers of two up to 64.
+    assert_eq!(rows.iter().map(|row| row.nodes).step_by(3).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 64]);
+    assert_eq!(rows[0].devices, 8);
+}
+
+#[test]
+fn keys_move_the_cursor_and_change_the_efficiency() {
+    let mut app = open();
+    let (rows, cursor) = app.grid();
+    press(&mut app, "j");
+    assert_eq!(app.grid().1, cursor + 1);
+    press(&mut app, "gk");
+    assert_eq!(app.grid().1, 0);
+    press(&mut app, "G");
+    assert_eq!(app.grid().1, rows.len() - 1);
+    let mfu = |app: &App| app.grid().0[cursor].point.unwrap().reached.mfu;
+    let before = mfu(&app);
+    press(&mut app, "++");
+    assert!((app.views.grid.efficiency() - 0.85).abs() < 1e-12 && mfu(&app) > before);
+    press(&mut app, "-----------------------");
+    assert!((app.views.grid.efficiency() - 0.05).abs() < 1e-12);
+}
+
+#[test]
+fn enter_makes_the_point_the_scenarios() {
+    let mut app = open();
+    let (rows, cursor) = app.grid();
+    let point = rows[cursor].point.unwrap();
+    press(&mut app, "<ret>");
+    let plan = &app.scenario.plan;
+    assert_eq!(value(&app, "strategy"), format!("zero{}", point.stage.number()));
+    assert_eq!((f64::from(plan.sequence), f64::from(plan.micro_batch)), (point.sequence, point.batch));
+    assert!((1.0 - plan.recompute.layers() - point.gamma).abs() < 1e-9);
+    assert_eq!((plan.tensor, plan.pipeline, plan.accumulate, value(&app, "nodes").as_str()), (1, 1, 1, "16"));
+    press(&mut app, "u");
+    assert_eq!(value(&app, "strategy"), "fsdp");
+}
+
+#[test]
+fn where_nothing_fits_nothing_is_taken() {
+    let mut app = open();
+    let limits = Limits { memory: crate::units::Bytes::new(1e6), stage: Stage::One, ..Limits::of(&app.scenario) };
+    assert!(app.views.grid.rows(&limits, &app.scenario).iter().all(|row| row.point.is_none()));
+    app.file.plan.memory_factor = Some(1e-3);
+    let file = app.file.clone();
+    press(&mut app, "1");
+    app.revise(file);
+    press(&mut app, "F<ret>");
+    assert_eq!(app.notice.as_deref(), Some("not one sequence fits on so many devices, by any stage"));
+}
