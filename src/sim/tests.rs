@@ -126,7 +126,9 @@ fn a_rank_that_waits_for_another_has_a_bubble() {
 /// A slot that computes for 100 ns and then lets a transfer of 40 ns fly, which takes a quarter of the device, so that
 /// both take 5/4 of their time while they run together; `waits` says for which arrival compute does.
 fn computes_and_sends(routine: &mut RoutineBuilder<'_>, waits: Option<Counter>) {
-    waits.into_iter().for_each(|counter| routine.expect(counter));
+    if let Some(counter) = waits {
+        routine.expect(counter);
+    }
     routine.block(1, |block| {
         let arrived: Vec<Wait> = waits.into_iter().map(|counter| block.after(counter, 0)).collect();
         block.push(waiting(demanding(task(0, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
