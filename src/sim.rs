@@ -253,8 +253,8 @@ impl Simulator {
                     return rank.clock;
                 }
                 rank.begin();
-                if *fold {
-                    local::fold_section(rank, section, &mut around);
+                if *fold && local::worth_a_look(rank, &role) {
+                    local::fold_section(rank, section, &memo.states, &mut around);
                 }
                 if remember && memo.run_or_watch(rank, &mut around) {
                     continue;
@@ -270,7 +270,7 @@ impl Simulator {
                 rank.gap = if remember { memo.states.gap(rank, &[0; QUEUES], role.code) } else { None };
                 continue;
             }
-            if *fold && rank.begun && local::fold_block(rank, block, &mut around) {
+            if *fold && rank.begun && local::fold_block(rank, block, &memo.states, &mut around) {
                 continue;
             }
             let next = rank.next();

@@ -7,9 +7,10 @@
 //! queue reaches the end of its loop, no waiting queue is let go and no task ends that ran all along:
 //! that many iterations are skipped.
 
-use crate::program::{COMPUTE, COUNTERS, HELD, Position, Script};
+use crate::program::{COMPUTE, COUNTERS, HELD, Picos, Position, Script};
 
 use super::Observer;
+use super::gap::{FLIGHTS, States};
 use super::queue::{Cursor, Role};
 use super::rank::{Rank, queues};
 
@@ -95,40 +96,55 @@ impl Level {
 }
 
 /// How a rank moved, if its state is the earlier one shifted by whole iterations.
-pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level) -> Option<Shift> {
+pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level, states: &States) -> Option<Shift> {
     let place = |rank: &Rank| match level {
         Level::Block => Some(rank.queues[COMPUTE as usize].cursor),
-        Level::Section | Level::Round => rank.at.map(|at| Cursor { at, ..Cursor::default() }),
+        Level::Section | Level::Round => rank.at.map(Cursor::begin),
     };
     let here = place(now)?;
     let iterations = level.between(&place(before)?, &here)?;
     let (repeat, advance) = level.repeat(&here, role);
     let flags = |rank: &Rank| (rank.issued, rank.begun, rank.waited, rank.paused);
-    let same = (before.active, before.running) == (now.active, now.running)
-        && (level == Level::Block || flags(before) == flags(now))
-        && (level == Level::Block || before.pending == now.pending);
-    let announced = |counter: usize| i64::from(iterations) * advance[counter];
-    if !same || (0..COUNTERS).any(|counter| now.counters[counter] - before.counters[counter] != announced(counter)) {
+    if level != Level::Block && flags(before) != flags(now) {
         return None;
     }
     let left = |cursor: &Cursor| u64::from((repeat - 1 - level.iteration(cursor)) / iterations);
+    // How often a task can move as it did: with the loop, or on in it until it would end.
+    let moves = |earlier: &Cursor, head: &Cursor, [before, now]: [Picos; 2]| {
+        if earlier == head {
+            let done = before - now;
+            return Some(now.saturating_sub(1).checked_div(done).unwrap_or(u64::MAX));
+        }
+        let moved = before == now && level.between(earlier, head) == Some(iterations) && level.together(&here, head);
+        moved.then(|| left(head))
+    };
     let mut times = left(&here);
-    for queue in queues(now.active) {
-        let running = now.running & 1 << queue != 0;
-        let (earlier, head) = (&before.queues[queue], &now.queues[queue]);
-        if earlier.cursor != head.cursor {
-            let moved = level.between(&earlier.cursor, &head.cursor) == Some(iterations);
-            if !moved || !level.together(&here, &head.cursor) || running && earlier.remaining != head.remaining {
+    match (&before.gap, &now.gap) {
+        (Some(earlier), Some(gap)) if earlier.state == gap.state => {
+            for flight in 0..states.get(gap.state).flights.count {
+                let [earlier_of, of] = [earlier, gap].map(|gap| Cursor::begin(gap.of[flight]));
+                times = times.min(moves(&earlier_of, &of, [earlier, gap].map(|gap| gap.left[flight]))?);
+            }
+        }
+        (None, None) => {
+            let same = (before.active, before.running) == (now.active, now.running)
+                && (level == Level::Block || before.pending == now.pending);
+            let counted = |counter: usize| now.counters[counter] - before.counters[counter];
+            if !same || (0..COUNTERS).any(|counter| counted(counter) != i64::from(iterations) * advance[counter]) {
                 return None;
             }
-            times = times.min(left(&head.cursor));
-        } else if running {
-            // It ran all along, and may do so until it would end.
-            let done = earlier.remaining - head.remaining;
-            times = times.min(head.remaining.saturating_sub(1).checked_div(done).unwrap_or(u64::MAX));
-        } else {
-            times = times.min(patience(queue, now, role, &advance, iterations)?);
+            for queue in queues(now.active) {
+                let running = now.running & 1 << queue != 0;
+                let [earlier, head] = [before, now].map(|rank| &rank.queues[queue]);
+                times = times.min(if running || earlier.cursor != head.cursor {
+                    let remaining = if running { [earlier.remaining, head.remaining] } else { [0; 2] };
+                    moves(&earlier.cursor, &head.cursor, remaining)?
+                } else {
+                    patience(queue, now, role, &advance, iterations)?
+                });
+            }
         }
+        _ => return None,
     }
     // Memory that grows is fullest in the last of the equal iterations: that one is run.
     let held = |rank: &Rank| rank.held.iter().sum::<i64>();
@@ -154,7 +170,26 @@ impl Shift {
         observer.folded(role.rank, before.clock, rank.clock, times);
         let later = (rank.clock - before.clock) * times;
         let iterations = self.iterations * times as u32;
-        for queue in queues(rank.active) {
+        let level = self.level;
+        let moved = |at: &mut Position| {
+            let mut cursor = Cursor::begin(*at);
+            *level.iteration_mut(&mut cursor) += iterations;
+            *at = cursor.at;
+        };
+        if let (Some(earlier), Some(gap)) = (&before.gap, &mut rank.gap) {
+            for flight in 0..FLIGHTS {
+                if earlier.of[flight] == gap.of[flight] {
+                    let done = earlier.left[flight].saturating_sub(gap.left[flight]);
+                    gap.left[flight] = gap.left[flight].saturating_sub(done * times);
+                } else {
+                    moved(&mut gap.of[flight]);
+                }
+            }
+            if let Some(cursor) = gap.computed.as_mut().filter(|cursor| earlier.computed != Some(**cursor)) {
+                moved(&mut cursor.at);
+            }
+        }
+        for queue in queues(rank.active).filter(|_| rank.gap.is_none()) {
             let (earlier, head) = (&before.queues[queue], &mut rank.queues[queue]);
             head.unmet = None;
             if earlier.cursor == head.cursor {
@@ -170,10 +205,9 @@ impl Shift {
         if self.level != Level::Block
             && let Some(at) = &mut rank.at
         {
-            let mut cursor = Cursor { at: *at, ..Cursor::default() };
-            *self.level.iteration_mut(&mut cursor) += iterations;
-            *at = cursor.at;
+            moved(at);
         }
+        // In a gap this counts for what arrives only.
         let announced = self.advance.map(|advance| i64::from(iterations) * advance);
         rank.announce(&announced, self.level != Level::Block);
         for part in 0..HELD {

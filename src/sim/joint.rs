@@ -78,17 +78,13 @@ impl Joint {
         let roles = |rank: usize| Role { code, script: &scripts[rank], rank };
         // Where there are many ranks, their states are kept once their clocks are in step.
         let keeps = self.in_step(ranks) || level == Level::Round;
-        if keeps || self.used > 0 {
-            ranks.iter_mut().enumerate().for_each(|(index, rank)| states.spread(rank, &roles(index)));
-        }
         for state in (0..self.used).rev() {
-            let Some(times) = self.repeats(state, ranks, inboxes, agenda, roles) else { continue };
+            let Some(times) = self.repeats(state, (ranks, inboxes, agenda), roles, states) else { continue };
             let Self { states, shifts, .. } = self;
             let (before, period) = (&states[state], ranks[0].clock - states[state].ranks[0].clock);
             for (rank, shift) in shifts.iter().enumerate() {
                 let Some(shift) = shift else { continue };
                 shift.skip(&before.ranks[rank], &mut ranks[rank], &roles(rank), times, observer);
-                ranks[rank].gap = None;
                 ranks[rank].skip_sent(&before.ranks[rank], period, times);
                 inboxes[rank].skip(&before.inboxes[rank], period, times);
                 agenda.delay(rank, period * times);
@@ -104,10 +100,9 @@ impl Joint {
     fn repeats<'p>(
         &mut self,
         state: usize,
-        ranks: &[Rank],
-        inboxes: &[Inbox],
-        agenda: &Agenda,
+        (ranks, inboxes, agenda): (&[Rank], &[Inbox], &Agenda),
         roles: impl Fn(usize) -> Role<'p>,
+        states: &States,
     ) -> Option<u64> {
         let before = &self.states[state];
         let period = ranks[0].clock - before.ranks[0].clock;
@@ -120,7 +115,7 @@ impl Joint {
                 continue;
             }
             let role = roles(rank);
-            let shift = shift(earlier, now, &role, Level::outermost(role.script, &now.at?))?;
+            let shift = shift(earlier, now, &role, Level::outermost(role.script, &now.at?), states)?;
             let later = |moment: Picos| if moment == Picos::MAX { moment } else { moment + period };
             let in_step = now.clock - earlier.clock == period
                 && moment == later(before.moments[rank])

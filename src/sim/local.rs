@@ -6,6 +6,7 @@ use crate::program::{COMPUTE, Counter};
 use super::Observer;
 use super::arrivals::Train;
 use super::fold::{History, Level, shift};
+use super::gap::States;
 use super::queue::Role;
 use super::rank::{Around, Rank};
 
@@ -16,7 +17,12 @@ const FEWEST: u32 = 4;
 pub(super) const FEWEST_SLOTS: u32 = 24;
 
 /// Skips what repeats of the block that compute has just begun again; whether anything did.
-pub(super) fn fold_block<O: Observer>(rank: &mut Rank, history: &mut History, around: &mut Around<'_, O>) -> bool {
+pub(super) fn fold_block<O: Observer>(
+    rank: &mut Rank,
+    history: &mut History,
+    states: &States,
+    around: &mut Around<'_, O>,
+) -> bool {
     let (role, cursor) = (around.role, rank.queues[COMPUTE as usize].cursor);
     if rank.running & 1 << COMPUTE == 0 {
         return false;
@@ -32,7 +38,7 @@ pub(super) fn fold_block<O: Observer>(rank: &mut Rank, history: &mut History, ar
     if before.is_none_or(|before| (before.at, before.block) != (cursor.at, cursor.block)) {
         history.clear();
     }
-    let found = history.latest().find_map(|before| Some((before, shift(before, rank, &role, Level::Block)?)));
+    let found = history.latest().find_map(|before| Some((before, shift(before, rank, &role, Level::Block, states)?)));
     if let Some((before, shift)) = found.filter(|(_, shift)| shift.times > 0) {
         shift.skip(before, rank, &role, shift.times, around.observer);
         history.clear();
@@ -51,25 +57,24 @@ pub(super) fn worth_a_look(rank: &Rank, role: &Role<'_>) -> bool {
     section.slots.len() == 1 && section.repeat >= FEWEST && (section.repeat >= FEWEST_SLOTS || seldom())
 }
 
-/// Skips what repeats of a section of one slot, with which compute can begin again; whether anything did.
-pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, around: &mut Around<'_, O>) -> bool {
-    let (role, Some(at)) = (around.role, rank.at) else { return false };
-    if !worth_a_look(rank, &role) {
-        return false;
-    }
+/// Skips what repeats of a section of one slot, with which compute can begin again.
+pub(super) fn fold_section<O: Observer>(
+    rank: &mut Rank,
+    history: &mut History,
+    states: &States,
+    around: &mut Around<'_, O>,
+) {
+    let (role, Some(at)) = (around.role, rank.at) else { return };
     let before = history.latest().next().and_then(|before| before.at);
     if before.is_none_or(|before| (before.section, before.round_iteration) != (at.section, at.round_iteration)) {
         history.clear();
     }
     let found = history.latest().find_map(|before| {
-        let shift = shift(before, rank, &role, Level::Section)?;
+        let shift = shift(before, rank, &role, Level::Section, states)?;
         let times = shift.times.min(letters(before, rank, around));
         (times > 0).then_some((before, shift, times))
     });
-    let Some((before, shift, times)) = found else {
-        history.keep(rank);
-        return false;
-    };
+    let Some((before, shift, times)) = found else { return history.keep(rank) };
     let period = rank.clock - before.clock;
     for (way, counter) in [Counter::ArrivedForward, Counter::ArrivedBackward].into_iter().enumerate() {
         let sent = rank.sent[way];
@@ -82,7 +87,6 @@ pub(super) fn fold_section<O: Observer>(rank: &mut Rank, history: &mut History, 
     rank.skip_sent(before, period, times);
     shift.skip(before, rank, &role, times, around.observer);
     history.clear();
-    true
 }
 
 /// How often a rank can move as it did since `before`, as far as what arrives is concerned: what it takes

@@ -135,10 +135,7 @@ impl Memo {
                     return Stride::Look;
                 }
                 if local::worth_a_look(rank, &role) {
-                    self.states.spread(rank, &role);
-                    if local::fold_section(rank, section, around) {
-                        rank.gap = self.states.gap(rank, &[0; QUEUES], role.code);
-                    }
+                    local::fold_section(rank, section, &self.states, around);
                 }
             }
             if !self.replay(rank, around) {

@@ -45,6 +45,11 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
+    /// The beginning of a slot.
+    pub fn begin(at: Position) -> Self {
+        Self { at, ..Self::default() }
+    }
+
     /// The first task of a queue in a slot.
     pub fn first(role: &Role<'_>, at: Position, queue: usize) -> Option<Self> {
         let blocks = role.routine(&at).blocks.clone();

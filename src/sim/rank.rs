@@ -44,8 +44,8 @@ pub(super) struct Rank {
     pub peak: Peak,
     pub fullest: i64,
     pub load: [u32; RESOURCES],
-    /// Where it is instead, while it goes from gap to gap: the slot is not begun then, and what is on queues, is
-    /// counted and loads resources is left as it was.
+    /// Where it is instead, while it goes from gap to gap: the slot is not begun then, and what is on queues, loads
+    /// resources and is counted, but for what other ranks raise, is left as it was.
     pub gap: Option<Gap>,
 }
 

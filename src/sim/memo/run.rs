@@ -178,6 +178,7 @@ impl Run {
         rank.totals.add(&self.totals);
         for (counter, taken) in WAYS.into_iter().zip(self.taken).filter(|(_, taken)| *taken > 0) {
             around.inbox.of_mut(counter).take(taken);
+            rank.counters[counter as usize] += taken.cast_signed();
         }
         rank.at = around.role.script.after(at);
         (rank.issued, rank.begun, rank.waited, rank.paused) = (false, false, false, false);
