@@ -9,7 +9,7 @@
 //! - memory that is taken and given back at the same picosecond is not seen;
 //! - ranks know of each other what arrives and when. So each runs ahead until it needs to know what
 //!   another has not sent yet; where all do, the one in which something ends first goes on;
-//! - what a slot does is run once and remembered: from then on a rank goes from gap to gap ([`gap`]);
+//! - what a slot does is run once and remembered: from then on a rank goes from gap to gap between slots;
 //! - repeats are folded: when a rank's state at the end of an iteration is that of an earlier one,
 //!   shifted, the iterations between here and the end of the block do the same, and time, counters
 //!   and totals move on by multiples. The folded answer equals the unfolded one to the picosecond.
