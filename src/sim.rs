@@ -259,9 +259,7 @@ impl Simulator {
                 if remember && memo.run_or_watch(rank, &mut around) {
                     continue;
                 }
-                if !rank.issued {
-                    rank.issue(&role);
-                }
+                rank.issue(&role);
             }
             rank.settle(u8::MAX, &mut around);
             if rank.slot_is_over() {

@@ -7,6 +7,7 @@
 //! schedule with a stage per layer [layered B7].
 
 mod buffers;
+mod crossing;
 
 use std::ops::Range;
 
@@ -21,10 +22,11 @@ use super::places::Places;
 use super::schedule::{Fill, Loop, Order, Pass, Shape, Spell, Turn, fills, last, spells};
 use super::stage::{Stages, Work};
 use super::state::State;
-use super::step::{self, Emit};
+use super::step::Emit;
 use super::task::{COMPUTE, Class, Counter, Task, held, waits};
 use super::visit::Visits;
 use buffers::{Coming, Going};
+use crossing::{Crossing, Next, NextCopy};
 
 /// A pipeline and what its ranks share.
 pub(super) struct Pipeline<'a> {
@@ -49,16 +51,6 @@ pub(super) struct Pipeline<'a> {
     routines: Routines,
 }
 
-/// Forward or backward of a stage, between what it receives and what it sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Crossing {
-    work: usize,
-    backward: bool,
-    receives: bool,
-    /// The level over which it sends what it has computed.
-    sends: Option<usize>,
-}
-
 /// Routines of one kind that exist already, each after what tells it from the others.
 type Known<K> = Vec<(K, u32)>;
 
@@ -78,24 +70,6 @@ struct Routines {
     reductions: Known<Going>,
     /// The end of so many bytes that are left in the buffers.
     empties: Known<i64>,
-}
-
-/// What a pass does for the one after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Next {
-    /// The host's fixed time, where a micro-batch begins.
-    opens: bool,
-    /// The copy of a checkpoint.
-    copy: Option<NextCopy>,
-}
-
-/// A backward that begins with a checkpoint from the host: its work, and its layer and micro-batch beyond those
-/// of the pass before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct NextCopy {
-    work: usize,
-    layer: u32,
-    micro_batch: u32,
 }
 
 /// Whether a plan runs in stages.
@@ -349,7 +323,7 @@ impl<'a> Pipeline<'a> {
         let Seat { layer, crossings, .. } = agenda.seat(pass.stage);
         let crossing = crossings[usize::from(pass.backward)];
         let fill = |this: &Self, routine: &mut RoutineBuilder<'_>| {
-            this.visit_stage(routine, this.crossings[crossing], ahead, next);
+            this.cross(routine, this.crossings[crossing], ahead, next);
         };
         let routine = self.routine(builder, |known| &mut known.passes[crossing], (ahead, next), fill);
         Run { routine, layer, micro_batch: pass.micro_batch }
@@ -394,60 +368,6 @@ impl<'a> Pipeline<'a> {
         let second = last && self.seconds && agenda.refills(stage);
         let going = Going { work, last, resumed: self.resumed(work, spell), second };
         self.once(builder, layer, |known| &mut known.reductions, going, |this, routine| this.leave(routine, going));
-    }
-
-    fn visit_stage(&self, routine: &mut RoutineBuilder<'_>, crossing: Crossing, ahead: usize, next: Next) {
-        let Crossing { work, backward, receives, sends } = crossing;
-        let arrival = if backward { Counter::ArrivedBackward } else { Counter::ArrivedForward };
-        if receives {
-            routine.expect(arrival);
-        }
-        let emit = self.emit();
-        let listing = &self.stages.works[work].passes[usize::from(backward)];
-        let after = next.copy.and_then(|copy| self.first_copy(copy));
-        let mut turns = listing.turns().peekable();
-        while let Some(runs) = turns.next() {
-            let after = turns.peek().map_or(after, |next| step::Ahead::of(&next[0], 0));
-            let apart = u32::from(after.is_some() || runs[0].visit.checkpoint > 0.0);
-            let count = runs[0].count;
-            let mut visits = |times: u32, position: u32, copy: Option<step::Ahead>| {
-                routine.block(times, |block| {
-                    for (index, run) in runs.iter().enumerate() {
-                        let start = [
-                            self.fetches.then(|| block.after(Counter::Gathered, ahead.cast_signed() as i64)),
-                            receives.then(|| block.after(arrival, 0)),
-                        ];
-                        let run = step::Run { count: times, layer: run.layer_at(position), ..*run };
-                        emit.stage_visit(block, &run, start, copy.filter(|_| index + 1 == runs.len()));
-                    }
-                });
-            };
-            visits(count - apart, 0, step::Ahead::of(&runs[0], 1));
-            visits(apart, count - apart, after);
-        }
-        if let Some(level) = sends {
-            routine.block(1, |block| self.send(block, arrival, level));
-        }
-        if next.opens {
-            Emit::host(routine, self.visits().rates.software.micro_batch.get());
-        }
-    }
-
-    /// The copy of the checkpoint with which a backward begins.
-    fn first_copy(&self, next: NextCopy) -> Option<step::Ahead> {
-        let runs = &self.stages.works[next.work].passes[1].runs;
-        let copy = runs.first().and_then(|run| step::Ahead::of(run, 0));
-        copy.map(|copy| copy.from(next.layer, next.micro_batch))
-    }
-
-    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
-    fn send(&self, block: &mut RoutineBuilder<'_>, arrival: Counter, level: usize) {
-        let phase = Phase::of(arrival == Counter::ArrivedBackward);
-        let label = label(Lane::Pipeline, Kind::PointToPoint, Part::Model, phase);
-        let mut task = block.transfer(&self.visits().send(level), PIPELINE, self.contention(), label);
-        task.waits = waits([Some(block.after(Counter::Released, 0))]);
-        task.sends = Some(arrival);
-        block.push(task);
     }
 
     /// Sums the gradients of an embedding and of logits that are tied to it, where the first and the last rank have

@@ -160,9 +160,9 @@ impl Rank {
         }
     }
 
-    /// Puts the tasks of the slot that compute is at on their queues.
+    /// Puts the tasks of the slot that compute is at on their queues, if they are not there.
     pub fn issue(&mut self, role: &Role<'_>) {
-        let Some(at) = self.at else { return };
+        let Some(at) = self.at.filter(|_| !self.issued) else { return };
         let routine = role.routine(&at);
         for queue in queues(routine.queues) {
             self.pending[queue] += routine.tasks[queue];
