@@ -10,19 +10,20 @@ use super::session::Session;
 use super::{Exit, Failure, Refusals, output};
 
 pub(super) fn run(session: &Session, arguments: &Limits) -> Result<Exit, Failure> {
-    let (model, own) = given(session, &arguments.input, &arguments.bare)?;
+    let (scenario, own) = given(session, &arguments.input, &arguments.bare)?;
     let Limits { stage, gamma, reserve, .. } = *arguments;
     let limits = fsdp::Limits { stage, reserve, gamma, ..own };
-    let report = LimitsReport { model: &model, limits: &limits };
+    let report = LimitsReport { scenario: &scenario, limits: &limits };
     output::report(arguments.format, || report.text(), || report.json())?;
     Ok(Exit::Done)
 }
 
-/// A model's name and its limits: by the bare numbers where they are given, else by the scenario.
-pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(String, fsdp::Limits), Failure> {
+/// A scenario and its limits: by the bare numbers where they are given, in place of its machine's and of what was
+/// changed there, else by its machine.
+pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(Scenario, fsdp::Limits), Failure> {
     // Where the numbers stand for the whole machine, the scenario's own need not hold the job.
     let whole = bare.memory.is_some() && bare.link.is_some() && bare.peak.is_some();
-    let scenario = if whole { session.open(input) } else { session.open_possible(input) }?.scenario;
+    let mut scenario = if whole { session.open(input) } else { session.open_possible(input) }?.scenario;
     check(&scenario, input, bare)?;
     let own = fsdp::Limits::of(&scenario);
     let limits = fsdp::Limits {
@@ -34,7 +35,13 @@ pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(St
         n_bwd: bare.n_bwd,
         ..own
     };
-    Ok((scenario.model.name.clone(), limits))
+    if bare.memory.is_some() {
+        scenario.plan.memory_factor = 1.0;
+    }
+    if bare.link.is_some() {
+        scenario.plan.bandwidth_factor = 1.0;
+    }
+    Ok((scenario, limits))
 }
 
 /// Flags of what the formulas know; those of other ways to be parallel are refused.

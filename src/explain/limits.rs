@@ -31,7 +31,7 @@ pub enum Which {
     Backward,
     /// Tokens per second that the transfers allow.
     Rate(Form),
-    /// Hardware flop utilisation that they allow, above the peak too.
+    /// Hardware flop utilisation that they allow, not capped by the peak.
     Uncapped(Form),
     /// The same, at most the peak.
     Hfu(Form),

@@ -102,7 +102,7 @@ fn resource(key: &str) -> String {
         "peak_flop" => "arithmetic peak".to_owned(),
         "memory_bandwidth" => "memory bandwidth".to_owned(),
         "memory_capacity" => "memory".to_owned(),
-        "host_bandwidth" => "bandwidth of the link to the host".to_owned(),
+        "host_bandwidth" => "bandwidth of the host link".to_owned(),
         other => match other.rsplit_once('.') {
             Some((level, what)) => format!("{what} of the {level} level"),
             None => other.replace('_', " "),

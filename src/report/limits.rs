@@ -3,17 +3,18 @@
 use serde::Serialize;
 
 use crate::bounds::fsdp::{Bound, Limits, Stage};
+use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, significant, thousands};
 
 use super::FORMAT;
-use super::text::{Lines, percent, row};
+use super::text::{Lines, changed, percent, row};
 
 /// Limits, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitsReport<'a> {
-    /// The model's name.
-    pub model: &'a str,
+    /// The model and the machine; a number that was given in place of the machine's is not a change of it.
+    pub scenario: &'a Scenario,
     /// The model, the machine and the settings.
     pub limits: &'a Limits,
 }
@@ -67,8 +68,11 @@ impl LimitsReport<'_> {
     pub fn text(&self) -> String {
         let limits = self.limits;
         let mut lines = Lines(String::new());
-        let (devices, model) = (thousands(f64::from(limits.devices)), printable(self.model));
+        let (devices, model) = (thousands(f64::from(limits.devices)), printable(&self.scenario.model.name));
         lines.line(&format!("limits of {model} on {devices} devices, ZeRO-{}", limits.stage.number()));
+        if let Some(changed) = changed(self.scenario) {
+            lines.line(&changed);
+        }
         lines.line(&self.verdict());
         lines.section("given", &self.given());
         lines.section("memory", &self.memory());
@@ -156,7 +160,7 @@ impl LimitsReport<'_> {
             row("HFU", format!("{:>10}  = {words}", percent(capped.hfu))),
             row("MFU", format!("{:>10}  = 3 / (4 - gamma) of HFU", percent(capped.mfu))),
             row("tokens/s", format!("{tokens:>10}  per device = HFU x peak / flop of a token")),
-            row("uncapped", format!("{:>10}  HFU and {alone} tokens/s, above the peak too", percent(bound.hfu))),
+            row("uncapped", format!("{:>10}  HFU and {alone} tokens/s, not capped by the peak", percent(bound.hfu))),
         ]
     }
 }

@@ -7,8 +7,10 @@ use serde::{Serialize, Serializer};
 use crate::plan::Extent;
 use crate::scenario::Problem;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::{Axis, AxisValue, Cell, Metric, Sweep};
+use crate::search::{Axis, AxisKind, AxisValue, Cell, Metric, Sweep};
 use crate::units::significant;
+
+use super::changed;
 
 /// A map and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -152,8 +154,22 @@ impl SweepReport<'_> {
             String::new()
         };
         let (title, table) = (self.metric.title(&self.sweep.base), aligned(&rows));
-        let [why, best] = [self.why(), self.best()].map(Option::unwrap_or_default);
-        format!("{title}\n\n{table}\nx does not fit, - not possible{partial}\n{why}{best}")
+        let [changed, why, best] = [self.changed(), self.why(), self.best()].map(Option::unwrap_or_default);
+        format!("{title}\n{changed}\n{table}\nx does not fit, - not possible{partial}\n{why}{best}")
+    }
+
+    /// In what the hardware of every cell differs from the cluster's, in a line: what an axis sets is not that.
+    fn changed(&self) -> Option<String> {
+        let Sweep { base, x, y, .. } = self.sweep;
+        let mut scenario = base.clone();
+        for axis in [x, y] {
+            match axis.kind {
+                AxisKind::Bandwidth => scenario.plan.bandwidth_factor = 1.0,
+                AxisKind::Memory => scenario.plan.memory_factor = 1.0,
+                _ => {}
+            }
+        }
+        changed(&scenario).map(|changed| format!("{changed}\n"))
     }
 
     /// Why cells are not possible, in a line, where that is the same for all of them.

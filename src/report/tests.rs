@@ -186,6 +186,8 @@ fn the_text_says_what_is_run() {
     let step = line(&scenario).replace(',', "");
     assert!(step.starts_with(&format!("a step: 4 micro-batches of 4 x {tokens} tokens layer by layer")), "{step}");
     assert!(step.contains("; pp 2 breadth-first 4 stages a rank"), "{step}");
+    scenario.plan.stages_per_rank = 1;
+    assert!(line(&scenario).contains("; pp 2 breadth-first, 1 stage a rank"), "{}", line(&scenario));
 }
 
 #[test]

@@ -158,7 +158,8 @@ fn step(plan: &Plan) -> String {
     if plan.pipeline > 1 {
         let schedule = plan.effective_schedule();
         let looped = matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved);
-        let stages = if looped { format!(", {} stages a rank", plan.stages_per_rank) } else { String::new() };
+        let plural = if plan.stages_per_rank == 1 { "" } else { "s" };
+        let stages = if looped { format!(", {} stage{plural} a rank", plan.stages_per_rank) } else { String::new() };
         parts.push(format!("pp {} {schedule}{stages}", plan.pipeline));
     }
     parts.push(format!("recompute {}", plan.recompute));

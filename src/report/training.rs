@@ -296,7 +296,11 @@ impl TrainingReport<'_> {
         lines
             .line(&format!("{steps} steps at the critical batch of {critical} sequences ({})", printable(self.source)));
         let (plans, simulated) = (thousands(self.plans as f64), thousands(self.simulated as f64));
-        lines.line(&format!("recompute {}; searched {plans} plans, simulated {simulated}", base.plan.recompute));
+        let context = if base.plan.context > 1 { format!("; cp {}", base.plan.context) } else { String::new() };
+        lines.line(&format!(
+            "recompute {}{context}; searched {plans} plans, simulated {simulated}",
+            base.plan.recompute
+        ));
     }
 
     fn plans_table(&self) -> Vec<Vec<String>> {

@@ -72,7 +72,7 @@ fn counts(scenario: &Scenario, checks: &mut Checks) {
             wrong,
             field,
             || format!("{} is out of range", significant(factor, 3)),
-            || "choose a factor above 0".to_owned(),
+            || "choose a factor above 0 and up to 1e6".to_owned(),
         );
     }
     let wire = "plan.sharding.wire.block";

@@ -9,14 +9,14 @@ use crate::units::Bytes;
 
 pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     let wanted = &arguments.grid;
-    let (model, own) = limits::given(session, &arguments.input, &wanted.bare)?;
+    let (scenario, own) = limits::given(session, &arguments.input, &wanted.bare)?;
     let limits = fsdp::Limits {
         memory: arguments.memory_limit.map_or(own.memory, |limit| limit.min(own.memory)),
         reserve: arguments.profile.reserve.unwrap_or(Bytes::ZERO),
         ..own
     };
     let found = grid::search(&limits, wanted.alpha);
-    let report = GridReport { model: &model, limits: &limits, alpha: wanted.alpha, found };
+    let report = GridReport { scenario: &scenario, limits: &limits, alpha: wanted.alpha, found };
     output::report(arguments.format, || report.text(), || report.json())?;
     Ok(if found.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }

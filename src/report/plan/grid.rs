@@ -6,15 +6,16 @@ use crate::bounds::fsdp::Limits;
 use crate::bounds::fsdp::grid::{Found, Point};
 use crate::report::FORMAT;
 use crate::report::figures::finite;
-use crate::report::text::{Lines, percent, row};
+use crate::report::text::{Lines, changed, percent, row};
+use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::thousands;
 
 /// A search, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct GridReport<'a> {
-    /// The model's name.
-    pub model: &'a str,
+    /// The model and the machine; a number that was given in place of the machine's is not a change of it.
+    pub scenario: &'a Scenario,
     /// The model, the machine and the settings.
     pub limits: &'a Limits,
     /// Share of the peak that kernels reach.
@@ -85,8 +86,11 @@ impl GridReport<'_> {
     pub fn text(&self) -> String {
         let mut lines = Lines(String::new());
         let Limits { devices, memory, reserve, link, peak, .. } = *self.limits;
-        let (model, devices) = (printable(self.model), thousands(f64::from(devices)));
+        let (model, devices) = (printable(&self.scenario.model.name), thousands(f64::from(devices)));
         lines.line(&format!("grid of the FSDP limits: {model} on {devices} devices"));
+        if let Some(changed) = changed(self.scenario) {
+            lines.line(&changed);
+        }
         lines.line(&format!("given {memory} ({reserve} reserved), {link} and {} of {peak} each", percent(self.alpha)));
         let Some(found) = self.found else {
             lines.line("nothing fits: no stage leaves room for a sequence of 512 tokens");

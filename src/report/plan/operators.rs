@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::evaluate::{Evaluation, Summary};
 use crate::plan::{Extents, Operator, Placement};
 use crate::report::text::{Lines, percent, row};
-use crate::report::{FORMAT, Figures};
+use crate::report::{FORMAT, Figures, changed};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::{CostModel, Found, Planned, Request, Uniform, Why};
@@ -164,6 +164,9 @@ impl PlanReport<'_> {
             printable(&cluster.name),
             self.request.objective.word()
         ));
+        if let Some(changed) = changed(&self.request.scenario) {
+            lines.line(&changed);
+        }
         let by = match self.request.cost_model {
             CostModel::Simulator => "by the simulator",
             CostModel::Paper => "by the paper's model, and evaluated by the simulator",

@@ -72,20 +72,6 @@ impl FromStr for Count {
     }
 }
 
-/// A number of any size: `300e9` or `300_000_000_000`.
-struct Number(f64);
-
-impl FromStr for Number {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.replace('_', "").parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Number(number)),
-            _ => Err("write a number, like 300e9".to_owned()),
-        }
-    }
-}
-
 /// `on` or `off`.
 struct Switch(bool);
 
@@ -126,9 +112,20 @@ impl Text<'_> {
         Ok(self.value()?.map(|Count(count)| count))
     }
 
+    /// A number of any size: `300e9` or `300_000_000_000`.
+    fn number(&self, mend: &str) -> Result<Option<f64>, Problem> {
+        if self.text.is_empty() {
+            return Ok(None);
+        }
+        match self.text.replace('_', "").parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Some(number)),
+            _ => Err(self.problem(mend)),
+        }
+    }
+
     /// A factor on the hardware; 1 leaves it as it is, which is the default.
     fn factor(&self) -> Result<Option<f64>, Problem> {
-        let factor = self.value()?.map(|Number(factor)| factor);
+        let factor = self.number("write a factor, like 0.5")?;
         Ok(factor.filter(|factor| (factor - 1.0).abs() > f64::EPSILON))
     }
 
@@ -183,7 +180,7 @@ impl ScenarioFile {
             "stages-per-rank" => plan.stages_per_rank = text.count()?,
             "accumulation" => plan.accumulation = text.value()?,
             "offload" => plan.offload = text.value()?,
-            "tokens" => plan.tokens = text.value()?.map(|Number(tokens)| tokens),
+            "tokens" => plan.tokens = text.number("write a number, like 300e9")?,
             "optimizer" => plan.optimizer = text.value()?,
             "reduction" => plan.reduction = text.value()?,
             "prefetch" => plan.prefetch = text.count()?,

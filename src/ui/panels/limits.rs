@@ -172,7 +172,7 @@ fn bounds(limits: &fsdp::Limits) -> [([String; 2], &'static str); 4] {
     let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
     [
         (capped.map(|bound| percent(bound.hfu)), "flop / (peak x transfers' time)"),
-        (both.map(|bound| percent(bound.hfu)), "the same, above the peak too"),
+        (both.map(|bound| percent(bound.hfu)), "the same, not capped by the peak"),
         (capped.map(|bound| percent(bound.mfu)), "3 / (4 - gamma) of HFU"),
         (capped.map(|bound| thousands(bound.tokens_per_s)), "HFU x peak / flop of a token"),
     ]
