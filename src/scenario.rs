@@ -85,13 +85,14 @@ impl Scenario {
         if problems.is_empty() { Ok(Layout::of(self)) } else { Err(problems) }
     }
 
-    /// What the plan has other than the cluster: `system x 0.5`, `memory x 2`; nothing where it has the machine as it
-    /// is.
+    /// What the plan has other than the cluster, to three figures: `system x 0.5`, `memory x 2`; nothing where it has
+    /// the machine as it is.
     pub fn altered(&self) -> Vec<String> {
         let network = self.cluster.levels.last().map_or("network", |level| &level.name);
         let factors = [(network, self.plan.bandwidth_factor), ("memory", self.plan.memory_factor)];
         let altered = factors.into_iter().filter(|(_, factor)| (factor - 1.0).abs() > f64::EPSILON);
-        altered.map(|(what, factor)| format!("{what} x {factor}")).collect()
+        let rounded = |factor: f64| format!("{factor:.2e}").parse().unwrap_or(factor);
+        altered.map(|(what, factor)| format!("{what} x {}", rounded(factor))).collect()
     }
 
     /// The stack's attention kernel on this device.

@@ -11,9 +11,7 @@ use crate::explain::{Figure, explain};
 use crate::scenario::Scenario;
 
 use super::action::{Action, Command};
-use super::explaining::Explaining;
 use super::inputs::FIELDS;
-use super::layer::Layer;
 use super::update::moved;
 use super::work::Work;
 use super::{Answer, App, edit};
@@ -289,11 +287,7 @@ impl App {
                 }
                 return commands;
             }
-            Some(Row::Resource(index, _)) => {
-                let figure = Figure::Elasticity(*index);
-                let explaining = self.answer.as_ref().and_then(|answer| Explaining::of(figure, answer));
-                self.layer = explaining.map(Box::new).map(Layer::Explain);
-            }
+            Some(Row::Resource(..)) => self.explain(),
             None => {}
         }
         Vec::new()

@@ -7,6 +7,7 @@ use crate::explain::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
 
 use super::action::Action;
+use super::advice::Row;
 use super::inputs::FIELDS;
 use super::layer::Layer;
 use super::timeline::Step;
@@ -146,6 +147,18 @@ impl App {
                 let run = self.views.training.run().map(Box::new).map(Subject::Run);
                 let found = run.and_then(|run| Explaining::about(Figure::Run(run::Which::Days), run));
                 found.ok_or("there is no plan here to explain")
+            }
+            (Panel::Map, View::Advice) => {
+                let rows = self.advice_rows();
+                match rows.get(self.advice_cursor(rows.len())) {
+                    Some(Row::Resource(index, _)) => {
+                        let figure = Figure::Elasticity(*index);
+                        let found = self.answer.as_ref().and_then(|answer| Explaining::of(figure, answer));
+                        found.ok_or("there is no figure here yet")
+                    }
+                    Some(Row::Change(_)) => Err("a change of the plan is no figure to explain: Enter takes it"),
+                    None => Err("there is no figure here yet"),
+                }
             }
             (Panel::Map, View::Grid) => Err("the limits behind these points are explained in their view, L"),
             // What counts there is the scenario; the answer may be that of another one.

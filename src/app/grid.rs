@@ -65,8 +65,9 @@ const EFFICIENCY: u8 = 15;
 /// The cursor, and what is assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// The row that has the keys, once it was moved: before that it is the first of the scenario's own size.
-    cursor: Option<usize>,
+    /// Devices, and what is sought, of the row that has the keys, once it was moved: before that it is the first of
+    /// the scenario's own size. A point that is taken changes which sizes there are, so no place in the rows lasts.
+    cursor: Option<(u32, Best)>,
     /// Twentieths of the peak that kernels reach where nothing waits for the network.
     efficiency: u8,
 }
@@ -104,15 +105,10 @@ impl Grid {
         sizes.into_iter().flat_map(found).collect()
     }
 
-    /// The row that has the keys.
+    /// The row that has the keys; where its size is no longer there, that of the next smaller one.
     pub fn cursor(&self, rows: &[Row], scenario: &Scenario) -> usize {
-        let own = || rows.iter().position(|row| row.devices == scenario.devices());
-        self.cursor.or_else(own).unwrap_or(0).min(rows.len().saturating_sub(1))
-    }
-
-    /// The row that is to have the keys.
-    pub(super) const fn go_to(&mut self, row: usize) {
-        self.cursor = Some(row);
+        let (devices, best) = self.cursor.unwrap_or((scenario.devices(), Best::Mfu));
+        rows.iter().rposition(|row| row.devices <= devices && row.best == best).unwrap_or(0)
     }
 }
 
@@ -125,6 +121,12 @@ impl App {
         (rows, cursor)
     }
 
+    /// The cursor of the view of the grid goes to a row.
+    pub(super) fn go_to_point(&mut self, row: usize) {
+        let (rows, _) = self.grid();
+        self.views.grid.cursor = rows.get(row).map(|row| (row.devices, row.best));
+    }
+
     /// Does what the user asked of the view.
     pub(super) fn on_grid(&mut self, action: Action) -> Vec<Command> {
         let grid = &mut self.views.grid;
@@ -134,7 +136,7 @@ impl App {
             Action::Less => grid.efficiency = grid.efficiency.saturating_sub(1).max(1),
             _ => {
                 let (rows, cursor) = self.grid();
-                self.views.grid.go_to(moved(cursor, action, rows.len(), self.page));
+                self.go_to_point(moved(cursor, action, rows.len(), self.page));
             }
         }
         Vec::new()
@@ -180,9 +182,7 @@ impl App {
         let commands = self.revise(file);
         if self.notice.is_none() {
             let percent = 100.0 * point.reached.mfu;
-            self.tell(format!(
-                "took the point: {percent:.1} % MFU by the limits, the headline simulates it; u goes back"
-            ));
+            self.tell(format!("took {percent:.1} % MFU by the limits; the headline simulates it; u goes back"));
         }
         commands
     }

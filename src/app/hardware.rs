@@ -7,11 +7,9 @@ use crate::scenario::Scenario;
 use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
 
 use super::action::Action;
+use super::axes;
 use super::map::Map;
 use super::work::Work;
-
-/// Multipliers of both axes.
-const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
 /// A gain from twice as much of something that is worth naming.
 const FELT: f64 = 0.05;
@@ -61,9 +59,8 @@ impl Hardware {
     /// Follows the scenario; gives what has to be computed.
     pub fn follow(&mut self, scenario: &Scenario) -> Option<Work> {
         let sweep = sweep(scenario);
-        let at = |axis: &Axis, factor: f64| axis.values.iter().position(|value| *value == AxisValue::Factor(factor));
-        let (x, y) = (at(&sweep.x, scenario.plan.bandwidth_factor), at(&sweep.y, scenario.plan.memory_factor));
-        let home = x.zip(y).map(|(x, y)| y * FACTORS.len() + x);
+        let (x, y) = (axes::position(&sweep.x, scenario), axes::position(&sweep.y, scenario));
+        let home = x.zip(y).map(|(x, y)| y * sweep.x.values.len() + x);
         let map = match &mut self.map {
             Some(map) => {
                 map.replace(sweep, home);
@@ -132,20 +129,24 @@ enum Way {
     Bandwidth,
 }
 
-/// The gain in throughput of twice as much; at the end of the axis what the last doubling gave.
+/// The gain in throughput of twice as much; where the axis does not have that, what the last doubling gave.
 fn gain(map: &Map, index: usize, way: Way) -> Option<f64> {
     let (x, y) = (index % map.width(), index / map.width());
-    let more = match way {
-        Way::Memory => y.checked_sub(1).map(|y| y * map.width() + x),
-        Way::Bandwidth => (x + 1 < map.width()).then(|| index + 1),
+    let (axis, place) = match way {
+        Way::Memory => (&map.sweep.y, y),
+        Way::Bandwidth => (&map.sweep.x, x),
     };
-    let less = match way {
-        Way::Memory => (y + 1 < map.height()).then(|| index + map.width()),
-        Way::Bandwidth => x.checked_sub(1).map(|_| index - 1),
+    let AxisValue::Factor(here) = axis.values[place] else { return None };
+    let at = |factor: f64| {
+        let place = axis.values.iter().position(|value| *value == AxisValue::Factor(factor))?;
+        Some(match way {
+            Way::Memory => place * map.width() + x,
+            Way::Bandwidth => y * map.width() + place,
+        })
     };
-    let (before, after) = match more {
+    let (before, after) = match at(2.0 * here) {
         Some(more) => (index, more),
-        None => (less?, index),
+        None => (at(here / 2.0)?, index),
     };
     let throughput = |index: usize| match map.cell(index)? {
         Cell::Possible { summary, .. } => Some(if summary.fits { summary.tokens_per_s_per_device } else { 0.0 }),
@@ -156,13 +157,25 @@ fn gain(map: &Map, index: usize, way: Way) -> Option<f64> {
 
 /// Both axes around a scenario.
 fn sweep(scenario: &Scenario) -> Sweep {
+    let x = factors(AxisKind::Bandwidth, scenario.plan.bandwidth_factor, scenario);
+    let mut y = factors(AxisKind::Memory, scenario.plan.memory_factor, scenario);
+    y.values.reverse();
     let mut base = scenario.clone();
     (base.plan.bandwidth_factor, base.plan.memory_factor) = (1.0, 1.0);
-    let values = FACTORS.map(AxisValue::Factor);
-    let (x, mut y) = (values.to_vec(), values.to_vec());
-    y.reverse();
-    let axis = |kind, values| Axis { kind, values };
-    Sweep { base, x: axis(AxisKind::Bandwidth, x), y: axis(AxisKind::Memory, y), tune: true }
+    Sweep { base, x, y, tune: true }
+}
+
+/// Factors with the scenario's own among them, and twice that where it would stand alone: there would be no doubling
+/// to judge it by.
+fn factors(kind: AxisKind, own: f64, scenario: &Scenario) -> Axis {
+    let mut axis = axes::axis(kind, scenario);
+    let twice = AxisValue::Factor(2.0 * own);
+    if !axis.values.contains(&twice) && !axis.values.contains(&AxisValue::Factor(own / 2.0)) {
+        let above = |value: &AxisValue| matches!(value, AxisValue::Factor(factor) if *factor > 2.0 * own);
+        let place = axis.values.iter().position(above).unwrap_or(axis.values.len());
+        axis.values.insert(place, twice);
+    }
+    axis
 }
 
 #[cfg(test)]

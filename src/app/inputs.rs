@@ -60,7 +60,7 @@ impl Field {
     /// What it stands for that its value does not say, for the status line.
     pub fn about(&self, scenario: &Scenario) -> Option<String> {
         if let Some(Idle { why, mend, .. }) = self.idle(scenario) {
-            return Some(format!("{} has no effect: {why}; {mend}", self.label));
+            return Some(format!("{} has no effect; {mend}: {why}", self.label));
         }
         let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
         let of = match self.flag {
@@ -68,7 +68,7 @@ impl Field {
             "memory" => "a device's memory".to_owned(),
             _ => return None,
         };
-        Some(format!("a factor on {of}: 1 is the machine as it is, u goes back"))
+        Some(format!("a factor on {of}; 1 is the machine as it is"))
     }
 
     /// The unit of a value, or what it stands for; or that the plan does not follow it.

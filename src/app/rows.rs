@@ -220,7 +220,7 @@ impl App {
             View::Advice => views.advice.go_to(row),
             View::Limits => views.limits.cursor = row.min(LAST),
             View::Intensities => views.intensities.go_to(row),
-            View::Grid => views.grid.go_to(row),
+            View::Grid => self.go_to_point(row),
             View::Strategies => views.strategies.go_to(row),
             View::Training => views.training.go_to(row),
             View::Plan => views.planning.go_to(row),

@@ -700,7 +700,7 @@ fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
     let aside = |app: &App, label: &str| field(label).aside(&value(app, label), &app.scenario, &app.library);
     let app = explorer();
     assert_eq!(aside(&app, "schedule"), "unused");
-    let why = "schedule has no effect: there is no pipeline; choose 2 or more pipeline ranks";
+    let why = "schedule has no effect; choose 2 or more pipeline ranks: there is no pipeline";
     assert_eq!(field("schedule").about(&app.scenario).as_deref(), Some(why));
     assert_eq!((aside(&app, "stages"), field("stages").about(&app.scenario)), (String::new(), None), "one is one");
     let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\n"));
@@ -722,4 +722,6 @@ fn a_changed_network_has_a_field_that_puts_it_back() {
     assert_eq!(field.aside("0.5", &app.scenario, &app.library), "= 25.0 GB/s");
     press(&mut app, "l");
     assert_eq!((app.file.plan.bandwidth_factor, app.scenario.altered()), (None, Vec::new()));
+    app.scenario.plan.bandwidth_factor = 0.123_456_789;
+    assert_eq!(app.scenario.altered(), ["system x 0.123"]);
 }

@@ -26,6 +26,9 @@ const FURTHER: u32 = 4;
 /// The most devices that keys lead to.
 const MOST: u32 = 1 << 20;
 
+/// What Enter says before the plan under the cursor is there.
+const COMPUTING: &str = "still computing: take the plan when it is there";
+
 /// How much slower or faster a key makes the network, and how far keys lead.
 const FACTOR: f64 = 2.0;
 const FACTORS: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=64.0;
@@ -128,6 +131,11 @@ impl Training {
         Some(Work::Training(Arc::clone(&picture.search)))
     }
 
+    /// Whether the question has an answer under the cursor.
+    fn is_answered(&self) -> bool {
+        self.picture.as_ref().is_some_and(|picture| picture.is_answered(self.method(), self.budget()))
+    }
+
     /// Takes an answer over.
     pub fn fill(&mut self, index: usize, answer: Answer) {
         if let Some(picture) = &mut self.picture {
@@ -219,13 +227,20 @@ impl App {
         }
     }
 
+    /// An answer has come: where it is the one that Enter waited for, that is no longer to be said.
+    pub(super) fn hear_training(&mut self, index: usize, answer: Answer) {
+        self.views.training.fill(index, answer);
+        let answered = self.views.training.is_answered();
+        self.notice.take_if(|notice| answered && notice == COMPUTING);
+    }
+
     /// The plan under the cursor becomes the scenario's.
     fn take_training(&mut self) -> Vec<Command> {
         let training = &self.views.training;
-        let answered = training.picture.as_ref().filter(|it| it.is_answered(training.method(), training.budget()));
+        let answered = training.picture.as_ref().filter(|_| training.is_answered());
         let (Some(picture), true) = (answered, self.shown.is_ok()) else {
             self.tell(if self.shown.is_ok() {
-                "still computing: take the plan when it is there".to_owned()
+                COMPUTING.to_owned()
             } else {
                 "these plans are of the last possible scenario: mend the fields first".to_owned()
             });
@@ -276,8 +291,8 @@ impl App {
         let commands = self.revise(file);
         if self.notice.is_none() {
             let altered = self.scenario.altered();
-            let is = if altered.is_empty() { "as it is".to_owned() } else { format!("with {}", altered.join(", ")) };
-            self.tell(format!("the machine {is}, in every view: [ and ] change it, u goes back"));
+            let now = if altered.is_empty() { "as it is".to_owned() } else { altered.join(", ") };
+            self.tell(format!("{now}: here [ and ] change it; it counts in every view"));
         }
         commands
     }

@@ -316,6 +316,10 @@ impl App {
     }
 
     pub(super) fn export(&mut self) -> Vec<Command> {
+        if self.shown.is_err() {
+            self.tell("not possible, so there is nothing to export".to_owned());
+            return Vec::new();
+        }
         let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
             self.tell("still computing: export when the figures are there".to_owned());
             return Vec::new();

@@ -1,7 +1,14 @@
 use super::*;
 use crate::app::jobs;
+use crate::app::layer::Layer;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::app::view::View;
+
+/// What the explanation on the screen is of.
+fn explained(app: &App) -> Option<Figure> {
+    let Some(Layer::Explain(explaining)) = &app.layer else { return None };
+    explaining.page().map(|page| page.explanation.figure)
+}
 
 fn changes(app: &App) -> Vec<(String, f64)> {
     let suggestions = app.views.advice.suggestions();
@@ -98,7 +105,10 @@ fn figures_of_an_older_scenario_are_dropped() {
 fn enter_explains_what_hardware_would_give() {
     let mut app = explorer();
     press(&mut app, "Wg<ret>");
-    assert!(matches!(app.layer, Some(Layer::Explain(_))), "{:?}", app.layer);
+    let by_enter = explained(&app);
+    assert!(by_enter.is_some(), "{:?}", app.layer);
+    press(&mut app, "<esc>i");
+    assert_eq!(explained(&app), by_enter);
 }
 
 #[test]

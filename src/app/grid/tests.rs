@@ -63,6 +63,26 @@ fn enter_makes_the_point_the_scenarios() {
     assert_eq!(value(&app, "strategy"), "fsdp");
 }
 
+/// 12 nodes are no power of two: once another size is taken they are no longer among the sizes.
+#[test]
+fn the_cursor_stays_on_the_point_that_was_taken() {
+    let mut app = open();
+    let mut file = app.file.clone();
+    file.set("nodes", "12").unwrap();
+    app.revise(file);
+    let under = |app: &App| {
+        let (rows, cursor) = app.grid();
+        (rows[cursor].nodes, rows[cursor].best)
+    };
+    assert_eq!(under(&app), (12, Best::Mfu));
+    press(&mut app, "jjjjj");
+    assert_eq!(under(&app), (16, Best::Sequence));
+    press(&mut app, "<ret>");
+    assert_eq!((under(&app), value(&app, "nodes").as_str()), ((16, Best::Sequence), "16"));
+    press(&mut app, "<ret>");
+    assert_eq!((under(&app), value(&app, "nodes").as_str()), ((16, Best::Sequence), "16"), "once more is no change");
+}
+
 #[test]
 fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();

@@ -3,6 +3,8 @@
 use super::*;
 use crate::app::tests::{explorer, press};
 
+const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+
 /// Throughput is the least of 60, 40 a memory and 30 a bandwidth; nothing fits into an eighth of the memory.
 fn filled() -> Hardware {
     let app = explorer();
@@ -45,6 +47,25 @@ fn gains_are_those_of_the_present_hardware() {
     let gains = filled().gains().unwrap();
     assert!((gains.bandwidth.unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(gains.memory, Some(0.0));
+}
+
+#[test]
+fn a_factor_of_ones_own_has_its_place_and_its_doubling() {
+    let mut scenario = explorer().scenario;
+    (scenario.plan.memory_factor, scenario.plan.bandwidth_factor) = (3.0, 16.0);
+    let mut hardware = Hardware::default();
+    hardware.follow(&scenario);
+    let map = hardware.map.unwrap();
+    let of = |axis: &Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    // Twice 3 is added; half of 16 is there.
+    assert_eq!(of(&map.sweep.y), "8 6 4 3 2 1 0.5 0.25 0.125");
+    assert_eq!(of(&map.sweep.x), "0.125 0.25 0.5 1 2 4 8 16");
+    assert_eq!((map.home, map.cursor), (Some(3 * 8 + 7), 31), "the fourth row, the last column");
+    let taken = map.scenario(map.cursor).unwrap().plan;
+    assert_eq!(
+        (taken.memory_factor.to_bits(), taken.bandwidth_factor.to_bits()),
+        (3.0_f64.to_bits(), 16.0_f64.to_bits())
+    );
 }
 
 #[test]

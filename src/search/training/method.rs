@@ -51,7 +51,7 @@ pub const METHODS: [Method; 5] = [
     },
     Method {
         name: "partitioned",
-        about: "the state sharded over the data-parallel ranks, no pipeline or contiguous stages",
+        about: "the state sharded over data-parallel ranks, alone or in contiguous stages",
         dealings: &[Dealing::None, CONTIGUOUS[0], CONTIGUOUS[1]],
         accumulation: Accumulation::Standard,
         strategies: &["zero1", "zero2", "fsdp"],

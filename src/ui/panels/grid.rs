@@ -15,9 +15,11 @@ use crate::units::{significant, thousands};
 /// Rows that it wants: frame, what is assumed, heading, rows, what it stands for.
 pub(super) const HEIGHT: u16 = 2 + 2 + 15 + 1;
 
-/// Columns of what is sought and of a number.
+/// Columns of what is sought.
 const NAMES: usize = 17;
-const NUMBER: usize = 9;
+
+/// The numbers' heads, and the columns of each.
+const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequence", 9), ("batch", 9), ("stage", 6)];
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -31,7 +33,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
     let text = format!(" kernels reach {percent} % of the peak; over stage, recompute, sequence and batch");
     draw_line(buf, asked, &Line::raw(text), theme);
-    let columns = ["MFU", "tokens/s", "sequence", "batch", "stage"].map(|name| format!("{name:>NUMBER$}")).concat();
+    let columns = NUMBERS.map(|(name, width)| format!("{name:>width$}")).concat();
     let text = format!(" {:>7} {:<NAMES$}{columns}{:>6}", "devices", "", "kept");
     draw_line(buf, heading, &Line::styled(text, theme.style(Role::Dim)), theme);
     for (index, place) in in_sight(&rows, cursor, inside).zip(places) {
@@ -68,7 +70,7 @@ fn line(row: &Row, here: bool, theme: Theme) -> Line<'static> {
         thousands(point.batch),
         point.stage.number().to_string(),
     ];
-    spans.push(Span::raw(numbers.map(|number| format!("{number:>NUMBER$}")).concat()));
+    spans.extend(numbers.iter().zip(NUMBERS).map(|(number, (_, width))| Span::raw(format!("{number:>width$}"))));
     spans.push(Span::raw(format!("{:>6}", point.gamma)));
     Line::from(spans)
 }

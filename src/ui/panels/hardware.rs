@@ -87,10 +87,10 @@ fn letter(limiting: Option<Limiting>) -> Option<char> {
     limiting.and_then(|limiting| limiting.name().chars().next())
 }
 
-/// A multiplier: `1/8`, `1`, `2`.
+/// A multiplier: `1/8`, `0.3`, `1`, `2`.
 fn label(value: &AxisValue) -> String {
     match value {
-        AxisValue::Factor(factor) if *factor < 1.0 => format!("1/{}", 1.0 / factor),
+        AxisValue::Factor(factor) if *factor < 1.0 && (1.0 / factor).fract() == 0.0 => format!("1/{}", 1.0 / factor),
         other => other.to_string(),
     }
 }

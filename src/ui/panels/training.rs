@@ -11,6 +11,7 @@ use crate::app::training::Picture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{self, Intensity, Link};
 use crate::bounds::layered::CriticalBatch;
+use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::search::training::{Best, METHODS, Method};
 use crate::ui::theme::{Role, Theme, Tone};
@@ -187,6 +188,9 @@ fn plan(
         (1, crate::plan::Accumulation::Standard) => "no pipeline".to_owned(),
         _ => plan.schedule.to_string(),
     };
+    let context = if plan.context > 1 { format!(" x cp {}", plan.context) } else { String::new() };
+    let host = if choice.offload == Offload::None { "" } else { "the host's memory has no end here" };
+    let said = [host, method.about].map(|text| Span::styled(text, theme.style(Role::Dim)));
     let memory = words::of_capacity(best.summary.memory.peak, best.summary.memory.capacity);
     let titled = |text: String| Span::styled(text, theme.style(Role::Title));
     vec![
@@ -199,7 +203,7 @@ fn plan(
             width,
         ),
         Line::raw(format!(
-            "tp {} x pp {} x dp {}, accum {} x micro {} = {} sequences a step",
+            "tp {}{context} x pp {} x dp {}, accum {} x micro {} = {} sequences a step",
             choice.tensor,
             choice.pipeline,
             choice.data,
@@ -215,7 +219,7 @@ fn plan(
             significant(100.0 * best.summary.mfu, 3)
         )),
         network(scenario, theme, width),
-        Line::styled(method.about, theme.style(Role::Dim)),
+        joined(said, theme, width),
     ]
 }
 
@@ -251,17 +255,18 @@ fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'sta
     joined(all.chain([unit]), theme, width)
 }
 
-/// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; at the end what
-/// runs beside no arithmetic, and never hides.
+/// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
+/// else what runs beside no arithmetic, and never hides: `system never (pipeline)`.
 fn network(scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let mut transfers = intensity::of(scenario);
-    let share = |it: &Intensity| it.needed(scenario).map_or(0.0, |needed| needed / it.link.bandwidth(scenario));
+    let share =
+        |it: &Intensity| it.needed(scenario).map_or(f64::INFINITY, |needed| needed / it.link.bandwidth(scenario));
     transfers.sort_by(|a, b| share(b).total_cmp(&share(a)));
     let need = |it: &Intensity| {
         let (kind, link, has) = (it.kind.word(), it.link.name(scenario), it.link.bandwidth(scenario));
         Span::raw(match it.needed(scenario) {
             Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(needed), gigabytes(has)),
-            None => format!("{link}: {kind} never hides"),
+            None => format!("{link} never ({kind})"),
         })
     };
     if transfers.is_empty() {
