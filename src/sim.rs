@@ -287,6 +287,7 @@ impl Simulator {
                 }
             };
             if until == Picos::MAX {
+                memo.finish(rank, &around);
                 rank.look(&mut around);
                 return until;
             }

@@ -241,7 +241,7 @@ impl States {
     pub fn spread(&self, rank: &mut Rank, role: &Role<'_>) {
         let Some(gap) = &rank.gap else { return };
         let State { running, flights, load, owed, .. } = self.get(gap.state);
-        (rank.active, rank.running, rank.load) = (*running, *running, *load);
+        (rank.active, rank.running, rank.load, rank.changed) = (*running, *running, *load, true);
         rank.pending = std::array::from_fn(|queue| u32::from(running >> queue & 1));
         for (flight, queue) in queues(*running).enumerate() {
             let cursor = Cursor { at: gap.of[flight], ..flights.items[flight] };

@@ -137,6 +137,18 @@ fn grid(training: &Training, method: &Method, budget: u32) -> Vec<Candidate> {
     roomy.candidates(method, budget)
 }
 
+/// One of those plans, and its scenario; `None` if there is none.
+fn picked(
+    training: &Training,
+    method: &Method,
+    budget: u32,
+    pick: prop::sample::Index,
+) -> Option<(Candidate, Scenario)> {
+    let plans = grid(training, method, budget);
+    let plan = *plans.get(pick.index(plans.len().max(1)))?;
+    Some((plan, training.scenario(method, &plan.choice)))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
@@ -148,10 +160,9 @@ proptest! {
         pick in any::<prop::sample::Index>(),
     ) {
         let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
-        let candidates = grid(&training, method, 1 << power);
-        prop_assume!(!candidates.is_empty());
-        let Candidate { days, memory, choice } = candidates[pick.index(candidates.len())];
-        let scenario = training.scenario(method, &choice);
+        let picked = picked(&training, method, 1 << power, pick);
+        prop_assume!(picked.is_some());
+        let (Candidate { days, memory, choice }, scenario) = picked.expect("one that is assumed");
         if let Ok(summary) = summary(&scenario, &mut Workspace::default()) {
             let simulated = training.goal.days(choice.sequences(), summary.step_time.get());
             let dealing = method.dealings[choice.dealing];
@@ -169,10 +180,10 @@ proptest! {
         pick in any::<prop::sample::Index>(),
     ) {
         let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
-        let candidates = grid(&training, method, 1 << power);
-        prop_assume!(!candidates.is_empty());
-        let choice = candidates[pick.index(candidates.len())].choice;
-        let (scenario, mut workspace) = (training.scenario(method, &choice), Workspace::default());
+        let picked = picked(&training, method, 1 << power, pick);
+        prop_assume!(picked.is_some());
+        let (Candidate { choice, .. }, scenario) = picked.expect("one that is assumed");
+        let mut workspace = Workspace::default();
         if let Ok(summary) = summary(&scenario, &mut workspace) {
             let account = Account::of(&scenario, &mut workspace).expect("a valid scenario");
             let rounding = summary.step_time * 1e-9;
