@@ -3,6 +3,7 @@
 
 mod band;
 mod expense;
+mod host;
 mod summary;
 mod trace;
 mod window;
@@ -15,6 +16,7 @@ use crate::units::{Bytes, FlopPerSecond, Seconds};
 pub use crate::program::{Activity, Kind, Lane, Part};
 pub use band::{ErrorBand, evidence, likeness};
 pub use expense::Expense;
+pub use host::{Copies, HostTraffic, Way};
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
 pub use window::Totals;
@@ -53,6 +55,8 @@ pub struct Summary {
     pub first_peak: Bytes,
     /// Traffic by level of the cluster, innermost first; levels that the cluster lacks stay empty.
     pub traffic: [Traffic; MAX_LEVELS],
+    /// Traffic between a device and the host's memory; nothing where nothing lives there.
+    pub host: HostTraffic,
     /// What most of the step goes into; [`Evaluation::bottleneck`] knows better.
     pub bottleneck: Resource,
 }
@@ -169,13 +173,6 @@ pub enum Resource {
     HostLink,
     /// The host that launches the work.
     Host,
-}
-
-impl Summary {
-    /// Time during which compute stands still for a copy to or from the host's memory.
-    pub fn exposed_copies(&self) -> Seconds {
-        self.time.exposed - self.traffic.iter().map(|traffic| traffic.exposed).sum::<Seconds>()
-    }
 }
 
 impl Resource {

@@ -1,7 +1,7 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
 use crate::bounds::{fsdp, intensity};
-use crate::evaluate::Kind;
+use crate::evaluate::{Kind, Lane, Way};
 use crate::explain::run::Run;
 use crate::explain::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
@@ -183,6 +183,11 @@ impl App {
                     let count = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario)).len();
                     Figure::Slowdown(self.views.intensities.cursor(count))
                 }
+                View::Traffic => {
+                    let figures = self.carried();
+                    let chosen = figures.get(self.views.traffic.cursor(figures.len()));
+                    chosen.copied().unwrap_or(Figure::StepTime)
+                }
                 _ => of_metric(self.map.metric),
             },
             Panel::Memory => Figure::Peak,
@@ -199,12 +204,14 @@ impl App {
             Kind::Forward | Kind::Backward => Figure::Compute,
             Kind::Optimizer => Figure::Optimizer,
             Kind::Host => Figure::Other,
+            Kind::Copy if span.lane == Lane::HostIn => Figure::Copied(Way::In),
+            Kind::Copy => Figure::Copied(Way::Out),
             _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
         })
     }
 
     /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
-    /// anything is sent into, resources that matter, the strongest first.
+    /// anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
     pub fn breakdown(&self) -> Vec<Figure> {
         let Some(Answer { scenario, evaluation }) = &self.answer else { return Vec::new() };
         let summary = &evaluation.summary;
@@ -224,6 +231,7 @@ impl App {
         felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
         spent
             .chain(used.map(|(level, _)| Figure::Traffic(level)))
+            .chain(Way::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
             .chain(felt.into_iter().map(Figure::Elasticity))
             .chain(explain::training(scenario))
             .collect()

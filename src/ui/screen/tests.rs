@@ -183,6 +183,11 @@ fn the_traffic_beside_the_other_panels() {
 }
 
 #[test]
+fn the_traffic_of_the_host() {
+    insta::assert_snapshot!(screen(&fixture::copies(), UTF8, (80, 24)));
+}
+
+#[test]
 fn the_traffic_on_a_large_screen() {
     insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
 }

@@ -10,8 +10,8 @@ use crate::app::view::View;
 use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{
-    Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
-    Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Idle, IdleCause, Kind, Lane, Memory, MemoryParts,
+    MemoryPoint, Part, Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
 use crate::measured::{Metric, Residual, Validation, validate};
@@ -187,6 +187,17 @@ pub(super) fn traffic() -> App {
     other.summary.time.exposed = ms(6500.0);
     other.summary.step_time = ms(13_340.0);
     app.pins.add("before".to_owned(), app.scenario.clone(), Some(Arc::new(other)));
+    app.update(Action::View(View::Traffic));
+    app
+}
+
+/// The same view of a plan whose state is on the host: 24 GiB of gradients go there, 48 GiB of weights come.
+pub(super) fn copies() -> App {
+    let mut app = explorer();
+    let Some(answer) = &mut app.answer else { return app };
+    let copies = |bytes, busy| Copies { bytes: gib(bytes), busy: ms(busy) };
+    Arc::make_mut(&mut answer.evaluation).summary.host =
+        HostTraffic { to: copies(24.0, 1031.0), from: copies(48.0, 2062.0), exposed: ms(0.0) };
     app.update(Action::View(View::Traffic));
     app
 }
@@ -450,6 +461,7 @@ fn summary() -> Summary {
         },
         first_peak: parts.total(),
         traffic,
+        host: HostTraffic::default(),
         bottleneck: Resource::Level(1),
     }
 }
