@@ -38,8 +38,8 @@ pub struct Summary {
     pub model_flops: FlopPerSecond,
     /// Hardware flop per second and device (recompute counted).
     pub hardware_flops: FlopPerSecond,
-    /// What no schedule of this plan's work beats, in `model_flops`: the peak or the busiest level takes
-    /// the whole step.
+    /// What no schedule of this plan's work beats, in `model_flops`: the peak, the busiest level or the link to
+    /// the host takes the whole step.
     pub limit: FlopPerSecond,
     /// `model_flops` over the device's peak at this precision.
     pub mfu: f64,
@@ -173,6 +173,18 @@ pub enum Resource {
     HostLink,
     /// The host that launches the work.
     Host,
+}
+
+impl Summary {
+    /// What sets the limit: whatever is busy all through the shortest step.
+    pub fn limiting(&self) -> Resource {
+        let shortest = self.step_time * (self.model_flops / self.limit);
+        let all_through = |busy: Seconds| busy >= shortest * (1.0 - 1e-9);
+        if Way::ALL.iter().any(|way| all_through(self.host.way(*way).busy)) {
+            return Resource::HostLink;
+        }
+        self.traffic.iter().position(|level| all_through(level.busy)).map_or(Resource::Compute, Resource::Level)
+    }
 }
 
 impl Resource {

@@ -172,10 +172,12 @@ impl<'a> Figures<'a> {
         matrices + model.attention_flop(plan.sequence) * (3.0 * square) + self.recomputed_flop(square)
     }
 
-    /// Time that the busiest level takes if nothing ever waits: for ZeRO-3 the network floor of the FSDP
-    /// limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each micro-batch's gathers.
+    /// Time that the busiest level or the link to the host takes if nothing ever waits: for ZeRO-3 the network
+    /// floor of the FSDP limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each
+    /// micro-batch's gathers.
     fn busiest(&self) -> Seconds {
-        Seconds::new(self.volume.busy.iter().copied().fold(0.0, f64::max))
+        let levels = Seconds::new(self.volume.busy.iter().copied().fold(0.0, f64::max));
+        levels.max(self.host.to.busy).max(self.host.from.busy)
     }
 
     /// Flop per token that backward spends on computing forward again: a third of the layers' model

@@ -42,6 +42,36 @@ fn the_optimizer_on_the_host_takes_gradients_and_gives_weights() {
     assert_eq!((to.bytes.get(), from.bytes.get()), (LAYER, LAYER));
 }
 
+/// One device, layer by layer, over a link of 10 MB/s: 14 layers of 24 MiB that come take 35 s, and no schedule of as
+/// many copies is faster. The step is 16 layers: the last two go after the last has come. So the plan reaches 14 / 16 of its
+/// limit, and its schedule is not what is to be mended.
+#[test]
+fn a_slow_link_is_the_limit() {
+    let mut scenario = offloaded(Offload::State);
+    scenario.plan.accumulation = Accumulation::Layered;
+    (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(1));
+    Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e7);
+    let summary = evaluate(&scenario);
+    let flop = summary.model_flops * summary.step_time;
+    close((flop / summary.limit).get(), 14.0 * LAYER / 1e7);
+    let share = summary.model_flops / summary.limit;
+    assert!((share - 14.0 / 16.0).abs() < 0.01, "{share}");
+    assert_eq!(summary.limiting(), Resource::HostLink);
+    // 8 x 24 MiB of gradients and twice as many weights are nothing on a link that is 10^9 times as fast.
+    Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e16);
+    assert_eq!(evaluate(&scenario).limiting(), Resource::Compute);
+}
+
+/// A level that is as slow takes the place of the link: ZeRO-3 over 10 GB/s ports at a thousandth of their bandwidth.
+#[test]
+fn a_slow_level_is_the_limit() {
+    let mut scenario = testing::scenario();
+    scenario.plan.bandwidth_factor = 1e-3;
+    assert_eq!(evaluate(&scenario).limiting(), Resource::Level(1));
+    scenario.plan.bandwidth_factor = 1e6;
+    assert_eq!(evaluate(&scenario).limiting(), Resource::Compute);
+}
+
 proptest! {
     /// What is counted is what the timeline of the rank that ends last shows, whatever the schedule.
     #[test]

@@ -14,6 +14,7 @@ use super::*;
 use crate::app::pointing::Gesture;
 use crate::app::tests as engine;
 use crate::config::Markers;
+use crate::search::{Cell, Metric};
 use crate::ui::caps::Depth;
 
 const UTF8: Caps =
@@ -190,6 +191,23 @@ fn the_traffic_of_the_host() {
 #[test]
 fn the_traffic_on_a_large_screen() {
     insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
+}
+
+/// A cell's limit is what a better schedule reaches; the line under the map says what sets it.
+#[test]
+fn a_limit_says_what_sets_it() {
+    let mut app = fixture::explorer();
+    app.map.metric = Metric::ShareOfLimit;
+    let line = |app: &App| {
+        let shown = screen(app, UTF8, (200, 50));
+        let row = shown.buffer().content.chunks(200).nth(48).unwrap();
+        row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>()
+    };
+    assert!(line(&app).contains("% of the limit, set by arithmetic"), "{}", line(&app));
+    let Some(Cell::Possible { mut summary, choice }) = app.map.cell(app.map.cursor).cloned() else { panic!() };
+    summary.host.from.busy = summary.step_time;
+    app.map.fill(vec![(app.map.cursor, Cell::Possible { summary, choice })]);
+    assert!(line(&app).contains("% of the limit, set by the link to the host"), "{}", line(&app));
 }
 
 #[test]
