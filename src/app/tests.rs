@@ -6,6 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Command, Report};
 use super::*;
+use crate::explain::Figure;
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;
@@ -142,6 +143,14 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         }
     };
     (code, KeyModifiers::NONE)
+}
+
+/// What is explained on the screen: its title, the figure, and what that is.
+pub(crate) fn explained(app: &App) -> (String, Figure, f64) {
+    let Some(Layer::Explain(explaining)) = &app.layer else { panic!("no explanation: {:?}", app.notice) };
+    let explanation = &explaining.page().unwrap().explanation;
+    assert!(explanation.holds());
+    (explaining.title().unwrap(), explanation.figure, explanation.amount.value)
 }
 
 /// The value of a field on the screen.

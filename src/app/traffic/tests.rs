@@ -1,15 +1,12 @@
-use crate::app::layer::Layer;
-use crate::app::tests::{explorer, figures, press, to_field};
+use crate::app::tests::{explained, explorer, figures, press, to_field};
 use crate::evaluate::HostTraffic;
 
 use super::*;
 
-fn explained(app: &mut App, keys: &str) -> Figure {
+/// What is explained after some keys.
+fn shown(app: &mut App, keys: &str) -> Figure {
     press(app, keys);
-    let Some(Layer::Explain(explaining)) = &app.layer else { panic!("no explanation: {:?}", app.notice) };
-    let explanation = &explaining.page().unwrap().explanation;
-    assert!(explanation.holds());
-    let figure = explanation.figure;
+    let (_, figure, _) = explained(app);
     press(app, "<esc>");
     figure
 }
@@ -21,11 +18,11 @@ fn each_row_is_explained() {
     let rows = app.carried();
     assert_eq!(rows, [Figure::Traffic(0), Figure::Busy(0), Figure::Traffic(1), Figure::Busy(1)], "two levels");
     for figure in rows {
-        assert_eq!(explained(&mut app, "i"), figure);
+        assert_eq!(shown(&mut app, "i"), figure);
         press(&mut app, "j");
     }
-    assert_eq!(explained(&mut app, "g<ret>"), Figure::Traffic(0));
-    assert_eq!(explained(&mut app, "Gi"), Figure::Busy(1));
+    assert_eq!(shown(&mut app, "g<ret>"), Figure::Traffic(0));
+    assert_eq!(shown(&mut app, "Gi"), Figure::Busy(1));
 }
 
 /// With the optimizer's state on the host both ways of its link follow the levels; pinned, it stays in sight beside a
@@ -38,7 +35,7 @@ fn the_link_to_the_host_is_listed_where_anything_crosses_it() {
     let host = Way::ALL.map(|way| [Figure::Copied(way), Figure::Copying(way)]).concat();
     assert_eq!(app.carried()[4..], host);
     for figure in host.iter().rev() {
-        assert_eq!(explained(&mut app, if *figure == host[3] { "Gi" } else { "ki" }), *figure);
+        assert_eq!(shown(&mut app, if *figure == host[3] { "Gi" } else { "ki" }), *figure);
     }
     press(&mut app, "p");
     to_field(&mut app, "offload");
