@@ -6,6 +6,7 @@ mod expense;
 mod host;
 mod summary;
 mod trace;
+mod turn;
 mod window;
 
 use crate::cost::Factors;
@@ -19,6 +20,7 @@ pub use expense::Expense;
 pub use host::{Copies, HostTraffic, Way};
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
+pub use turn::Turn;
 pub use window::Totals;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
