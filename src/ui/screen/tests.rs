@@ -11,6 +11,7 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
 use super::*;
+use crate::app::action::Action;
 use crate::app::pointing::Gesture;
 use crate::app::tests as engine;
 use crate::config::Markers;
@@ -210,6 +211,15 @@ fn a_limit_says_what_sets_it() {
     assert!(line(&app).contains("% of the limit, set by the link to the host"), "{}", line(&app));
 }
 
+/// Where a factor was typed it has more digits than anybody wants to read.
+#[test]
+fn the_training_time_asks_of_a_network_in_few_digits() {
+    let mut app = fixture::network(1.0 / 3.0);
+    app.update(Action::View(View::Training));
+    let shown = screen(&app, UTF8, (200, 50)).to_string();
+    assert!(shown.contains("GB/s (x 0.333)"), "{shown}");
+}
+
 #[test]
 fn the_hardware() {
     insta::assert_snapshot!(screen(&fixture::hardware(), UTF8, (80, 24)));
@@ -250,18 +260,18 @@ fn the_training_time_in_ascii() {
 #[test]
 fn the_training_time_of_a_new_question() {
     let mut app = fixture::training();
-    app.update(crate::app::action::Action::Metric);
+    app.update(Action::Metric);
     insta::assert_snapshot!(screen(&app, UTF8, (80, 24)));
 }
 
 #[test]
 fn a_changed_network() {
-    insta::assert_snapshot!(shown(fixture::slower(), "1gjjjjj", UTF8, (120, 40)));
+    insta::assert_snapshot!(shown(fixture::network(0.5), "1gjjjjj", UTF8, (120, 40)));
 }
 
 #[test]
 fn a_changed_network_with_little_room() {
-    insta::assert_snapshot!(screen(&fixture::slower(), UTF8, (80, 24)));
+    insta::assert_snapshot!(screen(&fixture::network(0.5), UTF8, (80, 24)));
 }
 
 #[test]

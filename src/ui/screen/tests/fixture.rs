@@ -230,9 +230,9 @@ pub(super) fn training() -> App {
     app
 }
 
-/// A pipeline on a network of half the bandwidth.
-pub(super) fn slower() -> App {
-    answered(App::new(start(&format!("{PIPELINE}\nbandwidth_factor = 0.5\n"))).0)
+/// A pipeline on a network of so many times the bandwidth.
+pub(super) fn network(factor: f64) -> App {
+    answered(App::new(start(&format!("{PIPELINE}\nbandwidth_factor = {factor}\n"))).0)
 }
 
 /// The view of the plan: up to half of the memory everything is sharded, from there on more and more layers are not.
