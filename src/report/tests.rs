@@ -283,7 +283,7 @@ fn changed_hardware_is_said_under_the_title() {
     scenario.plan.bandwidth_factor = 0.125;
     assert_eq!(changed(&scenario).as_deref(), Some("changed: bandwidth of system x 0.125 = 6.25 GB/s"));
     scenario.plan.memory_factor = 0.5;
-    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.500 = 39.8 GiB";
+    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.5 = 39.8 GiB";
     assert_eq!(text(&scenario, &evaluation, None).lines().nth(1), Some(told));
 }
 

@@ -128,19 +128,9 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
     printable(&what)
 }
 
-/// In what the hardware differs from the cluster's, if anything:
-/// `changed: bandwidth of system x 0.125 = 3.12 GB/s, memory x 0.500 = 39.8 GiB`.
+/// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.
 pub fn changed(scenario: &Scenario) -> Option<String> {
-    let Scenario { cluster, plan, .. } = scenario;
-    let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-    let bandwidth = factor(plan.bandwidth_factor).zip(cluster.levels.last()).map(|(factor, level)| {
-        let (name, short) = (printable(&level.name), significant(factor, 3));
-        format!("bandwidth of {name} x {short} = {}", level.bandwidth * factor)
-    });
-    let memory = factor(plan.memory_factor)
-        .map(|factor| format!("memory x {} = {}", significant(factor, 3), cluster.device.memory * factor));
-    let changed: Vec<String> = bandwidth.into_iter().chain(memory).collect();
-    (!changed.is_empty()).then(|| format!("changed: {}", changed.join(", ")))
+    scenario.altered_in_full().map(|altered| format!("changed: {altered}"))
 }
 
 /// What a step is, as it is run: what was not asked for can be seen here.

@@ -82,8 +82,7 @@ impl App {
             return Err(COMPUTING);
         }
         let scenario = map.scenario(map.cursor).map_err(|_| "this cell is not possible: it has no figures")?;
-        let altered = scenario.altered();
-        let whose = if altered.is_empty() { "the machine as it is".to_owned() } else { altered.join(", ") };
+        let whose = scenario.altered().unwrap_or_else(|| "the machine as it is".to_owned());
         self.explain_other(&whose, of_metric(map.metric), &scenario)
     }
 
