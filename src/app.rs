@@ -32,6 +32,7 @@ pub mod rows;
 mod start;
 pub mod strategies;
 pub mod timeline;
+pub mod traffic;
 pub mod training;
 mod update;
 pub mod view;

@@ -3,8 +3,10 @@
 
 mod band;
 mod expense;
+mod host;
 mod summary;
 mod trace;
+mod turn;
 mod window;
 
 use crate::cost::Factors;
@@ -15,8 +17,10 @@ use crate::units::{Bytes, FlopPerSecond, Seconds};
 pub use crate::program::{Activity, Kind, Lane, Part};
 pub use band::{ErrorBand, evidence, likeness};
 pub use expense::Expense;
+pub use host::{Copies, HostTraffic, Way};
 pub use summary::Workspace;
 pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
+pub use turn::Turn;
 pub use window::Totals;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
@@ -36,8 +40,8 @@ pub struct Summary {
     pub model_flops: FlopPerSecond,
     /// Hardware flop per second and device (recompute counted).
     pub hardware_flops: FlopPerSecond,
-    /// What no schedule of this plan's work beats, in `model_flops`: the peak or the busiest level takes
-    /// the whole step.
+    /// What no schedule of this plan's work beats, in `model_flops`: the peak, the busiest level or the link to
+    /// the host takes the whole step.
     pub limit: FlopPerSecond,
     /// `model_flops` over the device's peak at this precision.
     pub mfu: f64,
@@ -53,6 +57,8 @@ pub struct Summary {
     pub first_peak: Bytes,
     /// Traffic by level of the cluster, innermost first; levels that the cluster lacks stay empty.
     pub traffic: [Traffic; MAX_LEVELS],
+    /// Traffic between a device and the host's memory; nothing where nothing lives there.
+    pub host: HostTraffic,
     /// What most of the step goes into; [`Evaluation::bottleneck`] knows better.
     pub bottleneck: Resource,
 }
@@ -172,9 +178,14 @@ pub enum Resource {
 }
 
 impl Summary {
-    /// Time during which compute stands still for a copy to or from the host's memory.
-    pub fn exposed_copies(&self) -> Seconds {
-        self.time.exposed - self.traffic.iter().map(|traffic| traffic.exposed).sum::<Seconds>()
+    /// What sets the limit: whatever is busy all through the shortest step.
+    pub fn limiting(&self) -> Resource {
+        let shortest = self.step_time * (self.model_flops / self.limit);
+        let all_through = |busy: Seconds| busy >= shortest * (1.0 - 1e-9);
+        if Way::ALL.iter().any(|way| all_through(self.host.way(*way).busy)) {
+            return Resource::HostLink;
+        }
+        self.traffic.iter().position(|level| all_through(level.busy)).map_or(Resource::Compute, Resource::Level)
     }
 }
 

@@ -19,7 +19,7 @@ mod traffic;
 use std::fmt;
 
 use crate::bounds::intensity::of as transfers;
-use crate::evaluate::{Evaluation, MemoryParts};
+use crate::evaluate::{Evaluation, MemoryParts, Way};
 use crate::hardware::MAX_LEVELS;
 use crate::scenario::Scenario;
 
@@ -87,6 +87,10 @@ pub enum Figure {
     Traffic(usize),
     /// Time during which a level would be busy.
     Busy(usize),
+    /// Bytes that one device copies to the host's memory, or from it.
+    Copied(Way),
+    /// Time during which that way of the link would be busy.
+    Copying(Way),
     /// What a kind of transfer makes of the time of its arithmetic.
     Slowdown(usize),
     /// Flop per byte of a kind of transfer.
@@ -200,6 +204,8 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
     let parts = (0..MemoryParts::default().named().len()).map(Figure::Part);
     let levels =
         (0..scenario.cluster.levels.len().min(MAX_LEVELS)).flat_map(|at| [Figure::Traffic(at), Figure::Busy(at)]);
+    let ways = Way::ALL.into_iter().filter(|_| evaluation.summary.host.any());
+    let host = ways.flat_map(|way| [Figure::Copied(way), Figure::Copying(way)]);
     let sent = (0..transfers(scenario).len())
         .flat_map(|at| [Figure::Slowdown(at), Figure::Intensity(at), Figure::Threshold(at)]);
     std::iter::once(Figure::StepTime)
@@ -212,6 +218,7 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
         .chain(parts)
         .chain([Figure::Capacity, Figure::Headroom])
         .chain(levels)
+        .chain(host)
         .chain(sent)
         .chain((0..evaluation.elasticity.len()).map(Figure::Elasticity))
         .collect()
@@ -240,7 +247,9 @@ pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> 
         | Figure::Other
         | Figure::Communication => facts.time(figure),
         Figure::Peak | Figure::Part(_) | Figure::Capacity | Figure::Headroom => facts.memory(figure),
-        Figure::Traffic(_) | Figure::Busy(_) | Figure::Elasticity(_) => facts.traffic(figure),
+        Figure::Traffic(_) | Figure::Busy(_) | Figure::Copied(_) | Figure::Copying(_) | Figure::Elasticity(_) => {
+            facts.traffic(figure)
+        }
         Figure::Slowdown(_) | Figure::Intensity(_) | Figure::Threshold(_) => facts.transfer(figure),
         _ => facts.speed(figure),
     }?;

@@ -13,6 +13,9 @@ use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Plan;
 use crate::stack::{Attention, Calibration, Stack};
+use crate::units::short;
+
+use file::printable;
 
 pub use layout::Layout;
 
@@ -78,6 +81,21 @@ impl Problem {
     }
 }
 
+/// A part of the machine of which the plan has more or less than the cluster.
+struct Alteration {
+    /// What of it, if that is not clear from its name.
+    what: &'static str,
+    part: String,
+    factor: String,
+    /// What it comes to.
+    now: String,
+}
+
+/// Texts in one, `None` if there are none.
+fn joined(texts: impl Iterator<Item = String>) -> Option<String> {
+    texts.reduce(|all, text| format!("{all}, {text}"))
+}
+
 impl Scenario {
     /// The layout that the plan asks for, or everything that is wrong with it.
     pub fn layout(&self) -> Result<Layout, Vec<Problem>> {
@@ -85,14 +103,33 @@ impl Scenario {
         if problems.is_empty() { Ok(Layout::of(self)) } else { Err(problems) }
     }
 
-    /// What the plan has other than the cluster, to three figures: `system x 0.5`, `memory x 2`; nothing where it has
-    /// the machine as it is.
-    pub fn altered(&self) -> Vec<String> {
-        let network = self.cluster.levels.last().map_or("network", |level| &level.name);
-        let factors = [(network, self.plan.bandwidth_factor), ("memory", self.plan.memory_factor)];
-        let altered = factors.into_iter().filter(|(_, factor)| (factor - 1.0).abs() > f64::EPSILON);
-        let rounded = |factor: f64| format!("{factor:.2e}").parse().unwrap_or(factor);
-        altered.map(|(what, factor)| format!("{what} x {}", rounded(factor))).collect()
+    /// In what the machine differs from the cluster's: `system x 0.125, memory x 0.5`.
+    pub fn altered(&self) -> Option<String> {
+        joined(self.alterations().map(|Alteration { part, factor, .. }| format!("{part} x {factor}")))
+    }
+
+    /// The same with what that comes to: `bandwidth of system x 0.125 = 3.12 GB/s, memory x 0.5 = 39.8 GiB`.
+    pub fn altered_in_full(&self) -> Option<String> {
+        let full = |Alteration { what, part, factor, now }| format!("{what}{part} x {factor} = {now}");
+        joined(self.alterations().map(full))
+    }
+
+    fn alterations(&self) -> impl Iterator<Item = Alteration> {
+        let Self { cluster, plan, .. } = self;
+        let altered = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
+        let bandwidth = altered(plan.bandwidth_factor).zip(cluster.levels.last()).map(|(factor, level)| Alteration {
+            what: "bandwidth of ",
+            part: printable(&level.name),
+            factor: short(factor, 3),
+            now: (level.bandwidth * factor).to_string(),
+        });
+        let memory = altered(plan.memory_factor).map(|factor| Alteration {
+            what: "",
+            part: "memory".to_owned(),
+            factor: short(factor, 3),
+            now: (cluster.device.memory * factor).to_string(),
+        });
+        bandwidth.into_iter().chain(memory)
     }
 
     /// The stack's attention kernel on this device.

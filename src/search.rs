@@ -22,11 +22,16 @@ pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.
 pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
+    let once = once(scenario, workspace)?;
+    Ok(Evaluation { elasticity: elasticity::all(scenario, workspace), ..once })
+}
+
+/// The same without elasticities: what one run tells.
+pub fn once(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
-    let elasticity = elasticity::all(scenario, workspace);
     let error_band = ErrorBand::of(scenario, summary.step_time);
-    Ok(Evaluation { summary, stages, trace, elasticity, error_band })
+    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band })
 }
 
 #[cfg(test)]

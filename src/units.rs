@@ -36,7 +36,7 @@ pub fn thousands(count: f64) -> String {
 }
 
 /// A number with `digits` significant digits, for people: `significant(57.08, 3)` is `57.1`; with an exponent only where
-/// it has more than 15 digits.
+/// it has more than 15 digits, or more than 12 behind the point.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -44,11 +44,21 @@ pub fn significant(value: f64, digits: usize) -> String {
     // Rounded first: 9.996 with three digits is 10.0, one place further to the left.
     let rounded = format!("{value:.*e}", digits.saturating_sub(1));
     let magnitude = rounded.rsplit_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0_isize);
-    if magnitude >= 15 {
+    let decimals = digits.cast_signed() - 1 - magnitude;
+    if magnitude >= 15 || decimals > 12 {
         return rounded;
     }
-    let decimals = (digits.cast_signed() - 1 - magnitude).clamp(0, 12) as usize;
+    let decimals = decimals.max(0).cast_unsigned();
     format!("{value:.decimals$}")
+}
+
+/// The same without zeros at the end: `short(0.5, 3)` is `0.5`, `short(1.0 / 3.0, 3)` is `0.333`.
+pub fn short(value: f64, digits: usize) -> String {
+    let text = significant(value, digits);
+    if text.contains('e') || !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A count for people, three digits of a large one: `9,420`, `920k`, `1.17M`, `300B`.

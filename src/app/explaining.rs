@@ -1,24 +1,32 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
-use crate::bounds::{fsdp, intensity};
-use crate::evaluate::Kind;
+mod views;
+
+use crate::bounds::fsdp;
+use crate::evaluate::{Kind, Lane, Way};
 use crate::explain::run::Run;
 use crate::explain::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
 
 use super::action::Action;
-use super::advice::Row;
 use super::inputs::FIELDS;
 use super::layer::Layer;
 use super::timeline::Step;
 use super::update::moved;
-use super::view::View;
 use super::{Answer, App, Panel};
+
+/// What is said where there is no figure.
+const NOTHING: &str = "there is no figure here yet";
+
+/// What is said where it is still computed.
+const COMPUTING: &str = "still computing: there is no figure yet";
 
 /// An explanation and the way to it.
 #[derive(Debug, Clone)]
 pub struct Explaining {
     subject: Subject,
+    /// What else than the scenario shown the figures are of: `zero3`.
+    whose: Option<String>,
     /// The explanations that led here, the one on the screen last.
     way: Vec<Page>,
 }
@@ -79,7 +87,18 @@ impl Explaining {
 
     fn about(figure: Figure, subject: Subject) -> Option<Self> {
         let page = subject.explain(figure)?;
-        Some(Self { subject, way: vec![page] })
+        Some(Self { subject, whose: None, way: vec![page] })
+    }
+
+    /// The same of something else than the scenario shown.
+    fn of_other(whose: &str, figure: Figure, answer: &Answer) -> Option<Self> {
+        Some(Self { whose: Some(whose.to_owned()), ..Self::of(figure, answer)? })
+    }
+
+    /// What is explained: `step time`, or `step time, zero3` of something else than the scenario shown.
+    pub fn title(&self) -> Option<String> {
+        let name = &self.page()?.explanation.name;
+        Some(self.whose.as_ref().map_or_else(|| name.clone(), |whose| format!("{name}, {whose}")))
     }
 
     /// What is on the screen.
@@ -136,37 +155,9 @@ impl Explaining {
 impl App {
     /// Explains the figure that the cursor is on, or says why there is none.
     pub(super) fn explain(&mut self) {
-        let found = match (self.focus, self.view) {
-            (Panel::Map, View::Limits) => {
-                let limits = &self.views.limits;
-                let of = limits.of(self.shown.as_ref().unwrap_or(&self.scenario));
-                let found = Explaining::about(Figure::Limits(limits.figure()), Subject::Limits(Box::new(of)));
-                found.ok_or("the state alone does not fit: this figure means nothing here")
-            }
-            (Panel::Map, View::Training) => {
-                let run = self.views.training.run().map(Box::new).map(Subject::Run);
-                let found = run.and_then(|run| Explaining::about(Figure::Run(run::Which::Days), run));
-                found.ok_or("there is no plan here to explain")
-            }
-            (Panel::Map, View::Advice) => {
-                let rows = self.advice_rows();
-                match rows.get(self.advice_cursor(rows.len())) {
-                    Some(Row::Resource(index, _)) => {
-                        let figure = Figure::Elasticity(*index);
-                        let found = self.answer.as_ref().and_then(|answer| Explaining::of(figure, answer));
-                        found.ok_or("there is no figure here yet")
-                    }
-                    Some(Row::Change(_)) => Err("a change of the plan is no figure to explain: Enter takes it"),
-                    None => Err("there is no figure here yet"),
-                }
-            }
-            (Panel::Map, View::Grid) => Err("the limits behind these points are explained in their view, L"),
-            // What counts there is the scenario; the answer may be that of another one.
-            (Panel::Map, View::Intensities) if self.stale => Err("still computing: there is no figure yet"),
-            _ => {
-                let found = self.answer.as_ref().and_then(|answer| Explaining::of(self.figure(), answer));
-                found.ok_or("there is no figure here yet")
-            }
+        let found = match self.focus {
+            Panel::Map => self.explain_view(),
+            _ => self.of_answer(self.figure()),
         };
         match found {
             Ok(explaining) => self.layer = Some(Layer::Explain(Box::new(explaining))),
@@ -174,17 +165,17 @@ impl App {
         }
     }
 
+    /// The explanation of a figure of what is shown.
+    fn of_answer(&self, figure: Figure) -> Result<Explaining, &'static str> {
+        let found = self.answer.as_ref().and_then(|answer| Explaining::of(figure, answer));
+        found.ok_or(NOTHING)
+    }
+
     /// The figure of the answer that the cursor is on.
     fn figure(&self) -> Figure {
         match self.focus {
             Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
-            Panel::Map => match self.view {
-                View::Intensities => {
-                    let count = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario)).len();
-                    Figure::Slowdown(self.views.intensities.cursor(count))
-                }
-                _ => of_metric(self.map.metric),
-            },
+            Panel::Map => of_metric(self.map.metric),
             Panel::Memory => Figure::Peak,
             Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),
             Panel::Time => self.breakdown().get(self.time).copied().unwrap_or(Figure::StepTime),
@@ -199,12 +190,14 @@ impl App {
             Kind::Forward | Kind::Backward => Figure::Compute,
             Kind::Optimizer => Figure::Optimizer,
             Kind::Host => Figure::Other,
+            Kind::Copy if span.lane == Lane::HostIn => Figure::Copied(Way::In),
+            Kind::Copy => Figure::Copied(Way::Out),
             _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
         })
     }
 
     /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
-    /// anything is sent into, resources that matter, the strongest first.
+    /// anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
     pub fn breakdown(&self) -> Vec<Figure> {
         let Some(Answer { scenario, evaluation }) = &self.answer else { return Vec::new() };
         let summary = &evaluation.summary;
@@ -224,6 +217,7 @@ impl App {
         felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
         spent
             .chain(used.map(|(level, _)| Figure::Traffic(level)))
+            .chain(Way::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
             .chain(felt.into_iter().map(Figure::Elasticity))
             .chain(explain::training(scenario))
             .collect()
@@ -254,6 +248,7 @@ fn of_field(flag: &str) -> Figure {
     }
 }
 
+/// The figure that a map of a metric shows.
 fn of_metric(metric: Metric) -> Figure {
     match metric {
         Metric::Throughput => Figure::ModelFlops,

@@ -145,6 +145,11 @@ impl Map {
         (self.fresh.iter().filter(|fresh| **fresh).count(), self.cells.len())
     }
 
+    /// Whether a cell is of this sweep.
+    pub fn is_fresh(&self, index: usize) -> bool {
+        self.fresh.get(index).is_some_and(|fresh| *fresh)
+    }
+
     /// Whether each cell is of this sweep.
     pub fn is_complete(&self) -> bool {
         self.fresh.iter().all(|fresh| *fresh)

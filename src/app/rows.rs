@@ -5,7 +5,7 @@
 use tui_input::Input;
 
 use crate::bounds::intensity;
-use crate::explain::explain;
+use crate::explain::{Figure, explain};
 use crate::measured::Residual;
 use crate::search::training::METHODS;
 
@@ -117,13 +117,7 @@ impl App {
                 };
                 Some((FIELDS.iter().enumerate().map(text).collect(), self.inputs.cursor))
             }
-            Panel::Time => {
-                let answer = self.answer.as_ref()?;
-                let name = |figure| {
-                    explain(figure, &answer.scenario, &answer.evaluation).map_or_else(String::new, |it| it.name)
-                };
-                Some((self.breakdown().into_iter().map(name).collect(), self.time))
-            }
+            Panel::Time => Some((self.names(self.breakdown())?, self.time)),
             Panel::Map => self.view_rows(),
             Panel::Memory => {
                 let step = Step::of(&self.answer.as_ref()?.evaluation);
@@ -135,10 +129,23 @@ impl App {
         }
     }
 
+    /// The names of figures of the answer.
+    fn names(&self, figures: Vec<Figure>) -> Option<Vec<String>> {
+        let answer = self.answer.as_ref()?;
+        let name =
+            |figure| explain(figure, &answer.scenario, &answer.evaluation).map_or_else(String::new, |it| it.name);
+        Some(figures.into_iter().map(name).collect())
+    }
+
     fn view_rows(&self) -> Option<Rows> {
         let views = &self.views;
         match self.view {
-            View::Map | View::Hardware | View::Traffic => None,
+            View::Map | View::Hardware => None,
+            View::Traffic => {
+                let figures = self.carried();
+                let cursor = views.traffic.cursor(figures.len());
+                Some((self.names(figures)?, cursor))
+            }
             View::Compare => {
                 let columns = self.columns();
                 let text = |column: &super::compare::Column| format!("{} {}", column.letter(), column.name);
@@ -215,7 +222,8 @@ impl App {
     fn go_to_row_of_view(&mut self, row: usize) {
         let views = &mut self.views;
         match self.view {
-            View::Map | View::Hardware | View::Traffic => {}
+            View::Map | View::Hardware => {}
+            View::Traffic => views.traffic.go_to(row),
             View::Compare => views.compare.go_to(row),
             View::Advice => views.advice.go_to(row),
             View::Limits => views.limits.cursor = row.min(LAST),

@@ -108,6 +108,11 @@ impl Strategies {
         self.rows.iter().position(|row| row.id == self.chosen).unwrap_or(0)
     }
 
+    /// The scenario of a row.
+    pub(super) fn scenario(&self, row: &Row, library: &Library) -> Option<Scenario> {
+        candidate(library, self.asked.as_ref()?, &row.id)
+    }
+
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action) {
         let (cursor, last) = (self.cursor(), self.rows.len().saturating_sub(1));
@@ -144,17 +149,20 @@ impl Strategies {
     }
 }
 
-/// The scenario with each strategy's placement of the state; with its own it stays as it is.
+/// The scenario with each strategy's placement of the state.
 fn candidates(library: &Library, scenario: &Scenario) -> Vec<(String, Scenario)> {
-    let with = |id: &str| {
-        let mut candidate = scenario.clone();
-        if *id != *scenario.strategy {
-            candidate.plan.sharding = library.strategy(id).ok()?.sharding.clone();
-            candidate.strategy = id.into();
-        }
-        Some((id.to_owned(), candidate))
-    };
+    let with = |id: &str| Some((id.to_owned(), candidate(library, scenario, id)?));
     library.entries(Kind::Strategy).filter_map(|entry| with(&entry.id)).collect()
+}
+
+/// The scenario with a strategy's placement of the state; with its own it stays as it is.
+fn candidate(library: &Library, scenario: &Scenario, id: &str) -> Option<Scenario> {
+    let mut candidate = scenario.clone();
+    if *id != *scenario.strategy {
+        candidate.plan.sharding = library.strategy(id).ok()?.sharding.clone();
+        candidate.strategy = id.into();
+    }
+    Some(candidate)
 }
 
 /// Evaluates every candidate.

@@ -6,6 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Command, Report};
 use super::*;
+use crate::explain::Figure;
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;
@@ -142,6 +143,14 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         }
     };
     (code, KeyModifiers::NONE)
+}
+
+/// What is explained on the screen: its title, the figure, and what that is.
+pub(crate) fn explained(app: &App) -> (String, Figure, f64) {
+    let Some(Layer::Explain(explaining)) = &app.layer else { panic!("no explanation: {:?}", app.notice) };
+    let explanation = &explaining.page().unwrap().explanation;
+    assert!(explanation.holds());
+    (explaining.title().unwrap(), explanation.figure, explanation.amount.value)
 }
 
 /// The value of a field on the screen.
@@ -718,10 +727,10 @@ fn a_changed_network_has_a_field_that_puts_it_back() {
     // The interconnect of the H100s has 50 GB/s a device.
     assert_eq!(field.aside("1", &app.scenario, &app.library), "= 50.0 GB/s");
     press(&mut app, "h");
-    assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", vec!["system x 0.5".to_owned()]));
+    assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", Some("system x 0.5".to_owned())));
     assert_eq!(field.aside("0.5", &app.scenario, &app.library), "= 25.0 GB/s");
     press(&mut app, "l");
-    assert_eq!((app.file.plan.bandwidth_factor, app.scenario.altered()), (None, Vec::new()));
+    assert_eq!((app.file.plan.bandwidth_factor, app.scenario.altered()), (None, None));
     app.scenario.plan.bandwidth_factor = 0.123_456_789;
-    assert_eq!(app.scenario.altered(), ["system x 0.123"]);
+    assert_eq!(app.scenario.altered().as_deref(), Some("system x 0.123"));
 }

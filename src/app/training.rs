@@ -9,6 +9,7 @@ use crate::explain::run::Run;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
+use crate::units::short;
 
 use super::App;
 use super::action::{Action, Command};
@@ -284,14 +285,13 @@ impl App {
         let mut file = self.file.clone();
         let next = file.plan.bandwidth_factor.unwrap_or(1.0) * factor;
         if !FACTORS.contains(&next) {
-            self.tell(format!("no further: the network is x {}", next / factor));
+            self.tell(format!("no further: the network is x {}", short(next / factor, 3)));
             return Vec::new();
         }
         file.plan.bandwidth_factor = Some(next).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
         let commands = self.revise(file);
         if self.notice.is_none() {
-            let altered = self.scenario.altered();
-            let now = if altered.is_empty() { "as it is".to_owned() } else { altered.join(", ") };
+            let now = self.scenario.altered().unwrap_or_else(|| "as it is".to_owned());
             self.tell(format!("{now}: here [ and ] change it; it counts in every view"));
         }
         commands

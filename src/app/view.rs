@@ -12,6 +12,7 @@ use super::intensities::Intensities;
 use super::limits::Limits;
 use super::planning::Planning;
 use super::strategies::Strategies;
+use super::traffic::Traffic;
 use super::training::Training;
 use super::work::{Found, Work};
 use super::{App, Panel};
@@ -122,6 +123,8 @@ pub struct Views {
     pub intensities: Intensities,
     /// Of the strategies.
     pub strategies: Strategies,
+    /// Of the traffic.
+    pub traffic: Traffic,
     /// Of the training time.
     pub training: Training,
     /// Of the plan.
@@ -199,7 +202,7 @@ impl App {
             View::Advice => return self.on_advice(action),
             View::Hardware => return self.on_hardware(action),
             View::Strategies => return self.on_strategies(action),
-            View::Traffic => {}
+            View::Traffic => self.on_traffic(action),
             View::Training => return self.on_training(action),
             View::Plan => return self.on_plan(action),
             View::Evidence => return self.on_evidence(action),

@@ -2,13 +2,13 @@
 
 use crate::cost::{Factors, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::plan::{FlopCount, Recompute};
+use crate::plan::{FlopCount, Offload, Recompute};
 use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{Observer, Outcome, Peak, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
+use super::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
@@ -92,13 +92,15 @@ struct Figures<'a> {
     outcome: Outcome,
     /// What its tasks move and need.
     volume: Volume,
+    /// What they copy to the host and from it.
+    host: HostTraffic,
     /// Memory of the fullest rank.
     memory: Memory,
     /// Peak of the first rank's.
     first_peak: Bytes,
 }
 
-fn seconds(picos: Picos) -> Seconds {
+pub(super) fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
@@ -114,7 +116,13 @@ impl<'a> Figures<'a> {
         let first = of_rank(0);
         let memory = (1..program.ranks.len()).fold(first, fuller);
         let (outcome, volume) = (simulator.outcome(last), program.volume(last));
-        Self { scenario, layout, outcome, volume, memory, first_peak: first.peak }
+        // What crosses no level is a copy.
+        let exposed = seconds(outcome.totals.exposed[MAX_LEVELS]);
+        let host = match scenario.plan.offload {
+            Offload::None => HostTraffic { exposed, ..HostTraffic::default() },
+            _ => HostTraffic::of(&program.ranks[last], &program.code, exposed),
+        };
+        Self { scenario, layout, outcome, volume, host, memory, first_peak: first.peak }
     }
 
     fn summary(&self) -> Summary {
@@ -150,6 +158,7 @@ impl<'a> Figures<'a> {
             memory,
             first_peak: self.first_peak,
             traffic: self.traffic(),
+            host: self.host,
             bottleneck: self.bottleneck(),
         }
     }
@@ -163,10 +172,12 @@ impl<'a> Figures<'a> {
         matrices + model.attention_flop(plan.sequence) * (3.0 * square) + self.recomputed_flop(square)
     }
 
-    /// Time that the busiest level takes if nothing ever waits: for ZeRO-3 the network floor of the FSDP
-    /// limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each micro-batch's gathers.
+    /// Time that the busiest level or the link to the host takes if nothing ever waits: for ZeRO-3 the network
+    /// floor of the FSDP limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each
+    /// micro-batch's gathers.
     fn busiest(&self) -> Seconds {
-        Seconds::new(self.volume.busy.iter().copied().fold(0.0, f64::max))
+        let levels = Seconds::new(self.volume.busy.iter().copied().fold(0.0, f64::max));
+        levels.max(self.host.to.busy).max(self.host.from.busy)
     }
 
     /// Flop per token that backward spends on computing forward again: a third of the layers' model
@@ -221,8 +232,7 @@ impl<'a> Figures<'a> {
         shares[1] = (Resource::Memory, memory_bound + time.optimizer);
         shares[2] = (Resource::Bubble, time.bubble);
         shares[3] = (Resource::Host, time.other);
-        // What crosses no level is a copy.
-        shares[4] = (Resource::HostLink, exposed[MAX_LEVELS]);
+        shares[4] = (Resource::HostLink, self.host.exposed);
         for level in 0..MAX_LEVELS {
             shares[5 + level] = (Resource::Level(level), exposed[level]);
         }

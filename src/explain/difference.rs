@@ -80,7 +80,7 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
     parts.extend([
         (Part::Compute, time.compute - slowed),
         (Part::Slowed, slowed),
-        (Part::Host, side.evaluation.summary.exposed_copies()),
+        (Part::Host, side.evaluation.summary.host.exposed),
         (Part::Bubble, time.bubble),
         (Part::Optimizer, time.optimizer),
         (Part::Other, time.other),

@@ -173,6 +173,10 @@ impl<'a> Facts<'a> {
             Figure::Busy(index) => {
                 (format!("the {} level's busy time", level(index)?), traffic.get(index)?.busy.into())
             }
+            Figure::Copied(way) => (format!("copied {}", way.lane().name()), summary.host.way(way).bytes.into()),
+            Figure::Copying(way) => {
+                (format!("busy time of copies {}", way.lane().name()), summary.host.way(way).busy.into())
+            }
             Figure::Slowdown(index) => {
                 let transfer = self.transfers.get(index)?;
                 (format!("{}: factor on its arithmetic's time", transfer.kind.word()), count(transfer.slowdown(), ""))

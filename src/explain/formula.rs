@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use std::ops::{Add, Div, Mul, Sub};
 
 use crate::units::{
-    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, significant,
+    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, short, significant,
 };
 
 use super::{Figure, Source};
@@ -69,12 +69,7 @@ impl fmt::Display for Amount {
 
 /// A count as such, anything else with four digits.
 fn plain(value: f64) -> String {
-    if value.abs() >= 1.0 && (value.fract() == 0.0 || value.abs() >= 1e4) {
-        counted(value)
-    } else {
-        let text = significant(value, 4);
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-    }
+    if value.abs() >= 1.0 && (value.fract() == 0.0 || value.abs() >= 1e4) { counted(value) } else { short(value, 4) }
 }
 
 impl From<Seconds> for Amount {

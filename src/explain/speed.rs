@@ -1,6 +1,7 @@
 //! Tokens, flop, utilisation and the length of a training.
 
 use crate::cost::peak;
+use crate::evaluate::Way;
 use crate::plan::{FlopCount, Recompute};
 use crate::units::Seconds;
 
@@ -60,8 +61,8 @@ impl Facts<'_> {
             ),
             Figure::Limit => (
                 self.limit()?,
-                "No schedule of this plan's work beats it: the peak, or the busiest level, takes the whole step. Causal \
-                 kernels skip half of the scores.",
+                "No schedule of this plan's work beats it: the peak, the busiest level or the link to the host takes \
+                 the whole step. Causal kernels skip half of the scores.",
                 Source::paper("the network floor of the FSDP limits, arXiv 2504.03655"),
             ),
             Figure::ShareOfLimit => (
@@ -193,6 +194,8 @@ impl Facts<'_> {
             (0..self.scenario.cluster.levels.len()).filter(|level| self.summary().traffic[*level].busy.get() > 0.0);
         let mut bounds = vec![executed * per_device()? / self.peak()];
         bounds.extend(busy.filter_map(|level| self.figure(Figure::Busy(level))));
+        let ways = Way::ALL.into_iter().filter(|way| self.summary().host.way(*way).busy > Seconds::ZERO);
+        bounds.extend(ways.filter_map(|way| self.figure(Figure::Copying(way))));
         Some(self.figure(Figure::FlopPerToken)? * per_device()? / Formula::Largest(bounds))
     }
 

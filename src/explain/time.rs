@@ -170,7 +170,7 @@ impl Facts<'_> {
         let named = felt.map(|(level, traffic)| {
             input(format!("waits for the {} level", level.name), traffic.exposed, Source::simulated())
         });
-        let host = self.summary().exposed_copies();
+        let host = self.summary().host.exposed;
         let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Source::simulated()));
         Formula::Sum(named.chain(host).collect())
     }

@@ -1,6 +1,6 @@
 //! What each level carries, and what more of each resource would give.
 
-use crate::evaluate::Lane;
+use crate::evaluate::{Lane, Way};
 use crate::units::{Bytes, Seconds};
 
 use super::facts::{Facts, count, counted, input, share};
@@ -27,6 +27,19 @@ impl Facts<'_> {
                  level cannot keep up.",
                 self.calibrated(),
             ),
+            Figure::Copied(way) => (
+                self.copied(way)?,
+                "Bytes that one device copies this way in a step: its shard of the state that lives on the host, and \
+                 checkpoints that do.",
+                Source::simulated(),
+            ),
+            Figure::Copying(way) => (
+                self.figure(Figure::Copied(way))?
+                    / input("bandwidth of the link to the host", self.rates.host, self.sheet()),
+                "How long this way of the link would be busy if each copy had it alone. More than the step means that \
+                 the link cannot keep up.",
+                Source::convention("each way has the link's bandwidth for itself"),
+            ),
             Figure::Elasticity(index) => self.elasticity(index)?,
             _ => return None,
         };
@@ -47,6 +60,20 @@ impl Facts<'_> {
         let lanes = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(sent[lane as usize][level])));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
         Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Source::simulated())).collect())
+    }
+
+    /// How many copies, of what mean size; counted where the timeline does not list them all.
+    fn copied(&self, way: Way) -> Option<Formula> {
+        if !self.is_listed() {
+            let (name, amount) = self.shown(Figure::Copied(way))?;
+            return Some(counted(&name, amount));
+        }
+        let copies = self.spans(way.lane()).count() as u32;
+        if copies == 0 {
+            return Some(Formula::from(0.0));
+        }
+        let mean = self.summary().host.way(way).bytes / f64::from(copies);
+        Some(input("copies", count(copies, ""), Source::simulated()) * input("mean size", mean, Source::simulated()))
     }
 
     /// Bytes over what the level has and the mean share of it that the transfers reach.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, Elasticity, Evaluation, Expense, MemoryParts, Summary, TimeParts};
+use crate::evaluate::{self, Elasticity, Evaluation, Expense, HostTraffic, MemoryParts, Summary, TimeParts};
 use crate::scenario::Scenario;
 use crate::units;
 
@@ -37,6 +37,9 @@ pub struct Figures {
     pub memory: Memory,
     /// What each level of the cluster carries, innermost first.
     pub traffic: Vec<Traffic>,
+    /// What crosses the link to the host's memory, where anything does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_link: Option<HostLink>,
     /// What limits the step.
     pub bottleneck: Bottleneck,
     /// The whole training, where its length is given.
@@ -132,6 +135,26 @@ pub struct Traffic {
     pub busy_s: Option<f64>,
 }
 
+/// What crosses the link to the host's memory, each way with its whole bandwidth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLink {
+    /// What goes there.
+    pub to_host: Copies,
+    /// What comes from there.
+    pub from_host: Copies,
+}
+
+/// What one device copies one way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copies {
+    /// Bytes.
+    pub bytes_per_device: u64,
+    /// Seconds during which that way is busy.
+    pub busy_s: Option<f64>,
+}
+
 /// What limits the step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -185,6 +208,7 @@ impl Figures {
             phases: Some(Phases::of(&summary.phases)),
             memory: Memory::of(&summary.memory, &evaluation.stages),
             traffic: traffic(scenario, summary),
+            host_link: HostLink::of(&summary.host),
             bottleneck: Bottleneck {
                 resource: evaluation.bottleneck(scenario).name(scenario).to_owned(),
                 elasticity: evaluation.elasticity.iter().map(named).collect(),
@@ -257,6 +281,17 @@ impl Training {
             currency: cost.and_then(|cost| cost.currency).map(|currency| currency.to_string()),
             energy_kwh: energy.and_then(|energy| finite(energy.kwh())),
         }
+    }
+}
+
+impl HostLink {
+    /// `None` where nothing crosses it.
+    fn of(host: &HostTraffic) -> Option<Self> {
+        let copies = |copies: evaluate::Copies| Copies {
+            bytes_per_device: whole(copies.bytes),
+            busy_s: finite(copies.busy.get()),
+        };
+        host.any().then(|| Self { to_host: copies(host.to), from_host: copies(host.from) })
     }
 }
 

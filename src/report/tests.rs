@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Activity, Elasticity, ErrorBand, Evaluation, Kind, Memory, MemoryParts, Phases, Resource, Summary, TimeParts,
-    Trace, Traffic,
+    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Kind, Memory, MemoryParts, Phases, Resource,
+    Summary, TimeParts, Trace, Traffic,
 };
 use crate::plan::{Accumulation, Offload, Schedule};
 use crate::presets::Library;
@@ -63,6 +63,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
             exposed: Seconds::new(if level == 0 { 0.08 } else { 0.0 }),
             ..Traffic::default()
         }),
+        host: HostTraffic::default(),
         bottleneck: Resource::Level(0),
     };
     let elasticity = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
@@ -155,6 +156,27 @@ fn a_price_and_a_power_make_money_and_energy() {
     let text = text(&scenario, &evaluation, None);
     assert!(text.contains("  cost           10,173 USD, 2.00 USD a device-hour\n"), "{text}");
     assert!(text.contains("  energy         5.09 MWh, 1.00 kW a device\n"), "{text}");
+}
+
+#[test]
+fn what_crosses_the_host_link_is_listed_each_way() {
+    let scenario = scenario();
+    let mut evaluation = evaluation(&scenario);
+    assert_eq!(json_of(&scenario, &evaluation)["host_link"], Value::Null, "nothing does");
+    let copies = |gib: f64, busy| Copies { bytes: gib * Bytes::GIB, busy: Seconds::new(busy) };
+    evaluation.summary.host =
+        HostTraffic { to: copies(1.0, 0.04), from: copies(2.0, 0.08), exposed: Seconds::new(0.01) };
+    let link = json!({
+        "to_host": { "bytes_per_device": 1_073_741_824, "busy_s": 0.04 },
+        "from_host": { "bytes_per_device": 2_147_483_648_u64, "busy_s": 0.08 },
+    });
+    assert_eq!(json_of(&scenario, &evaluation)["host_link"], link);
+    let text = text(&scenario, &evaluation, None);
+    assert!(
+        text.contains("\n  to host      1.00 GiB, busy 40.0 ms\n  from host    2.00 GiB, busy 80.0 ms\n"),
+        "{text}"
+    );
+    assert!(text.contains("of it, host copies"), "{text}");
 }
 
 #[test]
@@ -261,7 +283,7 @@ fn changed_hardware_is_said_under_the_title() {
     scenario.plan.bandwidth_factor = 0.125;
     assert_eq!(changed(&scenario).as_deref(), Some("changed: bandwidth of system x 0.125 = 6.25 GB/s"));
     scenario.plan.memory_factor = 0.5;
-    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.500 = 39.8 GiB";
+    let told = "changed: bandwidth of system x 0.125 = 6.25 GB/s, memory x 0.5 = 39.8 GiB";
     assert_eq!(text(&scenario, &evaluation, None).lines().nth(1), Some(told));
 }
 

@@ -1,6 +1,6 @@
 //! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
 
-use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, evidence};
+use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, Way, evidence};
 use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -128,19 +128,9 @@ fn title(scenario: &Scenario, summary: &Summary) -> String {
     printable(&what)
 }
 
-/// In what the hardware differs from the cluster's, if anything:
-/// `changed: bandwidth of system x 0.125 = 3.12 GB/s, memory x 0.500 = 39.8 GiB`.
+/// In what the hardware differs from the cluster's, if anything: `changed: memory x 0.5 = 39.8 GiB`.
 pub fn changed(scenario: &Scenario) -> Option<String> {
-    let Scenario { cluster, plan, .. } = scenario;
-    let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-    let bandwidth = factor(plan.bandwidth_factor).zip(cluster.levels.last()).map(|(factor, level)| {
-        let (name, short) = (printable(&level.name), significant(factor, 3));
-        format!("bandwidth of {name} x {short} = {}", level.bandwidth * factor)
-    });
-    let memory = factor(plan.memory_factor)
-        .map(|factor| format!("memory x {} = {}", significant(factor, 3), cluster.device.memory * factor));
-    let changed: Vec<String> = bandwidth.into_iter().chain(memory).collect();
-    (!changed.is_empty()).then(|| format!("changed: {}", changed.join(", ")))
+    scenario.altered_in_full().map(|altered| format!("changed: {altered}"))
 }
 
 /// What a step is, as it is run: what was not asked for can be seen here.
@@ -248,9 +238,9 @@ fn memory(summary: &Summary) -> Vec<(String, String)> {
 fn time(summary: &Summary) -> Vec<(String, String)> {
     let time = &summary.time;
     let share = |part: Seconds| format!("{part:>10} {:>6.1} %", 100.0 * (part / summary.step_time));
-    let copies = summary.exposed_copies();
-    // Copies are part of what stands above them; sums of levels leave roundings.
-    let copies = (copies > summary.step_time * 1e-9).then_some(("of it, host copies", copies));
+    let copies = summary.host.exposed;
+    // Copies are part of what stands above them.
+    let copies = (copies > Seconds::ZERO).then_some(("of it, host copies", copies));
     let parts = [("compute", time.compute), ("exposed communication", time.exposed)].into_iter().chain(copies).chain([
         ("bubble", time.bubble),
         ("optimizer", time.optimizer),
@@ -265,13 +255,13 @@ fn time(summary: &Summary) -> Vec<(String, String)> {
 }
 
 fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
+    let busy = |bytes: Bytes, busy: Seconds| format!("{bytes:>10}, busy {busy}");
     let levels = scenario.cluster.levels.iter().zip(&summary.traffic);
-    levels
-        .map(|(level, traffic)| {
-            let busy = format!("{:>10}, busy {}", traffic.bytes_per_device, traffic.busy);
-            row(&printable(&level.name), busy)
-        })
-        .collect()
+    let levels =
+        levels.map(|(level, traffic)| row(&printable(&level.name), busy(traffic.bytes_per_device, traffic.busy)));
+    let ways = Way::ALL.into_iter().filter(|_| summary.host.any());
+    let host = ways.map(|way| (way.lane().name(), summary.host.way(way)));
+    levels.chain(host.map(|(name, copies)| row(name, busy(copies.bytes, copies.busy)))).collect()
 }
 
 pub(super) fn row(name: &str, value: String) -> (String, String) {

@@ -185,7 +185,7 @@ fn a_slow_link_to_the_host_limits_what_is_offloaded() {
         assert!(value.expect("copies") > 0.9, "{offload}: {value:?}");
         assert_eq!((bottleneck, summary.bottleneck), (Resource::HostLink, Resource::HostLink), "{offload}");
         assert_eq!(bottleneck.name(&scenario), "host");
-        assert!(summary.exposed_copies() > summary.step_time * 0.9, "{offload}: {}", summary.exposed_copies());
+        assert!(summary.host.exposed > summary.step_time * 0.9, "{offload}: {}", summary.host.exposed);
     }
 }
 

@@ -43,6 +43,12 @@ fn prints_for_people() {
     assert_eq!(thousands(999.4), "999");
     assert_eq!((thousands(1e15), thousands(-1.234e308)), ("1.00e15".to_owned(), "-1.23e308".to_owned()));
     assert_eq!((significant(9.996e14, 3), significant(9.996e299, 3)), ("1.00e15".to_owned(), "1.00e300".to_owned()));
+    assert_eq!(
+        (significant(1.25e-9, 3), significant(1.25e-20, 3)),
+        ("0.00000000125".to_owned(), "1.25e-20".to_owned())
+    );
+    let short = [0.5, 1.0 / 3.0, 2.0, 1000.0, 1e-20].map(|value| short(value, 3));
+    assert_eq!(short, ["0.5", "0.333", "2", "1000", "1.00e-20"]);
 }
 
 #[test]

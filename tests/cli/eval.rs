@@ -247,7 +247,7 @@ fn a_pipeline_idles_less_the_more_stages_it_has() {
     }
 }
 
-/// 13 billion weights come from the host twice and their gradients go there: 2 x 24 GiB at 25 GB/s take longer than
+/// 13 billion weights come from the host twice and their gradients go there: 2 x 24 GiB at 15.75 GB/s take longer than
 /// anything else.
 #[test]
 fn a_link_to_the_host_that_limits_is_named() {
@@ -257,7 +257,15 @@ fn a_link_to_the_host_that_limits_is_named() {
     assert_eq!(json["bottleneck"]["resource"], "host");
     let felt = |key: &str| number(&json["bottleneck"]["elasticity"], key);
     assert!(felt("host_bandwidth") > 0.5 && felt("host_bandwidth") > felt("peak_flop"), "{}", json["bottleneck"]);
-    assert_contains(&run(job).stdout, &["limited by the link to the host: +10 % gives +", "of it, host copies"]);
+    let link = &json["host_link"];
+    let bytes = |way: &str| number(&link[way], "bytes_per_device");
+    assert!((bytes("to_host") / 25.7e9 - 1.0).abs() < 0.001, "{link}: 2 bytes each");
+    assert!((bytes("from_host") / bytes("to_host") - 2.0).abs() < 1e-12);
+    assert!((number(&link["from_host"], "busy_s") - bytes("from_host") / 15.75e9).abs() < 1e-6, "{link}");
+    assert_contains(
+        &run(job).stdout,
+        &["limited by the link to the host: +10 % gives +", "of it, host copies", "to host", "from host"],
+    );
 }
 
 #[test]

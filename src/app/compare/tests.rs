@@ -1,6 +1,7 @@
 use super::*;
-use crate::app::tests::{explorer, figures, press, value};
+use crate::app::tests::{explained, explorer, figures, press, value};
 use crate::app::view::View;
+use crate::explain::Figure;
 
 fn letters(app: &App) -> Vec<String> {
     app.columns().iter().map(Column::letter).collect()
@@ -94,4 +95,15 @@ fn pins_without_an_evaluation_get_one() {
     press(&mut app, "c");
     assert!(!app.is_waiting());
     assert_eq!(app.pins.reference().unwrap().1, &figures(&app));
+}
+
+/// The map's figure of the column under the cursor, not of the scenario in hand.
+#[test]
+fn i_explains_the_column_under_the_cursor() {
+    let mut app = explorer();
+    let before = figures(&app);
+    press(&mut app, "pl<ret>cgi");
+    let title = "model flop per second and device, fsdp".to_owned();
+    assert_eq!(explained(&app), (title, Figure::ModelFlops, before.model_flops.get()));
+    assert_ne!(before.model_flops, figures(&app).model_flops);
 }

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::app::action::Report;
-use crate::app::tests::{explorer, figures, press, start};
+use crate::app::tests::{explained, explorer, figures, press, start};
 use crate::app::view::View;
 use crate::app::work::Found;
+use crate::explain::Figure;
 
 /// The first rows of a table that the program carries.
 fn few(name: &str, rows: usize) -> (String, String) {
@@ -14,9 +15,13 @@ fn few(name: &str, rows: usize) -> (String, String) {
 
 /// The explorer that was given four runs of FSDP and four of Megatron, with the view open.
 fn given() -> App {
+    opened(vec![few("fsdp.csv", 4), few("megatron.csv", 4)])
+}
+
+fn opened(rows: Vec<(String, String)>) -> App {
     let mut start =
         start("format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"ideal\"\nmodel = \"mpt-7b\"\nstrategy = \"fsdp\"");
-    start.options.rows = vec![few("fsdp.csv", 4), few("megatron.csv", 4)];
+    start.options.rows = rows;
     let (mut app, _) = App::new(start);
     press(&mut app, "E");
     assert_eq!((app.view, app.views.evidence.picture.is_some()), (View::Evidence, true));
@@ -124,4 +129,21 @@ fn the_programs_own_rows_are_read_behind_the_screen() {
     app.hear(Report::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
     assert!(!app.is_waiting());
     assert_eq!(app.update(Action::View(View::Evidence)), []);
+}
+
+/// Not of the scenario in hand: of the run under the cursor, its step or its peak.
+#[test]
+fn i_explains_the_run_under_the_cursor() {
+    let mut app = given();
+    press(&mut app, "ll");
+    let (residual, run) = app.views.evidence.chosen().unwrap();
+    let (id, summary) = (residual.id.clone(), run.summary);
+    press(&mut app, "i");
+    assert_eq!(explained(&app), (format!("step time, {id}"), Figure::StepTime, summary.step_time.get()));
+    // The eighth row of this table is the first with a peak.
+    let mut app = opened(vec![few("deepspeed.csv", 8)]);
+    press(&mut app, "mi");
+    let (residual, run) = app.views.evidence.chosen().unwrap();
+    let (title, peak) = (format!("peak of the memory, {}", residual.id), run.summary.memory.peak.get());
+    assert_eq!(explained(&app), (title, Figure::Peak, peak));
 }

@@ -1,7 +1,10 @@
 //! What limits a cell, on an invented machine.
 
 use super::*;
-use crate::app::tests::{explorer, press};
+use crate::app::action::Command;
+use crate::app::tests::{explained, explorer, press, press_obeying};
+use crate::evaluate::{Workspace, summary};
+use crate::explain::Figure;
 
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
@@ -96,4 +99,21 @@ fn enter_takes_the_hardware_of_a_cell_with_the_batch_that_it_settled_on() {
     assert_eq!(app.notice.as_deref(), Some("took the hardware of the cell: u undoes it"));
     press(&mut app, "u");
     assert_eq!(app.scenario, explorer().scenario);
+}
+
+/// A cell is explained on its own hardware, with the batch that it settled on.
+#[test]
+fn i_explains_the_cell_under_the_cursor() {
+    let mut app = explorer();
+    press_obeying(&mut app, "H", |command| !matches!(command, Command::Work { .. }));
+    press(&mut app, "i");
+    assert_eq!(app.notice.as_deref(), Some("still computing: there is no figure yet"));
+    app.views.hardware = filled();
+    press(&mut app, "li");
+    let (title, figure, value) = explained(&app);
+    assert_eq!((title.as_str(), figure), ("model flop per second and device, system x 2", Figure::ModelFlops));
+    let mut twice = app.scenario.clone();
+    twice.plan.bandwidth_factor = 2.0;
+    let summary = summary(&twice, &mut Workspace::default()).unwrap();
+    assert_eq!(value.to_bits(), summary.model_flops.get().to_bits());
 }

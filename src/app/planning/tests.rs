@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::app::action::Report;
-use crate::app::tests::{explorer_on, figures, press_obeying, value};
+use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
 use crate::app::view::View;
 use crate::app::work::Found as FoundByWork;
 use crate::evaluate::{Workspace, summary};
+use crate::explain::Figure;
 use crate::plan::{Extent, Extents, Operator, Placement, Recompute};
 use crate::scenario::file::parse;
 
@@ -155,4 +156,20 @@ fn an_edit_searches_again_and_keeps_the_picture() {
     assert!(matches!(planning.follow(&longer), Some(Work::Plan(ladder, 11)) if ladder.request.scenario == longer));
     assert!(!planning.is_complete() && planning.chosen().is_some());
     assert!(!planning.picture.as_ref().unwrap().is_fresh(11));
+}
+
+/// Not of the scenario in hand: of the plan within the limit under the cursor, in what it is the best in.
+#[test]
+fn i_explains_the_plan_within_the_limit() {
+    let mut app = filled(SLOW);
+    press(&mut app, "[[[");
+    let summary = app.views.planning.chosen().unwrap().summary;
+    assert_ne!(summary.step_time, figures(&app).step_time);
+    press(&mut app, "i");
+    let name = format!("model flop per second and device, within {}", summary.memory.capacity);
+    assert_eq!(explained(&app), (name, Figure::ModelFlops, summary.model_flops.get()));
+    press(&mut app, "<esc>gggg[[[[[[[[[[i");
+    assert_eq!(app.notice.as_deref(), Some("no plan fits within this limit: there is nothing to explain"));
+    press(&mut app, "mi");
+    assert_eq!(app.notice.as_deref(), Some("still computing: there is no figure yet"), "another objective");
 }

@@ -1,7 +1,8 @@
 //! Rows, their order, and taking one.
 
 use super::*;
-use crate::app::tests::{FRONTIER, PIPELINE, explorer_on, press};
+use crate::app::tests::{FRONTIER, H100, PIPELINE, explained, explorer_on, press};
+use crate::explain::Figure;
 
 fn ids(app: &App) -> Vec<&str> {
     app.views.strategies.rows().iter().map(|row| row.id.as_str()).collect()
@@ -95,4 +96,48 @@ fn what_is_not_possible_says_why_and_comes_last() {
     // Tensor ranks fill the node: none is left in it to share a second copy.
     let zeropp = rows[possible..].iter().find(|row| row.id == "zeropp").expect("not possible");
     assert_eq!(zeropp.outcome.as_ref().expect_err("not possible").field, "plan.sharding.secondary");
+}
+
+/// Not of the strategy in hand: of the one under the cursor, in what the table is sorted by.
+#[test]
+fn i_explains_the_row_under_the_cursor() {
+    let mut app = explorer_on(FRONTIER);
+    press(&mut app, "S");
+    let mut seen = Vec::new();
+    for (keys, name, figure) in [
+        ("", "model flop per second and device", Figure::ModelFlops),
+        ("m", "peak of the memory", Figure::Peak),
+        ("m", "exposed communication", Figure::Exposed),
+        ("m", "sent into the system level", Figure::Traffic(2)),
+    ] {
+        press(&mut app, &format!("{keys}g"));
+        if app.views.strategies.rows()[0].id == "zero-topo" {
+            press(&mut app, "j");
+        }
+        let strategies = &app.views.strategies;
+        let row = strategies.rows()[strategies.cursor()].clone();
+        let summary = row.outcome.expect("a possible strategy");
+        let value = match figure {
+            Figure::ModelFlops => summary.model_flops.get(),
+            Figure::Peak => summary.memory.peak.get(),
+            Figure::Exposed => summary.time.exposed.get(),
+            _ => summary.traffic[2].bytes_per_device.get(),
+        };
+        press(&mut app, "i");
+        assert_eq!(explained(&app), (format!("{name}, {}", row.id), figure, value));
+        press(&mut app, "<esc>");
+        seen.push(row.id);
+    }
+    assert!(seen.iter().all(|id| id != "zero-topo"), "{seen:?}");
+}
+
+/// Tensor parallelism over the whole node leaves no room there for a second copy of the weights.
+#[test]
+fn i_does_not_explain_what_is_not_possible() {
+    let mut app = explorer_on(&H100.replace("nodes = 16", "nodes = 16\ntensor = 8"));
+    press(&mut app, "SG");
+    let strategies = &app.views.strategies;
+    assert!(strategies.rows()[strategies.cursor()].outcome.is_err());
+    press(&mut app, "i");
+    assert_eq!(app.notice.as_deref(), Some("this strategy is not possible here: it has no figures"));
 }

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 
 use super::{frame, in_view, staleness};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{Elasticity, Expense, Traffic};
+use crate::evaluate::{Copies, Elasticity, Expense, Traffic};
 use crate::explain::Figure;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{Seconds, significant, thousands};
@@ -73,6 +73,7 @@ fn heading(figure: Figure) -> &'static str {
     match figure {
         Figure::Elasticity(_) => "throughput follows (elasticity)",
         Figure::Traffic(_) => "sent per device",
+        Figure::Copied(_) => "copied per device",
         Figure::Days | Figure::DeviceHours | Figure::Cost | Figure::Energy => "training",
         _ => "time",
     }
@@ -95,6 +96,10 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
             let name = answer.scenario.cluster.levels.get(level).map_or("network", |level| &level.name);
             let Traffic { bytes_per_device, busy, .. } = summary.traffic[level];
             Line::raw(format!(" {name:<10}{bytes_per_device:>9}, busy {busy}"))
+        }
+        Figure::Copied(way) => {
+            let Copies { bytes, busy } = summary.host.way(way);
+            Line::raw(format!(" {:<10}{bytes:>9}, busy {busy}", way.lane().name()))
         }
         Figure::Elasticity(index) => {
             let Elasticity { resource, value } = &answer.evaluation.elasticity[index];

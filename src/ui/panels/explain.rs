@@ -21,10 +21,10 @@ const VALUE: usize = 14;
 
 /// Draws it.
 pub(super) fn render(theme: Theme, explaining: &Explaining, area: Rect, buf: &mut Buffer) {
-    let Some(page) = explaining.page() else { return };
+    let (Some(page), Some(title)) = (explaining.page(), explaining.title()) else { return };
     let way: Vec<&str> = explaining.way().collect();
     let trail = way.iter().rev().skip(1).rev().copied().collect::<Vec<_>>().join(" / ");
-    let inside = over(theme, (WIDTH, area.height), &page.explanation.name, &trail, area, buf);
+    let inside = over(theme, (WIDTH, area.height), &title, &trail, area, buf);
     let [body, _] = inside.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(1)]));
     let lines = in_sight(page, theme, inside).into_iter().map(|(line, _)| line);
     Text::from(lines.collect::<Vec<_>>()).render(body, buf);

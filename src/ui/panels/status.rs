@@ -9,6 +9,7 @@ use super::{view, words};
 use crate::app::map::Map;
 use crate::app::rows::Find;
 use crate::app::{App, Panel, axes};
+use crate::evaluate::Resource;
 use crate::search::{Cell, Metric};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
@@ -66,13 +67,26 @@ pub(super) fn cell(app: &App, width: u16) -> String {
         axes::label(x, scenario)
     );
     let figure = match map.figure(map.cursor) {
-        Some(figure) => format!("{} {}{}", words::figure(figure), unit(map), settled(map)),
+        Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
         None => why(app).unwrap_or_else(|| "computing".to_owned()),
     };
     let hint = if app.looking && !app.following { " (Enter takes it, Esc goes back)" } else { "" };
     let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
     let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
     [long, short].into_iter().find(fits).unwrap_or(figure)
+}
+
+/// What sets a cell's limit, where that is shown: `, set by the link to the host`.
+fn limiting(map: &Map) -> String {
+    let Some(Cell::Possible { summary, .. }) = map.cell(map.cursor) else { return String::new() };
+    if !matches!(map.metric, Metric::Limit | Metric::ShareOfLimit) {
+        return String::new();
+    }
+    match summary.limiting() {
+        Resource::HostLink => ", set by the link to the host".to_owned(),
+        Resource::Level(_) => format!(", set by the {} level", summary.limiting().name(&map.sweep.base)),
+        _ => ", set by arithmetic".to_owned(),
+    }
 }
 
 /// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.

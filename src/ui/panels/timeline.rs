@@ -11,7 +11,7 @@ use super::memory::LINE;
 use super::{frame, has_room, in_view, staleness, words};
 use crate::app::timeline::{Row, Step, Timeline, Window, counterpart};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Totals, Trace};
+use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Totals, Trace, Turn};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Form, Track};
 use crate::ui::widgets::text::draw_lines;
@@ -206,11 +206,11 @@ fn visit(spans: &[evaluate::Span], step: Step, theme: Theme) -> Vec<Line<'static
 /// A span in words: what and when; bytes, level and rates, for a transfer; what waits for it.
 fn describe(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Vec<Line<'static>> {
     let time = span.end - span.start;
-    let turn = span.activity.micro_batch;
-    let turn = if answer.scenario.plan.accumulate > 1 && span.activity.part != Part::Model {
-        format!(", micro-batch {turn}")
-    } else {
-        String::new()
+    let turn = match Turn::of(span, &answer.scenario) {
+        _ if answer.scenario.plan.accumulate == 1 => String::new(),
+        Turn::One(micro_batch) => format!(", micro-batch {micro_batch}"),
+        Turn::All => ", all micro-batches".to_owned(),
+        Turn::Unsaid => String::new(),
     };
     let what = format!("{} {}{turn}", theme.glyphs().pinned, words::activity(span.activity));
     let slowed = if span.alone < time * 0.999 { format!(", {} if alone", span.alone) } else { String::new() };

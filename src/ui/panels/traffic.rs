@@ -1,12 +1,15 @@
-//! What each level of the cluster carries in a step, beside what it carries with the pinned scenario.
+//! What each level of the cluster and the link to the host carry in a step, beside what they carry with the pinned
+//! scenario.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{frame, staleness};
+use super::{frame, in_view, staleness};
 use crate::app::{App, Panel};
-use crate::evaluate::{Summary, Traffic};
+use crate::evaluate::{Copies, Summary, Traffic};
+use crate::explain::Figure;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
@@ -24,11 +27,14 @@ struct Run<'a> {
     fill: &'static str,
 }
 
-/// Rows that it wants: frame, two rows per level and run, a row between levels, a sentence per run.
+/// A line, with the figure that it shows by its place.
+type Drawn = (Line<'static>, Option<usize>);
+
+/// Rows that it wants: frame, two rows per link and run, a row between links, a sentence per run.
 pub(super) fn height(app: &App) -> u16 {
-    let levels = app.scenario.cluster.levels.len();
+    let links = app.carried().len() / 2;
     let runs = 1 + usize::from(app.pins.reference().is_some());
-    u16::try_from(2 + levels * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
+    u16::try_from(2 + links * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
 
 /// Draws it.
@@ -36,65 +42,135 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Traffic per device and step{}", staleness(app));
     let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };
     let inside = frame(app, theme, Panel::Map, &title, hint, area, buf);
-    let Some(answer) = &app.answer else { return };
+    for (row, (line, figure)) in inside.rows().zip(in_sight(app, theme, inside)) {
+        let has_keys = figure == Some(cursor(app)) && app.focus == Panel::Map && app.layer.is_none();
+        buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
+        draw_line(buf, row, &line, theme);
+    }
+}
+
+/// The figure at a place.
+pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+    in_sight(app, theme, inside).get(usize::from(at.y - inside.y))?.1
+}
+
+fn cursor(app: &App) -> usize {
+    app.views.traffic.cursor(app.carried().len())
+}
+
+/// The lines from the first that is seen on.
+fn in_sight(app: &App, theme: Theme, inside: Rect) -> Vec<Drawn> {
+    let runs = runs(app, theme);
+    let mut lines = links(&runs, &app.carried(), cursor(app), usize::from(inside.width), theme);
+    lines.extend(runs.iter().map(|run| (outside(run), None)));
+    let at = lines.iter().position(|(_, figure)| *figure == Some(cursor(app))).unwrap_or(0);
+    lines.split_off(in_view(at, lines.len(), usize::from(inside.height)).start)
+}
+
+/// The scenario shown, then the pinned one.
+fn runs(app: &App, theme: Theme) -> Vec<Run<'_>> {
     let fills = &theme.glyphs().fills;
-    let present = Run {
+    let present = app.answer.as_ref().map(|answer| Run {
         name: answer.scenario.strategy.to_string(),
         scenario: &answer.scenario,
         summary: &answer.evaluation.summary,
         fill: fills[0],
-    };
+    });
     let pinned = app.pins.reference().map(|(pinned, summary)| Run {
         name: format!("{} {}", theme.glyphs().pinned, pinned.scenario.strategy),
         scenario: &pinned.scenario,
         summary,
         fill: fills[2],
     });
-    let runs: Vec<Run> = std::iter::once(present).chain(pinned).collect();
-    let lines = levels(&runs, usize::from(inside.width), theme).into_iter().chain(runs.iter().map(outside));
-    for (row, line) in inside.rows().zip(lines) {
-        draw_line(buf, row, &line, theme);
-    }
+    let with = present.is_some();
+    present.into_iter().chain(pinned.filter(|_| with)).collect()
 }
 
-/// Two bars per level and run: what is sent, against the most; how long it is busy, against the step.
-fn levels(runs: &[Run], width: usize, theme: Theme) -> Vec<Line<'static>> {
-    let bar = width.saturating_sub(NAMES + 5 + AMOUNT);
-    let sent = runs.iter().flat_map(|run| &run.summary.traffic).map(|traffic| traffic.bytes_per_device);
-    let most = sent.fold(Bytes::ZERO, Bytes::max);
+/// Two bars per link and run: what it carries, against the most; how long it is busy, against the step.
+fn links(runs: &[Run], figures: &[Figure], cursor: usize, width: usize, theme: Theme) -> Vec<Drawn> {
+    let all = runs.iter().flat_map(|run| figures.iter().filter_map(|figure| carried(run, *figure, runs)));
+    let most = all.map(|copies| copies.bytes).fold(Bytes::ZERO, Bytes::max);
     let mut lines = Vec::new();
-    for level in &runs[0].scenario.cluster.levels {
+    for (place, figure) in figures.iter().enumerate().step_by(2) {
         for (index, run) in runs.iter().enumerate() {
-            let Some(Traffic { bytes_per_device, busy, .. }) = traffic(run, &level.name) else { continue };
-            let step = run.summary.step_time;
-            let name = if index == 0 { &level.name } else { &run.name };
+            let Some(copies) = carried(run, *figure, runs) else { continue };
+            let name = if index == 0 { link(*figure, run.scenario) } else { &run.name };
             let role = if index == 0 { Role::Title } else { Role::Dim };
-            let all = total(run.summary);
-            let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-            let of_all = percent(share(bytes_per_device.get(), all.get()));
-            let of_step = percent(share(busy.get(), step.get()));
-            let filled = [share(bytes_per_device.get(), most.get()), share(busy.get(), step.get())];
-            let [long, short] = filled.map(|share| (share.min(1.0) * bar as f64).round() as usize);
-            let row = |name: &str, what: &str, filled: usize, amount: &str, share: &str| {
-                Line::from(vec![
-                    Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(role)),
-                    Span::styled(format!("{what} "), theme.style(Role::Dim)),
-                    Span::raw(format!("{:<bar$}", run.fill.repeat(filled))),
-                    Span::raw(format!("{amount:>10}")),
-                    Span::styled(share.to_owned(), theme.style(Role::Dim)),
-                ])
-            };
-            lines.push(row(name, "sent", long, &bytes_per_device.to_string(), &format!(" {of_all:>7} of all")));
-            lines.push(row("", "busy", short, &busy.to_string(), &format!(" {of_step:>7} of the step")));
+            let bars = bars(run, *figure, copies, most);
+            for ((bar, name), row) in bars.iter().zip([name, ""]).zip([place, place + 1]) {
+                let row = (index == 0).then_some(row);
+                let mark = if row == Some(cursor) { theme.glyphs().pinned } else { " " };
+                let name = Span::styled(format!("{name:<width$}", width = NAMES - 1), theme.style(role));
+                let mut line = Line::from(vec![Span::raw(mark), name]);
+                line.extend(bar.spans(run.fill, width.saturating_sub(NAMES + 5 + AMOUNT), theme));
+                lines.push((line, row));
+            }
         }
-        lines.push(Line::default());
+        lines.push((Line::default(), None));
     }
     lines
 }
 
-/// What a level of this name carries.
-fn traffic(run: &Run, level: &str) -> Option<Traffic> {
-    run.scenario.cluster.level(level).map(|index| run.summary.traffic[index])
+/// One bar, how much of it is filled, and what is said behind it.
+struct Bar {
+    what: &'static str,
+    filled: f64,
+    amount: String,
+    said: String,
+}
+
+impl Bar {
+    fn spans(&self, fill: &str, width: usize, theme: Theme) -> [Span<'static>; 4] {
+        let filled = (self.filled.min(1.0) * width as f64).round() as usize;
+        [
+            Span::styled(format!("{} ", self.what), theme.style(Role::Dim)),
+            Span::raw(format!("{:<width$}", fill.repeat(filled))),
+            Span::raw(format!("{:>10}", self.amount)),
+            Span::styled(self.said.clone(), theme.style(Role::Dim)),
+        ]
+    }
+}
+
+/// What a link carries, and how long it is busy.
+fn bars(run: &Run, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [Bar; 2] {
+    let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+    let of_all = percent(share(bytes.get(), total(run.summary).get()));
+    let (what, said) = match figure {
+        Figure::Traffic(_) => ("sent", format!(" {of_all:>7} of all")),
+        _ => ("copy", String::new()),
+    };
+    let of_step = share(busy.get(), run.summary.step_time.get());
+    [
+        Bar { what, filled: share(bytes.get(), most.get()), amount: bytes.to_string(), said },
+        Bar {
+            what: "busy",
+            filled: of_step,
+            amount: busy.to_string(),
+            said: format!(" {:>7} of the step", percent(of_step)),
+        },
+    ]
+}
+
+/// The name of the link that a figure is of.
+fn link(figure: Figure, scenario: &Scenario) -> &str {
+    match figure {
+        Figure::Traffic(level) => scenario.cluster.levels.get(level).map_or("network", |level| &level.name),
+        Figure::Copied(way) => way.lane().name(),
+        _ => "",
+    }
+}
+
+/// What a link of the first run carries in any of them; `None` where a cluster has no level of that name.
+fn carried(run: &Run, figure: Figure, runs: &[Run]) -> Option<Copies> {
+    match figure {
+        Figure::Traffic(level) => {
+            let name = &runs.first()?.scenario.cluster.levels.get(level)?.name;
+            let Traffic { bytes_per_device, busy, .. } = run.summary.traffic[run.scenario.cluster.level(name)?];
+            Some(Copies { bytes: bytes_per_device, busy })
+        }
+        Figure::Copied(way) => Some(run.summary.host.way(way)),
+        _ => None,
+    }
 }
 
 fn total(summary: &Summary) -> Bytes {

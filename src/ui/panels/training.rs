@@ -18,7 +18,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{BytesPerSecond, significant, thousands};
+use crate::units::{BytesPerSecond, short, significant, thousands};
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
 pub(super) const HEIGHT: u16 = 2 + 1 + 16 + SAID;
@@ -101,7 +101,7 @@ fn question(app: &App, picture: &Picture, theme: Theme, width: u16) -> Line<'sta
     let factor = base.plan.bandwidth_factor;
     let level = base.cluster.levels.last();
     let rate = level.map_or_else(String::new, |level| format!("{} {}", level.name, level.bandwidth * factor));
-    let network = if (factor - 1.0).abs() < 1e-12 { rate } else { format!("{rate} (x {factor})") };
+    let network = if (factor - 1.0).abs() < 1e-12 { rate } else { format!("{rate} (x {})", short(factor, 3)) };
     let most = picture.search.budgets.last().copied().unwrap_or(0);
     let parts = [
         Span::raw(format!(" {} steps at batch {}, {law}", words::count(goal.steps), words::count(goal.critical))),

@@ -59,7 +59,7 @@ pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position)
         View::Hardware => hardware::cell_at(app, theme, inside, at).map(Target::Cell),
         View::Intensities => intensities::row_at(app, inside, at).map(row),
         View::Strategies => strategies::row_at(app, inside, at).map(row),
-        View::Traffic => None,
+        View::Traffic => traffic::row_at(app, theme, inside, at).map(row),
         View::Training => training::target(app, theme, inside, at),
         View::Plan => plan::target(app, theme, inside, at),
         View::Evidence => evidence::run_at(app, theme, inside, at).map(Target::Cell),

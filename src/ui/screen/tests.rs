@@ -11,9 +11,11 @@ use ratatui::backend::TestBackend;
 use ratatui::style::Color;
 
 use super::*;
+use crate::app::action::Action;
 use crate::app::pointing::Gesture;
 use crate::app::tests as engine;
 use crate::config::Markers;
+use crate::search::{Cell, Metric};
 use crate::ui::caps::Depth;
 
 const UTF8: Caps =
@@ -183,8 +185,39 @@ fn the_traffic_beside_the_other_panels() {
 }
 
 #[test]
+fn the_traffic_of_the_host() {
+    insta::assert_snapshot!(screen(&fixture::copies(), UTF8, (80, 24)));
+}
+
+#[test]
 fn the_traffic_on_a_large_screen() {
     insta::assert_snapshot!(shown(fixture::explorer(), "T", UTF8, (200, 50)));
+}
+
+/// A cell's limit is what a better schedule reaches; the line under the map says what sets it.
+#[test]
+fn a_limit_says_what_sets_it() {
+    let mut app = fixture::explorer();
+    app.map.metric = Metric::ShareOfLimit;
+    let line = |app: &App| {
+        let shown = screen(app, UTF8, (200, 50));
+        let row = shown.buffer().content.chunks(200).nth(48).unwrap();
+        row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>()
+    };
+    assert!(line(&app).contains("% of the limit, set by arithmetic"), "{}", line(&app));
+    let Some(Cell::Possible { mut summary, choice }) = app.map.cell(app.map.cursor).cloned() else { panic!() };
+    summary.host.from.busy = summary.step_time;
+    app.map.fill(vec![(app.map.cursor, Cell::Possible { summary, choice })]);
+    assert!(line(&app).contains("% of the limit, set by the link to the host"), "{}", line(&app));
+}
+
+/// Where a factor was typed it has more digits than anybody wants to read.
+#[test]
+fn the_training_time_asks_of_a_network_in_few_digits() {
+    let mut app = fixture::network(1.0 / 3.0);
+    app.update(Action::View(View::Training));
+    let shown = screen(&app, UTF8, (200, 50)).to_string();
+    assert!(shown.contains("GB/s (x 0.333)"), "{shown}");
 }
 
 #[test]
@@ -227,18 +260,18 @@ fn the_training_time_in_ascii() {
 #[test]
 fn the_training_time_of_a_new_question() {
     let mut app = fixture::training();
-    app.update(crate::app::action::Action::Metric);
+    app.update(Action::Metric);
     insta::assert_snapshot!(screen(&app, UTF8, (80, 24)));
 }
 
 #[test]
 fn a_changed_network() {
-    insta::assert_snapshot!(shown(fixture::slower(), "1gjjjjj", UTF8, (120, 40)));
+    insta::assert_snapshot!(shown(fixture::network(0.5), "1gjjjjj", UTF8, (120, 40)));
 }
 
 #[test]
 fn a_changed_network_with_little_room() {
-    insta::assert_snapshot!(screen(&fixture::slower(), UTF8, (80, 24)));
+    insta::assert_snapshot!(screen(&fixture::network(0.5), UTF8, (80, 24)));
 }
 
 #[test]

@@ -19,6 +19,7 @@ const GRID: Place = Place::View(View::Grid);
 const HARDWARE: Place = Place::View(View::Hardware);
 const INTENSITIES: Place = Place::View(View::Intensities);
 const STRATEGIES: Place = Place::View(View::Strategies);
+const TRAFFIC: Place = Place::View(View::Traffic);
 const TRAINING: Place = Place::View(View::Training);
 const PLAN: Place = Place::View(View::Plan);
 const EVIDENCE: Place = Place::View(View::Evidence);
@@ -89,6 +90,13 @@ pub const EACH: &[Binding] = &[
     key(STRATEGIES, PAGE_UP, Action::PageUp, same(""), "", ""),
     key(STRATEGIES, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(STRATEGIES, LETTER_M, Action::Metric, same("m"), "sort", "sort by the next column"),
+    key(TRAFFIC, UP, Action::Up, UP_DOWN, "figure", "previous and next figure (also k and j)"),
+    key(TRAFFIC, DOWN, Action::Down, same(""), "", ""),
+    key(TRAFFIC, TAKE, Action::Explain, same("Enter"), "explain", "explain the figure"),
+    key(TRAFFIC, FIRST, Action::First, same("g G"), "", "first and last figure"),
+    key(TRAFFIC, LAST, Action::Last, same(""), "", ""),
+    key(TRAFFIC, PAGE_UP, Action::PageUp, PAGES, "", "a page up and down (also ^U and ^D)"),
+    key(TRAFFIC, PAGE_DOWN, Action::PageDown, same(""), "", ""),
     key(TRAINING, LEFT, Action::Left, LEFT_RIGHT, "devices", "fewer and more devices (also h and l)"),
     key(TRAINING, RIGHT, Action::Right, same(""), "", ""),
     key(TRAINING, UP, Action::Up, UP_DOWN, "method", "previous and next method (also k and j)"),

@@ -10,8 +10,8 @@ use crate::app::view::View;
 use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{
-    Activity, Elasticity, ErrorBand, Evaluation, Idle, IdleCause, Kind, Lane, Memory, MemoryParts, MemoryPoint, Part,
-    Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Idle, IdleCause, Kind, Lane, Memory, MemoryParts,
+    MemoryPoint, Part, Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
 use crate::hardware::MAX_LEVELS;
 use crate::measured::{Metric, Residual, Validation, validate};
@@ -191,6 +191,17 @@ pub(super) fn traffic() -> App {
     app
 }
 
+/// The same view of a plan whose state is on the host: 24 GiB of gradients go there, 48 GiB of weights come.
+pub(super) fn copies() -> App {
+    let mut app = explorer();
+    let Some(answer) = &mut app.answer else { return app };
+    let copies = |bytes, busy| Copies { bytes: gib(bytes), busy: ms(busy) };
+    Arc::make_mut(&mut answer.evaluation).summary.host =
+        HostTraffic { to: copies(24.0, 1031.0), from: copies(48.0, 2062.0), exposed: ms(0.0) };
+    app.update(Action::View(View::Traffic));
+    app
+}
+
 /// The view of the training time: from 64 devices on each method takes 20,000 device-days and some days for itself.
 pub(super) fn training() -> App {
     let mut app = answered(App::new(start(PIPELINE)).0);
@@ -219,9 +230,9 @@ pub(super) fn training() -> App {
     app
 }
 
-/// A pipeline on a network of half the bandwidth.
-pub(super) fn slower() -> App {
-    answered(App::new(start(&format!("{PIPELINE}\nbandwidth_factor = 0.5\n"))).0)
+/// A pipeline on a network of so many times the bandwidth.
+pub(super) fn network(factor: f64) -> App {
+    answered(App::new(start(&format!("{PIPELINE}\nbandwidth_factor = {factor}\n"))).0)
 }
 
 /// The view of the plan: up to half of the memory everything is sharded, from there on more and more layers are not.
@@ -450,6 +461,7 @@ fn summary() -> Summary {
         },
         first_peak: parts.total(),
         traffic,
+        host: HostTraffic::default(),
         bottleneck: Resource::Level(1),
     }
 }

@@ -1,0 +1,93 @@
+//! What crosses the link to the host.
+
+use super::*;
+
+/// Bytes of a layer's weights in bf16.
+const LAYER: f64 = 2.0 * 12.0 * 1024.0 * 1024.0;
+
+fn offloaded(offload: Offload) -> Scenario {
+    let mut scenario = testing::scenario();
+    (scenario.plan.offload, scenario.plan.accumulate) = (offload, 4);
+    scenario
+}
+
+/// [layered B5, C5], 8 layers over 8 ranks layer by layer: 2 x 8 - 2 shards come and 8 go, each an eighth of 24 MiB,
+/// at 10 GB/s each way. Nothing else crosses the link, and without offload nothing at all does.
+#[test]
+fn the_state_crosses_the_link_each_way() {
+    let mut scenario = offloaded(Offload::State);
+    scenario.plan.accumulation = Accumulation::Layered;
+    let HostTraffic { to, from, .. } = evaluate(&scenario).host;
+    assert_eq!((from.bytes.get(), to.bytes.get()), (14.0 / 8.0 * LAYER, 8.0 / 8.0 * LAYER));
+    close(from.busy.get(), 14.0 / 8.0 * LAYER / 10e9);
+    close(to.busy.get(), LAYER / 10e9);
+    assert_eq!(evaluate(&offloaded(Offload::None)).host, HostTraffic::default());
+}
+
+/// Each of 8 layers' inputs goes and comes for each of 4 micro-batches: 1024 tokens x 1024 x 2 B = 2 MiB.
+#[test]
+fn checkpoints_cross_the_link_both_ways() {
+    let mut scenario = offloaded(Offload::Checkpoints);
+    scenario.plan.recompute = Recompute::Full;
+    let HostTraffic { to, from, .. } = evaluate(&scenario).host;
+    let all = 4.0 * 8.0 * 2.0 * 1024.0 * 1024.0;
+    assert_eq!((to.bytes.get(), from.bytes.get()), (all, all));
+    close(to.busy.get(), all / 10e9);
+}
+
+/// An eighth of 8 layers' gradients goes and of their weights comes, in bf16, however many the micro-batches.
+#[test]
+fn the_optimizer_on_the_host_takes_gradients_and_gives_weights() {
+    let HostTraffic { to, from, .. } = evaluate(&offloaded(Offload::Optimizer)).host;
+    assert_eq!((to.bytes.get(), from.bytes.get()), (LAYER, LAYER));
+}
+
+/// One device, layer by layer, over a link of 10 MB/s: 14 layers of 24 MiB that come take 35 s, and no schedule of as
+/// many copies is faster. The step is 16 layers: the last two go after the last has come. So the plan reaches 14 / 16 of its
+/// limit, and its schedule is not what is to be mended.
+#[test]
+fn a_slow_link_is_the_limit() {
+    let mut scenario = offloaded(Offload::State);
+    scenario.plan.accumulation = Accumulation::Layered;
+    (scenario.plan.sharding, scenario.plan.size) = (testing::ddp(), Size::Devices(1));
+    Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e7);
+    let summary = evaluate(&scenario);
+    let flop = summary.model_flops * summary.step_time;
+    close((flop / summary.limit).get(), 14.0 * LAYER / 1e7);
+    let share = summary.model_flops / summary.limit;
+    assert!((share - 14.0 / 16.0).abs() < 0.01, "{share}");
+    assert_eq!(summary.limiting(), Resource::HostLink);
+    // 8 x 24 MiB of gradients and twice as many weights are nothing on a link that is 10^9 times as fast.
+    Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e16);
+    assert_eq!(evaluate(&scenario).limiting(), Resource::Compute);
+}
+
+/// A level that is as slow takes the place of the link: ZeRO-3 over 10 GB/s ports at a thousandth of their bandwidth.
+#[test]
+fn a_slow_level_is_the_limit() {
+    let mut scenario = testing::scenario();
+    scenario.plan.bandwidth_factor = 1e-3;
+    assert_eq!(evaluate(&scenario).limiting(), Resource::Level(1));
+    scenario.plan.bandwidth_factor = 1e6;
+    assert_eq!(evaluate(&scenario).limiting(), Resource::Compute);
+}
+
+proptest! {
+    /// What is counted is what the timeline of the rank that ends last shows, whatever the schedule.
+    #[test]
+    fn the_timeline_lists_what_is_counted(scenario in staged()) {
+        let Ok((summary, trace)) = traced(&scenario, &mut Workspace::default()) else {
+            return Err(TestCaseError::reject("not a valid layout"));
+        };
+        let end = |rank: &u32| trace.spans.iter().filter(|span| span.rank == *rank).map(|span| span.end.get()).fold(0.0, f64::max);
+        let ranks: Vec<u32> = (0..trace.ranks()).collect();
+        let last = ranks.iter().copied().reduce(|best, rank| if end(&rank) > end(&best) { rank } else { best }).unwrap_or(0);
+        for way in Way::ALL {
+            let spans = trace.spans_on(last, way.lane());
+            let bytes = spans.iter().map(|span| span.bytes).sum::<Bytes>();
+            prop_assert_eq!(summary.host.way(way).bytes, bytes);
+            let busy = spans.iter().map(|span| span.alone).sum::<Seconds>();
+            prop_assert!((summary.host.way(way).busy - busy).get().abs() < 1e-9);
+        }
+    }
+}
