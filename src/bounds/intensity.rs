@@ -85,9 +85,11 @@ pub struct Intensity {
     /// How the intensity comes about, of the arithmetic that the transfer runs beside; of all of the step's,
     /// where it runs beside none.
     pub formula: Formula,
-    /// Intensity from which the link is fast enough: `peak / (2 x bandwidth)` [layered B4]. The bandwidth is
-    /// that at which a ring passes the level: the level's own, times the ranks that the ring has in each
-    /// group below it, since it passes through the ports of all of them.
+    /// What it has of the link, one way: of a level that a ring passes the level's bandwidth, times the ranks that
+    /// the ring has in each group below it, since it passes through the ports of all of them.
+    pub bandwidth: BytesPerSecond,
+    /// Intensity from which the link is fast enough: `peak / (2 x bandwidth)` [layered B4], with the peak of the
+    /// data sheet.
     pub threshold: f64,
     /// Whether it runs beside arithmetic.
     pub overlapped: bool,

@@ -33,6 +33,27 @@ impl Pipeline {
         slots / (micro_batches * stages) - 1.0
     }
 
+    /// How often a rank gathers the weights of a stage in a step, and how often it reduces the gradients of one, where
+    /// two buffers hold what is gathered [layered C5]: its only stage once. Breadth first each stage is gathered on
+    /// the way there and on the way back, but for the last two, which stay; so is it in one group of interleaved
+    /// micro-batches. In all other groups the stages of forward and backward take one buffer from each other, for
+    /// many micro-batches at every pass, on the rank that does so most `2 (K - 2) P` times a group, and for odd `K`
+    /// `2 (K - 1) P - 2` (counted for K 2..8, P 2..8; the last rank and one in the middle, to within 2 a step).
+    pub fn collectives(self) -> [u32; 2] {
+        let Self { ranks, stages, micro_batches, breadth_first } = self;
+        let groups = if breadth_first { 1 } else { (micro_batches / ranks).max(1) };
+        match (stages, groups) {
+            (1, _) => [1, 1],
+            (2, _) => [2, 2 * groups],
+            (_, 1) => [2 * stages - 2, stages],
+            _ => {
+                let odd = stages % 2;
+                let taken = 2 * (stages - 2 + odd) * ranks - 2 * odd;
+                [2 * stages + (groups - 1) * taken, stages * groups]
+            }
+        }
+    }
+
     /// The most checkpoints that a rank holds, each of one stage and one micro-batch [layered B6, C4]: of
     /// every micro-batch breadth first and in `GPipe`, of as many as ranks in 1F1B, those that go ahead and one
     /// depth first: `2 (P - 1) + (K - 1) P + 1`; of one micro-batch without a pipeline.

@@ -1,8 +1,7 @@
 //! The arithmetic intensities of a plan's transfers against their links [layered B4, B5].
 
 use crate::bounds::intensity::{Intensity, Kind, Link};
-use crate::cost::peak;
-use crate::units::{Bytes, BytesPerSecond};
+use crate::units::Bytes;
 
 use super::facts::{Facts, count, input};
 use super::{Figure, Formula, Source, Why};
@@ -30,7 +29,7 @@ impl Facts<'_> {
                     )
                 }
             }
-            Figure::Intensity(index) => (intensity(self.transfers.get(index)?), about(self.transfers.get(index)?.kind)),
+            Figure::Intensity(index) => (intensity(self.transfers.get(index)?), about(self.transfers.get(index)?)),
             Figure::Threshold(index) => (
                 self.threshold(self.transfers.get(index)?),
                 "The intensity from which the link is fast enough. Bytes in and out are added, and so are the two \
@@ -44,19 +43,12 @@ impl Facts<'_> {
 
     /// The peak over both directions of the link.
     fn threshold(&self, transfer: &Intensity) -> Formula {
-        let precision = self.scenario.plan.precision;
-        let peak = if self.rates.peak < peak(self.scenario, precision) {
-            input(format!("sustained peak at {precision}"), self.rates.peak, self.calibrated())
-        } else {
-            self.peak()
-        };
         let link = transfer.link.name(self.scenario);
         let name = match transfer.link {
             Link::Level(_) => format!("bandwidth of a ring through {link}"),
             Link::Host => "bandwidth of the host's link".to_owned(),
         };
-        let bandwidth = BytesPerSecond::new(self.rates.peak.get() / (2.0 * transfer.threshold));
-        peak / (Formula::from(2.0) * input(name, bandwidth, self.stated()))
+        self.peak() / (Formula::from(2.0) * input(name, transfer.bandwidth, self.stated()))
     }
 }
 
@@ -72,9 +64,14 @@ fn intensity(transfer: &Intensity) -> Formula {
     flop * of / bytes
 }
 
-const fn about(kind: Kind) -> &'static str {
-    match kind {
+const fn about(transfer: &Intensity) -> &'static str {
+    match transfer.kind {
         Kind::DataParallel => "Sums of gradients over the ranks that hold the same weights, beside the last backward.",
+        Kind::PartitionedState | Kind::StateOffload if !transfer.overlapped => {
+            "All that weights and gradients move in a step, of all its arithmetic. Nothing computes meanwhile: a rank's \
+             only stage comes before its first pass and goes after its last, interleaved stages take the buffers from \
+             each other, and some stacks overlap nothing."
+        }
         Kind::PartitionedState => {
             "Gathers of weights and reductions of gradients, each for all micro-batches that are visited together; of \
              forward and backward the pass that asks for more."

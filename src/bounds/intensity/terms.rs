@@ -31,6 +31,32 @@ pub(super) struct Terms<'a> {
     stream: f64,
 }
 
+/// How often the state of a stage passes the device, and what computes meanwhile.
+#[derive(Debug, Clone, Copy)]
+struct Passages {
+    /// Times that weights come for forward and for backward, and that gradients go.
+    gathers: [f64; 2],
+    reductions: f64,
+    /// The micro-batches that these serve.
+    together: f64,
+    beside: Beside,
+}
+
+/// What computes while state is on its way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Beside {
+    /// The pass that it is for, of the stage before or after.
+    Pass,
+    /// Any pass.
+    Step,
+    /// Nothing: a rank's only stage comes before its first pass and is reduced after its last; the stages of forward
+    /// and backward that take one buffer from each other are both needed at once.
+    Nothing,
+}
+
+/// Weights come for each pass, gradients go once.
+const EACH_PASS: Passages = Passages { gathers: [1.0; 2], reductions: 1.0, together: 1.0, beside: Beside::Pass };
+
 impl<'a> Terms<'a> {
     pub(super) fn of(scenario: &'a Scenario, layout: &'a Layout) -> Self {
         let (model, rates) = (&scenario.model, Rates::of(scenario, &Factors::default()));
@@ -64,13 +90,18 @@ impl<'a> Terms<'a> {
         f64::from(self.scenario.plan.accumulate)
     }
 
-    /// Micro-batches for which weights are gathered once: all, where the order is breadth first or a rank
-    /// has one stage, which stays; a group of as many as ranks, where stages are interleaved; else one.
-    fn together(&self) -> f64 {
-        match self.pipeline {
-            Pipeline { breadth_first: false, ranks: 1, .. } => 1.0,
-            Pipeline { breadth_first: false, stages: 2.., ranks, .. } => f64::from(ranks),
-            _ => self.accumulate(),
+    /// How the state of a stage passes the device.
+    fn passages(&self) -> Passages {
+        let Pipeline { ranks, stages, micro_batches, breadth_first } = self.pipeline;
+        let [gathers, reductions] = self.pipeline.collectives().map(|count| f64::from(count) / f64::from(stages));
+        let whole =
+            Passages { gathers: [gathers / 2.0; 2], reductions, together: self.accumulate(), beside: Beside::Step };
+        match (ranks, stages) {
+            (1, _) => Passages { together: if breadth_first { self.accumulate() } else { 1.0 }, ..EACH_PASS },
+            (_, 1) => Passages { gathers: [1.0, 0.0], beside: Beside::Nothing, ..whole },
+            _ if breadth_first || micro_batches == ranks => Passages { together: self.accumulate(), ..EACH_PASS },
+            (_, 2) => whole,
+            _ => Passages { beside: Beside::Nothing, ..whole },
         }
     }
 
@@ -90,13 +121,13 @@ impl<'a> Terms<'a> {
         sharding.reshard_after_forward && sharding.secondary.is_none()
     }
 
-    /// The slowest level that a ring over the group crosses, and its threshold.
-    fn ring(&self, group: Group) -> (Link, f64) {
+    /// The slowest level that a ring over the group crosses, and at what rate.
+    fn ring(&self, group: Group) -> (Link, BytesPerSecond) {
         let spans = self.rates.network.ring(group);
         let crossed = spans.iter().enumerate().filter(|(_, span)| span.edges > 0);
         let slowest = crossed.min_by(|(_, a), (_, b)| a.rate.get().total_cmp(&b.rate.get()));
         let (level, rate) = slowest.map_or((0, spans[0].per_rank), |(level, span)| (level, span.rate));
-        (Link::Level(level), self.threshold(rate))
+        (Link::Level(level), rate)
     }
 
     /// [layered B4]: `peak / (2 x bandwidth)`, input and output of the link together; the peak of the data sheet.
@@ -104,26 +135,26 @@ impl<'a> Terms<'a> {
         cost::peak(self.scenario, self.scenario.plan.precision).get() / (2.0 * bandwidth.get())
     }
 
-    fn host(&self) -> (Link, f64) {
-        (Link::Host, self.threshold(self.rates.host))
+    const fn host(&self) -> (Link, BytesPerSecond) {
+        (Link::Host, self.rates.host)
     }
 
-    fn row(kind: Kind, (link, threshold): (Link, f64), formula: Formula) -> Intensity {
-        Intensity { kind, link, formula, threshold, overlapped: true, micro_batches: None }
+    fn row(&self, kind: Kind, (link, bandwidth): (Link, BytesPerSecond), formula: Formula) -> Intensity {
+        let threshold = self.threshold(bandwidth);
+        Intensity { kind, link, formula, bandwidth, threshold, overlapped: true, micro_batches: None }
     }
 
     /// Traffic of the state: `flop` per parameter and token, `bytes` per parameter, and the `micro_batches` that
     /// it serves.
-    fn state(&self, kind: Kind, link: (Link, f64), flop: f64, bytes: f64, micro_batches: f64) -> Intensity {
+    fn state(&self, kind: Kind, link: (Link, BytesPerSecond), flop: f64, bytes: f64, micro_batches: f64) -> Intensity {
         let one = Formula { flop: flop * self.active, count: self.tokens, of: "tokens", bytes };
-        let needed = libm::ceil(link.1 / one.value()).max(1.0);
-        let all = Formula { count: self.tokens * micro_batches, ..one };
-        Intensity { micro_batches: Some(needed), ..Self::row(kind, link, all) }
+        let all = self.row(kind, link, Formula { count: self.tokens * micro_batches, ..one });
+        Intensity { micro_batches: Some(libm::ceil(all.threshold / one.value()).max(1.0)), ..all }
     }
 
     /// Traffic of activations: `parameters` that a token meets on a device, and `bytes` per token.
-    fn activations(&self, kind: Kind, link: (Link, f64), parameters: f64, bytes: f64) -> Intensity {
-        Self::row(kind, link, Formula { flop: self.step(), count: parameters, of: "parameters", bytes })
+    fn activations(&self, kind: Kind, link: (Link, BytesPerSecond), parameters: f64, bytes: f64) -> Intensity {
+        self.row(kind, link, Formula { flop: self.step(), count: parameters, of: "parameters", bytes })
     }
 
     /// The same transfer beside nothing: in turn with all arithmetic of the step.
@@ -134,7 +165,8 @@ impl<'a> Terms<'a> {
     /// Gradients are summed over the ranks that hold the same shard of them, or of the weights where gradients
     /// are sharded over all, and come back as sums or, where the optimizer is sharded over them, as weights:
     /// `2 g + 2 g` or `2 g + 2 w` bytes of what a rank holds. They hide behind the backward of the last
-    /// micro-batch, of all of them layer by layer: `I = (3/4) n_mu b_mu d_s` with full recompute and 16 bits.
+    /// micro-batch, of the last group of interleaved ones, of all of them layer by layer:
+    /// `I = (3/4) n_mu b_mu d_s` with full recompute and 16 bits.
     /// A rank with one stage of a pipeline sums when its backward is over.
     pub(super) fn data_parallel(&self) -> Option<Intensity> {
         let (layout, stack) = (self.layout, &self.scenario.stack);
@@ -153,13 +185,18 @@ impl<'a> Terms<'a> {
         if late || stack.overlap == Overlap::None || !during {
             return Some(Self::alone(self.state(Kind::DataParallel, link, self.step(), bytes, self.accumulate())));
         }
-        let beside = if self.pipeline.breadth_first { self.accumulate() } else { 1.0 };
+        let beside = match self.pipeline {
+            Pipeline { breadth_first: true, .. } => self.accumulate(),
+            Pipeline { ranks, stages: 2.., .. } => f64::from(ranks),
+            _ => 1.0,
+        };
         Some(self.state(Kind::DataParallel, link, self.backward(), bytes, beside))
     }
 
     /// Weights are gathered for forward (`2 w` bytes) and for backward, and gradients reduced (`2 g`), each time
     /// for all micro-batches that are visited together. The phase that asks for more counts: with full
-    /// recompute and 16 bits forward, `I = (1/2) n_mu b_mu d_s` layer by layer.
+    /// recompute and 16 bits forward, `I = (1/2) n_mu b_mu d_s` layer by layer. Where it runs beside all of the step,
+    /// or beside nothing, all counts.
     pub(super) fn partitioned_state(&self) -> Option<Intensity> {
         let layout = self.layout;
         if layout.weights == 1 {
@@ -169,12 +206,18 @@ impl<'a> Terms<'a> {
         let wire = self.scenario.plan.sharding.wire;
         let (weights, gradients) = (self.weight(wire.weights), self.gradient(wire.gradients));
         let again = if self.regathers() { weights } else { 0.0 };
-        let row = |flop: f64, bytes: f64| self.state(Kind::PartitionedState, link, flop, 2.0 * bytes, self.together());
-        if matches!(self.scenario.stack.overlap, Overlap::None | Overlap::Reductions) {
-            return Some(Self::alone(row(self.step(), weights + again + gradients)));
-        }
-        let (forward, backward) = (row(FORWARD, weights), row(self.backward(), again + gradients));
-        Some(if backward.flop_per_byte() < forward.flop_per_byte() { backward } else { forward })
+        let Passages { gathers: [first, second], reductions, together, beside } = self.passages();
+        let row = |flop: f64, bytes: f64| self.state(Kind::PartitionedState, link, flop, 2.0 * bytes, together);
+        let whole = row(self.step(), first * weights + second * again + reductions * gradients);
+        let stops = matches!(self.scenario.stack.overlap, Overlap::None | Overlap::Reductions);
+        Some(match beside {
+            Beside::Pass if !stops => {
+                let (forward, backward) = (row(FORWARD, weights), row(self.backward(), again + gradients));
+                if backward.flop_per_byte() < forward.flop_per_byte() { backward } else { forward }
+            }
+            Beside::Step if !stops => whole,
+            _ => Self::alone(whole),
+        })
     }
 
     /// Activations forward and their gradients back, each in and out, once per stage; each tensor rank
@@ -189,7 +232,7 @@ impl<'a> Terms<'a> {
         let closing = u32::from(self.pipeline.stages > 1);
         let hops = (1..group.size + closing).map(|rank| network.joining(group, rank - 1, rank % group.size));
         let level = hops.min_by(|a, b| spans[*a].per_rank.get().total_cmp(&spans[*b].per_rank.get()))?;
-        let link = (Link::Level(level), self.threshold(spans[level].per_rank));
+        let link = (Link::Level(level), spans[level].per_rank);
         let stages = f64::from(self.pipeline.ranks * self.pipeline.stages);
         let layers = f64::from(self.scenario.model.layers) / stages;
         let parameters = self.layer * layers / f64::from(self.layout.tensor);
@@ -233,9 +276,11 @@ impl<'a> Terms<'a> {
         let gradient = self.scenario.stack.gradient_format.unwrap_or(storage).bytes();
         let row = |bytes: f64, together: f64| self.state(Kind::StateOffload, self.host(), self.step(), bytes, together);
         if plan.offload.state() {
-            let visits = if self.regathers() || layout.weights == 1 { 2.0 } else { 1.0 };
-            let weights = visits * storage.bytes() / f64::from(layout.weights);
-            return Some(row(weights + gradient / f64::from(layout.gradients), self.together()));
+            let Passages { gathers: [first, second], reductions, together, beside } = self.passages();
+            let again = if self.regathers() || layout.weights == 1 { second } else { 0.0 };
+            let weights = (first + again) * storage.bytes() / f64::from(layout.weights);
+            let all = row(weights + reductions * gradient / f64::from(layout.gradients), together);
+            return Some(if beside == Beside::Nothing { Self::alone(all) } else { all });
         }
         let bytes = (storage.bytes() + gradient) / f64::from(layout.optimizer);
         plan.offload.optimizer().then(|| Self::alone(row(bytes, self.accumulate())))

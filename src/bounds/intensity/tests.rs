@@ -130,8 +130,7 @@ fn partitioned_traffic_beside_nothing() {
     assert_eq!((alone.overlapped, alone.hidden(), alone.micro_batches), (false, false, None));
 }
 
-/// [layered B5]: standard accumulation gathers for every micro-batch, layered for all; [layered C5]: a rank's
-/// only stage stays in its buffer, interleaved stages change with each group of as many micro-batches as ranks.
+/// [layered B5]: standard accumulation gathers for every micro-batch, layered for all.
 #[test]
 fn what_shares_a_gather() {
     let intensity = |flags: &[(&str, &str)]| row(&x_160(flags), Kind::PartitionedState).flop_per_byte() / 1280.0;
@@ -139,8 +138,42 @@ fn what_shares_a_gather() {
     assert_close(intensity(&[("pp", "1"), ("stages-per-rank", "1"), standard]), 1.0);
     assert_close(intensity(&[("pp", "1"), ("stages-per-rank", "1")]), 5.0);
     assert_close(intensity(&[standard, ("schedule", "breadth-first")]), 5.0);
-    assert_close(intensity(&[standard, ("schedule", "1f1b")]), 5.0);
-    assert_close(intensity(&[standard, ("schedule", "interleaved"), ("accumulate", "10")]), 5.0);
+    // One group of interleaved micro-batches goes as they do breadth first.
+    assert_close(intensity(&[standard, ("schedule", "interleaved")]), 5.0);
+}
+
+/// [layered C5]: a rank's only stage is gathered once, before its first pass, and reduced after its last: 8 flop x
+/// 5 x 2560 tokens over 2 (2 + 2) bytes. Of 4 interleaved stages on 4 ranks 24 are gathered for 8 micro-batches and 8
+/// reduced, 6 and 2 each: 8 flop x 8 x 2560 over 2 (6 x 2 + 2 x 2). The two buffers hold all of 2 stages: each comes
+/// once and is reduced for each group, beside the other.
+#[test]
+fn stages_that_find_no_free_buffer_hide_nothing() {
+    let standard = ("accumulation", "standard");
+    for schedule in ["1f1b", "gpipe"] {
+        let one = row(&x_160(&[standard, ("schedule", schedule)]), Kind::PartitionedState);
+        assert_close(one.flop_per_byte(), 5.0 * 2560.0);
+        assert_close(one.slowdown(), 1.0 + 6240.0 / 12_800.0);
+        assert!(!one.overlapped && !one.hidden());
+    }
+    let interleaved = |stages| {
+        let flags = [("pp", "4"), ("nodes", "2416"), ("stages-per-rank", stages), ("accumulate", "8")];
+        x_160(&[&flags[..], &[standard, ("schedule", "interleaved")]].concat())
+    };
+    let four = row(&interleaved("4"), Kind::PartitionedState);
+    assert_close(four.flop_per_byte(), 8.0 * 8.0 * 2560.0 / 32.0);
+    assert!(!four.overlapped);
+    let two = row(&interleaved("2"), Kind::PartitionedState);
+    assert_close(two.flop_per_byte(), 8.0 * 8.0 * 2560.0 / (2.0 * (2.0 + 2.0 * 2.0)));
+    assert!(two.hidden());
+    // Sums of gradients run beside the last group's backward: 6 flop x 4 x 2560 tokens over 8 bytes.
+    let mut replicated = interleaved("4");
+    replicated.plan.sharding = testing::sharding(Extent::Device, Extent::Device, Extent::Device);
+    assert_close(row(&replicated, Kind::DataParallel).flop_per_byte(), 6.0 * 4.0 * 2560.0 / 8.0);
+    // To the host as over the network: weights for 6 passes of a stage, gradients for 2, all of a replica.
+    replicated.plan.offload = Offload::State;
+    let host = row(&replicated, Kind::StateOffload);
+    assert_close(host.flop_per_byte(), 8.0 * 8.0 * 2560.0 / (6.0 * 2.0 + 2.0 * 2.0));
+    assert!(!host.overlapped);
 }
 
 /// [layered B5]: the backward window `(3/4) n_mu b_mu d_s` layer by layer, `(3/4) b_mu d_s` else; the whole

@@ -48,3 +48,40 @@ fn the_table_of_schedules() {
         assert_eq!([gpipe, one_one, depth, breadth], checkpoints);
     }
 }
+
+/// Gathers and reductions of one rank with two buffers, pass by pass: a stage takes the buffer of its parity.
+fn listed(ranks: u32, stages: u32, groups: u32, rank: u32) -> [u32; 2] {
+    let total = stages * ranks * groups;
+    let ahead = (2 * (ranks - 1 - rank) + (stages - 1) * ranks).min(total);
+    let (mut buffers, mut reduced, mut counts) = ([None; 2], None, [0; 2]);
+    for index in 0..total + ahead {
+        let forward = (index < total).then(|| index / ranks % stages);
+        let backward = index.checked_sub(ahead).map(|index| stages - 1 - index / ranks % stages);
+        for stage in [forward, backward].into_iter().flatten() {
+            counts[0] += u32::from(buffers[stage as usize % 2].replace(stage) != Some(stage));
+        }
+        counts[1] += u32::from(backward.is_some_and(|stage| reduced.replace(stage) != Some(stage)));
+    }
+    counts
+}
+
+/// [layered C5], the table: 4 ranks of 4 stages and 8 micro-batches, 8 of 4 and 16, 8 of 8 and 8; depth first of the
+/// first rank, (20, 8), (36, 8) and (14, 8), where others gather more.
+#[test]
+fn collectives_of_a_step() {
+    for (ranks, stages, micro_batches, breadth, depth) in
+        [(4, 4, 8, [6, 4], [20, 8]), (8, 4, 16, [6, 4], [36, 8]), (8, 8, 8, [14, 8], [14, 8])]
+    {
+        assert_eq!(pipeline(ranks, stages, micro_batches, true).collectives(), breadth);
+        assert_eq!(listed(ranks, stages, micro_batches / ranks, 0), depth);
+    }
+    assert_eq!(pipeline(8, 1, 64, false).collectives(), [1, 1]);
+    for (ranks, stages, groups) in
+        (2..9).flat_map(|ranks| (2..9).flat_map(move |k| [1, 2, 3, 7].map(|g| (ranks, k, g))))
+    {
+        let [gathers, reductions] = pipeline(ranks, stages, ranks * groups, false).collectives();
+        let of_all = (0..ranks).map(|rank| listed(ranks, stages, groups, rank)).max().expect("a rank");
+        assert!(gathers.abs_diff(of_all[0]) <= 2, "{gathers} of {of_all:?}: {ranks} x {stages}, {groups} groups");
+        assert_eq!(reductions, of_all[1]);
+    }
+}

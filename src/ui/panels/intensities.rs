@@ -90,8 +90,8 @@ fn scale(ratio: f64, theme: Theme) -> String {
 fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'static>> {
     let link = transfer.link.name(scenario).to_owned();
     let threshold = match transfer.link {
-        Link::Level(_) => "sustained peak / (2 x bandwidth of a ring through it)",
-        Link::Host => "sustained peak / (2 x bandwidth of the host's link)",
+        Link::Level(_) => "peak / (2 x bandwidth of a ring through it)",
+        Link::Host => "peak / (2 x bandwidth of the host's link)",
     };
     let found = format!("{} = {} flop/B", transfer.formula, thousands(transfer.flop_per_byte()));
     let needed = format!("{link} needs {threshold} = {} flop/B", thousands(transfer.threshold));

@@ -228,35 +228,43 @@ fn plan(
 const CRAWLING: f64 = 1e-6;
 
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does: `d 102 · c never · m 8.46 · GB/s of system's 25.0 hide it`.
+/// hide does in steady state, or the factor of what never hides: `d 102 · c x 1.49 · m 8.46 · GB/s of system's 25.0
+/// hide it · ends apart · x: nothing does`.
 fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let cluster = &picture.search.base.cluster;
     let outermost = Link::Level(cluster.levels.len().saturating_sub(1));
     let need = |index: usize, method: &Method| {
         let best = picture.best(index, place)?;
         let mut scenario = picture.search.scenario(method, &best.choice);
+        let present = intensity::of(&scenario);
         scenario.plan.bandwidth_factor = CRAWLING;
         let transfers = intensity::of(&scenario);
         let crossing = || transfers.iter().filter(|it| it.link == outermost);
+        let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
+        let factor = never.map(Intensity::slowdown).reduce(f64::max);
         let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
-        Some(match most {
-            _ if crossing().any(|it| !it.overlapped) => "never".to_owned(),
-            Some(most) => gigabytes(most),
-            None => "0".to_owned(),
+        Some(match (factor, most) {
+            (Some(factor), _) => format!("x {}", significant(factor, 3)),
+            (None, Some(most)) => gigabytes(most),
+            (None, None) => "0".to_owned(),
         })
     };
-    let all = METHODS.iter().zip(MARKS).enumerate().map(|(index, (method, (mark, tone)))| {
-        let need = need(index, method).unwrap_or_else(|| theme.glyphs().impossible.to_owned());
-        Span::styled(format!("{mark} {need}"), theme.fill(tone))
-    });
+    let all: Vec<_> = METHODS.iter().enumerate().map(|(index, method)| need(index, method)).collect();
+    let never = all.iter().flatten().any(|need| need.starts_with('x'));
     let level = cluster.levels.last().map_or("network", |level| &level.name);
     let has = gigabytes(outermost.bandwidth(&picture.search.base));
-    let unit = Span::styled(format!("GB/s of {level}'s {has} hide it"), theme.style(Role::Dim));
-    joined(all.chain([unit]), theme, width)
+    let said = [format!("GB/s of {level}'s {has} hide it"), "ends apart".to_owned()];
+    let said = said.into_iter().chain(never.then(|| "x: nothing does".to_owned()));
+    let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
+    let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
+        let need = need.unwrap_or_else(|| theme.glyphs().impossible.to_owned());
+        Span::styled(format!("{mark} {need}"), theme.fill(tone))
+    });
+    joined(all.chain(said), theme, width)
 }
 
 /// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
-/// else what runs beside no arithmetic, and never hides: `system never (pipeline)`.
+/// else what runs beside no arithmetic, and never hides: `system never (data-parallel x 1.49)`.
 fn network(scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
     let mut transfers = intensity::of(scenario);
     let share =
@@ -266,7 +274,7 @@ fn network(scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
         let (kind, link, has) = (it.kind.word(), it.link.name(scenario), it.link.bandwidth(scenario));
         Span::raw(match it.needed(scenario) {
             Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(needed), gigabytes(has)),
-            None => format!("{link} never ({kind})"),
+            None => format!("{link} never ({kind} x {})", significant(it.slowdown(), 3)),
         })
     };
     if transfers.is_empty() {
