@@ -291,6 +291,7 @@ impl App {
             (Err(problems), shown) => {
                 let refused = shown.as_ref().ok().and_then(|scenario| self.pins.waiting(scenario));
                 self.shown = Err(problems.clone());
+                self.follow_grid();
                 if let Some(id) = refused {
                     self.hear_pin(id, Err(problems));
                 }

@@ -147,6 +147,7 @@ impl App {
     /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned
     /// scenarios that wait for their evaluation.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
+        self.follow_grid();
         let missing = self.pins.missing();
         let of_view = self.view_work();
         let work = if missing.is_empty() { of_view? } else { Work::Pins(missing, of_view.map(Box::new)) };
