@@ -189,7 +189,7 @@ impl App {
             Found::Advice(figures) => return self.hear_advice(figures).into_iter().collect(),
             Found::Pin(id, result) => self.hear_pin(id, result),
             Found::Training(index, answer) => self.hear_training(index, *answer),
-            Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
+            Found::Plan(place, planned) => self.hear_plan(place, *planned),
             Found::Evidence(picture) => self.views.evidence.fill(*picture),
         }
         Vec::new()

@@ -125,6 +125,11 @@ fn the_rows_are_always_those_of_what_is_shown() {
     }
     press(&mut app, "Fgjj<ret>");
     holds(&app, "a point of fewer devices is taken");
+    // A value that cannot be leaves those of the last scenario that could.
+    let last = app.grid().0.to_vec();
+    to_field(&mut app, "tp");
+    press(&mut app, "<ret><c-u>7<ret>");
+    assert!(app.shown.is_err() && app.grid().0 == last);
 }
 
 /// Not at each key, nor where the view is not seen.

@@ -1,6 +1,7 @@
 //! What is computed behind the screen: late answers, pins that wait for theirs, what does not fit, broken jobs.
 
 use super::*;
+use crate::app::pointing::{Gesture, Target};
 
 #[test]
 fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
@@ -25,9 +26,31 @@ fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
 fn export_waits_for_the_figures() {
     let mut app = explorer();
     assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]));
-    app.stale = true;
+    let (mut app, first) = App::new(start(H100));
+    assert_eq!(app.update(action::Action::Export), []);
+    assert_eq!(app.notice.as_deref(), Some("still computing: export when the figures are there"));
+    obey(&mut app, first);
+    assert_eq!(app.notice, None, "they are there");
+    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]));
+}
+
+/// Neither a value that cannot be nor a cell of the map that cannot: the figures beside them are of something else.
+#[test]
+fn what_is_not_possible_is_not_exported() {
+    let mut app = explorer();
+    to_field(&mut app, "tp");
+    // 3 divides neither 128 devices nor 32 heads.
+    press(&mut app, "<ret><c-u>3<ret>");
+    assert!(app.answer.is_some(), "the last picture is still there");
     assert_eq!(press(&mut app, "e"), []);
-    assert!(app.notice.as_ref().unwrap().contains("still computing"));
+    assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to export"));
+    press(&mut app, "h");
+    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]), "mended");
+    let impossible = (0..app.map.progress().1).find(|index| matches!(app.map.cell(*index), Some(Cell::Impossible(_))));
+    app.point(Target::Cell(impossible.unwrap()), Gesture::Click);
+    follow(&mut app);
+    assert_eq!(press(&mut app, "e"), []);
+    assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to export"));
 }
 
 #[test]
