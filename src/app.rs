@@ -112,6 +112,9 @@ pub struct Answer {
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
+/// How a notice begins that something has to be waited for.
+const COMPUTING: &str = "still computing";
+
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
 
@@ -253,6 +256,19 @@ impl App {
 
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
     pub fn hear(&mut self, report: Report) -> Vec<Command> {
+        let commands = self.take_in(report);
+        if !self.is_asking() && !self.pins.are_waiting() {
+            self.computed();
+        }
+        commands
+    }
+
+    /// What was waited for is there: that it is still computed is no longer to be said.
+    fn computed(&mut self) {
+        self.notice.take_if(|notice| notice.starts_with(COMPUTING));
+    }
+
+    fn take_in(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
             Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
@@ -291,6 +307,7 @@ impl App {
             (Err(problems), shown) => {
                 let refused = shown.as_ref().ok().and_then(|scenario| self.pins.waiting(scenario));
                 self.shown = Err(problems.clone());
+                self.follow_grid();
                 if let Some(id) = refused {
                     self.hear_pin(id, Err(problems));
                 }

@@ -19,7 +19,7 @@ use super::{Answer, App, Panel};
 const NOTHING: &str = "there is no figure here yet";
 
 /// What is said where it is still computed.
-const COMPUTING: &str = "still computing: there is no figure yet";
+const LATER: &str = "still computing: there is no figure yet";
 
 /// An explanation and the way to it.
 #[derive(Debug, Clone)]

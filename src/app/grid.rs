@@ -1,6 +1,7 @@
 //! The view of the grid: the best points of the FSDP limits' search for each count of nodes, with a cursor on one.
 //!
-//! Closed forms, so nothing is computed behind the screen. Not for the search ([`crate::bounds::fsdp::grid`]).
+//! Closed forms, so nothing is computed behind the screen: the rows are there as soon as something else is asked. Not
+//! for the search ([`crate::bounds::fsdp::grid`]).
 
 use crate::bounds::fsdp::Limits;
 use crate::bounds::fsdp::grid::{self, Found, Point};
@@ -9,6 +10,7 @@ use crate::scenario::Scenario;
 use super::App;
 use super::action::{Action, Command};
 use super::update::moved;
+use super::view::View;
 
 /// What a point is the best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,19 +64,23 @@ const FURTHER: u32 = 4;
 /// Twentieths of the peak that kernels reach at most: the default of the command line, 75 %.
 const EFFICIENCY: u8 = 15;
 
-/// The cursor, and what is assumed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The cursor, what is assumed, and what was found.
+#[derive(Debug, Clone)]
 pub struct Grid {
     /// Devices, and what is sought, of the row that has the keys, once it was moved: before that it is the first of
     /// the scenario's own size. A point that is taken changes which sizes there are, so no place in the rows lasts.
     cursor: Option<(u32, Best)>,
     /// Twentieths of the peak that kernels reach where nothing waits for the network.
     efficiency: u8,
+    /// What was asked last.
+    asked: Option<(Limits, Scenario, u8)>,
+    /// What was found.
+    rows: Vec<Row>,
 }
 
 impl Default for Grid {
     fn default() -> Self {
-        Self { cursor: None, efficiency: EFFICIENCY }
+        Self { cursor: None, efficiency: EFFICIENCY, asked: None, rows: Vec::new() }
     }
 }
 
@@ -84,8 +90,19 @@ impl Grid {
         f64::from(self.efficiency) / 20.0
     }
 
+    /// Follows the limits of a scenario: what is asked already is not searched again.
+    fn follow(&mut self, limits: Limits, scenario: &Scenario) {
+        let same = |(of, about, efficiency): &(Limits, Scenario, u8)| {
+            *of == limits && about == scenario && *efficiency == self.efficiency
+        };
+        if !self.asked.as_ref().is_some_and(same) {
+            self.rows = self.search(&limits, scenario);
+            self.asked = Some((limits, scenario.clone(), self.efficiency));
+        }
+    }
+
     /// The best points of each size for the limits of a scenario: powers of two, and its own size.
-    pub fn rows(&self, limits: &Limits, scenario: &Scenario) -> Vec<Row> {
+    fn search(&self, limits: &Limits, scenario: &Scenario) -> Vec<Row> {
         let per_node = scenario.cluster.devices_per_node().max(1);
         let own = scenario.devices().div_ceil(per_node);
         let most = scenario.cluster.nodes.unwrap_or(u32::MAX).min(own.saturating_mul(FURTHER));
@@ -106,25 +123,31 @@ impl Grid {
     }
 
     /// The row that has the keys; where its size is no longer there, that of the next smaller one.
-    pub fn cursor(&self, rows: &[Row], scenario: &Scenario) -> usize {
+    fn cursor(&self, scenario: &Scenario) -> usize {
         let (devices, best) = self.cursor.unwrap_or((scenario.devices(), Best::Mfu));
-        rows.iter().rposition(|row| row.devices <= devices && row.best == best).unwrap_or(0)
+        self.rows.iter().rposition(|row| row.devices <= devices && row.best == best).unwrap_or(0)
     }
 }
 
 impl App {
     /// The rows of the view of the grid, and the one that has the keys.
-    pub fn grid(&self) -> (Vec<Row>, usize) {
+    pub fn grid(&self) -> (&[Row], usize) {
         let scenario = self.shown.as_ref().unwrap_or(&self.scenario);
-        let rows = self.views.grid.rows(&self.views.limits.of(scenario), scenario);
-        let cursor = self.views.grid.cursor(&rows, scenario);
-        (rows, cursor)
+        (&self.views.grid.rows, self.views.grid.cursor(scenario))
+    }
+
+    /// The view of the grid, where it is open, follows what is shown and what is assumed.
+    pub(super) fn follow_grid(&mut self) {
+        if self.view == View::Grid {
+            let scenario = self.shown.as_ref().unwrap_or(&self.scenario);
+            self.views.grid.follow(self.views.limits.of(scenario), scenario);
+        }
     }
 
     /// The cursor of the view of the grid goes to a row.
     pub(super) fn go_to_point(&mut self, row: usize) {
-        let (rows, _) = self.grid();
-        self.views.grid.cursor = rows.get(row).map(|row| (row.devices, row.best));
+        let grid = &mut self.views.grid;
+        grid.cursor = grid.rows.get(row).map(|row| (row.devices, row.best));
     }
 
     /// Does what the user asked of the view.
@@ -139,13 +162,14 @@ impl App {
                 self.go_to_point(moved(cursor, action, rows.len(), self.page));
             }
         }
+        self.follow_grid();
         Vec::new()
     }
 
     /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
     fn take_point(&mut self) -> Vec<Command> {
         let (rows, cursor) = self.grid();
-        let Some((row, point)) = rows.get(cursor).and_then(|row| Some((row, row.point?))) else {
+        let Some((row, point)) = rows.get(cursor).and_then(|row| Some((*row, row.point?))) else {
             self.tell("not one sequence fits on so many devices, by any stage".to_owned());
             return Vec::new();
         };

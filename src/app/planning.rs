@@ -8,10 +8,10 @@ use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 use crate::search::planner::{CostModel, Found, Ladder, Objective, Planned, Request};
 
-use super::App;
 use super::action::{Action, Command};
 use super::update::moved;
 use super::work::Work;
+use super::{App, COMPUTING};
 
 /// What a key steps through.
 const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];
@@ -173,11 +173,19 @@ impl App {
         asks.then(|| self.ask_view()).flatten().into_iter().collect()
     }
 
+    /// An answer has come, perhaps the one that is waited for.
+    pub(super) fn hear_plan(&mut self, place: usize, planned: Planned) {
+        self.views.planning.fill(place, planned);
+        if place == self.views.planning.place() {
+            self.computed();
+        }
+    }
+
     /// The plan within the limit under the cursor becomes the scenario's.
     fn take_plan(&mut self) -> Vec<Command> {
         let planning = &self.views.planning;
         if !planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place())) {
-            self.tell("still computing: take the plan when it is there".to_owned());
+            self.tell(format!("{COMPUTING}: take the plan when it is there"));
             return Vec::new();
         }
         let Some(found) = planning.chosen() else {

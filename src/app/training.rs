@@ -11,9 +11,9 @@ use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
 use crate::units::short;
 
-use super::App;
 use super::action::{Action, Command};
 use super::work::Work;
+use super::{App, COMPUTING};
 
 /// The laws of the critical batch that a key steps through.
 const LAWS: [CriticalBatch; 2] = [CriticalBatch::Layered, CriticalBatch::Kaplan];
@@ -26,9 +26,6 @@ const FURTHER: u32 = 4;
 
 /// The most devices that keys lead to.
 const MOST: u32 = 1 << 20;
-
-/// What Enter says before the plan under the cursor is there.
-const COMPUTING: &str = "still computing: take the plan when it is there";
 
 /// How much slower or faster a key makes the network, and how far keys lead.
 const FACTOR: f64 = 2.0;
@@ -231,8 +228,9 @@ impl App {
     /// An answer has come: where it is the one that Enter waited for, that is no longer to be said.
     pub(super) fn hear_training(&mut self, index: usize, answer: Answer) {
         self.views.training.fill(index, answer);
-        let answered = self.views.training.is_answered();
-        self.notice.take_if(|notice| answered && notice == COMPUTING);
+        if self.views.training.is_answered() {
+            self.computed();
+        }
     }
 
     /// The plan under the cursor becomes the scenario's.
@@ -241,7 +239,7 @@ impl App {
         let answered = training.picture.as_ref().filter(|_| training.is_answered());
         let (Some(picture), true) = (answered, self.shown.is_ok()) else {
             self.tell(if self.shown.is_ok() {
-                COMPUTING.to_owned()
+                format!("{COMPUTING}: take the plan when it is there")
             } else {
                 "these plans are of the last possible scenario: mend the fields first".to_owned()
             });

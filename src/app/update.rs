@@ -13,7 +13,7 @@ use super::layer::{Entry, Layer, List, Subject};
 use super::pins::letter;
 use super::timeline::Step;
 use super::view::View;
-use super::{App, Panel, axes, edit};
+use super::{App, COMPUTING, Panel, axes, edit};
 
 /// The fields that a tuned cell settles on.
 const SETTLED: [&str; 3] = ["micro-batch", "accumulate", "recompute"];
@@ -321,7 +321,7 @@ impl App {
             return Vec::new();
         }
         let Some(answer) = self.answer.clone().filter(|_| !self.stale) else {
-            self.tell("still computing: export when the figures are there".to_owned());
+            self.tell(format!("{COMPUTING}: export when the figures are there"));
             return Vec::new();
         };
         self.tell("exporting".to_owned());

@@ -147,6 +147,7 @@ impl App {
     /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned
     /// scenarios that wait for their evaluation.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
+        self.follow_grid();
         let missing = self.pins.missing();
         let of_view = self.view_work();
         let work = if missing.is_empty() { of_view? } else { Work::Pins(missing, of_view.map(Box::new)) };
@@ -188,7 +189,7 @@ impl App {
             Found::Advice(figures) => return self.hear_advice(figures).into_iter().collect(),
             Found::Pin(id, result) => self.hear_pin(id, result),
             Found::Training(index, answer) => self.hear_training(index, *answer),
-            Found::Plan(place, planned) => self.views.planning.fill(place, *planned),
+            Found::Plan(place, planned) => self.hear_plan(place, *planned),
             Found::Evidence(picture) => self.views.evidence.fill(*picture),
         }
         Vec::new()

@@ -193,6 +193,15 @@ fn pytorch_does_what_the_plan_says() {
     }
 }
 
+/// 3 ranks of tensor parallelism divide neither 8 devices nor 32 heads: nothing is written.
+#[test]
+fn what_cannot_be_is_refused() {
+    let home = Home::new();
+    let run = home.run("export --to fsdp2 --hardware a100-80gb-dgx --model mpt-7b --nodes 1 --tp 3 --out folder");
+    assert_contains(&run.refused().join("\n"), &["--tp"]);
+    assert!(!home.path().join("folder").exists());
+}
+
 #[test]
 fn what_fsdp2_has_no_part_in_is_refused() {
     let lines = run("export --to fsdp2 --hardware a100-80gb-dgx --model mpt-7b --tp 2 --nodes 1");

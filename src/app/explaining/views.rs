@@ -10,7 +10,7 @@ use crate::scenario::Scenario;
 use crate::search;
 use crate::search::planner::Objective;
 
-use super::{COMPUTING, Explaining, NOTHING, Subject, of_metric};
+use super::{Explaining, LATER, NOTHING, Subject, of_metric};
 use crate::app::advice::Row;
 use crate::app::strategies::Order;
 use crate::app::view::View;
@@ -30,7 +30,7 @@ impl App {
             View::Grid => Err("the limits behind these points are explained in their view, L"),
             View::Hardware => self.explain_hardware(),
             // What counts there is the scenario; the answer may be that of another one.
-            View::Intensities if self.stale => Err(COMPUTING),
+            View::Intensities if self.stale => Err(LATER),
             View::Intensities => {
                 let count = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario)).len();
                 self.of_answer(Figure::Slowdown(self.views.intensities.cursor(count)))
@@ -55,7 +55,7 @@ impl App {
     fn explain_compared(&self) -> Found {
         let columns = self.columns();
         let column = columns.get(self.views.compare.cursor(columns.len())).ok_or(NOTHING)?;
-        let evaluation = Arc::clone(column.evaluation.ok_or(COMPUTING)?);
+        let evaluation = Arc::clone(column.evaluation.ok_or(LATER)?);
         let answer = Answer { scenario: column.scenario.clone(), evaluation };
         Explaining::of_other(column.name, of_metric(self.map.metric), &answer).ok_or(NOTHING)
     }
@@ -77,9 +77,9 @@ impl App {
 
     /// The figure of the cell.
     fn explain_hardware(&self) -> Found {
-        let map = self.views.hardware.map.as_ref().ok_or(COMPUTING)?;
+        let map = self.views.hardware.map.as_ref().ok_or(LATER)?;
         if !map.is_fresh(map.cursor) {
-            return Err(COMPUTING);
+            return Err(LATER);
         }
         let scenario = map.scenario(map.cursor).map_err(|_| "this cell is not possible: it has no figures")?;
         let whose = scenario.altered().unwrap_or_else(|| "the machine as it is".to_owned());
@@ -90,7 +90,7 @@ impl App {
     fn explain_strategy(&self) -> Found {
         let strategies = &self.views.strategies;
         if !strategies.is_complete() {
-            return Err(COMPUTING);
+            return Err(LATER);
         }
         let row = strategies.rows().get(strategies.cursor()).ok_or(NOTHING)?;
         let scenario = strategies.scenario(row, &self.library).ok_or(NOTHING)?;
@@ -109,7 +109,7 @@ impl App {
     fn explain_plan(&self) -> Found {
         let planning = &self.views.planning;
         if !planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place())) {
-            return Err(COMPUTING);
+            return Err(LATER);
         }
         let found = planning.chosen().ok_or("no plan fits within this limit: there is nothing to explain")?;
         let figure = match planning.objective() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::app::tests::{explorer, press, value};
+use crate::app::tests::{explorer, press, to_field, value};
 use crate::app::view::View;
 use crate::bounds::fsdp::Stage;
 
@@ -33,13 +33,13 @@ fn each_size_has_its_three_best_points() {
 #[test]
 fn keys_move_the_cursor_and_change_the_efficiency() {
     let mut app = open();
-    let (rows, cursor) = app.grid();
+    let (last, cursor) = (app.grid().0.len() - 1, app.grid().1);
     press(&mut app, "j");
     assert_eq!(app.grid().1, cursor + 1);
     press(&mut app, "gk");
     assert_eq!(app.grid().1, 0);
     press(&mut app, "G");
-    assert_eq!(app.grid().1, rows.len() - 1);
+    assert_eq!(app.grid().1, last);
     let mfu = |app: &App| app.grid().0[cursor].point.unwrap().reached.mfu;
     let before = mfu(&app);
     press(&mut app, "++");
@@ -87,11 +87,61 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
 fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();
     let limits = Limits { memory: crate::units::Bytes::new(1e6), stage: Stage::One, ..Limits::of(&app.scenario) };
-    assert!(app.views.grid.rows(&limits, &app.scenario).iter().all(|row| row.point.is_none()));
+    assert!(app.views.grid.search(&limits, &app.scenario).iter().all(|row| row.point.is_none()));
     app.file.plan.memory_factor = Some(1e-3);
     let file = app.file.clone();
     press(&mut app, "1");
     app.revise(file);
     press(&mut app, "F<ret>");
     assert_eq!(app.notice.as_deref(), Some("not one sequence fits on so many devices, by any stage"));
+}
+
+/// What is on the screen is what a search finds now, whatever was changed, and where: in a field, by taking and undoing,
+/// in the assumptions of the limits, in the efficiency.
+#[test]
+fn the_rows_are_always_those_of_what_is_shown() {
+    let mut app = open();
+    let mut before = app.grid().0.to_vec();
+    let mut holds = |app: &App, what: &str| {
+        let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+        let found = app.views.grid.search(&app.views.limits.of(scenario), scenario);
+        assert!(app.grid().0 == found, "{what}");
+        assert!(before != found, "{what} is no change");
+        before = found;
+    };
+    for (field, key) in [("nodes", "l"), ("network", "h"), ("memory", "h")] {
+        to_field(&mut app, field);
+        press(&mut app, key);
+        holds(&app, field);
+    }
+    // So slow that no batch hides its transfers.
+    let mut file = app.file.clone();
+    file.set("bandwidth", "0.001").unwrap();
+    app.revise(file);
+    holds(&app, "a slow network");
+    for keys in ["F+", "F-", "LgjlF", "LgjhF", "1u", "1U"] {
+        press(&mut app, keys);
+        holds(&app, keys);
+    }
+    press(&mut app, "Fgjj<ret>");
+    holds(&app, "a point of fewer devices is taken");
+    // A value that cannot be leaves those of the last scenario that could.
+    let last = app.grid().0.to_vec();
+    to_field(&mut app, "tp");
+    press(&mut app, "<ret><c-u>7<ret>");
+    assert!(app.shown.is_err() && app.grid().0 == last);
+}
+
+/// Not at each key, nor where the view is not seen.
+#[test]
+fn only_another_question_is_searched() {
+    let mut app = explorer();
+    assert!(app.grid().0.is_empty(), "the view was never open");
+    press(&mut app, "F");
+    // What would be seen if nothing were searched again.
+    let mark = app.views.grid.rows.pop().unwrap();
+    press(&mut app, "jkgG<pgup>12F");
+    assert!(!app.grid().0.contains(&mark), "searched again");
+    press(&mut app, "+");
+    assert_eq!(app.grid().0.len() % 3, 0);
 }

@@ -173,3 +173,16 @@ fn i_explains_the_plan_within_the_limit() {
     press(&mut app, "mi");
     assert_eq!(app.notice.as_deref(), Some("still computing: there is no figure yet"), "another objective");
 }
+
+#[test]
+fn an_answer_ends_the_waiting_for_it() {
+    let mut app = explorer_on(SLOW);
+    press(&mut app, "P<ret>");
+    let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
+    assert!(waits(&app));
+    let ladder = Arc::clone(&app.views.planning.picture.as_ref().unwrap().ladder);
+    app.hear_plan(3, planned(&ladder, 3));
+    assert!(waits(&app), "that was another limit");
+    app.hear_plan(app.views.planning.place(), planned(&ladder, 11));
+    assert_eq!(app.notice, None);
+}

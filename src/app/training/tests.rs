@@ -166,3 +166,21 @@ fn a_scenario_that_cannot_be_has_no_plans_to_take() {
     assert_eq!(app.notice.as_deref(), Some("these plans are of the last possible scenario: mend the fields first"));
     assert_eq!(app.file, file);
 }
+
+/// The answer that Enter waited for takes the notice away; another one does not, nor does it take another notice.
+#[test]
+fn an_answer_ends_the_waiting_for_it() {
+    let mut app = open();
+    let place = app.views.training.budget();
+    let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
+    press(&mut app, "<ret>");
+    let found = answer(&app, 0, None);
+    app.hear_training(0, found);
+    assert!(waits(&app), "nothing fits on the fewest devices, more may do");
+    let found = answer(&app, place, 1.0);
+    app.hear_training(place, found.clone());
+    assert_eq!(app.notice, None);
+    app.tell("exporting".to_owned());
+    app.hear_training(place, found);
+    assert_eq!(app.notice.as_deref(), Some("exporting"));
+}

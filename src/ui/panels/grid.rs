@@ -36,7 +36,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let columns = NUMBERS.map(|(name, width)| format!("{name:>width$}")).concat();
     let text = format!(" {:>7} {:<NAMES$}{columns}{:>6}", "devices", "", "kept");
     draw_line(buf, heading, &Line::styled(text, theme.style(Role::Dim)), theme);
-    for (index, place) in in_sight(&rows, cursor, inside).zip(places) {
+    for (index, place) in in_sight(rows, cursor, inside).zip(places) {
         let has_keys = index == cursor && app.focus == Panel::Map && app.layer.is_none();
         buf.set_style(place, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
         draw_line(buf, place, &line(&rows[index], index == cursor, theme), theme);
@@ -47,7 +47,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let (rows, cursor) = app.grid();
     let down = usize::from(at.y - inside.y).checked_sub(2)?;
-    in_sight(&rows, cursor, inside).nth(down)
+    in_sight(rows, cursor, inside).nth(down)
 }
 
 fn in_sight(rows: &[Row], cursor: usize, inside: Rect) -> std::ops::Range<usize> {

@@ -298,3 +298,6 @@ pub(super) fn status(app: &App) -> String {
     let chosen = app.views.training.chosen().filter(|_| app.shown.is_ok());
     chosen.map_or_else(String::new, |(method, _)| format!("{}: Enter makes this plan the scenario's", method.name))
 }
+
+#[cfg(test)]
+mod tests;

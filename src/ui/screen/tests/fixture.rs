@@ -1,5 +1,7 @@
 //! An explorer with invented figures, so that a screen shows the drawing and nothing of the engine.
 
+mod views;
+
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Report};
@@ -24,6 +26,8 @@ use crate::search::training::{Best, Choice, Dealing, METHODS};
 use crate::search::{self, Cell, Tuned};
 use crate::snapshot::{Held, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
+
+pub(super) use views::{advised, compared, copies, evidence, hardware, planned, strategies, traffic, training};
 
 /// The numbers of the first question and the first map.
 const FIRST: u64 = 1;
@@ -58,34 +62,6 @@ pub(super) fn tuned() -> App {
     app
 }
 
-/// A comparison of so many scenarios, the pinned ones on fewer nodes, each with more exposed communication than the next.
-pub(super) fn compared(count: u32) -> App {
-    let mut app = explorer();
-    for index in 1..count {
-        let mut other = evaluation();
-        let wait = ms(2000.0 / f64::from(index));
-        let summary = &mut other.summary;
-        summary.step_time += wait;
-        summary.time.exposed += wait;
-        summary.traffic[2] = Traffic { bytes_per_device: gib(40.0), busy: ms(2100.0), exposed: wait };
-        let slower = ms(6840.0) / summary.step_time;
-        summary.tokens_per_s_per_device *= slower;
-        summary.model_flops = summary.model_flops * slower;
-        summary.mfu *= slower;
-        summary.memory.parts.weights = gib(19.1 / f64::from(index));
-        summary.memory.peak = summary.memory.parts.total();
-        let idle = Idle { rank: 0, cause: IdleCause::Communication, start: ms(6840.0), end: summary.step_time };
-        other.trace.idle.push(idle);
-        let mut scenario = app.scenario.clone();
-        scenario.plan.sharding.weights = Extent::System;
-        let name = if index == 1 { "zeropp".to_owned() } else { format!("wider {index}") };
-        app.pins.add(name, scenario, Some(Arc::new(other)));
-    }
-    app.update(Action::View(View::Compare));
-    app.update(Action::Last);
-    app
-}
-
 /// The list of snapshots and sets.
 pub(super) fn browsing(keys: &[Action]) -> App {
     let mut app = explorer();
@@ -116,212 +92,9 @@ pub(super) fn browsing(keys: &[Action]) -> App {
     app
 }
 
-/// What would help, invented: every fifth change gains, the more the later it was tried.
-pub(super) fn advised() -> App {
-    let mut app = explorer();
-    app.update(Action::View(View::Advice));
-    let figures = (0..=app.views.advice.tried()).map(|index| {
-        let gain = if index % 5 == 4 { 0.01 * index as f64 } else { -0.2 };
-        let summary = summary();
-        Some(Summary { tokens_per_s_per_device: summary.tokens_per_s_per_device * (1.0 + gain), ..summary })
-    });
-    let figures = std::iter::once(Some(summary())).chain(figures.skip(1)).collect();
-    app.hear(Report::Found { generation: FIRST, found: Found::Advice(figures) });
-    app.update(Action::Down);
-    app
-}
-
-/// The view of the hardware: throughput is the least of 60, 50 a memory and 40 a bandwidth.
-pub(super) fn hardware() -> App {
-    let mut app = explorer();
-    app.update(Action::View(View::Hardware));
-    let factor = |power: usize| [0.125_f64, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0][power];
-    let cell = |index: usize| {
-        let (bandwidth, memory) = (factor(index % 7), factor(6 - index / 7));
-        let throughput = (50.0_f64 * memory).min(40.0 * bandwidth).min(60.0);
-        let summary = Summary {
-            model_flops: FlopPerSecond::new(throughput * 1e12),
-            tokens_per_s_per_device: throughput,
-            fits: memory > 0.2,
-            ..summary()
-        };
-        (index, Cell::Possible { summary, choice: Tuned { micro_batch: 4, recompute: Recompute::None, accumulate: 2 } })
-    };
-    app.hear(Report::Found { generation: FIRST, found: Found::Hardware((0..49).map(cell).collect()) });
-    app
-}
-
-/// The view of the strategies: throughput falls by 3 TFLOP/s a row, one does not fit, one is not possible.
-pub(super) fn strategies() -> App {
-    let mut app = explorer();
-    app.update(Action::View(View::Strategies));
-    let ids: Vec<String> = app.library.entries(Presets::Strategy).map(|entry| entry.id.clone()).collect();
-    let row = |(index, id): (usize, String)| {
-        let slower = 3.0 * index as f64;
-        let mut summary = Summary { fits: index != 0, ..summary() };
-        summary.model_flops = FlopPerSecond::new((57.1 - slower) * 1e12);
-        summary.tokens_per_s_per_device *= 1.0 - slower / 57.1;
-        summary.traffic[2] = Traffic { bytes_per_device: gib(slower), busy: ms(10.0 * slower), exposed: Seconds::ZERO };
-        let problem = Problem {
-            field: "plan.sharding.secondary".to_owned(),
-            what: "inside 'node' tensor parallelism leaves one data x context rank of 64".to_owned(),
-            mend: "choose another".to_owned(),
-        };
-        let outcome = if id == "zeropp" { Err(problem) } else { Ok(summary) };
-        Row { id, outcome }
-    };
-    app.hear(Report::Found {
-        generation: FIRST,
-        found: Found::Strategies(ids.into_iter().enumerate().map(row).collect()),
-    });
-    app
-}
-
-/// The view of the traffic; the pinned scenario sends twelve times as much across nodes.
-pub(super) fn traffic() -> App {
-    let mut app = explorer();
-    let Some(answer) = &app.answer else { return app };
-    let mut other = Evaluation::clone(&answer.evaluation);
-    let [_, _, system, ..] = &mut other.summary.traffic;
-    *system = Traffic { bytes_per_device: gib(115.0), busy: ms(6200.0), exposed: ms(6090.0) };
-    other.summary.time.exposed = ms(6500.0);
-    other.summary.step_time = ms(13_340.0);
-    app.pins.add("before".to_owned(), app.scenario.clone(), Some(Arc::new(other)));
-    app.update(Action::View(View::Traffic));
-    app
-}
-
-/// The same view of a plan whose state is on the host: 24 GiB of gradients go there, 48 GiB of weights come.
-pub(super) fn copies() -> App {
-    let mut app = explorer();
-    let Some(answer) = &mut app.answer else { return app };
-    let copies = |bytes, busy| Copies { bytes: gib(bytes), busy: ms(busy) };
-    Arc::make_mut(&mut answer.evaluation).summary.host =
-        HostTraffic { to: copies(24.0, 1031.0), from: copies(48.0, 2062.0), exposed: ms(0.0) };
-    app.update(Action::View(View::Traffic));
-    app
-}
-
-/// The view of the training time: from 64 devices on each method takes 20,000 device-days and some days for itself.
-pub(super) fn training() -> App {
-    let mut app = answered(App::new(start(PIPELINE)).0);
-    app.update(Action::View(View::Training));
-    let search = app.views.training.picture.as_ref().unwrap().search.clone();
-    for index in 0..search.len() {
-        let (method, devices) = (index / search.budgets.len(), search.budgets[index % search.budgets.len()]);
-        let pipeline = if METHODS[method].dealings.contains(&Dealing::None) { 1 } else { 8 };
-        let data = devices / 8 / pipeline;
-        let choice = Choice {
-            devices,
-            tensor: 8,
-            pipeline,
-            data,
-            micro_batch: 1,
-            accumulate: 12,
-            offload: Offload::None,
-            dealing: 0,
-            strategy: 0,
-        };
-        let days = 20_000.0 / f64::from(devices) + [24.0, 15.0, 12.0, 9.0, 3.0][method];
-        let best = (data > 0).then(|| Best { days, choice, summary: summary() });
-        let answer = Box::new(search::training::Answer { best, plans: 100, simulated: 5 });
-        app.hear(Report::Found { generation: FIRST, found: Found::Training(index, answer) });
-    }
-    app
-}
-
 /// A pipeline on a network of so many times the bandwidth.
 pub(super) fn network(factor: f64) -> App {
     answered(App::new(start(&format!("{PIPELINE}\nbandwidth_factor = {factor}\n"))).0)
-}
-
-/// The view of the plan: up to half of the memory everything is sharded, from there on more and more layers are not.
-pub(super) fn planned() -> App {
-    let mut app = explorer();
-    app.update(Action::View(View::Plan));
-    let ladder = Arc::clone(&app.views.planning.picture.as_ref().unwrap().ladder);
-    for (place, limit) in ladder.limits.iter().enumerate().skip(1) {
-        let whole = (44.0 * (limit - 0.5).max(0.0)).round() as u32;
-        let flops = |share: f64| Summary {
-            model_flops: FlopPerSecond::new(57.1e12 * share),
-            tokens_per_s_per_device: summary().tokens_per_s_per_device * share,
-            ..summary()
-        };
-        let mut planned = Planned { searched: 1000, two_way: Some(flops(0.5 + limit / 4.0)), ..Planned::default() };
-        planned.fsdp = (*limit > 0.2).then(|| flops(0.5));
-        planned.uniform = vec![
-            Uniform { extents: extents(["package", "node", "system"]), best: planned.fsdp.map(|_| flops(0.55)) },
-            Uniform { extents: extents(["system"; 3]), best: planned.fsdp },
-            Uniform { extents: extents(["device"; 3]), best: None },
-        ];
-        let mut best = flops(0.5 + limit / 2.0);
-        best.memory.capacity = gib(64.0 * limit);
-        let placement = |layers: (u32, u32), operator, extents, split| Placement {
-            layers: Some(Layers { first: layers.0, last: layers.1 }),
-            operator,
-            extents,
-            split,
-        };
-        let (narrow, wide) = (extents(["package", "node", "system"]), extents(["system"; 3]));
-        let mut operators = vec![placement((whole, 43), Operator::Mlp, wide.clone(), 4)];
-        if whole > 0 {
-            operators.insert(0, placement((0, whole - 1), Operator::Layer, narrow, 1));
-        }
-        operators.insert(0, placement((whole, 43), Operator::Attention, wide.clone(), 1));
-        operators.push(Placement { layers: None, operator: Operator::Embedding, extents: wide.clone(), split: 1 });
-        operators.push(Placement { layers: None, operator: Operator::Head, extents: wide, split: 1 });
-        let spends = Why { traffic_saved: gib(12.0), time_saved: ms(310.0), memory_spent: gib(4.8) };
-        let why = operators.iter().map(|one| if one.layers.is_some() { spends } else { Why::default() }).collect();
-        planned.plans =
-            vec![PlanFound { scenario: app.scenario.clone(), summary: best, paper_s: None, operators, why }];
-        app.hear(Report::Found { generation: FIRST, found: Found::Plan(place, Box::new(planned)) });
-    }
-    app
-}
-
-/// The view of the evidence: forty invented runs from 0.3 s to 60 s, every fifth of them off by more than 10 %.
-pub(super) fn evidence() -> App {
-    let mut app = explorer();
-    app.update(Action::View(View::Evidence));
-    let hardware = ["a100-80gb-dgx", "h100-80gb-dgx"];
-    let class = ["full_shard", "3d", "hsdp"];
-    let residual = |index: usize| {
-        let measured = 0.3 * libm::pow(200.0, index as f64 / 39.0);
-        let error = if index.is_multiple_of(5) { 0.18 } else { 0.02 * (index % 5) as f64 - 0.05 };
-        Residual {
-            id: format!("run-{index}"),
-            group: format!("group-{}", index / 2),
-            stack: "default".to_owned(),
-            hardware: hardware[index % 2].to_owned(),
-            class: class[index % 3].to_owned(),
-            across: index % 2 == 1,
-            choice: String::new(),
-            metric: Metric::StepTime,
-            reading: None,
-            predicted: measured * (1.0 + error),
-            measured,
-            null: 0.2,
-        }
-    };
-    let residuals: Vec<Residual> = (0..40).map(residual).collect();
-    let run = |one: &Residual| {
-        let run = Run {
-            scenario: app.scenario.clone(),
-            summary: summary(),
-            source: "a report (arXiv 0000.00000), table 1".to_owned(),
-            assumed: vec!["vocab 50257".to_owned(), "precision bf16".to_owned()],
-        };
-        (one.id.clone(), run)
-    };
-    let runs = residuals.iter().map(run).collect();
-    let validation = Validation { residuals, ..validate(&[], |_| Vec::new()) };
-    app.hear(Report::Found { generation: FIRST, found: Found::Evidence(Box::new(Picture { validation, runs })) });
-    app
-}
-
-fn extents(names: [&str; 3]) -> Extents {
-    let [weights, gradients, optimizer] = names.map(|name| Some(name.parse().unwrap()));
-    Extents { weights, gradients, optimizer }
 }
 
 /// A pipeline of four ranks, everything answered but the map.

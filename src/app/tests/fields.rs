@@ -1,0 +1,154 @@
+//! The fields of the scenario: steps, typed values, lists.
+
+use super::*;
+
+#[test]
+fn a_value_typed_unchanged_changes_nothing() {
+    let mut app = explorer();
+    let before = app.file.clone();
+    assert_eq!(press(&mut app, "1gjjjj<ret><ret>"), []);
+    assert_eq!((&app.file, app.inputs.changed.clone()), (&before, Vec::new()));
+}
+
+#[test]
+fn fields_step_through_valid_values() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj");
+    assert_eq!(app.inputs.field().label, "nodes");
+    press(&mut app, "l");
+    assert_eq!(value(&app, "nodes"), "24");
+    press(&mut app, "hh");
+    assert_eq!(value(&app, "nodes"), "12");
+    press(&mut app, "++-");
+    assert_eq!(value(&app, "nodes"), "16");
+    assert_eq!(app.inputs.changed, [4], "the changed field is marked");
+}
+
+#[test]
+fn a_step_passes_over_values_that_cannot_be() {
+    // MPT-7B has 32 heads: tensor parallelism over 64 and more is not possible.
+    let mut app = explorer();
+    press(&mut app, "1");
+    while app.inputs.field().label != "tp" {
+        press(&mut app, "j");
+    }
+    press(&mut app, "llllllllllll");
+    let tensor: u32 = value(&app, "tp").parse().unwrap();
+    assert!((2..=32).contains(&tensor), "{tensor}");
+    assert!(app.shown.is_ok() && app.inputs.wrong.is_empty());
+    assert!(app.notice.as_ref().unwrap().contains("no valid value after"), "{:?}", app.notice);
+}
+
+#[test]
+fn the_first_character_replaces_the_value_and_other_keys_edit_it() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj<ret>8<ret>");
+    assert_eq!(value(&app, "nodes"), "8", "16 is gone");
+    press(&mut app, "<ret><right>0<ret>");
+    assert_eq!(value(&app, "nodes"), "80", "an arrow says that the value stays");
+    press(&mut app, "<ret><bs><bs>12<ret>");
+    assert_eq!(value(&app, "nodes"), "12");
+    press(&mut app, "<ret>6<esc>");
+    assert_eq!(value(&app, "nodes"), "12");
+}
+
+#[test]
+fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj<ret><c-u>8<ret>");
+    assert_eq!(value(&app, "nodes"), "8");
+    assert_eq!(figures(&app).devices, 64);
+    let before = figures(&app);
+
+    press(&mut app, "<ret><c-u>eight<ret>");
+    assert_eq!(value(&app, "nodes"), "eight");
+    assert!(app.inputs.wrong(4).unwrap().why.contains("whole number"), "{:?}", app.inputs.wrong);
+    assert_eq!(figures(&app), before, "the scenario stays as it was");
+
+    press(&mut app, "<ret><c-u>0<ret>");
+    assert_eq!(value(&app, "nodes"), "0");
+    assert!(app.shown.is_err() && app.stale, "the file holds a value that cannot be");
+    assert_eq!(figures(&app), before, "the last picture stays");
+
+    press(&mut app, "<ret><c-u>4<ret>");
+    assert_eq!(value(&app, "nodes"), "4");
+    assert!(app.inputs.wrong.is_empty() && !app.stale);
+}
+
+#[test]
+fn a_wrong_value_is_mended_by_another_field() {
+    let mut app = explorer();
+    press(&mut app, "1");
+    while app.inputs.field().label != "tp" {
+        press(&mut app, "j");
+    }
+    // 3 divides neither 128 devices nor 32 heads.
+    press(&mut app, "<ret><c-u>3<ret>");
+    assert!(app.shown.is_err());
+    press(&mut app, "h");
+    assert_eq!(value(&app, "tp"), "2");
+    assert!(app.shown.is_ok());
+}
+
+#[test]
+fn a_list_is_searched_and_taken() {
+    let mut app = explorer();
+    press(&mut app, "1gjj<ret>");
+    assert_eq!(app.place(), Place::List);
+    press(&mut app, "/LLAMA-2-13");
+    assert_eq!(app.place(), Place::Search);
+    let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
+    assert_eq!(list.found(), ["llama-2-13b"], "q, j and / are text here, in any case");
+    press(&mut app, "<ret>");
+    assert_eq!(value(&app, "model"), "llama-2-13b");
+    assert_eq!(app.scenario.model.name, figures_model(&app));
+}
+
+fn figures_model(app: &App) -> String {
+    app.answer.as_ref().unwrap().scenario.model.name.clone()
+}
+
+#[test]
+fn closing_a_list_changes_nothing() {
+    let mut app = explorer();
+    let before = app.file.clone();
+    press(&mut app, "1<ret>jjj/zzz<ret>");
+    assert!(matches!(app.layer, Some(Layer::List(_))), "nothing found: nothing taken");
+    press(&mut app, "<esc><esc>");
+    assert!(app.layer.is_none());
+    assert_eq!(app.file, before);
+}
+
+/// Whether a choice counts stands beside it: without a pipeline its schedule does not, and layer by layer a pipeline
+/// runs breadth first whatever it says.
+#[test]
+fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
+    let field = |label: &str| inputs::FIELDS.iter().find(|field| field.label == label).unwrap();
+    let aside = |app: &App, label: &str| field(label).aside(&value(app, label), &app.scenario, &app.library);
+    let app = explorer();
+    assert_eq!(aside(&app, "schedule"), "unused");
+    let why = "schedule has no effect; choose 2 or more pipeline ranks: there is no pipeline";
+    assert_eq!(field("schedule").about(&app.scenario).as_deref(), Some(why));
+    assert_eq!((aside(&app, "stages"), field("stages").about(&app.scenario)), (String::new(), None), "one is one");
+    let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\n"));
+    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("", "unused"));
+    let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\naccumulation = \"layered\"\n"));
+    assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("unused", ""));
+    assert!(field("schedule").about(&app.scenario).unwrap().contains("runs breadth-first"));
+}
+
+#[test]
+fn a_changed_network_has_a_field_that_puts_it_back() {
+    let mut app = explorer();
+    to_field(&mut app, "network");
+    let field = app.inputs.field();
+    // The interconnect of the H100s has 50 GB/s a device.
+    assert_eq!(field.aside("1", &app.scenario, &app.library), "= 50.0 GB/s");
+    press(&mut app, "h");
+    assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", Some("system x 0.5".to_owned())));
+    assert_eq!(field.aside("0.5", &app.scenario, &app.library), "= 25.0 GB/s");
+    press(&mut app, "l");
+    assert_eq!((app.file.plan.bandwidth_factor, app.scenario.altered()), (None, None));
+    app.scenario.plan.bandwidth_factor = 0.123_456_789;
+    assert_eq!(app.scenario.altered().as_deref(), Some("system x 0.123"));
+}

@@ -1,0 +1,82 @@
+//! The views in the map's place.
+
+use super::*;
+
+#[test]
+fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
+    let mut app = explorer();
+    press(&mut app, "4L");
+    assert_eq!((app.view, app.focus), (View::Limits, Panel::Map));
+    assert_eq!(app.place(), Place::View(View::Limits));
+    press(&mut app, "l3<esc>");
+    assert_eq!((app.view, app.focus), (View::Map, Panel::Memory), "whatever has the keys");
+    press(&mut app, "2");
+    assert_eq!(app.place(), Place::Panel(Panel::Map));
+    // The list of views, by name.
+    press(&mut app, "v/hard<ret>");
+    assert_eq!((app.view, app.layer.is_none()), (View::Hardware, true));
+    press(&mut app, "M");
+    assert_eq!(app.view, View::Map);
+    press(&mut app, "Lb");
+    assert_eq!(app.view, View::Map, "the best cell is one of the map");
+}
+
+/// Each reproduction of a publication is a scenario that the explorer opens on.
+#[test]
+fn it_opens_on_each_reproduction() {
+    for (id, devices) in [("frontier-20b-384", 384), ("zeropp-18b-v100", 64), ("osdp-48x1536", 8)] {
+        let text = Library::embedded().scenario_text(id).unwrap().text.clone();
+        let (mut app, commands) = App::new(start(&text));
+        obey(&mut app, commands.into_iter().filter(|one| matches!(one, Command::Evaluate { .. })).collect());
+        assert!(!app.stale && figures(&app).fits && figures(&app).devices == devices, "{id}");
+        assert_eq!(app.inputs.wrong, [], "{id}");
+        assert!(app.file.published.as_ref().is_some_and(|published| !published.figures.is_empty()), "{id}");
+    }
+}
+
+#[test]
+fn every_view_has_a_key_and_a_line_in_the_list() {
+    for view in View::ALL {
+        let mut app = explorer();
+        let key = app.keymap.key_of(view, false).to_owned();
+        let shown =
+            |app: &mut App, keys: &str| press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }));
+        shown(&mut app, &key);
+        assert_eq!(app.view, view);
+        shown(&mut app, "v<ret>");
+        assert_eq!(app.view, view, "the list begins where one is");
+        assert!(!view.about().is_empty());
+    }
+}
+
+#[test]
+fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
+    let mut app = explorer();
+    let asks = |commands: &[Command]| commands.iter().any(|command| matches!(command, Command::Work { .. }));
+    assert!(asks(&app.update(action::Action::View(View::Hardware))) && app.is_waiting());
+    assert!(asks(&app.update(action::Action::View(View::Hardware))), "what never came is asked for again");
+    press(&mut app, "H");
+    assert!(app.views.hardware.is_complete() && !app.is_waiting());
+    assert_eq!(press(&mut app, "H"), [], "it is known");
+    to_field(&mut app, "seq");
+    assert!(asks(&press(&mut app, "l")), "another sequence length");
+    press(&mut app, "<esc>");
+    assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
+    let old = Report::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
+    app.hear(old);
+    assert!(asks(&app.update(action::Action::View(View::Hardware))));
+}
+
+/// What is taken in the view of the hardware is of the scenario in hand, wherever the map's cursor was.
+#[test]
+fn hardware_is_taken_for_the_scenario_in_hand() {
+    let mut app = explorer();
+    let nodes = app.scenario.plan.size;
+    press(&mut app, "llH");
+    assert!(!app.looking);
+    let summary = figures(&app);
+    press(&mut app, "<ret>");
+    assert_eq!(app.scenario.plan.size, nodes);
+    assert_eq!(app.answer.as_ref().unwrap().scenario, app.scenario);
+    assert!(figures(&app).tokens_per_s_per_device >= summary.tokens_per_s_per_device, "its best batch is no worse");
+}
