@@ -1,9 +1,7 @@
 //! What crosses the link to the host's memory in a step.
 
-use crate::program::{Code, Lane, Script};
+use crate::program::{Lane, Volume};
 use crate::units::{Bytes, Seconds};
-
-use super::summary::seconds;
 
 /// A way of the link to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,35 +60,9 @@ impl HostTraffic {
     }
 
     /// What one rank copies; `exposed` is how long its compute stands still for that.
-    pub(super) fn of(script: &Script, code: &Code, exposed: Seconds) -> Self {
-        let mut host = Self { exposed, ..Self::default() };
-        for (routine, runs) in code.routines.iter().zip(runs(script, code)) {
-            for block in &code.blocks[routine.blocks.start as usize..routine.blocks.end as usize] {
-                let times = runs as f64 * f64::from(block.repeat);
-                for task in &code.tasks[block.tasks.start as usize..block.tasks.end as usize] {
-                    let copies = match task.label.lane {
-                        Lane::HostOut => &mut host.to,
-                        Lane::HostIn => &mut host.from,
-                        _ => continue,
-                    };
-                    copies.bytes += Bytes::new(task.label.bytes as f64 * times);
-                    copies.busy += seconds(task.duration) * times;
-                }
-            }
-        }
-        host
+    pub(super) fn of(volume: &Volume, exposed: Seconds) -> Self {
+        let way =
+            |way: usize| Copies { bytes: Bytes::new(volume.copied[way]), busy: Seconds::new(volume.copying[way]) };
+        Self { to: way(0), from: way(1), exposed }
     }
-}
-
-/// How often a rank runs each routine.
-fn runs(script: &Script, code: &Code) -> Vec<u64> {
-    let mut runs = vec![0; code.routines.len()];
-    for round in &script.rounds {
-        for section in &script.sections[round.sections.start as usize..round.sections.end as usize] {
-            for slot in &script.slots[section.slots.start as usize..section.slots.end as usize] {
-                runs[slot.routine as usize] += u64::from(round.repeat) * u64::from(section.repeat);
-            }
-        }
-    }
-    runs
 }

@@ -2,7 +2,7 @@
 
 use crate::cost::{Factors, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::plan::{FlopCount, Offload, Recompute};
+use crate::plan::{FlopCount, Recompute};
 use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{Observer, Outcome, Peak, Simulator};
@@ -100,7 +100,7 @@ struct Figures<'a> {
     first_peak: Bytes,
 }
 
-pub(super) fn seconds(picos: Picos) -> Seconds {
+fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
@@ -117,11 +117,7 @@ impl<'a> Figures<'a> {
         let memory = (1..program.ranks.len()).fold(first, fuller);
         let (outcome, volume) = (simulator.outcome(last), program.volume(last));
         // What crosses no level is a copy.
-        let exposed = seconds(outcome.totals.exposed[MAX_LEVELS]);
-        let host = match scenario.plan.offload {
-            Offload::None => HostTraffic { exposed, ..HostTraffic::default() },
-            _ => HostTraffic::of(&program.ranks[last], &program.code, exposed),
-        };
+        let host = HostTraffic::of(&volume, seconds(outcome.totals.exposed[MAX_LEVELS]));
         Self { scenario, layout, outcome, volume, host, memory, first_peak: first.peak }
     }
 

@@ -21,6 +21,10 @@ pub struct Volume {
     pub sent: [[f64; MAX_LEVELS]; Lane::ALL.len()],
     /// Seconds that each level would be busy.
     pub busy: [f64; MAX_LEVELS],
+    /// Bytes copied to the host and from it.
+    pub copied: [f64; 2],
+    /// Seconds that each of these ways would be busy.
+    pub copying: [f64; 2],
     /// Time added to compute because the host launches it too slowly.
     pub host: Picos,
     /// Seconds that all tasks would take one after the other.
@@ -39,6 +43,10 @@ impl Volume {
         }
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
             *sent += other * times;
+        }
+        for way in 0..2 {
+            self.copied[way] += other.copied[way] * times;
+            self.copying[way] += other.copying[way] * times;
         }
         self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
         self.serial += other.serial * times;
@@ -174,6 +182,10 @@ impl RoutineBuilder<'_> {
             volume.bytes[level] += transfer.bytes[level] * repeat;
             volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
             volume.busy[level] += transfer.busy[level] * repeat;
+        }
+        if let Some(way) = [Lane::HostOut, Lane::HostIn].iter().position(|lane| *lane == label.lane) {
+            volume.copied[way] += transfer.received * repeat;
+            volume.copying[way] += transfer.time * repeat;
         }
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
