@@ -261,7 +261,7 @@ impl App {
         }
         self.map.cursor = self.map.home.unwrap_or(self.map.cursor);
         self.looking = false;
-        self.ask(Ok(self.scenario.clone()))
+        self.ask(self.in_hand())
     }
 
     fn on_timeline(&mut self, action: Action) {

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{frame, staleness};
+use super::{frame, outdated};
 use crate::app::limits::{Assumption, Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
@@ -27,7 +27,7 @@ const GIVEN: usize = 7;
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
-    let title = format!("Limits of data parallelism{instead}{}", if app.shown.is_err() { staleness(app) } else { "" });
+    let title = format!("Limits of data parallelism{instead}{}", outdated(app));
     let limits = app.views.limits.of(scenario);
     let note = format!("{} on {} devices", scenario.model.id, thousands(f64::from(limits.devices)));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);

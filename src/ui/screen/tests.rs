@@ -2,6 +2,7 @@
 
 mod fixture;
 mod layers;
+mod titles;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
