@@ -2,6 +2,7 @@
 
 mod fixture;
 mod layers;
+mod spans;
 mod titles;
 
 use proptest::collection::vec;
