@@ -232,8 +232,7 @@ impl<'a> Shown<'a> {
         let longest = self.summaries().map(|summary| summary.step_time).fold(Seconds::ZERO, Seconds::max);
         let evaluation = self.columns[index].1;
         let trace = &evaluation.trace;
-        let rank = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
-        let rank = rank.map_or(0, |span| span.rank);
+        let rank = trace.last_rank();
         let idle = trace.idle_of(rank);
         let bar = self.draw_letter(index, theme, row, buf);
         let window = longest / f64::from(1 << zoom);

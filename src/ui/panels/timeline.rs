@@ -133,8 +133,8 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
     if step.trace.ranks() == 1 {
         let seen = step.trace.totals(0, from, to);
         let exposed = format!("exposed {} of {}", seen.exposed, time.exposed);
-        let compute = format!("compute {:.0} %", 100.0 * (seen.compute / (to - from)));
-        return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {compute}, {exposed}") };
+        let busy = format!("busy {:.0} %", 100.0 * (seen.busy / (to - from)));
+        return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {busy}, {exposed}") };
     }
     let rank = app.timeline.rank(step);
     let [bubble, exposed] = [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.still(rank, cause));
@@ -268,10 +268,10 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
     here.then(|| Line::styled(text(), theme.style(Role::Accent)))
 }
 
-/// What the window comes to, on rows of whole parts: `compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
+/// What the window comes to, on rows of whole parts: `busy 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
 fn totals(totals: &Totals, time: Seconds, width: u16) -> Vec<Line<'static>> {
     let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
-    let mut parts = vec![format!("compute {}", share(totals.compute)), format!("exposed {}", share(totals.exposed))];
+    let mut parts = vec![format!("busy {}", share(totals.busy)), format!("exposed {}", share(totals.exposed))];
     if totals.bubble > Seconds::ZERO {
         parts.push(format!("bubble {}", share(totals.bubble)));
     }

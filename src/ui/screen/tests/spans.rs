@@ -25,3 +25,12 @@ fn a_narrow_window_has_the_digits_that_tell_its_ends_apart() {
     assert!(text.contains(" 6.417 – 6.468 s, exposed 0 s of 410 ms "), "{text}");
     assert!(text.contains("forward, layer 37, micro-batch 0: 111 ms, at 6.387 s"), "{text}");
 }
+
+/// The fixture's first rank has the last backwards; the timeline goes to another one.
+#[test]
+fn where_the_step_goes_is_of_the_rank_that_ends_last() {
+    let text = crate::ui::export::text(shown(fixture::pipeline(), "4jj", UTF8, (120, 40)).buffer());
+    assert!(text.contains("rank 2 of 4: bubble"), "{text}");
+    let title = text.lines().find(|line| line.contains("5 Where the step goes")).unwrap();
+    assert!(title.contains(" rank 0 ┐"), "{title}");
+}
