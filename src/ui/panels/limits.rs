@@ -11,7 +11,7 @@ use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Bytes, significant, thousands};
+use crate::units::{Bytes, engineering, significant, thousands};
 
 /// Rows that it takes: frame, assumptions, numbers.
 pub(super) const HEIGHT: u16 = 2 + 3 + 13;
@@ -155,7 +155,7 @@ fn given(limits: &fsdp::Limits) -> [[String; 2]; GIVEN] {
     let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
     [
-        row(format!("{} B", significant(limits.parameters / 1e9, 4)), limits.counted()),
+        row(engineering(limits.parameters, 4), limits.counted()),
         row(free, format!("{} - phi x {state}", limits.memory)),
         row(tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
         row(tokens, "token capacity, one sequence a device".to_owned()),
