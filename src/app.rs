@@ -370,8 +370,16 @@ impl App {
         if !self.following {
             return Vec::new();
         }
-        let scenario = if self.looking { self.map.scenario(self.map.cursor) } else { Ok(self.scenario.clone()) };
-        self.ask(scenario.map_err(|problem| vec![problem]))
+        let scenario = match self.looking {
+            true => self.map.scenario(self.map.cursor).map_err(|problem| vec![problem]),
+            false => self.in_hand(),
+        };
+        self.ask(scenario)
+    }
+
+    /// The scenario of the fields, or why they make none.
+    fn in_hand(&self) -> Result<Scenario, Vec<Problem>> {
+        edit::resolve(&self.library, &self.file, &self.scenario).map(|_| self.scenario.clone())
     }
 
     /// Starts to fill the map, from the cursor on.

@@ -72,5 +72,15 @@ pub fn counted(count: f64) -> String {
     }
 }
 
+/// A large count beside bytes, where the B of a billion would be taken for theirs: `19.93e9`, `1.260e12`.
+pub fn engineering(count: f64, digits: usize) -> String {
+    let (unit, power) = match count.abs() {
+        millions if millions < 999.5e6 => (1e6, "e6"),
+        billions if billions < 999.5e9 => (1e9, "e9"),
+        _ => (1e12, "e12"),
+    };
+    format!("{}{power}", significant(count / unit, digits))
+}
+
 #[cfg(test)]
 mod tests;

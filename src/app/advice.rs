@@ -172,10 +172,16 @@ impl Advice {
 }
 
 impl App {
-    /// What has to be tried for the scenario in hand, if that was not done yet.
+    /// What has to be tried for the scenario in hand, if that was not done yet. Nothing is tried from fields that make no
+    /// scenario.
     pub(super) fn ask_advice(&mut self) -> Option<Work> {
-        if self.views.advice.of.as_ref() == Some(&self.scenario) {
-            return (!self.views.advice.is_complete()).then(|| self.advice_work());
+        let (known, possible) = (self.views.advice.of.as_ref() == Some(&self.scenario), self.shown.is_ok());
+        if known {
+            return (possible && !self.views.advice.is_complete()).then(|| self.advice_work());
+        }
+        if !possible {
+            self.views.advice = Advice::default();
+            return None;
         }
         let trials = self.trials();
         self.views.advice = Advice { of: Some(self.scenario.clone()), trials: Arc::new(trials), ..Advice::default() };
@@ -279,6 +285,9 @@ impl App {
             return Vec::new();
         }
         match rows.get(at) {
+            Some(Row::Change(_)) if self.shown.is_err() => {
+                self.tell("these changes are of the last possible scenario: mend the fields first".to_owned());
+            }
             Some(Row::Change(Suggestion { trial, .. })) => {
                 let (changes, said) = (trial.changes.clone(), format!("took {}: u undoes it", trial.name()));
                 let commands = self.change(&changes);

@@ -85,8 +85,9 @@ impl App {
         self.inputs.changed = (0..FIELDS.len()).filter(|field| text(self, *field) != before[*field]).collect();
         let changed =
             self.inputs.changed.iter().map(|field| format!("{} {}", FIELDS[*field].label, text(self, *field)));
+        let changed = changed.collect::<Vec<_>>().join(", ");
         let word = if back { "undone" } else { "done again" };
-        self.tell(format!("{word}: {}", changed.collect::<Vec<_>>().join(", ")));
+        self.tell(if changed.is_empty() { word.to_owned() } else { format!("{word}: {changed}") });
         commands
     }
 

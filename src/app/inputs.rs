@@ -292,6 +292,11 @@ impl Inputs {
         &FIELDS[self.cursor.min(FIELDS.len() - 1)]
     }
 
+    /// Whether the fields as they stand make a scenario; a text that is none of a field's values changes none.
+    pub fn are_possible(&self) -> bool {
+        !self.wrong.iter().any(|wrong| wrong.in_file)
+    }
+
     /// What is wrong with a field.
     pub fn wrong(&self, field: usize) -> Option<&Wrong> {
         self.wrong.iter().find(|wrong| wrong.field == field)

@@ -119,6 +119,7 @@ impl App {
 
     pub(super) fn on_map(&mut self, action: Action) -> Vec<Command> {
         match action {
+            Action::Take if self.inputs.are_possible() && self.map.is_home(&self.scenario) => self.take_nothing(),
             Action::Take => self.take_cell(),
             Action::Metric => {
                 self.map.next_metric();
@@ -145,6 +146,12 @@ impl App {
                 Vec::new()
             }
         }
+    }
+
+    /// The cell under the cursor is the scenario already.
+    fn take_nothing(&mut self) -> Vec<Command> {
+        self.tell("this is the present scenario: nothing to take".to_owned());
+        Vec::new()
     }
 
     /// The cell under the cursor becomes the scenario.
@@ -222,6 +229,9 @@ impl App {
     /// Does what the user asked of the view of the hardware.
     pub(super) fn on_hardware(&mut self, action: Action) -> Vec<Command> {
         match &self.views.hardware.map {
+            Some(map) if action == Action::Take && self.inputs.are_possible() && map.is_home(&self.scenario) => {
+                self.take_nothing()
+            }
             Some(map) if action == Action::Take => {
                 let settled = map.tuned(map.cursor).map_or(&[][..], |_| &SETTLED);
                 self.take_hardware(map.scenario(map.cursor), settled.iter().copied())
@@ -261,7 +271,7 @@ impl App {
         }
         self.map.cursor = self.map.home.unwrap_or(self.map.cursor);
         self.looking = false;
-        self.ask(Ok(self.scenario.clone()))
+        self.ask(self.in_hand())
     }
 
     fn on_timeline(&mut self, action: Action) {

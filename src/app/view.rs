@@ -144,8 +144,8 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
-    /// What the view has to compute about the scenario shown, if it has no picture of it; before it, the pinned
-    /// scenarios that wait for their evaluation.
+    /// What the view has to compute about the scenario shown, or about the last possible one, if it has no picture of
+    /// it; before it, the pinned scenarios that wait for their evaluation.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         self.follow_grid();
         let missing = self.pins.missing();
@@ -156,7 +156,7 @@ impl App {
     }
 
     fn view_work(&mut self) -> Option<Work> {
-        let scenario = self.shown.clone().ok()?;
+        let scenario = self.shown.as_ref().unwrap_or(&self.scenario).clone();
         match self.view {
             View::Map | View::Limits | View::Grid | View::Intensities | View::Traffic | View::Compare => None,
             View::Advice => self.ask_advice(),
@@ -172,7 +172,7 @@ impl App {
     pub(super) fn view_is_waiting(&self) -> bool {
         match self.view {
             View::Map | View::Limits | View::Grid | View::Intensities | View::Traffic | View::Compare => false,
-            View::Advice => !self.views.advice.is_complete(),
+            View::Advice => self.shown.is_ok() && !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),
             View::Strategies => !self.views.strategies.is_complete(),
             View::Training => !self.views.training.is_complete(),

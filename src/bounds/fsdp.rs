@@ -11,7 +11,7 @@ pub mod grid;
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
 use crate::scenario::Scenario;
-use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds, significant};
+use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds, engineering};
 
 /// What is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Limits {
     /// How its parameters are counted.
     pub fn counted(&self) -> String {
         if self.idle > 0.0 {
-            return format!("all experts; a token meets {} B", significant((self.parameters - self.idle) / 1e9, 3));
+            return format!("all experts; a token meets {}", engineering(self.parameters - self.idle, 3));
         }
         "12 x layers x hidden^2".to_owned()
     }

@@ -127,6 +127,12 @@ impl Trace {
         self.spans.last().map_or(0, |span| span.rank + 1)
     }
 
+    /// The pipeline rank that ends last, the first of several.
+    pub fn last_rank(&self) -> u32 {
+        let later = |a: &&Span, b: &&Span| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank));
+        self.spans.iter().max_by(later).map_or(0, |span| span.rank)
+    }
+
     /// Where in `spans` those of one lane of one rank are.
     pub fn line(&self, rank: u32, lane: Lane) -> Range<usize> {
         let from = self.spans.partition_point(|span| (span.rank, span.lane) < (rank, lane));

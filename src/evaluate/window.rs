@@ -1,4 +1,4 @@
-//! What a stretch of a step comes to: compute, waits and bytes of one rank, repeats that are folded away counted.
+//! What a stretch of a step comes to: work, waits and bytes of one rank, repeats that are folded away counted.
 
 use crate::program::Lane;
 use crate::units::{Bytes, Seconds};
@@ -8,8 +8,8 @@ use super::{Folded, IdleCause, Span, Trace};
 /// What one rank does in a stretch of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Totals {
-    /// Time during which it computes.
-    pub compute: Seconds,
+    /// Time during which its compute is busy: with forward and backward, with the optimizer, with what the host does.
+    pub busy: Seconds,
     /// Time during which compute stands still for a transfer.
     pub exposed: Seconds,
     /// Time during which compute waits for another pipeline rank.
@@ -21,7 +21,7 @@ pub struct Totals {
 impl Trace {
     /// What one rank does between two moments.
     pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> Totals {
-        let compute = |from: Seconds, to: Seconds| -> f64 {
+        let busy = |from: Seconds, to: Seconds| -> f64 {
             let spans = self.spans_on(rank, Lane::Compute).iter();
             spans.map(|span| overlap((span.start, span.end), from, to)).sum::<Seconds>().get()
         };
@@ -36,7 +36,7 @@ impl Trace {
         };
         let moved = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
         Totals {
-            compute: Seconds::new(unfolded(self.folded_of(rank), (from, to), &compute)),
+            busy: Seconds::new(unfolded(self.folded_of(rank), (from, to), &busy)),
             exposed: self.stands_still(rank, IdleCause::Communication, from, to),
             bubble: self.stands_still(rank, IdleCause::Bubble, from, to),
             moved: moved.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),

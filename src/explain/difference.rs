@@ -91,8 +91,7 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
 /// By how much transfers beside it lengthen the compute of the rank that ends last.
 fn slowed(evaluation: &Evaluation) -> Seconds {
     let trace = &evaluation.trace;
-    let last = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
-    let Some(last) = last.map(|span| span.rank) else { return Seconds::ZERO };
+    let last = trace.last_rank();
     let own = |span: &&Span| span.activity.kind != Kind::Optimizer;
     let often = |span: &Span| {
         let within = trace.folded_of(last).iter().filter(|folded| (folded.start..folded.end).contains(&span.start));

@@ -6,7 +6,8 @@ use std::fmt::{self, Write};
 use std::ops::{Add, Div, Mul, Sub};
 
 use crate::units::{
-    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, short, significant,
+    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering, short,
+    significant,
 };
 
 use super::{Figure, Source};
@@ -69,6 +70,9 @@ impl fmt::Display for Amount {
 
 /// A count as such, anything else with four digits.
 fn plain(value: f64) -> String {
+    if value.abs() >= 999.5e6 {
+        return engineering(value, 3);
+    }
     if value.abs() >= 1.0 && (value.fract() == 0.0 || value.abs() >= 1e4) { counted(value) } else { short(value, 4) }
 }
 

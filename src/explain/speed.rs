@@ -56,13 +56,14 @@ impl Facts<'_> {
             ),
             Figure::Hfu => (
                 self.figure(Figure::HardwareFlops)? / self.peak(),
-                "The share of the peak that is used, recompute counted.",
+                "The share of the peak that is used, recompute counted; above 100 % where causal kernels skip half of the \
+                 scores.",
                 Source::paper("Chowdhery et al., PaLM, arXiv 2204.02311, appendix B"),
             ),
             Figure::Limit => (
                 self.limit()?,
                 "No schedule of this plan's work beats it: the peak, the busiest level or the link to the host takes \
-                 the whole step. Causal kernels skip half of the scores.",
+                 the whole step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
                 Source::paper("the network floor of the FSDP limits, arXiv 2504.03655"),
             ),
             Figure::ShareOfLimit => (

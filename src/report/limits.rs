@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::bounds::fsdp::{Bound, Limits, Stage};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::{Bytes, significant, thousands};
+use crate::units::{Bytes, engineering, significant, thousands};
 
 use super::FORMAT;
 use super::text::{Lines, changed, percent, row};
@@ -123,14 +123,14 @@ impl LimitsReport<'_> {
         let (free, tokens) = (limits.free(), thousands(limits.token_capacity().floor()));
         // A negative size has no unit that is read again: the sign is ours.
         let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
-        let billions = format!("{} B", significant(limits.parameters / 1e9, 4));
+        let parameters = engineering(limits.parameters, 4);
         let state = match limits.stage {
             Stage::One => "weights - gradients - optimizer state / devices",
             Stage::Two => "weights - (gradients + optimizer state) / devices",
             Stage::Three => "(weights + gradients + optimizer state) / devices",
         };
         vec![
-            row("parameters", format!("{billions:>10}  = {}", limits.counted())),
+            row("parameters", format!("{parameters:>10}  = {}", limits.counted())),
             row("free memory", format!("{free:>10}  = memory - reserved - {state}")),
             row("token capacity", format!("{tokens:>10}  = free memory / activations of a token")),
             row("longest sequence", format!("{tokens:>10}  = token capacity, one sequence per device")),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::cost;
 use crate::plan::Extent;
 use crate::scenario::Problem;
 use crate::scenario::file::{ScenarioFile, printable};
@@ -154,8 +155,9 @@ impl SweepReport<'_> {
             String::new()
         };
         let (title, table) = (self.metric.title(&self.sweep.base), aligned(&rows));
-        let [changed, why, best] = [self.changed(), self.why(), self.best()].map(Option::unwrap_or_default);
-        format!("{title}\n{changed}\n{table}\nx does not fit, - not possible{partial}\n{why}{best}")
+        let notes = [self.changed(), self.why(), self.above_peak(), self.best()];
+        let [changed, why, above, best] = notes.map(Option::unwrap_or_default);
+        format!("{title}\n{changed}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
     }
 
     /// In what the hardware of every cell differs from the cluster's, in a line: what an axis sets is not that.
@@ -181,6 +183,21 @@ impl SweepReport<'_> {
         let first = problems.next()?;
         let Problem { what, mend, .. } = first;
         problems.all(|other| other == first).then(|| format!("-: {}\n", printable(&format!("{what}; {mend}"))))
+    }
+
+    /// Why there are rates of arithmetic above the device's peak, in a line, where there are any.
+    fn above_peak(&self) -> Option<String> {
+        let base = &self.sweep.base;
+        let peak = cost::peak(base, base.plan.precision);
+        let most = match self.metric {
+            Metric::Throughput | Metric::Limit => peak.get() / 1e12,
+            Metric::Mfu => 100.0,
+            _ => return None,
+        };
+        let shown =
+            self.cells.iter().flatten().filter(|cell| matches!(cell, Cell::Possible { summary, .. } if summary.fits));
+        let above = shown.filter_map(|cell| self.value(cell)).any(|value| value > most);
+        above.then(|| format!("above the peak, {peak}: causal kernels skip half of the scores, all of which count\n"))
     }
 
     fn done(&self) -> usize {

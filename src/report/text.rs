@@ -199,10 +199,11 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
         FlopCount::Parameters => "6 per parameter and token, and attention",
         FlopCount::Matrices => "6 per weight of a matrix and token, and attention",
     };
+    let skipped = if summary.hfu > 1.0 { ", of which causal kernels skip half" } else { "" };
     rows.extend([
         row("tokens", format!("{} per second, {} per device", thousands(tokens * devices), thousands(tokens))),
         row("model flop", format!("{} per device, {} MFU", summary.model_flops, percent(summary.mfu))),
-        row("counted", counted.to_owned()),
+        row("counted", format!("{counted}{skipped}")),
         row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),
     ]);
     if let Some(tokens) = scenario.plan.tokens {

@@ -340,11 +340,14 @@ impl TrainingReport<'_> {
         let names = Account::default().named().map(|(name, _)| name);
         let rows: Vec<_> = self.rows().collect();
         let head: Vec<&str> = [""].into_iter().chain(rows.iter().map(|(_, method, _)| method.name)).collect();
+        // As many as the shortest training has with three digits, and two for long ones.
+        let shortest = rows.iter().map(|(_, _, best)| best.days).fold(f64::INFINITY, f64::min);
+        let decimals = (2.0 - libm::floor(libm::log10(shortest))).clamp(2.0, 12.0) as usize;
         let shown = |index: usize, place: usize, best: &Best| {
             let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
             let days = Self::days(best, account.named()[place].1);
             // No minus before what rounds to nothing.
-            format!("{:.2}", if days.abs() < 0.005 { 0.0 } else { days })
+            format!("{:.decimals$}", if days.abs() < 0.5 * libm::pow(0.1, decimals as f64) { 0.0 } else { days })
         };
         let part = |(place, name): (usize, &&str)| {
             let days = rows.iter().map(|(index, _, best)| shown(*index, place, best));

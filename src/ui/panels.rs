@@ -46,10 +46,18 @@ fn frame(app: &App, theme: Theme, panel: Panel, title: &str, note: &str, area: R
     boxed(theme, focused, &format!("{number} {title}"), note, area, buf)
 }
 
+/// What a title adds where nothing can be shown of the fields as they stand.
+const LAST_POSSIBLE: &str = ", last possible scenario";
+
+/// What a view's title adds where it is not of the scenario shown, which is not possible.
+fn outdated(app: &App) -> &'static str {
+    if app.shown.is_ok() && app.inputs.are_possible() { "" } else { LAST_POSSIBLE }
+}
+
 /// What a panel's title adds where its picture is not that of the scenario shown.
 fn staleness(app: &App) -> &'static str {
     match (&app.shown, app.stale) {
-        (Err(_), _) => ", last possible scenario",
+        (Err(_), _) => LAST_POSSIBLE,
         (Ok(_), true) => ", computing",
         (Ok(_), false) => "",
     }
@@ -69,6 +77,17 @@ fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: 
     let inside = block.inner(area);
     (&block).render(area, buf);
     inside
+}
+
+/// How far something is that is computed, in the words that stand beside a title: all of them, if there is room, or as
+/// a ratio.
+fn progress(before: &str, (done, all): (usize, usize), after: &str, title: &str, area: Rect) -> String {
+    let short = format!("computing {done} of {all}");
+    let words = [format!("{before}{short}{after}"), short, format!("{done}/{all}")];
+    words
+        .into_iter()
+        .find(|words| has_room(&format!("{} {title}", Panel::Map as usize + 1), words, area))
+        .unwrap_or_default()
 }
 
 /// Whether a note stands beside a title in the frame around an area.

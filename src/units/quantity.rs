@@ -42,6 +42,23 @@ pub trait Quantity: Copy + Sized {
     /// The number of base units.
     fn base(self) -> f64;
 
+    /// For people, in the largest unit that leaves it above 1, with so many significant digits: `17.886 s`.
+    fn rounded(self, digits: usize) -> String {
+        let value = self.base();
+        if !value.is_finite() {
+            return value.to_string();
+        }
+        let base = &Self::UNITS[0];
+        let fits = |unit: &&Unit| unit.shown && value.abs() >= unit.factor * 0.9995;
+        let largest = |a: &&Unit, b: &&Unit| a.factor.total_cmp(&b.factor);
+        let smallest = || Self::UNITS.iter().filter(|unit| unit.shown).min_by(largest).unwrap_or(base);
+        let unit = match value {
+            0.0 => base,
+            _ => Self::UNITS.iter().filter(fits).max_by(largest).unwrap_or_else(smallest),
+        };
+        format!("{} {}", super::significant(value / unit.factor, digits), unit.text)
+    }
+
     /// The shortest text that reads back to the same bits.
     fn exact(self) -> String {
         let value = self.base();
@@ -172,7 +189,7 @@ macro_rules! quantity {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(&human(*self))
+                f.pad(&self.rounded(3))
             }
         }
 
@@ -315,23 +332,6 @@ macro_rules! per {
 per!(Bytes / BytesPerSecond);
 per!(Flop / FlopPerSecond);
 per!(Joules / Watts);
-
-/// Three significant digits with the largest unit that leaves at least one before the point.
-fn human<Q: Quantity>(quantity: Q) -> String {
-    let value = quantity.base();
-    if !value.is_finite() {
-        return value.to_string();
-    }
-    let base = &Q::UNITS[0];
-    let fits = |unit: &&Unit| unit.shown && value.abs() >= unit.factor * 0.9995;
-    let largest = |a: &&Unit, b: &&Unit| a.factor.total_cmp(&b.factor);
-    let smallest = || Q::UNITS.iter().filter(|unit| unit.shown).min_by(largest).unwrap_or(base);
-    let unit = match value {
-        0.0 => base,
-        _ => Q::UNITS.iter().filter(fits).max_by(largest).unwrap_or_else(smallest),
-    };
-    format!("{} {}", super::significant(value / unit.factor, 3), unit.text)
-}
 
 struct TextVisitor<Q>(std::marker::PhantomData<Q>);
 

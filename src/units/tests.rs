@@ -115,3 +115,11 @@ fn money_is_an_amount_in_a_currency_that_is_never_converted() {
     let energy = Watts::new(700.0) * Seconds::new(3_600_000.0);
     assert_eq!((energy.to_string().as_str(), energy.kwh()), ("700 kWh", 700.0));
 }
+
+#[test]
+fn billions_beside_bytes_are_no_bytes() {
+    assert_eq!(engineering(19.934e9, 4), "19.93e9");
+    assert_eq!(engineering(1.26e12, 3), "1.26e12");
+    assert_eq!(engineering(999.7e9, 3), "1.00e12");
+    assert_eq!(engineering(125e6, 3), "125e6");
+}

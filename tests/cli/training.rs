@@ -54,3 +54,21 @@ fn days_are_steps_times_their_time_and_the_sum_of_their_parts() {
         assert!((parts / days - 1.0).abs() < 1e-9, "{parts} of {days} days");
     }
 }
+
+/// The digits of the parts are those of the days, however short the training: ten parts of three digits are off by 5 in
+/// the third at most.
+#[test]
+fn the_parts_of_a_short_training_have_digits() {
+    let text = run(&SEARCH.replace("--steps 1000", "--steps 10")).stdout;
+    let cells = |line: &str| -> Vec<f64> { line.split_whitespace().filter_map(|cell| cell.parse().ok()).collect() };
+    let lines: Vec<&str> = text.lines().collect();
+    let days = lines.iter().skip_while(|line| !line.contains("micro-batches")).skip(1).take(5);
+    let days: Vec<f64> = days.map(|line| cells(line)[0]).collect();
+    let parts = lines.iter().skip_while(|line| !line.starts_with("days by part")).skip(2).take(10);
+    let parts: Vec<Vec<f64>> = parts.map(|line| cells(line)).collect();
+    assert!(days[0] < 0.01, "{text}");
+    for (method, days) in days.iter().enumerate() {
+        let sum: f64 = parts.iter().map(|part| part[method]).sum();
+        assert!((sum / days - 1.0).abs() < 0.05, "{sum} of {days} days: {text}");
+    }
+}

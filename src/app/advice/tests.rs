@@ -38,6 +38,23 @@ fn what_is_promised_is_what_enter_brings() {
 }
 
 #[test]
+fn nothing_is_taken_while_the_fields_make_no_scenario() {
+    let mut app = explorer();
+    press(&mut app, "1");
+    while app.inputs.field().label != "tp" {
+        press(&mut app, "j");
+    }
+    // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.
+    press(&mut app, "W1<ret><c-u>7<ret>2G");
+    let rows = app.advice_rows();
+    assert!(matches!(rows[app.advice_cursor(rows.len())], Row::Change(_)), "what was tried before stays in sight");
+    let file = app.file.clone();
+    press(&mut app, "<ret>");
+    assert_eq!(app.notice.as_deref(), Some("these changes are of the last possible scenario: mend the fields first"));
+    assert_eq!(app.file, file);
+}
+
+#[test]
 fn where_it_fits_each_change_gains_and_the_most_comes_first() {
     let mut app = explorer();
     press(&mut app, "W");

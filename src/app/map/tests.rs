@@ -131,3 +131,42 @@ fn axes_are_chosen_from_a_list_and_a_cell_of_them_is_taken() {
     assert!((app.scenario.plan.bandwidth_factor - 1.0).abs() < f64::EPSILON);
     assert!(app.map.home.is_some());
 }
+
+#[test]
+fn back_from_a_cell_the_fields_are_as_impossible_as_before() {
+    let mut app = explorer();
+    press(&mut app, "1");
+    while app.inputs.field().label != "tp" {
+        press(&mut app, "j");
+    }
+    // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.
+    press(&mut app, "<ret><c-u>7<ret>");
+    let refused = app.shown.clone();
+    assert!(refused.is_err() && !app.inputs.are_possible());
+    press(&mut app, "2h");
+    assert!(app.looking && app.shown.is_ok(), "the map is of the last possible scenario, and its cells are possible");
+    press(&mut app, "<esc>");
+    assert!(!app.looking);
+    assert_eq!(app.shown, refused);
+}
+
+#[test]
+fn the_present_scenario_is_not_taken() {
+    let nothing = |app: &mut App, keys: &str| {
+        let before = (app.file.clone(), app.scenario.clone());
+        press(app, keys);
+        assert_eq!(app.notice.as_deref(), Some("this is the present scenario: nothing to take"), "{keys}");
+        assert_eq!((&app.file, &app.scenario), (&before.0, &before.1), "{keys}");
+    };
+    let mut app = explorer();
+    nothing(&mut app, "<ret>");
+    press(&mut app, "u");
+    assert_eq!(app.notice.as_deref(), Some("nothing to undo"));
+    // With the best batch of its cell it is another scenario, until that is taken: on the map and in the hardware's view.
+    let before = Tuned::of(&app.scenario);
+    press(&mut app, "t<ret>");
+    assert_ne!(Tuned::of(&app.scenario), before);
+    nothing(&mut app, "<ret>");
+    press(&mut app, "H<ret>");
+    nothing(&mut app, "<ret>");
+}

@@ -221,7 +221,7 @@ fn a_scenario_says_the_numbers() {
     assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(100e9));
 }
 
-/// Mixtral 8x7B has 46.7 B parameters, of which a token meets 12.9 B (arXiv 2401.04088); 4 x 32 layers x 4096 wide x
+/// Mixtral 8x7B has 46.7 B parameters, of which a token meets 12.9e9 (arXiv 2401.04088); 4 x 32 layers x 4096 wide x
 /// 2048 tokens of attention.
 #[test]
 fn all_experts_travel_and_few_compute() {
@@ -231,5 +231,5 @@ fn all_experts_travel_and_few_compute() {
     assert!((limits.parameters / 1e9 - 46.7).abs() < 0.05, "{}", limits.parameters);
     let forward = 2.0 * 12.9e9 + 4.0 * 32.0 * 4096.0 * 2048.0;
     assert!((limits.forward_flop().get() / forward - 1.0).abs() < 0.01, "{}", limits.forward_flop());
-    assert_eq!(limits.counted(), "all experts; a token meets 12.9 B");
+    assert_eq!(limits.counted(), "all experts; a token meets 12.9e9");
 }

@@ -39,11 +39,11 @@ fn a_window_counts_what_lies_in_it() {
     let trace = trace();
     // From 3 to 6 s: compute 3-4 and 5-6, the wait 4-5, two of the gather's four seconds.
     let totals = trace.totals(0, s(3.0), s(6.0));
-    assert_eq!((totals.compute, totals.exposed, totals.bubble), (s(2.0), s(1.0), Seconds::ZERO));
+    assert_eq!((totals.busy, totals.exposed, totals.bubble), (s(2.0), s(1.0), Seconds::ZERO));
     assert_eq!(totals.moved, [(Lane::Gather, Bytes::new(40.0))]);
     let whole = trace.totals(0, Seconds::ZERO, s(8.0));
-    assert_eq!((whole.compute, whole.moved), (s(7.0), vec![(Lane::Gather, Bytes::new(80.0))]));
-    assert_eq!(trace.totals(1, Seconds::ZERO, s(8.0)).compute, Seconds::ZERO, "another rank");
+    assert_eq!((whole.busy, whole.moved), (s(7.0), vec![(Lane::Gather, Bytes::new(80.0))]));
+    assert_eq!(trace.totals(1, Seconds::ZERO, s(8.0)).busy, Seconds::ZERO, "another rank");
 }
 
 #[test]
@@ -66,8 +66,16 @@ fn repeats_that_are_folded_away_count_as_far_as_they_are_in_sight() {
     trace.folded = vec![Folded { rank: 0, start: s(4.0), end: s(8.0), times: 2 }];
     let whole = trace.totals(0, Seconds::ZERO, s(16.0));
     // 7 s, and twice the 3 s of compute and the 1 s of waiting in the stretch.
-    assert_eq!((whole.compute, whole.exposed), (s(13.0), s(3.0)));
+    assert_eq!((whole.busy, whole.exposed), (s(13.0), s(3.0)));
     assert_eq!(trace.still(0, IdleCause::Communication), s(3.0));
     // Up to 12 one of the two repeats is seen.
-    assert_eq!(trace.totals(0, Seconds::ZERO, s(12.0)).compute, s(10.0));
+    assert_eq!(trace.totals(0, Seconds::ZERO, s(12.0)).busy, s(10.0));
+}
+
+#[test]
+fn the_last_rank_is_the_first_of_those_that_end_last() {
+    let of = |rank: u32, end: f64| Span { rank, ..span(Lane::Compute, 0.0, end, 0.0) };
+    let last = |spans: Vec<Span>| Trace { spans, ..Trace::default() }.last_rank();
+    assert_eq!(last(vec![of(0, 4.0), of(1, 8.0), of(2, 8.0)]), 1);
+    assert_eq!(last(vec![of(0, 9.0), of(1, 8.0), of(2, 8.0)]), 0);
 }

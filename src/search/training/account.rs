@@ -90,8 +90,7 @@ struct Waits {
 
 impl Waits {
     fn of(trace: &Trace) -> Self {
-        let last = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
-        let Some(rank) = last.map(|span| span.rank) else { return Self::default() };
+        let rank = trace.last_rank();
         let passes = || {
             let computes = trace.spans_on(rank, Lane::Compute).iter();
             computes.filter(|span| matches!(span.activity.kind, Kind::Forward | Kind::Backward))

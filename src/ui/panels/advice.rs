@@ -7,7 +7,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{frame, in_view, words};
+use super::{frame, in_view, outdated, words};
 use crate::app::advice::{Advice, Row, Suggestion};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme, Tone};
@@ -30,8 +30,13 @@ pub(super) fn height(app: &App) -> u16 {
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let advice = &app.views.advice;
-    let note = if advice.is_complete() { format!("{} changes tried", advice.tried()) } else { "trying".to_owned() };
-    let inside = frame(app, theme, Panel::Map, "What would help", &note, area, buf);
+    let note = match (advice.is_complete(), app.shown.is_ok()) {
+        (true, _) => format!("{} changes tried", advice.tried()),
+        (false, true) => "trying".to_owned(),
+        (false, false) => String::new(),
+    };
+    let title = format!("What would help{}", outdated(app));
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let has_keys = app.focus == Panel::Map && app.layer.is_none();
     let lines = lines(app, theme);
     let (seen, cursor) = in_sight(app, &lines, inside);
@@ -75,9 +80,10 @@ fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
         }
         lines.push((line(row, app, theme, most), Some(index)));
     }
-    if advice.is_complete() && !changes {
+    if !changes && (advice.is_complete() || app.shown.is_err()) {
         lines.push((Line::default(), None));
         let nothing = match advice.fits() {
+            _ if !advice.is_complete() => "the fields make no scenario: changes are tried once they do",
             Some(false) if advice.pairs() => "no change of the plan lets it fit, nor any two tried together",
             Some(false) => "no change of the plan lets it fit",
             _ => "no single change of the plan makes it faster",

@@ -23,8 +23,15 @@ const BAR: usize = 8;
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     // Beside the other panels, which say it too, it would only cost bytes on a slow line.
     let stale = if app.focus == Panel::Time { staleness(app) } else { "" };
-    let inside = frame(app, theme, Panel::Time, &format!("Where the step goes{stale}"), "", area, buf);
-    let Some(answer) = &app.answer else { return };
+    let title = format!("Where the step goes{stale}");
+    let Some(answer) = &app.answer else {
+        frame(app, theme, Panel::Time, &title, "", area, buf);
+        return;
+    };
+    let trace = &answer.evaluation.trace;
+    // The timeline may be at another one.
+    let whose = if trace.ranks() > 1 { format!("rank {}", trace.last_rank()) } else { String::new() };
+    let inside = frame(app, theme, Panel::Time, &title, &whose, area, buf);
     for (area, lines) in columns(app, answer, theme, inside) {
         Text::from(lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>()).render(area, buf);
     }

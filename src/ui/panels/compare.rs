@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, words};
+use super::{frame, outdated, words};
 use crate::app::compare::{Column, MOST};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Expense, Summary};
@@ -36,7 +36,8 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let all = app.columns().len();
     let some = if all > shown.columns.len() { format!("{} of {all}, ", shown.columns.len()) } else { String::new() };
     let note = format!("{some}rates and memory per device");
-    let inside = frame(app, theme, Panel::Map, "Comparison", &note, area, buf);
+    let title = format!("Comparison{}", outdated(app));
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     if shown.columns.len() < 2 {
         let text = "nothing to compare with yet: p pins the scenario shown, then change it or move on the map; \
                     pinned scenarios stand here beside the one shown";
@@ -231,8 +232,7 @@ impl<'a> Shown<'a> {
         let longest = self.summaries().map(|summary| summary.step_time).fold(Seconds::ZERO, Seconds::max);
         let evaluation = self.columns[index].1;
         let trace = &evaluation.trace;
-        let rank = trace.spans.iter().max_by(|a, b| a.end.get().total_cmp(&b.end.get()).then(b.rank.cmp(&a.rank)));
-        let rank = rank.map_or(0, |span| span.rank);
+        let rank = trace.last_rank();
         let idle = trace.idle_of(rank);
         let bar = self.draw_letter(index, theme, row, buf);
         let window = longest / f64::from(1 << zoom);

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{frame, in_view, staleness};
+use super::{frame, in_view, outdated};
 use crate::app::grid::Row;
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
@@ -24,9 +24,8 @@ const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequenc
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let stale = if app.shown.is_err() { staleness(app) } else { "" };
     let (rows, cursor) = app.grid();
-    let title = format!("Best points of data parallelism{stale}");
+    let title = format!("Best points of data parallelism{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &scenario.model.id, area, buf);
     let mut places = inside.rows();
     let (Some(asked), Some(heading)) = (places.next(), places.next()) else { return };

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use super::map::entry;
 use super::status::unit;
-use super::{frame, words};
+use super::{frame, outdated, progress, words};
 use crate::app::hardware::{Gains, Limiting};
 use crate::app::map::Map;
 use crate::app::{App, Panel};
@@ -27,10 +27,13 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         frame(app, theme, Panel::Map, "Hardware", "", area, buf);
         return;
     };
+    let title = format!("Hardware: {}{}", map.metric.title(&map.sweep.base), outdated(app));
     let (done, all) = map.progress();
-    let stale = if map.is_complete() { "" } else { "computing " };
-    let note = format!("best batch each, {stale}{done} of {all}");
-    let title = format!("Hardware: {}", map.metric.title(&map.sweep.base));
+    let note = if map.is_complete() {
+        format!("best batch each, {done} of {all}")
+    } else {
+        progress("best batch each, ", (done, all), "", &title, area)
+    };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = halves(inside);
     heatmap(app, map, theme, |heatmap| heatmap.render(grid, buf));

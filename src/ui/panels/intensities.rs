@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, staleness};
+use super::{frame, outdated};
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{self, Intensity, Kind, Link};
 use crate::report::verdict;
@@ -24,8 +24,8 @@ const SIDE: usize = 10;
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let stale = if app.shown.is_err() { staleness(app) } else { "" };
-    let inside = frame(app, theme, Panel::Map, &format!("Arithmetic intensities{stale}"), "flop per byte", area, buf);
+    let inside =
+        frame(app, theme, Panel::Map, &format!("Arithmetic intensities{}", outdated(app)), "flop per byte", area, buf);
     let transfers = intensity::of(scenario);
     let cursor = app.views.intensities.cursor(transfers.len());
     let Some(chosen) = transfers.get(cursor) else {

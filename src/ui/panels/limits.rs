@@ -5,13 +5,13 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{frame, staleness};
+use super::{frame, outdated};
 use crate::app::limits::{Assumption, Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Bytes, significant, thousands};
+use crate::units::{Bytes, engineering, significant, thousands};
 
 /// Rows that it takes: frame, assumptions, numbers.
 pub(super) const HEIGHT: u16 = 2 + 3 + 13;
@@ -27,7 +27,7 @@ const GIVEN: usize = 7;
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
-    let title = format!("Limits of data parallelism{instead}{}", if app.shown.is_err() { staleness(app) } else { "" });
+    let title = format!("Limits of data parallelism{instead}{}", outdated(app));
     let limits = app.views.limits.of(scenario);
     let note = format!("{} on {} devices", scenario.model.id, thousands(f64::from(limits.devices)));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
@@ -155,7 +155,7 @@ fn given(limits: &fsdp::Limits) -> [[String; 2]; GIVEN] {
     let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
     [
-        row(format!("{} B", significant(limits.parameters / 1e9, 4)), limits.counted()),
+        row(engineering(limits.parameters, 4), limits.counted()),
         row(free, format!("{} - phi x {state}", limits.memory)),
         row(tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
         row(tokens, "token capacity, one sequence a device".to_owned()),

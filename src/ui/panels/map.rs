@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::{frame, profile};
+use super::{LAST_POSSIBLE, frame, profile, progress};
 use crate::app::{App, Panel, axes, map::Map};
 use crate::plan::Sharded;
 use crate::search::{AxisKind, AxisValue, Cell};
@@ -24,9 +24,15 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.map;
     let (done, all) = map.progress();
     let tuned = if map.sweep.tune { "best batch each, " } else { "" };
-    let note =
-        if map.is_complete() { format!("{tuned}{done} of {all}") } else { format!("{tuned}computing {done} of {all}") };
-    let inside = frame(app, theme, Panel::Map, &map.metric.title(&map.sweep.base), &note, area, buf);
+    // Its cells may be impossible without the fields being so.
+    let stale = if app.inputs.are_possible() { "" } else { LAST_POSSIBLE };
+    let title = format!("{}{stale}", map.metric.title(&map.sweep.base));
+    let note = if map.is_complete() {
+        format!("{tuned}{done} of {all}")
+    } else {
+        progress(tuned, (done, all), "", &title, area)
+    };
+    let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = halves(map, inside);
     heatmap(app, theme, |heatmap| heatmap.render(grid, buf));
     let [bands, profiles] =

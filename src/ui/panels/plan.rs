@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined, words};
+use super::{frame, joined, outdated, progress, words};
 use crate::app::planning::{Picture, Planning};
 use crate::app::pointing::Target;
 use crate::app::{App, Panel};
@@ -52,9 +52,8 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         frame(app, theme, Panel::Map, "Plan", "", area, buf);
         return;
     };
-    let (done, all) = picture.progress();
-    let note = if picture.is_complete() { String::new() } else { format!("computing {done} of {all}") };
-    let title = format!("Plan for {}", planning.objective().word().replace('-', " "));
+    let title = format!("Plan for {}{}", planning.objective().word().replace('-', " "), outdated(app));
+    let note = if picture.is_complete() { String::new() } else { progress("", picture.progress(), "", &title, area) };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, curve, bar, operators, why, table] = places(inside);
     draw_line(buf, asked, &question(planning, picture, theme, asked.width), theme);

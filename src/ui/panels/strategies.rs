@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, words};
+use super::{frame, outdated, words};
 use crate::app::strategies::Row;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
@@ -32,7 +32,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let strategies = &app.views.strategies;
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let stale = if strategies.is_complete() { "" } else { ", computing" };
-    let title = format!("Strategies {}{stale}", strategies.order.name());
+    let title = format!("Strategies {}{stale}{}", strategies.order.name(), outdated(app));
     let against = app.pins.reference().map_or("the present one", |_| "the pinned one");
     let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
     let levels = levels(scenario, usize::from(inside.width));

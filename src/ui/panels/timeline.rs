@@ -65,8 +65,8 @@ fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, 
     gantt.render(lanes, buf);
     let mut lines = match chosen {
         None => Vec::new(),
-        Some([span]) if !timeline.shows_ranks(step) => describe(span, answer, theme),
-        Some(spans) => visit(spans, step, theme),
+        Some([span]) if !timeline.shows_ranks(step) => describe(span, answer, (from, to), theme),
+        Some(spans) => visit(spans, step, (from, to), theme),
     };
     if chosen.is_none() {
         lines = totals(&step.trace.totals(rank, from, to), to - from, said.width);
@@ -129,12 +129,12 @@ fn gantt<T>(
 /// The window, and what compute of the rank waits for; where there is little room, of several ranks only that.
 fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme, width: u16) -> String {
     let (step, time) = (Step::of(&answer.evaluation), &answer.evaluation.summary.time);
-    let window = format!("{from} {} {to}", theme.glyphs().to);
+    let window = words::window((from, to), theme);
     if step.trace.ranks() == 1 {
         let seen = step.trace.totals(0, from, to);
         let exposed = format!("exposed {} of {}", seen.exposed, time.exposed);
-        let compute = format!("compute {:.0} %", 100.0 * (seen.compute / (to - from)));
-        return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {compute}, {exposed}") };
+        let busy = format!("busy {:.0} %", 100.0 * (seen.busy / (to - from)));
+        return if width < LONG { format!("{window}, {exposed}") } else { format!("{window}: {busy}, {exposed}") };
     }
     let rank = app.timeline.rank(step);
     let [bubble, exposed] = [IdleCause::Bubble, IdleCause::Communication].map(|cause| step.trace.still(rank, cause));
@@ -178,7 +178,7 @@ fn held(answer: &Answer, theme: Theme, rank: u32, (from, to): (Seconds, Seconds)
 }
 
 /// A visit of a stage in words: what, on which layers, when.
-fn visit(spans: &[evaluate::Span], step: Step, theme: Theme) -> Vec<Line<'static>> {
+fn visit(spans: &[evaluate::Span], step: Step, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Vec::new() };
     let layers = spans.iter().filter(|span| span.activity.part == Part::Layer).map(|span| span.activity.layer);
     let (low, high) = (layers.clone().min(), layers.max());
@@ -192,7 +192,7 @@ fn visit(spans: &[evaluate::Span], step: Step, theme: Theme) -> Vec<Line<'static
         _ => String::new(),
     };
     let what = format!("{} rank {}: {}{turn}{layers}", theme.glyphs().pinned, first.rank, first.activity.kind.name());
-    let when = format!(": {}, at {}", last.end - first.start, first.start);
+    let when = format!(": {}, at {}", last.end - first.start, words::moment(first.start, window));
     let before = step.trace.idle_of(first.rank).iter().rfind(|idle| idle.end <= first.start);
     let waited = before.filter(|idle| idle.end == first.start && idle.cause == IdleCause::Bubble);
     let mut lines = vec![Line::from(vec![
@@ -204,7 +204,7 @@ fn visit(spans: &[evaluate::Span], step: Step, theme: Theme) -> Vec<Line<'static
 }
 
 /// A span in words: what and when; bytes, level and rates, for a transfer; what waits for it.
-fn describe(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Vec<Line<'static>> {
+fn describe(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
     let time = span.end - span.start;
     let turn = match Turn::of(span, &answer.scenario) {
         _ if answer.scenario.plan.accumulate == 1 => String::new(),
@@ -214,14 +214,15 @@ fn describe(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Vec<Line<'s
     };
     let what = format!("{} {}{turn}", theme.glyphs().pinned, words::activity(span.activity));
     let slowed = if span.alone < time * 0.999 { format!(", {} if alone", span.alone) } else { String::new() };
-    let when = format!(": {time}{slowed}, at {}", span.start);
+    let when = format!(": {time}{slowed}, at {}", words::moment(span.start, window));
     let mut lines = vec![Line::from(vec![
         Span::styled(what, theme.style(Role::Title)),
         Span::styled(when, theme.style(Role::Text)),
     ])];
     lines.extend(transfer(span, answer).map(Line::raw));
     lines.extend(fullest(span, answer, theme));
-    let meant = [waited(span, &answer.evaluation.trace, theme), used(span, &answer.evaluation.trace).map(Span::raw)];
+    let trace = &answer.evaluation.trace;
+    let meant = [waited(span, trace, theme), used(span, trace, window).map(Span::raw)];
     for (index, part) in meant.into_iter().flatten().enumerate() {
         let between = Span::raw(if index == 0 { "  " } else { "; " });
         match lines.last_mut().filter(|_| index > 0) {
@@ -246,20 +247,17 @@ fn transfer(span: &evaluate::Span, answer: &Answer) -> Option<String> {
     Some(format!("  {}{over} at {}{alone}{port}", span.bytes, span.bytes / time))
 }
 
-/// What a gather is for: `used by forward, layer 22, at 1.21 s, 12 ms later`.
-fn used(span: &evaluate::Span, trace: &Trace) -> Option<String> {
+/// What a transfer is for, how long before or after first: `used 12 ms later by forward, layer 22, at 1.21 s`.
+fn used(span: &evaluate::Span, trace: &Trace, window: (Seconds, Seconds)) -> Option<String> {
     let other = &trace.spans[counterpart(trace, span)?];
-    let at = words::activity(other.activity);
-    match span.lane {
-        Lane::Gather => {
-            let held = other.start - span.end;
-            let held = if held > Seconds::ZERO { format!(", {held} later") } else { String::new() };
-            Some(format!("used by {at}, at {}{held}", other.start))
-        }
-        Lane::Reduce if span.start > other.end => Some(format!("of {at}, {} after it", span.start - other.end)),
-        Lane::Reduce => Some(format!("of {at}")),
-        _ => Some(format!("needs {at}, issued {} before", span.start - other.start)),
-    }
+    let (what, at) = (words::activity(other.activity), words::moment(other.start, window));
+    Some(match span.lane {
+        Lane::Gather if other.start > span.end => format!("used {} later by {what}, at {at}", other.start - span.end),
+        Lane::Gather => format!("used by {what}, at {at}"),
+        Lane::Reduce if span.start > other.end => format!("{} after {what}", span.start - other.end),
+        Lane::Reduce => format!("of {what}"),
+        _ => format!("needs {what}, issued {} before", span.start - other.start),
+    })
 }
 
 /// That the memory is fullest while it runs.
@@ -270,10 +268,10 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
     here.then(|| Line::styled(text(), theme.style(Role::Accent)))
 }
 
-/// What the window comes to, on rows of whole parts: `compute 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
+/// What the window comes to, on rows of whole parts: `busy 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
 fn totals(totals: &Totals, time: Seconds, width: u16) -> Vec<Line<'static>> {
     let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
-    let mut parts = vec![format!("compute {}", share(totals.compute)), format!("exposed {}", share(totals.exposed))];
+    let mut parts = vec![format!("busy {}", share(totals.busy)), format!("exposed {}", share(totals.exposed))];
     if totals.bubble > Seconds::ZERO {
         parts.push(format!("bubble {}", share(totals.bubble)));
     }
@@ -297,7 +295,7 @@ fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Span<'st
         return None;
     }
     if !span.exposed {
-        return Some(Span::styled("hidden: compute never waits for it", theme.style(Role::Dim)));
+        return Some(Span::styled("hidden", theme.style(Role::Dim)));
     }
     let exposed = trace.idle_of(span.rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
     let waits: Seconds =

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined, part_at, staleness, words};
+use super::{frame, joined, outdated, part_at, progress, words};
 use crate::app::pointing::Target;
 use crate::app::training::Picture;
 use crate::app::{App, Panel};
@@ -36,14 +36,13 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         frame(app, theme, Panel::Map, "Training time", "", area, buf);
         return;
     };
-    let (done, all) = picture.progress();
     let carried = places(picture).any(|(method, place)| picture.earlier(method, place).is_some());
-    let note = match (picture.is_complete(), carried) {
-        (true, _) => String::new(),
-        (false, false) => format!("computing {done} of {all}"),
-        (false, true) => format!("computing {done} of {all}, in brackets as before"),
+    let title = format!("Training time of each method{}", outdated(app));
+    let note = if picture.is_complete() {
+        String::new()
+    } else {
+        progress("", picture.progress(), if carried { ", in brackets as before" } else { "" }, &title, area)
     };
-    let title = format!("Training time of each method{}", if app.shown.is_err() { staleness(app) } else { "" });
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, chart, said] = areas(inside);
     draw_line(buf, asked, &question(app, picture, theme, asked.width), theme);

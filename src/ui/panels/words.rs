@@ -2,7 +2,7 @@
 
 use crate::evaluate::{Activity, Part};
 use crate::ui::theme::Theme;
-use crate::units::{Bytes, significant, thousands};
+use crate::units::{Bytes, Quantity, Seconds, significant, thousands};
 
 pub(super) use crate::units::counted as count;
 
@@ -22,6 +22,22 @@ pub(super) fn activity(activity: Activity) -> String {
         Part::Head => format!("{kind}, head"),
         Part::Model => kind.to_owned(),
     }
+}
+
+/// A moment, with as many digits as tell apart two that are a tenth to a hundredth of a window apart: `17.886 s` in a
+/// window of 30 ms.
+pub(super) fn moment(at: Seconds, (from, to): (Seconds, Seconds)) -> String {
+    let place = |time: Seconds| libm::floor(libm::log10(time.get().abs()));
+    let digits = place(at) - place(to - from) + 2.0;
+    at.rounded(if digits.is_finite() { digits.clamp(3.0, 12.0) as usize } else { 3 })
+}
+
+/// From when to when, with the unit once if it is the same: `17.880 – 17.910 s`.
+pub(super) fn window((from, to): (Seconds, Seconds), theme: Theme) -> String {
+    let [begin, end] = [from, to].map(|at| moment(at, (from, to)));
+    let unit = end.find(' ').map_or("", |blank| &end[blank..]);
+    let begin = if from == Seconds::ZERO { "0" } else { begin.strip_suffix(unit).unwrap_or(&begin) };
+    format!("{begin} {} {end}", theme.glyphs().to)
 }
 
 /// Two sizes in the same unit: `41.2/64.0 GiB`.

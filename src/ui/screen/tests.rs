@@ -2,6 +2,8 @@
 
 mod fixture;
 mod layers;
+mod spans;
+mod titles;
 
 use proptest::collection::vec;
 use proptest::prelude::*;

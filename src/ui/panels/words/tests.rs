@@ -12,6 +12,29 @@ fn an_activity_names_its_layer_if_it_has_one() {
 }
 
 #[test]
+fn a_moment_has_the_digits_that_its_window_asks_for() {
+    let said = |at: f64, from: f64, to: f64| moment(Seconds::new(at), (Seconds::new(from), Seconds::new(to)));
+    // 17.8 s and 17.9 s would be all of a window of 30 ms.
+    assert_eq!(said(17.8862, 17.88, 17.91), "17.886 s");
+    assert_eq!(said(17.8862, 0.0, 20.0), "17.9 s", "no less than three digits");
+    assert_eq!(said(17.8862, 17.1, 18.0), "17.89 s", "of 0.9 s a hundredth is told apart");
+    assert_eq!(said(17.8862, 17.0, 18.0), "17.9 s", "of 1 s a tenth");
+    assert_eq!(said(0.0, 0.0, 0.001), "0 s");
+    assert_eq!(said(1.0, 1.0, 1.0), "1.00 s", "a window without length");
+}
+
+#[test]
+fn a_window_names_its_unit_once() {
+    let theme = Theme::default();
+    let said = |from: f64, to: f64| window((Seconds::new(from), Seconds::new(to)), theme);
+    let to = theme.glyphs().to;
+    assert_eq!(said(17.88, 17.91), format!("17.880 {to} 17.910 s"));
+    assert_eq!(said(0.0, 2.7), format!("0 {to} 2.70 s"));
+    assert_eq!(said(0.0, 0.05), format!("0 {to} 50.0 ms"));
+    assert_eq!(said(0.5, 2.7), format!("500 ms {to} 2.70 s"));
+}
+
+#[test]
 fn sizes_share_a_unit() {
     let gib = |count: f64| Bytes::new(count * 1_073_741_824.0);
     assert_eq!(of_capacity(gib(41.2), gib(64.0)), "41.2/64.0 GiB");

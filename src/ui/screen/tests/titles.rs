@@ -1,0 +1,84 @@
+//! What titles say of how old and how far a picture is.
+
+use super::*;
+use crate::app::action::{Command, Report};
+use crate::app::work::Found;
+use crate::search::training::Answer;
+
+/// The row of the frame in which a title begins.
+fn title(app: &App, begins: &str) -> String {
+    let shown = screen(app, UTF8, (80, 24)).to_string();
+    let row = shown.lines().find(|row| row.contains(&format!(" 2 {begins}")));
+    row.unwrap_or_else(|| panic!("{begins}: {shown}")).to_owned()
+}
+
+/// The fields with 7 ranks of tensor parallelism, which do not divide 384 devices.
+fn impossible() -> App {
+    let mut app = fixture::explorer();
+    engine::press(&mut app, "1Gkkkkkkkkkkk<ret><c-u>7<ret>");
+    assert!(app.shown.is_err());
+    app
+}
+
+#[test]
+fn views_of_fields_that_make_no_scenario_say_of_which_they_are() {
+    for (key, begins) in [
+        ('M', "Throughput"),
+        ('c', "Comparison"),
+        ('W', "What would help"),
+        ('L', "Limits"),
+        ('F', "Best points"),
+        ('H', "Hardware"),
+        ('I', "Arithmetic intensities"),
+        ('S', "Strategies"),
+        ('T', "Traffic"),
+        ('D', "Training time"),
+        ('P', "Plan"),
+    ] {
+        let mut app = impossible();
+        engine::press_obeying(&mut app, &key.to_string(), |_| false);
+        let row = title(&app, begins);
+        assert!(row.contains(", last possible scenario "), "{row}");
+        engine::press_obeying(&mut app, "u", |_| false);
+        engine::press_obeying(&mut app, &key.to_string(), |_| false);
+        let row = title(&app, begins);
+        assert!(!row.contains("last possible scenario"), "{row}");
+    }
+}
+
+#[test]
+fn what_no_scenario_is_there_to_try_for_is_not_tried() {
+    let mut app = impossible();
+    engine::press(&mut app, "W");
+    let shown = screen(&app, UTF8, (80, 24)).to_string();
+    assert!(shown.contains("the fields make no scenario: changes are tried once they do"), "{shown}");
+    assert!(!shown.contains("trying"), "{shown}");
+}
+
+/// On 80 columns 100 answers of a new question leave no room for "in brackets as before" from the tenth on, and beside
+/// the word that the scenario is not possible none for more than a ratio.
+#[test]
+fn how_far_a_search_is_is_said_at_every_answer() {
+    let mut app = fixture::training();
+    let mut commands = Vec::new();
+    while app.views.training.picture.as_ref().is_some_and(|picture| picture.progress().1 < 100) {
+        commands = app.update(Action::More);
+    }
+    let [Command::Work { generation, .. }] = commands[..] else { panic!("{commands:?}") };
+    let all = app.views.training.picture.as_ref().unwrap().progress().1;
+    let mut short = 0;
+    for index in 0..all {
+        let row = title(&app, "Training time");
+        assert!(row.contains(&format!("computing {index} of {all}")), "{row}");
+        short += usize::from(!row.contains(", in brackets as before"));
+        let shown = std::mem::replace(&mut app.shown, Err(Vec::new()));
+        let row = title(&app, "Training time");
+        assert!(row.contains(", last possible scenario ") && row.contains(&format!(" {index}/{all} ")), "{row}");
+        app.shown = shown;
+        let answer = Box::new(Answer { best: None, plans: 0, simulated: 0 });
+        app.hear(Report::Found { generation, found: Found::Training(index, answer) });
+    }
+    assert_eq!(short, all - 10);
+    let row = title(&app, "Training time");
+    assert!(!row.contains("computing"), "{row}");
+}
