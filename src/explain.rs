@@ -16,6 +16,7 @@ mod speed;
 mod time;
 mod traffic;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::bounds::intensity::of as transfers;
@@ -169,7 +170,7 @@ pub struct Explanation {
     /// How it follows from its inputs.
     pub formula: Formula,
     /// What it is, in a sentence or two.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Who says that it is counted like this.
     pub source: Source,
 }
@@ -265,7 +266,7 @@ pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> 
 #[derive(Debug, Clone)]
 struct Why {
     formula: Formula,
-    about: &'static str,
+    about: Cow<'static, str>,
     source: Source,
 }
 

@@ -1,5 +1,6 @@
 //! What would help: single changes of the plan that let it fit or make it faster, tried behind the screen; where none
-//! lets it fit, two together.
+//! lets it fit, two together. A pipeline's schedule and its stages per rank are one change, since neither of them does
+//! anything alone.
 //!
 //! The candidates are the nearest values of each field, set as an edit would set them, so that what is promised is what
 //! Enter brings. Not for what hardware would give ([`crate::search`]'s elasticities).
@@ -33,6 +34,9 @@ const TRIED: [(&str, usize, usize); 13] = [
     ("accumulation", 2, 2),
     ("offload", 8, 8),
 ];
+
+/// How many more stages per rank are tried together with each schedule that can have them.
+const STAGES: usize = 3;
 
 /// The smallest gain in throughput that is worth a line.
 const WORTH: f64 = 0.005;
@@ -69,6 +73,12 @@ impl Trial {
     /// Whether another one changes the same fields.
     fn is_like(&self, other: &Self) -> bool {
         self.changes.iter().map(|(field, _)| field).eq(other.changes.iter().map(|(field, _)| field))
+    }
+
+    /// Whether its plan follows both its schedule and its stages per rank.
+    fn is_staged(&self) -> bool {
+        let idle = self.scenario.plan.idle();
+        !idle.iter().any(|idle| matches!(idle.field, "plan.schedule" | "plan.stages_per_rank"))
     }
 
     /// What it is called: `recompute full + nodes 16`.
@@ -193,19 +203,37 @@ impl App {
         Work::Advice(std::iter::once(self.scenario.clone()).chain(trials).collect())
     }
 
-    /// The nearest possible values of each field that is tried, the nearest first.
+    /// The nearest possible values of each field that is tried, the nearest first, then schedules with their stages.
     fn trials(&self) -> Vec<Trial> {
         let mut trials = Vec::new();
         for (flag, after, before) in TRIED {
-            let Some(index) = FIELDS.iter().position(|field| field.flag == flag) else { continue };
-            let value = FIELDS[index].read(&self.scenario);
             for (forward, most) in [(true, after), (false, before)] {
-                let options = FIELDS[index].toward(&value, forward, &self.scenario, &self.library);
-                let possible = options.into_iter().filter_map(|value| self.trial(vec![(index, value)]));
+                let possible = self.toward(flag, forward).into_iter().filter_map(|change| self.trial(vec![change]));
                 trials.extend(possible.take(most));
             }
         }
+        trials.extend(self.staged());
         trials
+    }
+
+    /// Other schedules, each with more stages on each rank, where the plan follows both: one stage has nothing to
+    /// interleave, and neither 1F1B nor `GPipe` knows more of them.
+    fn staged(&self) -> Vec<Trial> {
+        let mut trials = Vec::new();
+        for schedule in [true, false].into_iter().flat_map(|forward| self.toward("schedule", forward)) {
+            let stages = self.toward("stages-per-rank", true).into_iter();
+            let possible = stages.filter_map(|stages| self.trial(vec![schedule.clone(), stages]));
+            trials.extend(possible.filter(Trial::is_staged).take(STAGES));
+        }
+        trials
+    }
+
+    /// The values of a field after the present one or before it, the nearest first, each with the field's place.
+    fn toward(&self, flag: &str, forward: bool) -> Vec<(usize, String)> {
+        let Some(index) = FIELDS.iter().position(|field| field.flag == flag) else { return Vec::new() };
+        let value = FIELDS[index].read(&self.scenario);
+        let options = FIELDS[index].toward(&value, forward, &self.scenario, &self.library);
+        options.into_iter().map(|value| (index, value)).collect()
     }
 
     /// A change as an edit would make it, if the scenario can be that way.

@@ -102,7 +102,7 @@ impl App {
             Some(Layer::Explain(explaining)) => explaining.page().map(|Page { explanation, cursor }| {
                 let inputs = explanation.formula.inputs();
                 let inputs = inputs.iter().map(|input| input.name.clone());
-                let ends = [explanation.about.to_owned(), explanation.source.to_string()];
+                let ends = [explanation.about.to_string(), explanation.source.to_string()];
                 (inputs.chain(ends).collect(), *cursor)
             }),
             Some(Layer::List(_) | Layer::Browser(_) | Layer::Palette(_) | Layer::Entry(_)) => None,

@@ -38,7 +38,7 @@ impl Facts<'_> {
             ),
             _ => return None,
         };
-        Some(Why { formula, about, source: Source::paper(LAYERED) })
+        Some(Why { formula, about: about.into(), source: Source::paper(LAYERED) })
     }
 
     /// The peak over both directions of the link.

@@ -85,7 +85,7 @@ pub fn explain(which: Which, limits: &Limits) -> Option<Explanation> {
     let (name, amount) = shown(which, limits)?;
     let (formula, about) = because(which, limits)?;
     let source = Source::paper(FSDP);
-    Some(Explanation { figure: Figure::Limits(which), name, amount, formula, about, source })
+    Some(Explanation { figure: Figure::Limits(which), name, amount, formula, about: about.into(), source })
 }
 
 /// A number's name and what it is.

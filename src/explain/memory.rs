@@ -58,7 +58,7 @@ impl Facts<'_> {
             Figure::Part(index) => return self.part(*Held::ALL.get(index)?),
             _ => return None,
         };
-        Some(Why { formula, about, source })
+        Some(Why { formula, about: about.into(), source })
     }
 
     fn capacity(&self) -> Formula {
@@ -113,7 +113,7 @@ impl Facts<'_> {
                 self.software(),
             ),
         };
-        Some(Why { formula, about, source })
+        Some(Why { formula, about: about.into(), source })
     }
 
     /// Parameters of a pipeline rank, before sharding.

@@ -47,7 +47,7 @@ pub fn explain(which: Which, run: &Run) -> Explanation {
         Which::Steps => Source::paper(LAYERED),
         Which::Batch => Source::convention("one optimizer step"),
     };
-    Explanation { figure: Figure::Run(which), name, amount, formula, about, source }
+    Explanation { figure: Figure::Run(which), name, amount, formula, about: about.into(), source }
 }
 
 impl Run {

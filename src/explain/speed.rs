@@ -1,11 +1,11 @@
 //! Tokens, flop, utilisation and the length of a training.
 
 use crate::cost::peak;
-use crate::evaluate::Way;
+use crate::evaluate::{Resource, Summary, Way};
 use crate::plan::{FlopCount, Recompute};
 use crate::units::Seconds;
 
-use super::facts::{Facts, count, input};
+use super::facts::{Facts, count, input, share};
 use super::{Figure, Formula, Source, Why};
 
 /// Where the flop of full recompute and of attention are counted.
@@ -66,14 +66,43 @@ impl Facts<'_> {
                  the whole step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
                 Source::paper("the network floor of the FSDP limits, arXiv 2504.03655"),
             ),
-            Figure::ShareOfLimit => (
-                self.figure(Figure::ModelFlops)? / self.figure(Figure::Limit)?,
-                "What a better schedule could still win is the rest.",
-                Source::convention("throughput over its limit"),
-            ),
+            Figure::ShareOfLimit => {
+                return Some(Why {
+                    formula: self.figure(Figure::ModelFlops)? / self.figure(Figure::Limit)?,
+                    about: self.beyond().into(),
+                    source: Source::convention("throughput over its limit"),
+                });
+            }
             _ => return self.training(figure),
         };
-        Some(Why { formula, about, source })
+        Some(Why { formula, about: about.into(), source })
+    }
+
+    /// What keeps the step from its limit, as shares of the step: what a better schedule could win, and what it could
+    /// not.
+    fn beyond(&self) -> String {
+        let Summary { step_time, time, model_flops, limit, .. } = self.summary();
+        let reached = *model_flops / *limit;
+        let of = |seconds: Seconds| share(seconds.max(Seconds::ZERO) / *step_time);
+        let resource = self.summary().limiting();
+        if resource != Resource::Compute {
+            let name = match resource {
+                Resource::HostLink => "link to the host".to_owned(),
+                _ => format!("{} level", resource.name(self.scenario)),
+            };
+            return format!(
+                "The {name} is busy for {} of the step; a schedule that keeps it busy all through could win the rest.",
+                share(reached)
+            );
+        }
+        format!(
+            "A better schedule could win exposed communication, {} of the step, and bubble, {}; faster kernels what these \
+             lose against the data sheet's peak, {}. Update, launches and waits take {}.",
+            of(time.exposed),
+            of(time.bubble),
+            of(time.compute - *step_time * reached),
+            of(time.optimizer + time.other),
+        )
     }
 
     /// What the whole training takes.
@@ -105,7 +134,7 @@ impl Facts<'_> {
             ),
             _ => return None,
         };
-        Some(Why { formula, about, source })
+        Some(Why { formula, about: about.into(), source })
     }
 
     /// Sequences of a step.
@@ -164,8 +193,8 @@ impl Facts<'_> {
                     + self.attention()
             }
         };
-        let share = super::facts::share(plan.recompute.layers());
-        again * input("layers recomputed", share, Source::chosen("recompute"))
+        let layers = share(plan.recompute.layers());
+        again * input("layers recomputed", layers, Source::chosen("recompute"))
     }
 
     pub(super) fn peak(&self) -> Formula {

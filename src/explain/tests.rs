@@ -278,3 +278,37 @@ fn the_bubble_is_held_against_its_law() {
     assert!((law(&looped).1 - 3.0 / 32.0).abs() < 1e-12);
     assert!((law(&[("pp", "8"), ("accumulate", "4")]).1 - 1.75).abs() < 1e-12);
 }
+
+/// Where arithmetic sets the limit, a step is the shortest one, what a schedule could win, what kernels lose, and the
+/// update with waits: as said, rounded to three digits, they sum to what the share leaves of the whole.
+#[test]
+fn what_is_left_to_the_limit_says_to_whom() {
+    for changes in [
+        &[("hardware", "a100-80gb-dgx"), ("model", "mpt-30b"), ("nodes", "8"), ("recompute", "full")][..],
+        &[("pp", "4"), ("nodes", "4"), ("accumulate", "8"), ("strategy", "zero1"), ("model", "mpt-7b")],
+    ] {
+        let scenario = scenario(changes);
+        let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+        let explanation = explain(Figure::ShareOfLimit, &scenario, &evaluation).unwrap();
+        let words: Vec<&str> = explanation.about.split_whitespace().collect();
+        let said = words.windows(2).filter(|pair| pair[1].starts_with('%')).map(|pair| pair[0].parse::<f64>().unwrap());
+        let said: Vec<f64> = said.collect();
+        let [exposed, bubble, ..] = said[..] else { panic!("{}", explanation.about) };
+        let summary = &evaluation.summary;
+        let near = |a: f64, b: f64| (a - b).abs() < 0.1;
+        assert!(near(exposed, 100.0 * (summary.time.exposed / summary.step_time)), "{}", explanation.about);
+        assert!(near(bubble, 100.0 * (summary.time.bubble / summary.step_time)), "{}", explanation.about);
+        assert!(near(said.iter().sum(), 100.0 * (1.0 - explanation.amount.value)), "{}", explanation.about);
+        assert_eq!(bubble > 0.0, scenario.plan.pipeline > 1);
+    }
+}
+
+/// 7 B parameters on 12 nodes by a tenth of the network: the level sets the limit, so that no kernel could help.
+#[test]
+fn a_limit_of_the_network_leaves_nothing_to_kernels() {
+    let scenario = scenario(&[("nodes", "12"), ("bandwidth", "0.1")]);
+    let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
+    let explanation = explain(Figure::ShareOfLimit, &scenario, &evaluation).unwrap();
+    assert!(explanation.about.starts_with("The system level is busy for "), "{}", explanation.about);
+    assert!(explanation.about.contains(&explanation.amount.to_string()), "{}", explanation.about);
+}

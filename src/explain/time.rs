@@ -73,7 +73,7 @@ impl Facts<'_> {
             ),
             _ => return None,
         };
-        Some(Why { formula, about, source })
+        Some(Why { formula, about: about.into(), source })
     }
 
     /// How sure the step time is, and by what.

@@ -43,7 +43,7 @@ impl Facts<'_> {
             Figure::Elasticity(index) => self.elasticity(index)?,
             _ => return None,
         };
-        Some(Why { formula, about, source })
+        Some(Why { formula, about: about.into(), source })
     }
 
     /// By what sends it.

@@ -220,7 +220,7 @@ pub enum Metric {
     Energy,
     /// Model TFLOP/s per device that no schedule of the plan beats: only hardware or another plan can.
     Limit,
-    /// Throughput over its limit: what a better schedule could still win.
+    /// Throughput over its limit: the rest is what a better schedule or faster kernels could still win.
     ShareOfLimit,
 }
 

@@ -165,3 +165,27 @@ fn where_no_single_change_lets_it_fit_two_together_are_tried() {
     press(&mut app, "u");
     assert!(!figures(&app).fits, "one entry for both");
 }
+
+/// The README's 175 B parameters in 8 contiguous stages, 32 micro-batches.
+const CONTIGUOUS: &str = "format = 1\ncluster = \"a100-80gb-dgx\"\nstack = \"megatron-2022\"\nmodel = \"gpt3-175b\"\n\
+                          strategy = \"zero1\"\n[plan]\nnodes = 16\ntensor = 8\npipeline = 8\naccumulate = 32\n\
+                          recompute = \"full\"\nschedule = \"1f1b\"\n";
+
+/// The bubble adds (P - 1) / (v m) of the arithmetic with v stages per rank: 7 / 32 = 21.9 % with one, 7 / (8 x 32) =
+/// 2.7 % with eight, so that no stages bring more than 1.219 / 1.027 = 1.186; neither field brings anything alone.
+#[test]
+fn a_schedule_is_tried_together_with_its_stages() {
+    let mut app = explorer_on(CONTIGUOUS);
+    press(&mut app, "W");
+    let found = changes(&app);
+    let alone = |(change, _): &&(String, f64)| change.starts_with("schedule") || change.starts_with("stages");
+    let [(change, gain)] = found.iter().filter(alone).collect::<Vec<_>>()[..] else { panic!("{found:?}") };
+    assert!(
+        change.starts_with("schedule breadth-first + stages ") || change.starts_with("schedule interleaved + stages ")
+    );
+    assert!((0.1..0.186).contains(gain), "{found:?}");
+    let row = app.advice_rows().iter().position(|row| app.advice_name(row) == *change).expect("a row");
+    press(&mut app, &format!("g{}<ret>", "j".repeat(row)));
+    assert!(app.scenario.plan.stages_per_rank > 1, "{change} is taken whole");
+    assert!(app.scenario.plan.idle().is_empty());
+}
