@@ -370,10 +370,8 @@ impl App {
         if !self.following {
             return Vec::new();
         }
-        let scenario = match self.looking {
-            true => self.map.scenario(self.map.cursor).map_err(|problem| vec![problem]),
-            false => self.in_hand(),
-        };
+        let cell = || self.map.scenario(self.map.cursor).map_err(|problem| vec![problem]);
+        let scenario = if self.looking { cell() } else { self.in_hand() };
         self.ask(scenario)
     }
 

@@ -72,6 +72,14 @@ pub fn counted(count: f64) -> String {
     }
 }
 
+/// So many devices: `1 device`, `38,640 devices`.
+pub fn devices(count: u32) -> String {
+    match count {
+        1 => "1 device".to_owned(),
+        count => format!("{} devices", thousands(f64::from(count))),
+    }
+}
+
 /// A large count beside bytes, where the B of a billion would be taken for theirs: `19.93e9`, `1.260e12`.
 pub fn engineering(count: f64, digits: usize) -> String {
     let (unit, power) = match count.abs() {

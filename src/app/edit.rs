@@ -134,7 +134,11 @@ impl App {
     /// The nearest value after or before a field's value with which the scenario can be.
     pub(super) fn step_field(&mut self, forward: bool) -> Vec<Command> {
         let (index, field) = (self.inputs.cursor, self.inputs.field());
-        let value = self.inputs.text(index, &self.scenario);
+        // From a text that is no value of the field there is no next one.
+        let value = match self.inputs.wrong(index) {
+            Some(wrong) if !wrong.in_file => field.read(&self.scenario),
+            _ => self.inputs.text(index, &self.scenario),
+        };
         let valid = |text: &String| {
             let mut file = self.file.clone();
             file.set(field.flag, text).is_ok() && resolve(&self.library, &file, &self.scenario).is_ok()

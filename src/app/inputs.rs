@@ -5,6 +5,7 @@ use crate::plan::{Accumulation, Extent, Idle, Offload, Optimizer, Precision, Sch
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::search::AxisKind;
+use crate::units::devices;
 
 use super::axes;
 
@@ -76,7 +77,7 @@ impl Field {
         let plan = &scenario.plan;
         let (one, many) = match self.flag {
             _ if self.idle(scenario).is_some() => return "unused".to_owned(),
-            "nodes" => return format!("= {} devices", scenario.devices()),
+            "nodes" => return format!("= {}", devices(scenario.devices())),
             "bandwidth" => {
                 let level = scenario.cluster.levels.last();
                 let rate = |level: &Level| format!("= {}", level.bandwidth * plan.bandwidth_factor);
@@ -200,8 +201,8 @@ fn nodes(scenario: &Scenario) -> String {
     let per_node = scenario.cluster.devices_per_node();
     match scenario.plan.size {
         Size::Nodes(nodes) => nodes.to_string(),
-        Size::Devices(devices) if devices.is_multiple_of(per_node) => (devices / per_node).to_string(),
-        Size::Devices(devices) => format!("{devices} devices"),
+        Size::Devices(count) if count.is_multiple_of(per_node) => (count / per_node).to_string(),
+        Size::Devices(count) => devices(count),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::explain::run::Run;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
-use crate::units::short;
+use crate::units::{devices, short};
 
 use super::action::{Action, Command};
 use super::work::Work;
@@ -274,7 +274,9 @@ impl App {
             (file.plan.nodes, file.plan.devices) = (Some(nodes), None);
         }
         let commands = self.revise(file);
-        self.tell(format!("took the {} plan on {} devices", method.name, choice.devices));
+        if self.notice.is_none() {
+            self.tell(format!("took the {} plan on {}: u undoes it", method.name, devices(choice.devices)));
+        }
         commands
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::bounds::fsdp::{Bound, Limits, Stage};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::{Bytes, engineering, significant, thousands};
+use crate::units::{Bytes, devices, engineering, significant, thousands};
 
 use super::FORMAT;
 use super::text::{Lines, changed, percent, row};
@@ -68,8 +68,8 @@ impl LimitsReport<'_> {
     pub fn text(&self) -> String {
         let limits = self.limits;
         let mut lines = Lines(String::new());
-        let (devices, model) = (thousands(f64::from(limits.devices)), printable(&self.scenario.model.name));
-        lines.line(&format!("limits of {model} on {devices} devices, ZeRO-{}", limits.stage.number()));
+        let (devices, model) = (devices(limits.devices), printable(&self.scenario.model.name));
+        lines.line(&format!("limits of {model} on {devices}, ZeRO-{}", limits.stage.number()));
         if let Some(changed) = changed(self.scenario) {
             lines.line(&changed);
         }

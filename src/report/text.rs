@@ -5,7 +5,7 @@ use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::search::Mend;
-use crate::units::{Bytes, Seconds, significant, thousands};
+use crate::units::{Bytes, Seconds, devices, significant, thousands};
 
 use super::figures::Figures;
 use super::intensity;
@@ -119,10 +119,7 @@ fn with_gain(words: &str, change: &str, elasticity: Option<f64>, factor: f64) ->
 }
 
 fn title(scenario: &Scenario, summary: &Summary) -> String {
-    let devices = match summary.devices {
-        1 => "1 device".to_owned(),
-        count => format!("{} devices", thousands(f64::from(count))),
-    };
+    let devices = devices(summary.devices);
     let Scenario { cluster, stack, model, strategy, .. } = scenario;
     let what = format!("{} on {devices} of {}, strategy {strategy}, stack {}", model.name, cluster.name, stack.id);
     printable(&what)

@@ -9,7 +9,7 @@ use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::training::{Account, Best, Choice, Closed, METHODS, Method, Training};
-use crate::units::{Bytes, BytesPerSecond, Seconds, significant, thousands};
+use crate::units::{Bytes, BytesPerSecond, Seconds, devices, significant, thousands};
 
 use super::FORMAT;
 use super::figures::{Memory, finite};
@@ -286,9 +286,9 @@ impl TrainingReport<'_> {
 
     fn title(&self, lines: &mut Lines) {
         let Training { base, goal, budgets, .. } = self.training;
-        let most = thousands(f64::from(budgets.last().copied().unwrap_or(0)));
+        let most = devices(budgets.last().copied().unwrap_or(0));
         let (model, cluster, stack) = (&base.model.name, &base.cluster.name, &base.stack.id);
-        lines.line(&printable(&format!("{model} on at most {most} devices of {cluster}, stack {stack}")));
+        lines.line(&printable(&format!("{model} on at most {most} of {cluster}, stack {stack}")));
         if let Some(changed) = changed(base) {
             lines.line(&changed);
         }

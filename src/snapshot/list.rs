@@ -7,6 +7,7 @@ use directories::ProjectDirs;
 
 use crate::report::Figures;
 use crate::scenario::file::{Source, printable};
+use crate::units::devices;
 
 use super::{Set, Snapshot, open, set};
 
@@ -82,7 +83,7 @@ impl Held {
         let size = match (scenario.plan.nodes, scenario.plan.devices) {
             (Some(1), _) | (None, None) => "1 node".to_owned(),
             (Some(nodes), _) => format!("{nodes} nodes"),
-            (None, Some(devices)) => format!("{devices} devices"),
+            (None, Some(count)) => devices(count),
         };
         Self {
             name: printable(name),

@@ -123,3 +123,8 @@ fn billions_beside_bytes_are_no_bytes() {
     assert_eq!(engineering(999.7e9, 3), "1.00e12");
     assert_eq!(engineering(125e6, 3), "125e6");
 }
+
+#[test]
+fn one_device_is_no_devices() {
+    assert_eq!([devices(1), devices(38_640)], ["1 device", "38,640 devices"]);
+}

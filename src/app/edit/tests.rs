@@ -101,3 +101,14 @@ fn a_new_edit_drops_what_was_undone() {
     press(&mut app, "1gjjjjlujjlU");
     assert_eq!(app.notice.as_deref(), Some("nothing to redo"));
 }
+
+#[test]
+fn from_a_text_that_is_no_value_steps_go_on_from_the_last_one_that_was() {
+    let mut app = explorer();
+    press(&mut app, "1gjjjj<ret><c-u>abc<ret>");
+    assert_eq!((value(&app, "nodes"), app.shown.is_ok()), ("abc".to_owned(), true));
+    press(&mut app, "l");
+    assert_eq!(value(&app, "nodes"), "24", "after 16, of the last possible scenario");
+    press(&mut app, "<ret><c-u>abc<ret>h");
+    assert_eq!(value(&app, "nodes"), "16");
+}

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::app::action::Command;
-use crate::app::tests::{explorer, press, press_obeying};
+use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
 use crate::explain::limits::{Form, Which};
 use crate::plan::Offload;
 use crate::search::training::{self, Best, Choice};
@@ -155,4 +155,12 @@ fn i_explains_the_days_of_the_plan_under_the_cursor() {
     assert!(page(&app).explanation.holds());
     let halved = f64::from(data) * 2.0 / search.goal.critical;
     assert!((amount.value / search.goal.steps - f64::midpoint(1.0, 2.0 / halved)).abs() < 1e-9);
+}
+
+#[test]
+fn where_nothing_is_transferred_there_is_no_intensity_to_explain() {
+    let mut app = explorer_on(&H100.replace("nodes = 16", "devices = 1"));
+    press(&mut app, "Ii");
+    assert!(app.layer.is_none());
+    assert_eq!(app.notice.as_deref(), Some("nothing is transferred: there is no figure to explain"));
 }

@@ -33,6 +33,9 @@ impl App {
             View::Intensities if self.stale => Err(LATER),
             View::Intensities => {
                 let count = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario)).len();
+                if count == 0 {
+                    return Err("nothing is transferred: there is no figure to explain");
+                }
                 self.of_answer(Figure::Slowdown(self.views.intensities.cursor(count)))
             }
             View::Strategies => self.explain_strategy(),

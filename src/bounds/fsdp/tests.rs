@@ -221,7 +221,7 @@ fn a_scenario_says_the_numbers() {
     assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(100e9));
 }
 
-/// Mixtral 8x7B has 46.7 B parameters, of which a token meets 12.9e9 (arXiv 2401.04088); 4 x 32 layers x 4096 wide x
+/// Mixtral 8x7B has 46.7e9 parameters, of which a token meets 12.9e9 (arXiv 2401.04088); 4 x 32 layers x 4096 wide x
 /// 2048 tokens of attention.
 #[test]
 fn all_experts_travel_and_few_compute() {

@@ -9,7 +9,7 @@ use crate::report::figures::finite;
 use crate::report::text::{Lines, changed, percent, row};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::thousands;
+use crate::units::{devices, thousands};
 
 /// A search, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -85,9 +85,9 @@ impl GridReport<'_> {
     /// As text: every line ends in a line end, nothing is drawn.
     pub fn text(&self) -> String {
         let mut lines = Lines(String::new());
-        let Limits { devices, memory, reserve, link, peak, .. } = *self.limits;
-        let (model, devices) = (printable(&self.scenario.model.name), thousands(f64::from(devices)));
-        lines.line(&format!("grid of the FSDP limits: {model} on {devices} devices"));
+        let Limits { devices: count, memory, reserve, link, peak, .. } = *self.limits;
+        let (model, devices) = (printable(&self.scenario.model.name), devices(count));
+        lines.line(&format!("grid of the FSDP limits: {model} on {devices}"));
         if let Some(changed) = changed(self.scenario) {
             lines.line(&changed);
         }

@@ -9,7 +9,7 @@ use crate::report::{FORMAT, Figures, changed};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::{CostModel, Found, Planned, Request, Uniform, Why};
-use crate::units::{Seconds, thousands};
+use crate::units::{Seconds, devices, thousands};
 
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
@@ -234,8 +234,7 @@ fn figures(plan: &Found) -> Vec<(String, String)> {
 
 fn headline(plan: &Found) -> String {
     let summary = &plan.summary;
-    let devices = thousands(f64::from(summary.devices));
-    format!("{} tokens/s per device on {devices} devices", thousands(summary.tokens_per_s_per_device))
+    format!("{} tokens/s per device on {}", thousands(summary.tokens_per_s_per_device), devices(summary.devices))
 }
 
 fn operators(plan: &Found) -> Vec<(String, String)> {

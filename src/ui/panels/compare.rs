@@ -13,7 +13,7 @@ use crate::explain::difference::{Side, sentence};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
-use crate::units::{Bytes, Seconds, significant, thousands};
+use crate::units::{Bytes, Seconds, devices, significant, thousands};
 
 /// Columns of the names of figures, of a value at least and at most, of the difference at most.
 const NAMES: usize = 13;
@@ -39,8 +39,12 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Comparison{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     if shown.columns.len() < 2 {
-        let text = "nothing to compare with yet: p pins the scenario shown, then change it or move on the map; \
-                    pinned scenarios stand here beside the one shown";
+        let text = if app.pins.all().is_empty() {
+            "nothing to compare with yet: p pins the scenario shown, then change it or move on the map; pinned \
+             scenarios stand here beside the one shown"
+        } else {
+            "the scenario shown is the pinned one: change it or move on the map, and both stand here"
+        };
         return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
     }
     let table = Table::new(&shown, theme, inside.width.into());
@@ -81,7 +85,7 @@ pub(super) fn status(app: &App) -> String {
     let columns = app.columns();
     let Some(column) = columns.get(app.views.compare.cursor(columns.len())) else { return String::new() };
     let Column { scenario, .. } = column;
-    let what = format!("{}: {}, {}, {} devices", column.letter(), scenario.model.id, column.name, scenario.devices());
+    let what = format!("{}: {}, {}, {}", column.letter(), scenario.model.id, column.name, devices(scenario.devices()));
     if column.pin.is_some() {
         format!("{what} (Enter makes it the scenario)")
     } else {

@@ -30,7 +30,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut places = inside.rows();
     let (Some(asked), Some(heading)) = (places.next(), places.next()) else { return };
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
-    let text = format!(" kernels reach {percent} % of the peak; over stage, recompute, sequence and batch");
+    let text = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
     draw_line(buf, asked, &Line::raw(text), theme);
     let columns = NUMBERS.map(|(name, width)| format!("{name:>width$}")).concat();
     let text = format!(" {:>7} {:<NAMES$}{columns}{:>6}", "devices", "", "kept");

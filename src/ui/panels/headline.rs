@@ -10,7 +10,7 @@ use crate::evaluate::{Evaluation, Expense, Summary};
 use crate::report::{self, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{significant, thousands};
+use crate::units::{devices, significant, thousands};
 
 /// Draws it; `wide` says how the facts are shared between the lines.
 pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
@@ -40,14 +40,14 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
 
 /// What the scenario is; `long` counts devices as well as nodes.
 fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
-    let devices = scenario.devices();
+    let count = scenario.devices();
     let per_node = scenario.cluster.devices_per_node().max(1);
-    let (nodes, whole) = (devices / per_node, devices.is_multiple_of(per_node));
+    let (nodes, whole) = (count / per_node, count.is_multiple_of(per_node));
     let word = if nodes == 1 { "node" } else { "nodes" };
     let size = match (whole, long) {
-        (true, true) => format!("{nodes} {word} = {devices} devices"),
+        (true, true) => format!("{nodes} {word} = {}", devices(count)),
         (true, false) => format!("{nodes} {word}"),
-        (false, _) => format!("{devices} devices"),
+        (false, _) => devices(count),
     };
     let Scenario { cluster, model, strategy, .. } = scenario;
     let machine = [cluster.id.clone()].into_iter().chain(scenario.altered()).collect::<Vec<_>>().join(", ");

@@ -15,6 +15,7 @@ use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
+use crate::units::devices;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 36;
@@ -145,7 +146,7 @@ fn comparison(app: &App, pin: &Pin, summary: &Summary, theme: Theme) -> Vec<Line
     };
     let mut lines = vec![
         Line::raw(format!("{mark} pinned A: {}{more}", pin.name)),
-        Line::raw(format!("  {} devices, step {}", summary.devices, summary.step_time)),
+        Line::raw(format!("  {}, step {}", devices(summary.devices), summary.step_time)),
     ];
     if let Some(answer) = app.answer.as_ref().filter(|answer| answer.evaluation.summary != *summary) {
         let now = &answer.evaluation.summary;

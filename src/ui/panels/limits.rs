@@ -11,7 +11,7 @@ use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
-use crate::units::{Bytes, engineering, significant, thousands};
+use crate::units::{Bytes, devices, engineering, significant, thousands};
 
 /// Rows that it takes: frame, assumptions, numbers.
 pub(super) const HEIGHT: u16 = 2 + 3 + 13;
@@ -29,7 +29,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
     let title = format!("Limits of data parallelism{instead}{}", outdated(app));
     let limits = app.views.limits.of(scenario);
-    let note = format!("{} on {} devices", scenario.model.id, thousands(f64::from(limits.devices)));
+    let note = format!("{} on {}", scenario.model.id, devices(limits.devices));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let mut rows = inside.rows();
     for (index, row) in (0..Assumption::ALL.len()).zip(rows.by_ref()) {

@@ -13,6 +13,7 @@ use crate::evaluate::Resource;
 use crate::search::{Cell, Metric};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
+use crate::units::devices;
 
 /// Draws it; gives the place of the text cursor where rows are searched.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -56,9 +57,11 @@ fn field(app: &App) -> String {
 
 /// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
 pub(super) fn cell(app: &App, width: u16) -> String {
-    let map = &app.map;
+    let (map, scenario) = (&app.map, &app.scenario);
+    if map.home.is_none() && !app.looking {
+        return format!("the present scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
+    }
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
-    let scenario = &app.scenario;
     let place = format!(
         "{} {}, {} {}",
         map.sweep.y.kind.word(),

@@ -18,7 +18,7 @@ use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
-use crate::units::{BytesPerSecond, short, significant, thousands};
+use crate::units::{BytesPerSecond, devices, short, significant};
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
 pub(super) const HEIGHT: u16 = 2 + 1 + 16 + SAID;
@@ -47,9 +47,9 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let [asked, chart, said] = areas(inside);
     draw_line(buf, asked, &question(app, picture, theme, asked.width), theme);
     if curves(picture, theme).iter().all(|curve| curve.points.is_empty()) {
-        let most = thousands(f64::from(picture.search.budgets.last().copied().unwrap_or(0)));
+        let most = devices(picture.search.budgets.last().copied().unwrap_or(0));
         let nothing = if picture.is_complete() {
-            format!("nothing fits on at most {most} devices, by any method: + allows twice as many")
+            format!("nothing fits on at most {most}, by any method: + allows twice as many")
         } else {
             "computing".to_owned()
         };
@@ -106,7 +106,7 @@ fn question(app: &App, picture: &Picture, theme: Theme, width: u16) -> Line<'sta
         Span::raw(format!(" {} steps at batch {}, {law}", words::count(goal.steps), words::count(goal.critical))),
         Span::raw(network),
         Span::raw(format!("recompute {}", base.plan.recompute)),
-        Span::raw(format!("at most {} devices", words::count(f64::from(most)))),
+        Span::raw(format!("at most {}", devices(most))),
     ];
     joined(parts, theme, width)
 }
@@ -136,7 +136,6 @@ fn curves(picture: &Picture, theme: Theme) -> Vec<Curve> {
 fn lines(app: &App, picture: &Picture, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let training = &app.views.training;
     let (place, dim) = (training.budget(), theme.style(Role::Dim));
-    let devices = words::count(f64::from(picture.search.budgets[place]));
     let all = METHODS.iter().zip(MARKS).enumerate().map(|(method, (_, (mark, tone)))| {
         let days = match (picture.best(method, place), picture.earlier(method, place)) {
             (Some(best), _) => days(best.days),
@@ -147,7 +146,7 @@ fn lines(app: &App, picture: &Picture, theme: Theme, width: u16) -> Vec<Line<'st
         let style = if method == training.method() { theme.style(Role::Cursor) } else { theme.fill(tone) };
         Span::styled(format!("{mark} {days}"), style)
     });
-    let unit = [Span::styled(format!("days on {devices} devices"), dim)];
+    let unit = [Span::styled(format!("days on {}", devices(picture.search.budgets[place])), dim)];
     let mut lines = vec![joined(all.chain(unit), theme, width), needs(picture, place, theme, width)];
     let method = &METHODS[training.method()];
     let Some((_, best)) = training.chosen() else {
@@ -179,7 +178,6 @@ fn plan(
     width: u16,
 ) -> Vec<Line<'static>> {
     let (choice, plan, method) = (best.choice, &scenario.plan, &METHODS[index]);
-    let devices = thousands(f64::from(choice.devices));
     let sequences = choice.sequences();
     let steps = words::count(picture.search.goal.steps(sequences));
     let order = match (choice.pipeline, plan.accumulation) {
@@ -195,7 +193,13 @@ fn plan(
     vec![
         joined(
             [
-                titled(format!("{} ({}): {} days on {devices} devices", method.name, mark(index), days(best.days))),
+                titled(format!(
+                    "{} ({}): {} days on {}",
+                    method.name,
+                    mark(index),
+                    days(best.days),
+                    devices(choice.devices)
+                )),
                 titled(format!("{steps} steps of {}", best.summary.step_time)),
             ],
             theme,

@@ -82,3 +82,17 @@ fn how_far_a_search_is_is_said_at_every_answer() {
     let row = title(&app, "Training time");
     assert!(!row.contains("computing"), "{row}");
 }
+
+#[test]
+fn a_part_of_a_node_is_said_to_be_on_no_cell() {
+    let one = engine::H100.replace("nodes = 16", "devices = 1");
+    let shown = crate::ui::export::text(screen(&engine::explorer_on(&one), UTF8, (80, 24)).buffer());
+    assert!(shown.contains(" 1 device ") && !shown.contains("1 devices"), "{shown}");
+    assert!(shown.contains("the present scenario is on no cell: 1 device, a part of a node"), "{shown}");
+}
+
+#[test]
+fn the_pinned_scenario_alone_is_nothing_to_compare_with() {
+    let shown = crate::ui::export::text(after("pc", (80, 24)).buffer());
+    assert!(shown.contains("the scenario shown is the pinned one: change it or move on the map"), "{shown}");
+}
