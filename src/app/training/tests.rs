@@ -166,3 +166,34 @@ fn a_scenario_that_cannot_be_has_no_plans_to_take() {
     assert_eq!(app.notice.as_deref(), Some("these plans are of the last possible scenario: mend the fields first"));
     assert_eq!(app.file, file);
 }
+
+/// A search is stopped as soon as nobody waits for it, and begun again when somebody does.
+#[test]
+fn a_search_stops_with_its_view_and_its_question() {
+    let is_search = |command: &Command| matches!(command, Command::Work { work: Work::Training(_), .. });
+    let searches = |commands: &[Command]| commands.iter().any(is_search);
+    let unasked = |app: &mut App, keys: &str| press_obeying(app, keys, |command| !is_search(command));
+    for leave in ["<esc>", "M", "L"] {
+        let mut app = explorer();
+        assert!(searches(&unasked(&mut app, "D")));
+        assert_eq!(unasked(&mut app, leave), [Command::Rest], "{leave}");
+        assert!(!app.is_waiting(), "{leave}");
+        assert_eq!(unasked(&mut app, "<esc>"), [], "it stops once");
+        assert!(searches(&unasked(&mut app, "D")), "{leave}");
+    }
+    // Another question is another work, which takes the first one's place; an impossible scenario asks nothing.
+    let mut app = explorer();
+    unasked(&mut app, "D");
+    assert!(searches(&unasked(&mut app, "[")));
+    assert!(unasked(&mut app, "S").iter().any(|command| matches!(command, Command::Work { .. })), "of another view");
+    unasked(&mut app, "D");
+    let impossible = app.change(&[(field("tp"), "3".to_owned())]);
+    assert!(app.shown.is_err() && impossible.contains(&Command::Rest), "{impossible:?}");
+    let changed = app.change(&[(field("tp"), "1".to_owned())]);
+    assert!(searches(&changed), "{changed:?}");
+}
+
+/// A field by its flag.
+fn field(flag: &str) -> usize {
+    crate::app::inputs::FIELDS.iter().position(|field| field.flag == flag).unwrap()
+}

@@ -248,3 +248,16 @@ fn the_search_finds_the_best_of_its_grid() {
         assert_eq!(found(&training, 3), expected, "on any number of threads");
     }
 }
+
+/// Whoever cancels with the first answer gets no more than those that each thread had begun.
+#[test]
+fn a_cancelled_search_ends_with_what_it_has_begun() {
+    let (training, cancel) = (training(small(), 8, 4.0), Cancel::default());
+    let answers = Mutex::new(0);
+    let done = |_: usize, _: Answer| {
+        *answers.lock().expect("a lock") += 1;
+        cancel.cancel();
+    };
+    assert!(!training.run(&pool(Some(2)).expect("a pool"), &cancel, &done));
+    assert!((1..=2).contains(&*answers.lock().expect("a lock")), "of {}", training.len());
+}
