@@ -48,7 +48,11 @@ fn json_has_the_keys_of_the_contract() {
     for level in json["traffic"].as_array().expect("an array") {
         assert_eq!(keys(level), "level bytes_per_device busy_s");
     }
-    assert_eq!(keys(&json["bottleneck"]), "resource elasticity");
+    // So small a model is limited by its launches; the link to the host is `host` too.
+    assert_eq!(keys(&json["bottleneck"]), "resource host elasticity");
+    assert_eq!((&json["bottleneck"]["resource"], &json["bottleneck"]["host"]), (&"host".into(), &"launches".into()));
+    let bottleneck = &self::json("--accumulate 8 --recompute full")["bottleneck"];
+    assert_eq!(keys(bottleneck), "resource elasticity");
 }
 
 #[test]

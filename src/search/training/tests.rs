@@ -252,7 +252,7 @@ fn the_search_finds_the_best_of_its_grid() {
 
 /// Four stages on the four devices of a node, whose sends take longer than a stage's forward: 1F1B cannot hide them,
 /// since a rank that may hold `k` micro-batches waits for the oldest to come back. The bound knows that: without the
-/// sends in each round it is at most 60 % of the step.
+/// sends of each round it is 60 % of a step of many micro-batches.
 #[test]
 fn the_bound_of_1f1b_counts_the_sends_between_its_ranks() {
     let mut base = small();
