@@ -175,6 +175,8 @@ pub struct App {
     question: u64,
     /// The number of the last work of a view.
     work: u64,
+    /// The view that it was asked for, unless it was stopped.
+    works_for: Option<View>,
 }
 
 impl App {
@@ -210,6 +212,7 @@ impl App {
             page: PAGE,
             question: 0,
             work: 0,
+            works_for: None,
         };
         app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));

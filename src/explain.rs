@@ -175,6 +175,9 @@ pub struct Explanation {
     pub source: Source,
 }
 
+/// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
+const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
+
 /// How far a formula may be from its figure: the simulator counts whole picoseconds and whole bytes, the formula
 /// does not.
 const TOLERANCE: f64 = 1e-6;

@@ -204,6 +204,8 @@ pub enum Command {
         /// What.
         work: Work,
     },
+    /// Stop what is computed for a view: nobody waits for it any more.
+    Rest,
     /// Write a snapshot of an answer.
     Export(Box<Answer>),
     /// Write the pinned scenarios as a set of this name.

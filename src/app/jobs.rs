@@ -110,6 +110,11 @@ impl Jobs {
         self.fillings.put(Filling { generation, sweep, from, cancel: renewed(&mut self.filling) });
     }
 
+    /// Stops a view's work.
+    pub fn rest(&mut self) {
+        renewed(&mut self.working);
+    }
+
     /// Does a view's work, instead of the one that is being done.
     pub fn work(&mut self, generation: u64, work: Work) {
         self.works.put(Working { generation, work, cancel: renewed(&mut self.working) });
@@ -138,6 +143,7 @@ pub fn in_line(command: Command) -> Vec<Report> {
         }
         Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
         Command::Export(_)
+        | Command::Rest
         | Command::List
         | Command::SaveSet(_)
         | Command::SaveMap(_)

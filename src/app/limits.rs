@@ -33,15 +33,15 @@ impl Assumption {
 
 /// The numbers under the assumptions, each with the figure that explains it; of a bound that is its network floor.
 pub const NUMBERS: [(&str, Which); 11] = [
-    ("parameters phi", Which::Parameters),
+    ("parameters", Which::Parameters),
     ("free memory", Which::Free),
     ("token capacity", Which::Tokens),
-    ("longest sequence", Which::Tokens),
+    ("longest sequence", Which::Sequence),
     ("transfer", Which::Transfer),
     ("overlap forward", Which::Forward),
     ("overlap backward", Which::Backward),
     ("HFU", Which::Hfu(Form::Floor)),
-    ("HFU, uncapped", Which::Uncapped(Form::Floor)),
+    ("uncapped HFU", Which::Uncapped(Form::Floor)),
     ("MFU", Which::Mfu(Form::Floor)),
     ("tokens/s, device", Which::TokensPerSecond(Form::Floor)),
 ];
@@ -97,7 +97,7 @@ impl Limits {
     pub fn figure(&self) -> Which {
         match Assumption::ALL.get(self.cursor) {
             Some(Assumption::Gamma) => Which::Activation,
-            Some(Assumption::Backward) => Which::Rate(Form::Floor),
+            Some(Assumption::Backward) => Which::Shortest(Form::Floor),
             Some(Assumption::Stage) => Which::Free,
             None => NUMBERS[self.cursor.min(LAST) - Assumption::ALL.len()].1,
         }

@@ -66,7 +66,7 @@ impl App {
             Action::View(view) => return self.open_view(view),
             Action::Views => self.layer = Some(Layer::List(List::of_views(self.view))),
             Action::Metric => return self.on_view(action),
-            Action::Best => self.go_to_best(),
+            Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
             Action::Explain => self.explain(),
             Action::Undo => return self.travel(true),
@@ -80,7 +80,7 @@ impl App {
             Action::Diagnostics => return vec![Command::Diagnose],
             Action::Mouse => return vec![self.toggle_mouse()],
             Action::Screen => self.layer = Some(Layer::List(List::of_formats())),
-            Action::Close if self.view != View::Map => self.view = View::Map,
+            Action::Close if self.view != View::Map => return self.close_view(),
             Action::Close => return self.go_home(),
             _ => match self.focus {
                 Panel::Inputs => return self.on_inputs(action),
@@ -253,15 +253,14 @@ impl App {
         vec![if save { Command::SaveMap(text) } else { Command::Copy(text) }]
     }
 
-    fn go_to_best(&mut self) {
-        match self.map.best() {
-            None => self.tell("no cell that fits is known yet".to_owned()),
-            Some(best) => {
-                self.view = View::Map;
-                self.map.cursor = best;
-                self.look();
-            }
-        }
+    fn go_to_best(&mut self) -> Vec<Command> {
+        let Some(best) = self.map.best() else {
+            self.tell("no cell that fits is known yet".to_owned());
+            return Vec::new();
+        };
+        self.map.cursor = best;
+        self.look();
+        self.close_view()
     }
 
     /// Back to the scenario itself, if the map's cursor went elsewhere.

@@ -144,15 +144,27 @@ impl App {
         self.ask_view().into_iter().collect()
     }
 
+    /// The map is in its place again.
+    pub(super) fn close_view(&mut self) -> Vec<Command> {
+        self.view = View::Map;
+        self.ask_view().into_iter().collect()
+    }
+
     /// What the view has to compute about the scenario shown, or about the last possible one, if it has no picture of
-    /// it; before it, the pinned scenarios that wait for their evaluation.
+    /// it; before it, the pinned scenarios that wait for their evaluation. Where there is nothing to compute, what was
+    /// asked for before stops.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         self.follow_grid();
         let missing = self.pins.missing();
         let of_view = self.view_work();
-        let work = if missing.is_empty() { of_view? } else { Work::Pins(missing, of_view.map(Box::new)) };
+        let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
+        let before = std::mem::replace(&mut self.works_for, work.is_some().then_some(self.view));
+        if work.is_none() && !before.is_some_and(|view| self.is_waiting_for(view)) {
+            return None;
+        }
         self.work += 1;
-        Some(Command::Work { generation: self.work, work })
+        let generation = self.work;
+        Some(work.map_or(Command::Rest, |work| Command::Work { generation, work }))
     }
 
     fn view_work(&mut self) -> Option<Work> {
@@ -170,7 +182,12 @@ impl App {
 
     /// Whether the view waits for what it has to compute.
     pub(super) fn view_is_waiting(&self) -> bool {
-        match self.view {
+        self.is_waiting_for(self.view)
+    }
+
+    /// Whether a view lacks a part of its picture.
+    fn is_waiting_for(&self, view: View) -> bool {
+        match view {
             View::Map | View::Limits | View::Grid | View::Intensities | View::Traffic | View::Compare => false,
             View::Advice => self.shown.is_ok() && !self.views.advice.is_complete(),
             View::Hardware => !self.views.hardware.is_complete(),

@@ -11,7 +11,7 @@ pub mod grid;
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
 use crate::scenario::Scenario;
-use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds, engineering};
+use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds};
 
 /// What is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,9 +78,11 @@ pub struct Limits {
 
 /// Full-size transfers that forward and backward each wait for.
 #[derive(Debug, Clone, Copy)]
-struct Transfers {
-    forward: f64,
-    backward: f64,
+pub struct Transfers {
+    /// `n_fwd`.
+    pub forward: f64,
+    /// `n_bwd`, as counted.
+    pub backward: f64,
 }
 
 /// A bound on how well the devices are used.
@@ -143,25 +145,22 @@ impl Limits {
         }
     }
 
-    /// How its parameters are counted.
-    pub fn counted(&self) -> String {
-        if self.idle > 0.0 {
-            return format!("all experts; a token meets {}", engineering(self.parameters - self.idle, 3));
-        }
-        "12 x layers x hidden^2".to_owned()
-    }
-
-    /// Memory that state leaves to activations; negative where the state alone does not fit [fsdp A2]:
-    /// `memory - reserve - (weights + gradients + optimizer)`, each over the devices that share it.
-    pub fn free(&self) -> Bytes {
+    /// Bytes of state that a device holds of a parameter [fsdp A2]: weights, gradients and optimizer, each over the
+    /// devices that share it.
+    pub fn state(&self) -> Bytes {
         let share = 1.0 / f64::from(self.devices);
         let (weights, gradients) = match self.stage {
             Stage::One => (1.0, 1.0),
             Stage::Two => (1.0, share),
             Stage::Three => (share, share),
         };
-        let state = self.element * (weights + gradients) + self.optimizer * share;
-        self.memory - self.reserve - state * self.parameters
+        self.element * (weights + gradients) + self.optimizer * share
+    }
+
+    /// Memory that state leaves to activations; negative where the state alone does not fit [fsdp A2]:
+    /// `memory - reserve - phi x state of a parameter`.
+    pub fn free(&self) -> Bytes {
+        self.memory - self.reserve - self.state() * self.parameters
     }
 
     /// Activations of one token [fsdp A2]: `(1 - gamma) L H Q + gamma (16 L H Q + 2 L H)`, from the
@@ -196,9 +195,14 @@ impl Limits {
         self.forward_flop() * (3.0 - self.gamma)
     }
 
+    /// Time of forward at the peak, memory full.
+    pub fn arithmetic(&self) -> Seconds {
+        self.forward_flop() * self.token_capacity() / self.peak
+    }
+
     /// Stage 3 gathers in forward and moves `n_bwd` models in backward; stages 1 and 2 reduce gradients
     /// and gather updated weights, once a step [fsdp A3].
-    fn transfers(&self) -> Transfers {
+    pub fn transfers(&self) -> Transfers {
         match self.stage {
             Stage::One | Stage::Two => Transfers { forward: 0.0, backward: 2.0 },
             Stage::Three => Transfers { forward: 1.0, backward: self.n_bwd },
@@ -225,14 +229,25 @@ impl Limits {
         Step { forward, backward, time, reached: self.bound(tokens / time.get()) }
     }
 
+    /// The shortest step in which each pass still hides its own transfers [fsdp A4 (a)], in forwards of `4 - gamma` a step:
+    /// backward has `3 - gamma` of them, and asks for more where `n_bwd > 3 - gamma`.
+    pub fn hidden_step(&self) -> Seconds {
+        let Transfers { forward, backward } = self.transfers();
+        self.transfer() * ((4.0 - self.gamma) * forward.max(backward / (3.0 - self.gamma)))
+    }
+
+    /// The step that its transfers fill, one after the other [fsdp A4 (b)].
+    pub fn floor_step(&self) -> Seconds {
+        let Transfers { forward, backward } = self.transfers();
+        self.transfer() * (forward + backward)
+    }
+
     /// No exposed communication: the most at which each pass still hides its own transfers, memory full
     /// [fsdp A4 (a)]. It may exceed what the peak allows.
     ///
-    /// `HFU <= E F_fwd S / (phi Q peak)`, from forward; backward asks for more where `n_bwd > 3 - gamma`.
+    /// `HFU <= E F_fwd S / (phi Q peak)`, from forward.
     pub fn hidden(&self) -> Bound {
-        let Transfers { forward, backward } = self.transfers();
-        let passes = (1.0 / forward).min((3.0 - self.gamma) / backward);
-        self.rate(passes / (4.0 - self.gamma))
+        self.full(self.hidden_step())
     }
 
     /// Network floor: no step ends before its transfers, one after the other, memory full [fsdp A4 (b)].
@@ -241,14 +256,13 @@ impl Limits {
     ///
     /// `tokens/s <= E S / ((1 + n_bwd) phi Q)`.
     pub fn network_floor(&self) -> Bound {
-        let Transfers { forward, backward } = self.transfers();
-        self.rate(1.0 / (forward + backward))
+        self.full(self.floor_step())
     }
 
-    /// A bound of `share` times the tokens that fit in each transfer's time.
-    fn rate(&self, share: f64) -> Bound {
+    /// A step with all tokens that fit.
+    fn full(&self, step: Seconds) -> Bound {
         let tokens = self.token_capacity();
-        self.bound(if tokens > 0.0 { share * tokens / self.transfer().get() } else { 0.0 })
+        self.bound(if tokens > 0.0 { tokens / step.get() } else { 0.0 })
     }
 
     /// A throughput with its utilisations [fsdp A3]: `MFU = HFU 3 / (4 - gamma)`.

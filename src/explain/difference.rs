@@ -1,6 +1,7 @@
 //! Why one scenario is faster than another: the largest of the terms that the times of their steps differ in.
 
 use crate::evaluate::{Evaluation, Kind, Lane, Span, Summary};
+use crate::plan::{Plan, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
@@ -171,7 +172,7 @@ fn cause(a: Side, b: Side, part: &Part, faster: bool) -> Option<String> {
 
 fn of_compute(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
     let again = |scenario: &Scenario| match scenario.plan.recompute {
-        crate::plan::Recompute::Selective => f64::MIN_POSITIVE,
+        Recompute::Selective => f64::MIN_POSITIVE,
         other => other.layers(),
     };
     if a.model != b.model {
@@ -203,7 +204,23 @@ fn of_bubble(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
     if one.accumulate != two.accumulate && (two.accumulate > one.accumulate) == faster {
         return Some(format!("{} micro-batches fill the pipeline", word(two.accumulate < one.accumulate)));
     }
-    (one.schedule != two.schedule).then(|| format!("the schedule is {}", two.schedule))
+    let [before, after] = [one, two].map(Plan::effective_schedule);
+    let (fewer, more) = (stages(one), stages(two));
+    let stages = (fewer != more && (more > fewer) == faster)
+        .then(|| format!("{more} {} per rank", if more == 1 { "stage" } else { "stages" }));
+    match (before != after, stages) {
+        (true, Some(stages)) => Some(format!("the schedule is {after} with {stages}")),
+        (true, None) => Some(format!("the schedule is {after}")),
+        (false, stages) => stages.map(|stages| format!("{stages} instead of {fewer}")),
+    }
+}
+
+/// Stages on each rank, as the schedule runs them.
+fn stages(plan: &Plan) -> u32 {
+    match plan.effective_schedule() {
+        Schedule::BreadthFirst | Schedule::Interleaved => plan.stages_per_rank,
+        Schedule::GPipe | Schedule::OneForwardOneBackward => 1,
+    }
 }
 
 /// Where gathers and reductions go, then how much travels.

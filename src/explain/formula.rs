@@ -235,7 +235,7 @@ impl Formula {
             Self::Quotient(pair) => two(out, pair, " / ", (2, 3), leaf),
             Self::Power(pair) => two(out, pair, " ^ ", (4, 4), leaf),
             Self::Largest(terms) => {
-                out.write_str("the largest of (")?;
+                out.write_str("max(")?;
                 list(out, terms, ", ", 0, leaf)?;
                 out.write_char(')')
             }

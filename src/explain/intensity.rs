@@ -4,10 +4,7 @@ use crate::bounds::intensity::{Intensity, Kind, Link};
 use crate::units::Bytes;
 
 use super::facts::{Facts, count, input};
-use super::{Figure, Formula, Source, Why};
-
-/// Where the intensities and the thresholds are counted.
-const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
+use super::{Figure, Formula, LAYERED, Source, Why};
 
 impl Facts<'_> {
     pub(super) fn transfer(&self, figure: Figure) -> Option<Why> {

@@ -15,22 +15,30 @@ const FSDP: &str =
 pub enum Which {
     /// Parameters.
     Parameters,
+    /// Bytes of state that a device holds of a parameter.
+    State,
     /// Memory that the state leaves.
     Free,
     /// Activations of a token.
     Activation,
     /// Tokens of a device that fit.
     Tokens,
+    /// The longest sequence.
+    Sequence,
     /// Time of one gather of the model.
     Transfer,
     /// Forward flop of a token.
+    ForwardFlop,
+    /// Flop of a token, backward and recompute included.
     Flop,
+    /// Time of forward at the peak, memory full.
+    Arithmetic,
     /// Transfers over arithmetic in forward.
     Forward,
     /// The same in backward.
     Backward,
-    /// Tokens per second that the transfers allow.
-    Rate(Form),
+    /// The shortest step that the transfers allow.
+    Shortest(Form),
     /// Hardware flop utilisation that they allow, not capped by the peak.
     Uncapped(Form),
     /// The same, at most the peak.
@@ -59,7 +67,16 @@ impl Form {
         }
     }
 
-    fn bound(self, limits: &Limits) -> Bound {
+    /// The shortest step.
+    pub fn step(self, limits: &Limits) -> Seconds {
+        match self {
+            Self::Hidden => limits.hidden_step(),
+            Self::Floor => limits.floor_step(),
+        }
+    }
+
+    /// How well the device is used in it.
+    pub fn bound(self, limits: &Limits) -> Bound {
         match self {
             Self::Hidden => limits.hidden(),
             Self::Floor => limits.network_floor(),
@@ -70,65 +87,121 @@ impl Form {
 /// Every number, in the order in which they are shown.
 pub fn all() -> impl Iterator<Item = Which> {
     use Which::{
-        Activation, Backward, Flop, Forward, Free, Hfu, Mfu, Parameters, Rate, Tokens, TokensPerSecond, Transfer,
-        Uncapped,
+        Activation, Arithmetic, Backward, Flop, Forward, ForwardFlop, Free, Hfu, Mfu, Parameters, Sequence, Shortest,
+        State, Tokens, TokensPerSecond, Transfer, Uncapped,
     };
-    let given = [Parameters, Free, Activation, Tokens, Transfer, Flop, Forward, Backward];
+    let given = [
+        Parameters,
+        State,
+        Free,
+        Activation,
+        Tokens,
+        Sequence,
+        Transfer,
+        ForwardFlop,
+        Flop,
+        Arithmetic,
+        Forward,
+        Backward,
+    ];
     let bounds = [Form::Floor, Form::Hidden]
         .into_iter()
-        .flat_map(|form| [Rate(form), Uncapped(form), Hfu(form), Mfu(form), TokensPerSecond(form)]);
+        .flat_map(|form| [Shortest(form), Uncapped(form), Hfu(form), Mfu(form), TokensPerSecond(form)]);
     given.into_iter().chain(bounds)
 }
 
 /// Why a limit is what it is; `None` where the state leaves no memory and the number means nothing.
 pub fn explain(which: Which, limits: &Limits) -> Option<Explanation> {
-    let (name, amount) = shown(which, limits)?;
-    let (formula, about) = because(which, limits)?;
-    let source = Source::paper(FSDP);
-    Some(Explanation { figure: Figure::Limits(which), name, amount, formula, about: about.into(), source })
+    let amount = amount(which, limits)?;
+    let form = match which {
+        Which::Shortest(form)
+        | Which::Uncapped(form)
+        | Which::Hfu(form)
+        | Which::Mfu(form)
+        | Which::TokensPerSecond(form) => format!(", {}", form.words()),
+        _ => String::new(),
+    };
+    let name = format!("{}{form}", name(which));
+    let (formula, about) = because(which, limits);
+    formula.value().is_finite().then(|| Explanation {
+        figure: Figure::Limits(which),
+        name,
+        amount,
+        formula,
+        about: about.into(),
+        source: Source::paper(FSDP),
+    })
 }
 
-/// A number's name and what it is.
-fn shown(which: Which, limits: &Limits) -> Option<(String, Amount)> {
+/// How a limit is counted, in words: `memory - parameters x state of a parameter`.
+pub fn words(which: Which, limits: &Limits) -> String {
+    because(which, limits).0.to_string()
+}
+
+/// A number's name, the form of a bound apart.
+const fn name(which: Which) -> &'static str {
+    match which {
+        Which::Parameters => "parameters",
+        Which::State => "state of a parameter",
+        Which::Free => "free memory",
+        Which::Activation => "activations of a token",
+        Which::Tokens => "token capacity",
+        Which::Sequence => "longest sequence",
+        Which::Transfer => "transfer",
+        Which::ForwardFlop => "forward flop of a token",
+        Which::Flop => "flop of a token",
+        Which::Arithmetic => "forward",
+        Which::Forward => "overlap in forward",
+        Which::Backward => "overlap in backward",
+        Which::Shortest(_) => "shortest step",
+        Which::Uncapped(_) => "uncapped HFU",
+        Which::Hfu(_) => "HFU",
+        Which::Mfu(_) => "MFU",
+        Which::TokensPerSecond(_) => "tokens/s and device",
+    }
+}
+
+/// What a number is; `None` where it is not finite.
+fn amount(which: Which, limits: &Limits) -> Option<Amount> {
     let tokens = limits.token_capacity();
     let [forward, backward] = limits.overlap(tokens, 1.0);
-    let bound = |form: Form, what: &str| format!("{what}, {}", form.words());
-    let (name, amount): (String, Amount) = match which {
-        Which::Parameters => ("parameters".to_owned(), count(limits.parameters, "")),
-        Which::Free => ("free memory".to_owned(), limits.free().into()),
-        Which::Activation => ("activations of a token".to_owned(), limits.activation().into()),
-        Which::Tokens => ("token capacity".to_owned(), count(tokens, "tokens")),
-        Which::Transfer => ("transfer of the model".to_owned(), limits.transfer().into()),
-        Which::Flop => ("forward flop of a token".to_owned(), limits.forward_flop().into()),
-        Which::Forward => ("overlap in forward".to_owned(), count(forward, "")),
-        Which::Backward => ("overlap in backward".to_owned(), count(backward, "")),
-        Which::Rate(form) => {
-            (bound(form, "tokens/s by the transfers alone"), count(form.bound(limits).tokens_per_s, "tokens/s"))
-        }
-        Which::Uncapped(form) => (bound(form, "HFU, uncapped"), share(form.bound(limits).hfu)),
-        Which::Hfu(form) => (bound(form, "HFU"), share(limits.capped(form.bound(limits)).hfu)),
-        Which::Mfu(form) => (bound(form, "MFU"), share(limits.capped(form.bound(limits)).mfu)),
-        Which::TokensPerSecond(form) => {
-            (bound(form, "tokens/s and device"), count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s"))
-        }
+    let amount: Amount = match which {
+        Which::Parameters => count(limits.parameters, ""),
+        Which::State => limits.state().into(),
+        Which::Free => limits.free().into(),
+        Which::Activation => limits.activation().into(),
+        Which::Tokens | Which::Sequence => count(tokens, "tokens"),
+        Which::Transfer => limits.transfer().into(),
+        Which::ForwardFlop => limits.forward_flop().into(),
+        Which::Flop => (limits.forward_flop() + limits.backward_flop()).into(),
+        Which::Arithmetic => limits.arithmetic().into(),
+        Which::Forward => count(forward, ""),
+        Which::Backward => count(backward, ""),
+        Which::Shortest(form) => form.step(limits).into(),
+        Which::Uncapped(form) => share(form.bound(limits).hfu),
+        Which::Hfu(form) => share(limits.capped(form.bound(limits)).hfu),
+        Which::Mfu(form) => share(limits.capped(form.bound(limits)).mfu),
+        Which::TokensPerSecond(form) => count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s"),
     };
-    amount.value.is_finite().then_some((name, amount))
+    amount.value.is_finite().then_some(amount)
 }
 
 /// A number as an input to another one's formula.
-fn figure(which: Which, limits: &Limits) -> Option<Formula> {
-    let (name, amount) = shown(which, limits)?;
-    Some(Input { name, amount, source: Source::paper(FSDP), figure: Some(Figure::Limits(which)) }.into())
+fn figure(which: Which, limits: &Limits) -> Formula {
+    let amount = amount(which, limits).unwrap_or_else(|| share(f64::INFINITY));
+    let (name, figure) = (name(which).to_owned(), Some(Figure::Limits(which)));
+    Input { name, amount, source: Source::paper(FSDP), figure }.into()
 }
 
-fn because(which: Which, limits: &Limits) -> Option<(Formula, &'static str)> {
+fn because(which: Which, limits: &Limits) -> (Formula, &'static str) {
     let figure = |which| figure(which, limits);
     let given = Given(limits);
-    let passes = || Formula::from(4.0) - given.gamma();
-    Some(match which {
+    let forwards = || Formula::from(4.0) - given.gamma();
+    match which {
         Which::Parameters => (given.parameters(), "Those of the layers' matrices; of a model with experts all."),
+        Which::State => (given.state(), "What a device holds of it: each part over the devices that share it."),
         Which::Free => (
-            given.memory() - given.state(figure(Which::Parameters)?),
+            given.memory() - figure(Which::Parameters) * figure(Which::State),
             "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
         ),
         Which::Activation => (
@@ -136,53 +209,57 @@ fn because(which: Which, limits: &Limits) -> Option<(Formula, &'static str)> {
             "From the inputs of the layers alone, where all is computed again, to everything but the scores.",
         ),
         Which::Tokens => (
-            Formula::Largest(vec![0.0.into(), figure(Which::Free)?]) / figure(Which::Activation)?,
-            "Tokens whose activations fit on a device: as one sequence, the longest.",
+            Formula::Largest(vec![0.0.into(), figure(Which::Free)]) / figure(Which::Activation),
+            "Tokens whose activations fit on a device.",
         ),
-        Which::Transfer => {
-            (given.transfer(figure(Which::Parameters)?), "One gather, or one reduction, of all parameters.")
-        }
-        Which::Flop => (
-            Formula::from(2.0) * given.active(figure(Which::Parameters)?)
+        Which::Sequence => (figure(Which::Tokens), "All tokens of a device as one sequence."),
+        Which::Transfer => (given.transfer(), "One gather, or one reduction, of all parameters."),
+        Which::ForwardFlop => (
+            Formula::from(2.0) * given.active()
                 + Formula::from(4.0) * given.layers() * given.hidden() * given.sequence(),
             "Forward only; attention over the full square of scores.",
         ),
+        Which::Flop => (
+            forwards() * figure(Which::ForwardFlop),
+            "Forward, backward as two of it, and again what is not kept: 1 - gamma.",
+        ),
+        Which::Arithmetic => (
+            figure(Which::Tokens) * figure(Which::ForwardFlop) / given.peak(),
+            "Arithmetic of forward, memory full, kernels at the peak.",
+        ),
         Which::Forward => (
-            given.forward_transfers() * figure(Which::Transfer)? * given.peak()
-                / (figure(Which::Tokens)? * figure(Which::Flop)?),
+            given.forward_transfers() * figure(Which::Transfer) / figure(Which::Arithmetic),
             "Transfers of forward over its arithmetic at the peak, memory full: up to 1 they hide.",
         ),
         Which::Backward => (
-            given.backward_transfers() * figure(Which::Transfer)? * given.peak()
-                / (figure(Which::Tokens)? * (Formula::from(3.0) - given.gamma()) * figure(Which::Flop)?),
+            given.backward_transfers() * figure(Which::Transfer)
+                / ((Formula::from(3.0) - given.gamma()) * figure(Which::Arithmetic)),
             "Transfers of backward over its arithmetic at the peak, recompute included: up to 1 they hide.",
         ),
-        Which::Rate(Form::Hidden) => (
-            figure(Which::Tokens)? / (figure(Which::Transfer)? * passes() * given.slower_pass()),
-            "The most at which each pass still hides its own transfers, memory full.",
+        Which::Shortest(Form::Hidden) => (
+            forwards() * given.slower_pass() * figure(Which::Transfer),
+            "The shortest step in which each pass still hides its own transfers.",
         ),
-        Which::Rate(Form::Floor) => (
-            figure(Which::Tokens)?
-                / (figure(Which::Transfer)? * (given.forward_transfers() + given.backward_transfers())),
-            "No step ends before its transfers, one after the other, memory full.",
+        Which::Shortest(Form::Floor) => (
+            (given.forward_transfers() + given.backward_transfers()) * figure(Which::Transfer),
+            "No step ends before its transfers, one after the other.",
         ),
         Which::Uncapped(form) => (
-            figure(Which::Rate(form))? * passes() * figure(Which::Flop)? / given.peak(),
-            "What the network allows of the peak; above it the network is not what limits.",
+            forwards() * figure(Which::Arithmetic) / figure(Which::Shortest(form)),
+            "What the network allows of the peak, memory full; above it the network is not what limits.",
         ),
         Which::Hfu(form) => (
-            figure(Which::Uncapped(form))? / Formula::Largest(vec![1.0.into(), figure(Which::Uncapped(form))?]),
+            figure(Which::Uncapped(form)) / Formula::Largest(vec![1.0.into(), figure(Which::Uncapped(form))]),
             "The same, and no more than the peak.",
         ),
         Which::Mfu(form) => (
-            figure(Which::Hfu(form))? * 3.0 / passes(),
+            figure(Which::Hfu(form)) * 3.0 / forwards(),
             "Recompute does not count: of 4 - gamma forwards 3 are the model's.",
         ),
-        Which::TokensPerSecond(form) => (
-            figure(Which::Hfu(form))? * given.peak() / (passes() * figure(Which::Flop)?),
-            "Per device, at most what the peak allows.",
-        ),
-    })
+        Which::TokensPerSecond(form) => {
+            (figure(Which::Hfu(form)) * given.peak() / figure(Which::Flop), "Per device, at most what the peak allows.")
+        }
+    }
 }
 
 /// What the formulas are made from.
@@ -223,7 +300,7 @@ impl Given<'_> {
     }
 
     fn memory(&self) -> Formula {
-        let memory = input("memory of the device", self.0.memory, Source::chosen("the cluster's device"));
+        let memory = input("memory", self.0.memory, Source::chosen("the cluster's device"));
         let reserve: Bytes = self.0.reserve;
         if reserve > Bytes::ZERO {
             return memory - input("reserve", reserve, Source::convention("taken before any state"));
@@ -239,23 +316,25 @@ impl Given<'_> {
     }
 
     /// Parameters that a token meets.
-    fn active(&self, all: Formula) -> Formula {
+    fn active(&self) -> Formula {
+        let all = figure(Which::Parameters, self.0);
         if self.0.idle > 0.0 {
             return all
-                - Self::chosen("those of experts that a token does not visit", self.0.idle, "the model's shape");
+                - Self::chosen("those of idle experts", self.0.idle, "the model's shape, the experts of a token");
         }
         all
     }
 
     /// Weights, gradients and optimizer, each over the devices that share it.
-    fn state(&self, parameters: Formula) -> Formula {
-        let optimizer = || input("bytes of optimizer state", self.0.optimizer, Source::chosen("optimizer"));
-        let each = match self.0.stage {
-            Stage::One => self.element() + self.element() + optimizer() / self.devices(),
-            Stage::Two => self.element() + (self.element() + optimizer()) / self.devices(),
-            Stage::Three => (self.element() + self.element() + optimizer()) / self.devices(),
-        };
-        parameters * each
+    fn state(&self) -> Formula {
+        let [weights, gradients] =
+            ["weights", "gradients"].map(|part| input(part, self.0.element, Source::chosen("precision")));
+        let optimizer = input("optimizer", self.0.optimizer, Source::chosen("optimizer"));
+        match self.0.stage {
+            Stage::One => weights + gradients + optimizer / self.devices(),
+            Stage::Two => weights + (gradients + optimizer) / self.devices(),
+            Stage::Three => (weights + gradients + optimizer) / self.devices(),
+        }
     }
 
     fn activation(&self) -> Formula {
@@ -265,10 +344,10 @@ impl Given<'_> {
             + self.gamma() * (Formula::from(16.0) * inputs() + self.layers() * self.hidden() * two)
     }
 
-    fn transfer(&self, parameters: Formula) -> Formula {
+    fn transfer(&self) -> Formula {
         let link: BytesPerSecond = self.0.link;
-        let link = input("bandwidth of a ring over all devices", link, Source::chosen("the cluster's slowest level"));
-        let mut bytes = parameters * self.element();
+        let link = input("link", link, Source::chosen("of a ring over all devices, the slowest level; or as given"));
+        let mut bytes = figure(Which::Parameters, self.0) * self.element();
         if self.0.ring {
             bytes = bytes * (self.devices() - 1.0) / self.devices();
         }
@@ -281,15 +360,15 @@ impl Given<'_> {
     }
 
     fn forward_transfers(&self) -> Formula {
-        let value = if self.0.stage == Stage::Three { 1.0 } else { 0.0 };
-        Self::chosen("transfers in forward", value, "stage: what is not sharded needs no gather")
+        Self::chosen("n_fwd", self.0.transfers().forward, "stage: only sharded weights are gathered in forward")
     }
 
     fn backward_transfers(&self) -> Formula {
-        if self.0.stage == Stage::Three {
-            return Self::chosen("n_bwd", self.0.n_bwd, "models moved in backward, set in this view");
-        }
-        Self::chosen("transfers in backward", 2.0, "stage: gradients are reduced and updated weights gathered")
+        let about = match self.0.stage {
+            Stage::Three => "models moved in backward, as given or set in this view",
+            _ => "stage: gradients are reduced and updated weights gathered",
+        };
+        Self::chosen("n_bwd", self.0.transfers().backward, about)
     }
 
     /// What the pass needs, in forwards, that asks for more.
@@ -303,7 +382,7 @@ impl Given<'_> {
 mod tests {
     use super::*;
 
-    /// The 13 B model of [fsdp A5] on 8 to 512 devices of 40 GB at 25 GB/s, 312 TFLOP/s.
+    /// The 13 B model of [fsdp A6] on 512 devices of 80 GB at 25 GB/s, 312 TFLOP/s.
     fn limits(stage: Stage, gamma: f64, n_bwd: f64) -> Limits {
         Limits {
             parameters: 12.0 * 40.0 * 5120.0 * 5120.0,
@@ -355,10 +434,7 @@ mod tests {
     #[test]
     fn the_floor_names_what_it_counts() {
         let limits = limits(Stage::Three, 0.0, 2.0);
-        let floor = explain(Which::Rate(Form::Floor), &limits).unwrap();
-        assert_eq!(
-            floor.formula.to_string(),
-            "token capacity / (transfer of the model x (transfers in forward + n_bwd))"
-        );
+        assert_eq!(words(Which::Shortest(Form::Floor), &limits), "(n_fwd + n_bwd) x transfer");
+        assert_eq!(words(Which::Uncapped(Form::Floor), &limits), "(4 - gamma) x forward / shortest step");
     }
 }

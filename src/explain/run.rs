@@ -5,11 +5,12 @@ use crate::search::training::{Best, Goal};
 use crate::units::Seconds;
 
 use super::facts::{count, input};
-use super::{Amount, Explanation, Figure, Formula, Input, Source};
+use super::{Amount, Explanation, Figure, Formula, Input, LAYERED, Source};
 
 /// Where the steps of a batch are from.
-const LAYERED: &str =
-    "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679, after Kaplan et al.";
+fn kaplan() -> String {
+    format!("{LAYERED}, after Kaplan et al.")
+}
 
 /// Which of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,7 +45,7 @@ pub fn explain(which: Which, run: &Run) -> Explanation {
     let (formula, about) = run.because(which);
     let source = match which {
         Which::Days => Source::convention("86,400 seconds a day"),
-        Which::Steps => Source::paper(LAYERED),
+        Which::Steps => Source::paper(&kaplan()),
         Which::Batch => Source::convention("one optimizer step"),
     };
     Explanation { figure: Figure::Run(which), name, amount, formula, about: about.into(), source }
@@ -62,7 +63,7 @@ impl Run {
 
     fn figure(&self, which: Which) -> Formula {
         let (name, amount) = self.shown(which);
-        Input { name, amount, source: Source::paper(LAYERED), figure: Some(Figure::Run(which)) }.into()
+        Input { name, amount, source: Source::paper(&kaplan()), figure: Some(Figure::Run(which)) }.into()
     }
 
     fn because(&self, which: Which) -> (Formula, &'static str) {

@@ -216,7 +216,7 @@ impl Reader<'_> {
     }
 
     fn leaf(&mut self) -> f64 {
-        if self.eat("the largest of (") {
+        if self.eat("max(") {
             let mut largest = self.sum();
             while self.eat(", ") {
                 largest = largest.max(self.sum());

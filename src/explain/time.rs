@@ -6,14 +6,10 @@ use crate::program::PICOS;
 use crate::units::{Seconds, significant};
 
 use super::facts::{Facts, count, input};
-use super::{Figure, Formula, Source, Why};
+use super::{Figure, Formula, LAYERED, Source, Why};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "at each moment the step is charged to what compute does, or to what its next task waits for";
-
-/// Where the law of the bubble stands.
-const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679: (P - 1) / (M K), and for fewer \
-     micro-batches than ranks by counting its slots";
 
 /// Less than this is rounding: sums of spans that begin and end at whole picoseconds.
 const LEAST: Seconds = Seconds::new(1e-9);
@@ -52,7 +48,9 @@ impl Facts<'_> {
                 self.bubble_law()?,
                 "The overhead: idle over busy time of a rank, where all stages take as long and transfers take no time. \
                  A share of the step is less: overhead / (1 + overhead).",
-                Source::paper(LAYERED),
+                Source::paper(&format!(
+                    "{LAYERED}: (P - 1) / (M K), and for fewer micro-batches than ranks by counting its slots"
+                )),
             ),
             Figure::Optimizer => (
                 self.update()?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, Elasticity, Evaluation, Expense, HostTraffic, MemoryParts, Summary, TimeParts};
+use crate::evaluate::{self, Elasticity, Evaluation, Expense, HostTraffic, MemoryParts, Resource, Summary, TimeParts};
 use crate::scenario::Scenario;
 use crate::units;
 
@@ -161,6 +161,9 @@ pub struct Copies {
 pub struct Bottleneck {
     /// `compute`, `memory`, a level's name, `bubble` or `host`.
     pub resource: String,
+    /// What of the host: its `link`, or the `launches` of the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// How much throughput follows each resource.
     pub elasticity: BTreeMap<String, Option<f64>>,
 }
@@ -209,11 +212,24 @@ impl Figures {
             memory: Memory::of(&summary.memory, &evaluation.stages),
             traffic: traffic(scenario, summary),
             host_link: HostLink::of(&summary.host),
-            bottleneck: Bottleneck {
-                resource: evaluation.bottleneck(scenario).name(scenario).to_owned(),
-                elasticity: evaluation.elasticity.iter().map(named).collect(),
-            },
+            bottleneck: Bottleneck::of(scenario, evaluation),
             training: scenario.plan.tokens.map(|tokens| Training::of(tokens, scenario, summary)),
+        }
+    }
+}
+
+impl Bottleneck {
+    fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+        let resource = evaluation.bottleneck(scenario);
+        let host = match resource {
+            Resource::HostLink => Some("link"),
+            Resource::Host => Some("launches"),
+            _ => None,
+        };
+        Self {
+            resource: resource.name(scenario).to_owned(),
+            host: host.map(str::to_owned),
+            elasticity: evaluation.elasticity.iter().map(named).collect(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::bounds::fsdp::{Bound, Limits, Stage};
+use crate::bounds::fsdp::{Bound, Limits, Stage, Transfers};
+use crate::explain::limits::{Form, Which, words};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, devices, engineering, significant, thousands};
@@ -77,14 +78,10 @@ impl LimitsReport<'_> {
         lines.section("given", &self.given());
         lines.section("memory", &self.memory());
         lines.section("time, device full, kernels at the peak", &self.time());
-        let (hidden, floor) = (limits.hidden(), limits.network_floor());
-        lines.section(
-            "no exposed communication: each pass hides its own transfers",
-            &self.bound(hidden, "forward flop of the tokens that fit / (peak x a transfer's time)"),
-        );
+        lines.section("no exposed communication: each pass hides its own transfers", &self.bound(Form::Hidden));
         lines.section(
             "network floor: the transfers of a step, one after the other, take all of it",
-            &self.bound(floor, "flop of the tokens that fit / (peak x all transfers' time)"),
+            &self.bound(Form::Floor),
         );
         lines.0
     }
@@ -94,16 +91,18 @@ impl LimitsReport<'_> {
         if limits.free() <= Bytes::ZERO {
             return "the model's state alone does not fit: no tokens, no throughput".to_owned();
         }
-        let words = |bound: Bound| if bound.hfu >= 1.0 { "allows the peak" } else { "stays below the peak" };
+        let verdict = |bound: Bound| if bound.hfu >= 1.0 { "allows the peak" } else { "stays below the peak" };
         let (hidden, floor) = (limits.hidden(), limits.network_floor());
         match (hidden.hfu >= 1.0, floor.hfu >= 1.0) {
             (false, true) => "the network allows the peak only with communication exposed".to_owned(),
-            _ => format!("the network {}, memory full", words(floor)),
+            _ => format!("the network {}, memory full", verdict(floor)),
         }
     }
 
     fn given(&self) -> Vec<(String, String)> {
         let limits = self.limits;
+        let Transfers { forward, backward } = limits.transfers();
+        let idle = if limits.stage == Stage::Three { "" } else { ": gradients and new weights" };
         vec![
             row("memory", format!("{:>10} per device, {} of it reserved", limits.memory, limits.reserve)),
             row(
@@ -113,7 +112,8 @@ impl LimitsReport<'_> {
             row("peak", format!("{:>10} per device", limits.peak)),
             row("sequence", format!("{:>10} tokens", thousands(limits.sequence))),
             row("gamma", format!("{:>10} share of the activations that is kept", limits.gamma)),
-            row("n_bwd", format!("{:>10} transfers of the model in backward", limits.n_bwd)),
+            row("n_fwd", format!("{forward:>10} transfers of the model in forward")),
+            row("n_bwd", format!("{backward:>10} transfers of the model in backward{idle}")),
             row("ring", format!("{:>10} (N - 1) / N of the model is received", if limits.ring { "yes" } else { "no" })),
         ]
     }
@@ -124,16 +124,13 @@ impl LimitsReport<'_> {
         // A negative size has no unit that is read again: the sign is ours.
         let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
         let parameters = engineering(limits.parameters, 4);
-        let state = match limits.stage {
-            Stage::One => "weights - gradients - optimizer state / devices",
-            Stage::Two => "weights - (gradients + optimizer state) / devices",
-            Stage::Three => "(weights + gradients + optimizer state) / devices",
-        };
         vec![
-            row("parameters", format!("{parameters:>10}  = {}", limits.counted())),
-            row("free memory", format!("{free:>10}  = memory - reserved - {state}")),
-            row("token capacity", format!("{tokens:>10}  = free memory / activations of a token")),
-            row("longest sequence", format!("{tokens:>10}  = token capacity, one sequence per device")),
+            self.counted("parameters", &parameters, Which::Parameters),
+            self.counted("state", &format!("{} B", significant(limits.state().get(), 4)), Which::State),
+            self.counted("free memory", &free, Which::Free),
+            self.counted("activations", &limits.activation().to_string(), Which::Activation),
+            self.counted("token capacity", &tokens, Which::Tokens),
+            self.counted("longest sequence", &tokens, Which::Sequence),
         ]
     }
 
@@ -141,26 +138,32 @@ impl LimitsReport<'_> {
         let limits = self.limits;
         let shown = |ratio: f64| if ratio.is_finite() { significant(ratio, 3) } else { "-".to_owned() };
         let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(shown);
+        let flop = limits.forward_flop();
         vec![
-            row("transfer", format!("{:>10}  = bytes of the weights / link + latency", limits.transfer())),
-            row(
-                "forward",
-                format!("{:>10}  per token = 2 x parameters that it meets + full attention", limits.forward_flop()),
-            ),
-            row("backward", format!("{:>10}  per token = (3 - gamma) x forward", limits.backward_flop())),
-            row("forward overlap", format!("{forward:>10}  = its transfers / its arithmetic; up to 1 all hides")),
-            row("backward overlap", format!("{backward:>10}  = its transfers / its arithmetic")),
+            self.counted("transfer", &limits.transfer().to_string(), Which::Transfer),
+            self.counted("forward flop", &flop.to_string(), Which::ForwardFlop),
+            self.counted("flop", &(flop + limits.backward_flop()).to_string(), Which::Flop),
+            self.counted("forward", &limits.arithmetic().to_string(), Which::Arithmetic),
+            self.counted("forward overlap", &forward, Which::Forward),
+            self.counted("backward overlap", &backward, Which::Backward),
         ]
     }
 
-    fn bound(&self, bound: Bound, words: &str) -> Vec<(String, String)> {
+    fn bound(&self, form: Form) -> Vec<(String, String)> {
+        let bound = form.bound(self.limits);
         let capped = self.limits.capped(bound);
-        let (tokens, alone) = (thousands(capped.tokens_per_s), thousands(bound.tokens_per_s));
         vec![
-            row("HFU", format!("{:>10}  = {words}", percent(capped.hfu))),
-            row("MFU", format!("{:>10}  = 3 / (4 - gamma) of HFU", percent(capped.mfu))),
-            row("tokens/s", format!("{tokens:>10}  per device = HFU x peak / flop of a token")),
-            row("uncapped", format!("{:>10}  HFU and {alone} tokens/s, not capped by the peak", percent(bound.hfu))),
+            self.counted("shortest step", &form.step(self.limits).to_string(), Which::Shortest(form)),
+            self.counted("uncapped HFU", &percent(bound.hfu), Which::Uncapped(form)),
+            row("uncapped", format!("{:>10}  tokens/s per device, at that HFU", thousands(bound.tokens_per_s))),
+            self.counted("HFU", &percent(capped.hfu), Which::Hfu(form)),
+            self.counted("MFU", &percent(capped.mfu), Which::Mfu(form)),
+            self.counted("tokens/s", &thousands(capped.tokens_per_s), Which::TokensPerSecond(form)),
         ]
+    }
+
+    /// A number and how it is counted.
+    fn counted(&self, name: &str, value: &str, which: Which) -> (String, String) {
+        row(name, format!("{value:>10}  = {}", words(which, self.limits)))
     }
 }

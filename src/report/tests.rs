@@ -270,8 +270,18 @@ fn the_limit_is_said_in_words() {
     assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth");
     evaluation.elasticity.push(Elasticity { resource: "host_bandwidth".to_owned(), value: 0.6 });
     assert_eq!(limit(&scenario, &evaluation), "limited by the link to the host: +10 % gives +5.9 %");
+    // In JSON both are of the resource `host`, and `host` tells them apart.
+    let of_host = |evaluation: &Evaluation| {
+        let bottleneck = Figures::of(&scenario, evaluation).bottleneck;
+        (bottleneck.resource, bottleneck.host)
+    };
+    let host = |part: &str| ("host".to_owned(), Some(part.to_owned()));
+    assert_eq!(of_host(&evaluation), host("link"));
     evaluation.summary.bottleneck = Resource::Host;
     assert_eq!(limit(&scenario, &evaluation), "limited by the host, which launches the work");
+    assert_eq!(of_host(&evaluation), host("launches"));
+    evaluation.summary.bottleneck = Resource::Bubble;
+    assert_eq!(of_host(&evaluation), ("bubble".to_owned(), None));
 }
 
 /// 50 GB/s of a port times an eighth; half of 79.6 GiB.

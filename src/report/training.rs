@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::bounds::layered::Step;
+use crate::evaluate;
 use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
@@ -27,6 +28,8 @@ pub struct TrainingReport<'a> {
     pub best: &'a [Option<Best>],
     /// Of each method's best within the largest budget, where its days go.
     pub accounts: &'a [Option<Account>],
+    /// Of the same plans, the memory of each pipeline rank.
+    pub stages: &'a [Vec<evaluate::Memory>],
     /// What each method would take by the closed forms alone.
     pub closed: &'a [Option<Closed>],
     /// Plans that may fit.
@@ -234,7 +237,7 @@ impl TrainingReport<'_> {
             batch: finite(sequences),
             steps: finite(self.training.goal.steps(sequences)),
             step_time_s: finite(best.summary.step_time.get()),
-            memory: Memory::of(&best.summary.memory, &[]),
+            memory: Memory::of(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
             days_by_part: account.named().map(part).into(),
             network: needs(&scenario),
             closed_form: closed,

@@ -223,16 +223,12 @@ fn pipeline(scenario: &Scenario, checks: &mut Checks) {
         || format!("{stages} stages are more than the {layers} layers of {}", scenario.model.name),
         || format!("choose at most {layers} stages in all"),
     );
-    let uneven = plan.schedule == Schedule::Interleaved && !layered && !plan.accumulate.is_multiple_of(plan.pipeline);
+    let interleaved = plan.effective_schedule() == Schedule::Interleaved;
+    let uneven = interleaved && !plan.accumulate.is_multiple_of(plan.pipeline);
     checks.refuse(
         uneven,
         "plan.accumulate",
-        || {
-            format!(
-                "the interleaved schedule takes micro-batches in groups of {}, not {}",
-                plan.pipeline, plan.accumulate
-            )
-        },
+        || format!("interleaved takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
     );
 }

@@ -135,6 +135,9 @@ impl Training {
         order.sort_by_key(|index| std::cmp::Reverse(index % width));
         pool.install(|| {
             order.par_iter().with_max_len(1).for_each_init(Workspace::default, |workspace, index| {
+                if cancel.is_cancelled() {
+                    return;
+                }
                 let answer = self.answer(&METHODS[index / width], self.budgets[index % width], cancel, workspace);
                 if !cancel.is_cancelled() {
                     done(*index, answer);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{Home, assert_contains, keys, number, run};
+use super::run::{Home, Run, assert_contains, keys, number, run};
 
 /// Fits with room to spare: a 125M model on one node of 80 GB devices.
 const SMALL: &str = "--hardware a100-80gb-nvlink16 --model mpt-125m --nodes 1";
@@ -48,7 +48,11 @@ fn json_has_the_keys_of_the_contract() {
     for level in json["traffic"].as_array().expect("an array") {
         assert_eq!(keys(level), "level bytes_per_device busy_s");
     }
-    assert_eq!(keys(&json["bottleneck"]), "resource elasticity");
+    // So small a model is limited by its launches; the link to the host is `host` too.
+    assert_eq!(keys(&json["bottleneck"]), "resource host elasticity");
+    assert_eq!((&json["bottleneck"]["resource"], &json["bottleneck"]["host"]), (&"host".into(), &"launches".into()));
+    let bottleneck = &self::json("--accumulate 8 --recompute full")["bottleneck"];
+    assert_eq!(keys(bottleneck), "resource elasticity");
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
         ("eval --nodes 18446744073709551615", "it is too large: write a smaller whole number"),
         // The fault lies in a field that no flag has set, and no file.
         ("eval --hpz foo", "--hpz: DGX H100 has no level 'foo'"),
-        ("eval --pp 2 --tp 8 --strategy zero1 --schedule interleaved", "--accumulate: the interleaved schedule"),
+        ("eval --pp 2 --tp 8 --strategy zero1 --schedule interleaved --stages-per-rank 2", "--accumulate: interleaved"),
         ("default eval", "default"),
         ("evil", "evil"),
     ] {
@@ -271,7 +275,16 @@ fn a_link_to_the_host_that_limits_is_named() {
 #[test]
 fn an_interleaved_pipeline_names_the_nearest_count() {
     let run = run("eval --pp 4 --schedule interleaved --stages-per-rank 2 --accumulate 6");
-    assert_contains(&run.refused().join("\n"), &["--accumulate", "groups of 4", "choose 4"]);
+    let refused = run.refused().join("\n");
+    assert_contains(&refused, &["--accumulate: interleaved takes multiples of 4 micro-batches, not 6; choose 4"]);
+    // The explorer says it in one line, with its mend.
+    let run = run_30("--stages-per-rank 2");
+    assert!(run.refused().join("\n").trim_start_matches("error: --").len() <= 78);
+    assert_eq!(run_30("--stages-per-rank 1").code, Some(0), "one stage per rank is 1F1B, which takes any count");
+}
+
+fn run_30(stages: &str) -> Run {
+    run(&format!("eval --pp 8 --tp 2 --schedule interleaved --accumulate 30 --model mpt-7b --nodes 8 {stages}"))
 }
 
 /// The acceptance runs: 48 Frontier nodes on a stack that overlaps nothing.

@@ -99,7 +99,7 @@ fn no_simulated_plan_passes_the_network_floor() {
 fn the_text_says_each_formula() {
     let run = run(&format!("limits --model fsdp-7b --devices 64 {MACHINE}"));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    assert_contains(&run.stdout, &["64 devices, ZeRO-3", "12 x layers x hidden^2", "146,443", "515 ms", "71,035"]);
+    assert_contains(&run.stdout, &["64 devices, ZeRO-3", "12 x layers x width x width", "146,443", "515 ms", "71,035"]);
     assert!(run.stdout.lines().all(|line| line.len() <= 100), "{}", run.stdout);
 }
 
@@ -143,5 +143,40 @@ fn flags_that_change_no_limit_are_named() {
         assert!(run.stderr.is_empty(), "{}", run.stderr);
         let log = std::fs::read_to_string(home.path().join(format!("{flag}.log"))).expect("a log");
         assert!(log.contains(&format!("note: --{flag}: changes no limit")), "{log}");
+    }
+}
+
+/// A number of the text, and the words that say how it is counted.
+fn counted<'a>(text: &'a str, section: &str, name: &str) -> (&'a str, &'a str) {
+    let lines = text.lines().skip_while(|line| !line.starts_with(section));
+    let line = lines.map(str::trim).find(|line| line.starts_with(&format!("{name}  "))).expect("the number");
+    let (value, words) = line.split_once(" = ").expect("its formula");
+    (value.trim_start_matches(name).trim(), words)
+}
+
+/// 7B on 64 devices with gamma 0.5 and replicated weights: the step hides 2 transfers in
+/// backward, 2.5 of 3.5 forwards: 3.5 x 2 / 2.5 = 2.8 transfers, the floor is 2.
+#[test]
+fn the_formula_of_a_stage_gives_its_number() {
+    let machine = "--memory 40GB --link 25GB/s --peak 312TFLOP/s --seq 2048 --gamma 0.5";
+    for stage in [1, 2] {
+        let run = run(&format!("limits --model fsdp-7b --devices 64 {machine} --stage {stage}"));
+        let given = |name: &str| run.stdout.split_whitespace().skip_while(|word| *word != name).nth(1);
+        assert_eq!((given("n_fwd"), given("n_bwd")), (Some("0"), Some("2")));
+        let seconds = |text: &str| match text.split_once(' ').expect("a unit") {
+            (value, "ms") => value.parse::<f64>().expect("a number") / 1e3,
+            (value, "s") => value.parse().expect("a number"),
+            other => panic!("{other:?}"),
+        };
+        let share = |text: &str| text.strip_suffix(" %").expect("a share").parse::<f64>().expect("a number") / 100.0;
+        let number = |section: &str, name: &str| counted(&run.stdout, section, name).0;
+        let (transfer, forward) = (seconds(number("time", "transfer")), seconds(number("time", "forward")));
+        for (section, transfers) in [("no exposed", 2.8), ("network floor", 2.0)] {
+            let step = seconds(number(section, "shortest step"));
+            assert!((step / (transfers * transfer) - 1.0).abs() < 5e-3, "{section}: {step} s of {transfer} s");
+            let (hfu, words) = counted(&run.stdout, section, "uncapped HFU");
+            assert_eq!(words, "(4 - gamma) x forward / shortest step");
+            assert!((share(hfu) / (3.5 * forward / step) - 1.0).abs() < 5e-3, "{section}: {hfu}");
+        }
     }
 }

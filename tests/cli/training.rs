@@ -31,7 +31,12 @@ fn json_has_the_keys_of_the_contract() {
         let sizes = ["tp", "pp", "dp"].map(|key| method[key].as_u64().expect("a count"));
         assert_eq!(method["devices"].as_u64(), Some(sizes.iter().product()));
         assert!((0.0..1.0).contains(&number(method, "efficiency")));
-        has(&method["memory"], "capacity_bytes peak_bytes parts");
+        let memory = &method["memory"];
+        has(memory, "capacity_bytes peak_bytes parts stages");
+        // Memory is that of the fullest stage; there is one for each pipeline rank.
+        let stages = list(memory, "stages").iter().map(|stage| stage["peak_bytes"].as_u64().expect("bytes"));
+        assert_eq!(stages.clone().count() as u64, sizes[1]);
+        assert_eq!(stages.max(), memory["peak_bytes"].as_u64());
     }
     // 1, 2, 4 and 8 devices of each method; a pipeline has at least two ranks.
     let curve = list(&found, "curve");

@@ -113,7 +113,11 @@ fn i_explains_the_figure_at_the_cursor_of_a_view() {
     assert_eq!(page(&app).explanation.figure, Figure::Threshold(0));
     press(&mut app, "<esc>");
     assert_eq!(explained(&mut app, "L"), Figure::Limits(Which::Activation), "gamma is what is kept of them");
-    assert_eq!(explained(&mut app, "j"), Figure::Limits(Which::Rate(Form::Floor)), "n_bwd is what the floor counts");
+    assert_eq!(
+        explained(&mut app, "j"),
+        Figure::Limits(Which::Shortest(Form::Floor)),
+        "n_bwd is what the floor counts"
+    );
     assert!(explained(&mut app, "jj") == Figure::Limits(Which::Parameters), "the first number");
     assert_eq!(explained(&mut app, "G"), Figure::Limits(Which::TokensPerSecond(Form::Floor)));
     press(&mut app, "i<ret>");

@@ -135,3 +135,14 @@ fn four_threads_at_most_unless_more_are_asked_for() {
     assert_eq!(threads(None), (cores - 1).clamp(1, 4));
     assert_eq!(threads(Some(7)), 7);
 }
+
+#[test]
+fn a_views_work_is_stopped() {
+    let (tell, _queue) = listen();
+    let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
+    jobs.work(1, Work::Hardware(Arc::clone(&explorer().map.sweep), 0));
+    let running = jobs.working.clone();
+    assert!(!running.is_cancelled());
+    jobs.rest();
+    assert!(running.is_cancelled() && !jobs.working.is_cancelled());
+}

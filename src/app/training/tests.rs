@@ -184,3 +184,35 @@ fn an_answer_ends_the_waiting_for_it() {
     app.hear_training(place, found);
     assert_eq!(app.notice.as_deref(), Some("exporting"));
 }
+
+/// A search is stopped as soon as nobody waits for it, and begun again when somebody does.
+#[test]
+fn a_search_stops_with_its_view_and_its_question() {
+    let is_search = |command: &Command| matches!(command, Command::Work { work: Work::Training(_), .. });
+    let searches = |commands: &[Command]| commands.iter().any(is_search);
+    let unasked = |app: &mut App, keys: &str| press_obeying(app, keys, |command| !is_search(command));
+    for leave in ["<esc>", "M", "L"] {
+        let mut app = explorer();
+        assert!(searches(&unasked(&mut app, "D")));
+        assert_eq!(unasked(&mut app, leave), [Command::Rest], "{leave}");
+        assert!(!app.is_waiting(), "{leave}");
+        assert_eq!(unasked(&mut app, "<esc>"), [], "it stops once");
+        assert!(searches(&unasked(&mut app, "D")), "{leave}");
+    }
+    // Another question is another work, which takes the first one's place; an impossible scenario leaves that of the last
+    // possible one.
+    let mut app = explorer();
+    unasked(&mut app, "D");
+    assert!(searches(&unasked(&mut app, "[")));
+    assert!(unasked(&mut app, "S").iter().any(|command| matches!(command, Command::Work { .. })), "of another view");
+    unasked(&mut app, "D");
+    let impossible = app.change(&[(field("tp"), "3".to_owned())]);
+    assert!(app.shown.is_err() && app.is_waiting() && !impossible.contains(&Command::Rest));
+    let changed = app.change(&[(field("tp"), "1".to_owned())]);
+    assert!(app.shown.is_ok() && searches(&changed));
+}
+
+/// A field by its flag.
+fn field(flag: &str) -> usize {
+    crate::app::inputs::FIELDS.iter().position(|field| field.flag == flag).unwrap()
+}

@@ -231,5 +231,4 @@ fn all_experts_travel_and_few_compute() {
     assert!((limits.parameters / 1e9 - 46.7).abs() < 0.05, "{}", limits.parameters);
     let forward = 2.0 * 12.9e9 + 4.0 * 32.0 * 4096.0 * 2048.0;
     assert!((limits.forward_flop().get() / forward - 1.0).abs() < 0.01, "{}", limits.forward_flop());
-    assert_eq!(limits.counted(), "all experts; a token meets 12.9e9");
 }

@@ -7,7 +7,7 @@ use crate::bounds::layered::CriticalBatch;
 use crate::cli::args::{CostModel, Plan};
 use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{Exit, Failure, Refusals, log, output, sweep};
-use crate::evaluate::Workspace;
+use crate::evaluate::{Memory, Workspace, stages};
 use crate::report::TrainingReport;
 use crate::scenario::Scenario;
 use crate::search::training::{Account, Answer, Best, Closed, Goal, METHODS, Training};
@@ -43,6 +43,7 @@ pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
         source: law.source(),
         best: &found.best,
         accounts: &found.accounts,
+        stages: &found.stages,
         closed: &found.closed,
         plans: found.plans,
         simulated: found.simulated,
@@ -100,6 +101,7 @@ fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<Tra
 struct Found {
     best: Vec<Option<Best>>,
     accounts: Vec<Option<Account>>,
+    stages: Vec<Vec<Memory>>,
     closed: Vec<Option<Closed>>,
     plans: usize,
     simulated: usize,
@@ -124,14 +126,17 @@ impl Found {
         let best = training.settled(answers.into_iter().map(|answer| answer?.best));
         let mut workspace = Workspace::default();
         let last = best.chunks(training.budgets.len()).map(|method| method.last()?.as_ref());
-        let accounts = METHODS
-            .iter()
-            .zip(last)
-            .map(|(method, best)| Account::of(&training.scenario(method, &best?.choice), &mut workspace));
-        let (accounts, closed) = (accounts.collect(), training.closed(&pool));
+        let parts = METHODS.iter().zip(last).map(|(method, best)| {
+            let scenario = best.map(|best| training.scenario(method, &best.choice));
+            let account = scenario.as_ref().and_then(|scenario| Account::of(scenario, &mut workspace));
+            let stages = scenario.map_or_else(Vec::new, |scenario| stages(&scenario, &workspace));
+            (account, stages)
+        });
+        let (accounts, stages) = parts.unzip();
+        let closed = training.closed(&pool);
         progress.finish_and_clear();
         let time = Seconds::new(start.elapsed().as_secs_f64());
         log::line(&format!("{plans} plans, {simulated} simulated on {} threads", pool.current_num_threads()));
-        Ok(Self { best, accounts, closed, plans, simulated, time })
+        Ok(Self { best, accounts, stages, closed, plans, simulated, time })
     }
 }

@@ -129,6 +129,7 @@ impl Bound {
             self.remember(stages, rank, pairs);
         }
         if pairs {
+            self.alternate(stages, opening, closing);
             return;
         }
         // The first micro-batch passes all stages, the others follow through the last one.
@@ -145,6 +146,27 @@ impl Bound {
         let wire = busiest(&again.chain(reduced).collect::<Vec<_>>());
         let update = sum(stages.of_rank(0), |stage| stage.update);
         self.backward.add(stages.around(0, 1) + wire + update, order[order.len() - ranks].compute[1]);
+    }
+
+    /// 1F1B lets the rank that is `held` ranks from the end hold so many micro-batches: it begins forward of `m + held`
+    /// after backward of `m`, which comes from the last rank, which begins backward of `m + held` after that forward. So
+    /// many micro-batches take a round of all ranks between the two, a send at each step, and there are at least
+    /// `micro-batches / held - 1` rounds between the first backward of the last rank and its last one. The first
+    /// micro-batch passes all ranks there and the last one all ranks back.
+    fn alternate(&mut self, stages: &Stages<'_>, opening: f64, closing: f64) {
+        let Stages { order, ranks, send, .. } = *stages;
+        let between = |from: usize| [0, 1].map(|way| stages.before[ranks][way] - stages.before[from][way] - send);
+        let own = order[ranks - 1].compute[0] + order[ranks - 1].compute[1];
+        let through = between(0)[0] + between(0)[1];
+        self.whole.add(opening + through - own + closing, own);
+        for held in 2..=ranks {
+            let round = between(ranks - held)[0] + between(ranks - held)[1];
+            let count = held as f64;
+            // Else the last rank's own arithmetic takes longer, which is counted above.
+            if round >= count * own {
+                self.whole.add(opening + through + (count - 1.0) * own - round + closing, round / count);
+            }
+        }
     }
 
     /// The memory of one rank when it begins its first backward.

@@ -6,10 +6,11 @@ use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assum
 use proptest::strategy::Strategy as Any;
 
 use super::*;
-use crate::plan::{Offload, Recompute};
+use crate::plan::{Offload, Recompute, Schedule};
 use crate::search::pool;
 use crate::stack::{Overlap, Runtime};
 use crate::testing;
+use crate::units::BytesPerSecond;
 
 fn training(base: Scenario, most: u32, critical: f64) -> Training {
     Training::new(base, Goal { critical, steps: 1000.0 }, most, &Library::embedded()).expect("embedded strategies")
@@ -247,4 +248,42 @@ fn the_search_finds_the_best_of_its_grid() {
         assert_eq!(found(&training, 1), expected, "vocabulary {vocab}, memory {memory}");
         assert_eq!(found(&training, 3), expected, "on any number of threads");
     }
+}
+
+/// Four stages on the four devices of a node, whose sends take longer than a stage's forward: 1F1B cannot hide them,
+/// since a rank that may hold `k` micro-batches waits for the oldest to come back. The bound knows that: without the
+/// sends of each round it is 60 % of a step of many micro-batches.
+#[test]
+fn the_bound_of_1f1b_counts_the_sends_between_its_ranks() {
+    let mut base = small();
+    Arc::make_mut(&mut base.cluster).levels[0].bandwidth = BytesPerSecond::new(2e9);
+    let (training, method) = (training(base, 4, 6.0), &METHODS[method("contiguous 3d")]);
+    let mut workspace = Workspace::default();
+    let mut tight = 0;
+    for Candidate { days, choice, .. } in grid(&training, method, 4) {
+        let pairs = method.dealings[choice.dealing] == Dealing::Contiguous(Schedule::OneForwardOneBackward);
+        let plan = Choice { offload: Offload::None, ..choice };
+        if !pairs || plan != choice || choice.pipeline < 4 || choice.micro_batch > 1 {
+            continue;
+        }
+        let simulated = summary(&training.scenario(method, &choice), &mut workspace).expect("a valid plan");
+        let simulated = training.goal.days(choice.sequences(), simulated.step_time.get());
+        assert!(days <= simulated, "{days} > {simulated} days: {choice:?}");
+        assert!(days >= 0.88 * simulated, "{days} against {simulated} days: {choice:?}");
+        tight += 1;
+    }
+    assert!(tight > 10, "{tight} plans");
+}
+
+/// Whoever cancels with the first answer gets no more than those that each thread had begun.
+#[test]
+fn a_cancelled_search_ends_with_what_it_has_begun() {
+    let (training, cancel) = (training(small(), 8, 4.0), Cancel::default());
+    let answers = Mutex::new(0);
+    let done = |_: usize, _: Answer| {
+        *answers.lock().expect("a lock") += 1;
+        cancel.cancel();
+    };
+    assert!(!training.run(&pool(Some(2)).expect("a pool"), &cancel, &done));
+    assert!((1..=2).contains(&*answers.lock().expect("a lock")), "of {}", training.len());
 }

@@ -53,8 +53,7 @@ fn in_sight(page: &Page, theme: Theme, inside: Rect) -> Vec<(Line<'static>, Opti
         lines.extend(row(input, page.cursor == index, theme, width).into_iter().map(|line| (line, Some(index))));
         ends.push(lines.len());
     }
-    for (at, text) in
-        [page.explanation.about.to_string(), page.explanation.source.to_string()].into_iter().enumerate()
+    for (at, text) in [page.explanation.about.to_string(), page.explanation.source.to_string()].into_iter().enumerate()
     {
         let row = inputs.len() + at;
         lines.push((Line::default(), None));

@@ -9,12 +9,13 @@ use super::{frame, outdated};
 use crate::app::limits::{Assumption, Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
+use crate::explain::limits::words;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
 use crate::units::{Bytes, devices, engineering, significant, thousands};
 
-/// Rows that it takes: frame, assumptions, numbers.
-pub(super) const HEIGHT: u16 = 2 + 3 + 13;
+/// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
+pub(super) const HEIGHT: u16 = 2 + 3 + 2 + 12;
 
 /// Columns of the names, of one number, and of the two forms of a bound.
 const NAMES: usize = 17;
@@ -50,9 +51,9 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// The line of a number: under the verdict, and from the first bound on under a heading.
+/// The line of a number: under the verdict and the machine, and from the first bound on under a heading.
 const fn line_of(number: usize) -> usize {
-    1 + number + (number >= GIVEN) as usize
+    2 + number + (number >= GIVEN) as usize
 }
 
 /// A line with the cursor's mark in place of its first blank.
@@ -80,7 +81,13 @@ fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row:
     let one = Assumption::ALL[index];
     let (value, about) = match one {
         Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
-        Assumption::Backward => (limits.n_bwd.to_string(), "models moved in backward; 2: gather and reduce"),
+        Assumption::Backward => (
+            limits.transfers().backward.to_string(),
+            match limits.stage {
+                Stage::Three => "models moved in backward; 2: gather and reduce",
+                _ => "gradients reduced, updated weights gathered",
+            },
+        ),
         Assumption::Stage => match limits.stage {
             Stage::One => ("1".to_owned(), "the optimizer is sharded"),
             Stage::Two => ("2".to_owned(), "gradients and optimizer are sharded"),
@@ -98,15 +105,18 @@ fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row:
     draw_line(buf, row, &line, theme);
 }
 
-/// All numbers, the verdict first.
+/// All numbers, after the verdict and what the machine has.
 fn numbers(limits: &fsdp::Limits, theme: Theme) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::styled(format!(" {}", verdict(limits)), theme.style(Role::Title))];
-    let names = NUMBERS.map(|(name, _)| name);
-    lines.extend(names.into_iter().zip(given(limits)).map(|(name, [value, formula])| {
+    let machine = format!(" memory {}, link {} of a ring, peak {}", limits.memory, limits.link, limits.peak);
+    let mut lines = vec![
+        Line::styled(format!(" {}", verdict(limits)), theme.style(Role::Title)),
+        Line::styled(machine, theme.style(Role::Dim)),
+    ];
+    lines.extend(NUMBERS.into_iter().zip(given(limits)).map(|((name, which), value)| {
         Line::from(vec![
             Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
             Span::raw(format!("{value:>NUMBER$}")),
-            Span::styled(format!("  = {formula}"), theme.style(Role::Dim)),
+            Span::styled(format!("  = {}", words(which, limits)), theme.style(Role::Dim)),
         ])
     }));
     let (hidden, floor) = ("no exposed", "net floor");
@@ -116,11 +126,11 @@ fn numbers(limits: &fsdp::Limits, theme: Theme) -> Vec<Line<'static>> {
         Span::styled(heading, theme.style(Role::Title)),
         Span::styled(forms, theme.style(Role::Dim)),
     ]));
-    lines.extend(names.into_iter().skip(GIVEN).zip(bounds(limits)).map(|(name, ([hidden, floor], formula))| {
+    lines.extend(NUMBERS.into_iter().skip(GIVEN).zip(bounds(limits)).map(|((name, which), [hidden, floor])| {
         Line::from(vec![
             Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
             Span::raw(format!("{hidden:>NUMBER$}{floor:>NUMBER$}")),
-            Span::styled(format!("  {formula}"), theme.style(Role::Dim)),
+            Span::styled(format!("  {}", words(which, limits)), theme.style(Role::Dim)),
         ])
     }));
     lines
@@ -139,42 +149,25 @@ fn verdict(limits: &fsdp::Limits) -> &'static str {
 }
 
 /// Memory, transfer and overlap.
-fn given(limits: &fsdp::Limits) -> [[String; 2]; GIVEN] {
-    let row = |value: String, formula: String| [value, formula];
+fn given(limits: &fsdp::Limits) -> [String; GIVEN] {
     let free = limits.free();
     let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
     let tokens = thousands(limits.token_capacity().floor());
-    let devices = limits.devices;
-    let [element, optimizer] = [limits.element, limits.optimizer].map(Bytes::get);
-    let state = match limits.stage {
-        Stage::One => format!("({} + {optimizer} / {devices}) B", 2.0 * element),
-        Stage::Two => format!("({element} + {} / {devices}) B", element + optimizer),
-        Stage::Three => format!("{} B / {devices}", 2.0 * element + optimizer),
-    };
-    // Without sharded weights a step reduces gradients and gathers what it updated, whatever n_bwd says.
-    let moved = if limits.stage == Stage::Three { "n_bwd" } else { "2" };
     let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
-    [
-        row(engineering(limits.parameters, 4), limits.counted()),
-        row(free, format!("{} - phi x {state}", limits.memory)),
-        row(tokens.clone(), format!("free memory / {} of activations a token", limits.activation())),
-        row(tokens, "token capacity, one sequence a device".to_owned()),
-        row(limits.transfer().to_string(), format!("phi x {} / {} of a ring", limits.element, limits.link)),
-        row(forward, "transfer / forward at peak; up to 1 it hides".to_owned()),
-        row(backward, format!("{moved} transfers / (3 - gamma) forwards")),
-    ]
+    let parameters = engineering(limits.parameters, 4);
+    [parameters, free, tokens.clone(), tokens, limits.transfer().to_string(), forward, backward]
 }
 
 /// Both forms of each bound: no exposed communication, and the network's floor.
-fn bounds(limits: &fsdp::Limits) -> [([String; 2], &'static str); 4] {
+fn bounds(limits: &fsdp::Limits) -> [[String; 2]; 4] {
     let both = [limits.hidden(), limits.network_floor()];
     let capped = both.map(|bound| limits.capped(bound));
     let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
     [
-        (capped.map(|bound| percent(bound.hfu)), "flop / (peak x transfers' time)"),
-        (both.map(|bound| percent(bound.hfu)), "the same, not capped by the peak"),
-        (capped.map(|bound| percent(bound.mfu)), "3 / (4 - gamma) of HFU"),
-        (capped.map(|bound| thousands(bound.tokens_per_s)), "HFU x peak / flop of a token"),
+        capped.map(|bound| percent(bound.hfu)),
+        both.map(|bound| percent(bound.hfu)),
+        capped.map(|bound| percent(bound.mfu)),
+        capped.map(|bound| thousands(bound.tokens_per_s)),
     ]
 }
 
