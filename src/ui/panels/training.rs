@@ -231,8 +231,8 @@ fn plan(
 const CRAWLING: f64 = 1e-6;
 
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does in steady state, or the factor of what never hides: `d 102 · c x 1.49 · m 8.46 · GB/s of system's 25.0
-/// hide it · ends apart · x: nothing does`.
+/// hide does but for the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of 25.0
+/// hide all but ends · x: nothing does`.
 fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let cluster = &picture.search.base.cluster;
     let outermost = Link::Level(cluster.levels.len().saturating_sub(1));
@@ -247,17 +247,16 @@ fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'sta
         let factor = never.map(Intensity::slowdown).reduce(f64::max);
         let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
         Some(match (factor, most) {
-            (Some(factor), _) => format!("x {}", significant(factor, 3)),
+            (Some(factor), _) => format!("x{}", significant(factor, 3)),
             (None, Some(most)) => gigabytes(most),
             (None, None) => "0".to_owned(),
         })
     };
     let all: Vec<_> = METHODS.iter().enumerate().map(|(index, method)| need(index, method)).collect();
     let never = all.iter().flatten().any(|need| need.starts_with('x'));
-    let level = cluster.levels.last().map_or("network", |level| &level.name);
     let has = gigabytes(outermost.bandwidth(&picture.search.base));
-    let said = [format!("GB/s of {level}'s {has} hide it"), "ends apart".to_owned()];
-    let said = said.into_iter().chain(never.then(|| "x: nothing does".to_owned()));
+    let said = std::iter::once(format!("GB/s of {has} hide all but ends"));
+    let said = said.chain(never.then(|| "x: nothing does".to_owned()));
     let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
     let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
         let need = need.unwrap_or_else(|| theme.glyphs().impossible.to_owned());
