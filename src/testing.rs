@@ -1,4 +1,5 @@
-//! Small hand-made scenarios for the engine's tests: round numbers, so that arithmetic can be shown.
+//! Small hand-made scenarios for the engine's tests: round numbers, so that arithmetic can be shown. And the largest one
+//! of a paper.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +7,8 @@ use std::sync::Arc;
 use crate::hardware::{Cluster, Device, Level, Peaks, Rings};
 use crate::model::{Model, Norm, Positions};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
-use crate::scenario::Scenario;
+use crate::presets::Library;
+use crate::scenario::{Scenario, file};
 use crate::stack::{
     AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GradientCopies, Overlap,
     Runtime, Selective, Software, Stack,
@@ -167,4 +169,30 @@ pub fn scenario() -> Scenario {
         strategy: "zero3".into(),
         plan,
     }
+}
+
+/// [layered B8]: `X_160` on 483 x 5 x 16 A100, 5 micro-batches of one sequence, layer by layer, a layer per
+/// stage, everything computed again and every state partitioned; flags change it.
+pub fn x_160(flags: &[(&str, &str)]) -> Scenario {
+    let library = Library::embedded();
+    let mut file = file::parse(&library.scenario_text("default").expect("a preset").text).expect("valid");
+    let paper = [
+        ("hardware", "a100-80gb-nvlink16"),
+        ("stack", "ideal"),
+        ("model", "x-160"),
+        ("strategy", "zero3"),
+        ("nodes", "2415"),
+        ("tp", "16"),
+        ("pp", "5"),
+        ("stages-per-rank", "32"),
+        ("accumulate", "5"),
+        ("accumulation", "layered"),
+        ("recompute", "full"),
+    ];
+    for (flag, value) in paper.iter().chain(flags) {
+        file.set(flag, value).expect("a flag");
+    }
+    let scenario = library.resolve(&file).expect("a scenario");
+    assert_eq!(scenario.layout().expect("a valid scenario").devices % 16, 0);
+    scenario
 }

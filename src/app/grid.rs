@@ -5,6 +5,7 @@
 
 use crate::bounds::fsdp::Limits;
 use crate::bounds::fsdp::grid::{self, Found, Point};
+use crate::plan::Size;
 use crate::scenario::Scenario;
 
 use super::App;
@@ -113,7 +114,7 @@ impl Grid {
         let found = |nodes: u32| {
             let devices = if nodes == own { scenario.devices() } else { nodes.saturating_mul(per_node) };
             let mut sized = scenario.clone();
-            sized.plan.size = crate::plan::Size::Devices(devices);
+            sized.plan.size = Size::Devices(devices);
             // A smaller job may stay within a faster level.
             let limits = Limits { devices, link: Limits::of(&sized).link, ..*limits };
             let found = grid::search(&limits, self.efficiency());

@@ -173,4 +173,4 @@ pub fn of(scenario: &Scenario) -> Vec<Intensity> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

@@ -6,38 +6,11 @@ use crate::cost::{Factors, Payload, Rates};
 use crate::hardware::Group;
 use crate::plan::{Extent, Format, Offload, Recompute, Secondary, Size};
 use crate::presets::Library;
-use crate::scenario::file;
 use crate::stack::Overlap;
-use crate::testing;
+use crate::testing::{self, x_160};
 
 use super::terms::FORWARD;
 use super::*;
-
-/// [layered B8]: `X_160` on 483 x 5 x 16 A100, 5 micro-batches of one sequence, layer by layer, a layer per
-/// stage, everything computed again and every state partitioned; flags change it.
-pub(in crate::bounds) fn x_160(flags: &[(&str, &str)]) -> Scenario {
-    let library = Library::embedded();
-    let mut file = file::parse(&library.scenario_text("default").expect("a preset").text).expect("valid");
-    let paper = [
-        ("hardware", "a100-80gb-nvlink16"),
-        ("stack", "ideal"),
-        ("model", "x-160"),
-        ("strategy", "zero3"),
-        ("nodes", "2415"),
-        ("tp", "16"),
-        ("pp", "5"),
-        ("stages-per-rank", "32"),
-        ("accumulate", "5"),
-        ("accumulation", "layered"),
-        ("recompute", "full"),
-    ];
-    for (flag, value) in paper.iter().chain(flags) {
-        file.set(flag, value).expect("a flag");
-    }
-    let scenario = library.resolve(&file).expect("a scenario");
-    assert_eq!(scenario.layout().expect("a valid scenario").devices % 16, 0);
-    scenario
-}
 
 fn row(scenario: &Scenario, kind: Kind) -> Intensity {
     let rows = of(scenario);

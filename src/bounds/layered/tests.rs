@@ -1,9 +1,8 @@
 //! The closed forms against the golden values of [layered B3], [layered B6] and [layered B8].
 
-use crate::bounds::intensity::tests::x_160;
 use crate::evaluate::{self, Workspace};
 use crate::presets::Library;
-use crate::testing;
+use crate::testing::{self, x_160};
 
 use super::*;
 

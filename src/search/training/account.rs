@@ -3,6 +3,7 @@
 use crate::bounds::layered::Step;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Lane, Trace, Workspace, traced};
+use crate::plan::Recompute;
 use crate::program::Kind;
 use crate::scenario::Scenario;
 use crate::units::Seconds;
@@ -112,7 +113,7 @@ fn attention(scenario: &Scenario) -> Seconds {
     let plan = &scenario.plan;
     let (forward, backward) = Rates::of(scenario, &Factors::default()).attention(f64::from(plan.micro_batch));
     let again = match plan.recompute {
-        crate::plan::Recompute::Selective => 1.0,
+        Recompute::Selective => 1.0,
         other => other.layers(),
     };
     let layers = f64::from(scenario.model.layers) / f64::from(plan.pipeline);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_assume, prop_oneof, proptest};
+use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_oneof, proptest};
 use proptest::strategy::Strategy as Any;
 
 use super::*;
@@ -138,32 +138,24 @@ fn grid(training: &Training, method: &Method, budget: u32) -> Vec<Candidate> {
     roomy.candidates(method, budget)
 }
 
-/// One of those plans, and its scenario; `None` if there is none.
-fn picked(
-    training: &Training,
-    method: &Method,
-    budget: u32,
-    pick: prop::sample::Index,
-) -> Option<(Candidate, Scenario)> {
-    let plans = grid(training, method, budget);
-    let plan = *plans.get(pick.index(plans.len().max(1)))?;
-    Some((plan, training.scenario(method, &plan.choice)))
+/// One of those plans of some method, and its scenario.
+fn plans() -> impl Any<Value = (Training, &'static Method, Candidate, Scenario)> {
+    let parts = (bases(), 0..METHODS.len(), 0..6_u32, any::<prop::sample::Index>());
+    parts.prop_filter_map("no plan", |(base, method, power, pick)| {
+        let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
+        let plans = grid(&training, method, 1 << power);
+        let plan = *plans.get(pick.index(plans.len().max(1)))?;
+        let scenario = training.scenario(method, &plan.choice);
+        Some((training, method, plan, scenario))
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn no_plan_undercuts_its_bounds(
-        base in bases(),
-        method in 0..METHODS.len(),
-        power in 0..6_u32,
-        pick in any::<prop::sample::Index>(),
-    ) {
-        let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
-        let picked = picked(&training, method, 1 << power, pick);
-        prop_assume!(picked.is_some());
-        let (Candidate { days, memory, choice }, scenario) = picked.expect("one that is assumed");
+    fn no_plan_undercuts_its_bounds((training, method, plan, scenario) in plans()) {
+        let Candidate { days, memory, choice } = plan;
         if let Ok(summary) = summary(&scenario, &mut Workspace::default()) {
             let simulated = training.goal.days(choice.sequences(), summary.step_time.get());
             let dealing = method.dealings[choice.dealing];
@@ -174,22 +166,13 @@ proptest! {
     }
 
     #[test]
-    fn no_part_of_a_step_is_negative(
-        base in bases(),
-        method in 0..METHODS.len(),
-        power in 0..6_u32,
-        pick in any::<prop::sample::Index>(),
-    ) {
-        let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
-        let picked = picked(&training, method, 1 << power, pick);
-        prop_assume!(picked.is_some());
-        let (Candidate { choice, .. }, scenario) = picked.expect("one that is assumed");
+    fn no_part_of_a_step_is_negative((_, method, plan, scenario) in plans()) {
         let mut workspace = Workspace::default();
         if let Ok(summary) = summary(&scenario, &mut workspace) {
             let account = Account::of(&scenario, &mut workspace).expect("a valid scenario");
             let rounding = summary.step_time * 1e-9;
             for (part, seconds) in account.named() {
-                prop_assert!(seconds >= -rounding, "{part}: {seconds:?} in {choice:?} of {}", method.name);
+                prop_assert!(seconds >= -rounding, "{part}: {seconds:?} in {:?} of {}", plan.choice, method.name);
             }
             prop_assert!((account.total().get() - summary.step_time.get()).abs() <= rounding.get());
         }
