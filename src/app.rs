@@ -44,7 +44,7 @@ use crate::evaluate::{Evaluation, Summary};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
-use crate::search::{Cell, Mend};
+use crate::search::{Cell, Fixes};
 use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
@@ -146,7 +146,7 @@ pub struct App {
     /// Whether the map's cursor has gone on, and the panels are still to follow it.
     pub following: bool,
     /// What would let the scenario shown fit, if it does not.
-    pub mend: Option<Mend>,
+    pub fix: Option<Fixes>,
     /// The scenarios to compare with.
     pub pins: Pins,
     /// What the timeline shows.
@@ -197,7 +197,7 @@ impl App {
             answer: None,
             stale: true,
             following: false,
-            mend: None,
+            fix: None,
             pins: Pins::default(),
             timeline: Timeline::default(),
             time: 0,
@@ -274,7 +274,7 @@ impl App {
     fn take_in(&mut self, report: Report) -> Vec<Command> {
         match report {
             Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
-            Report::Mended { generation, mend } if generation == self.question => self.take_mend(mend),
+            Report::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
             Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
             // A pin's figures are its own, whatever has been asked for since.
             Report::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
@@ -328,11 +328,11 @@ impl App {
         }
     }
 
-    fn take_mend(&mut self, mend: Mend) {
+    fn take_fix(&mut self, fix: Fixes) {
         if let Ok(scenario) = &self.shown {
-            self.answers.mend(scenario, &mend);
+            self.answers.fix(scenario, &fix);
         }
-        self.mend = Some(mend);
+        self.fix = Some(fix);
     }
 
     fn show(&mut self, answer: Answer) {
@@ -347,14 +347,14 @@ impl App {
         self.question += 1;
         self.following = false;
         self.stale = true;
-        self.mend = None;
+        self.fix = None;
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
         let mut done = false;
-        if let Some((answer, mend)) = self.answers.of(scenario) {
-            done = answer.evaluation.summary.fits || mend.is_some();
-            self.mend = mend;
+        if let Some((answer, fix)) = self.answers.of(scenario) {
+            done = answer.evaluation.summary.fits || fix.is_some();
+            self.fix = fix;
             self.show(answer);
         }
         (!done).then_some(evaluate).into_iter().chain(self.ask_view()).collect()
@@ -365,7 +365,7 @@ impl App {
         self.question += 1;
         self.looking = self.map.home != Some(self.map.cursor);
         self.following = true;
-        self.mend = None;
+        self.fix = None;
     }
 
     /// Asks about the map's cell under the cursor, if the panels do not show it yet.
@@ -397,13 +397,13 @@ impl App {
         }
     }
 
-    /// By how much a scenario does not fit, and what would mend it: `needs 71.3 GiB, 7.30 too many: recompute full
+    /// By how much a scenario does not fit, and what would fix it: `needs 71.3 GiB, 7.30 too many: recompute full
     /// would fit`.
     pub fn excess(&self, summary: &Summary) -> Option<String> {
         let memory = summary.memory;
         let gib = |bytes: Bytes| significant(bytes.get() / GIB, 3);
-        let mend = self.mend.as_ref().map_or_else(String::new, |mend| format!(": {mend} would fit"));
-        let text = || format!("needs {} GiB, {} too many{mend}", gib(memory.peak), gib(memory.peak - memory.capacity));
+        let fix = self.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix} would fit"));
+        let text = || format!("needs {} GiB, {} too many{fix}", gib(memory.peak), gib(memory.peak - memory.capacity));
         (!summary.fits).then(text)
     }
 

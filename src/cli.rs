@@ -56,7 +56,7 @@ impl Termination for Exit {
     }
 }
 
-/// Why a command did not do what was asked; each line says what, where and how to mend it.
+/// Why a command did not do what was asked; each line says what, where and how to fix it.
 #[derive(Debug)]
 enum Failure {
     /// A file, or the terminal, could not be read or written.
@@ -94,7 +94,7 @@ impl Failure {
     }
 }
 
-/// What is wrong with the arguments, one line for each, that says how to mend it.
+/// What is wrong with the arguments, one line for each, that says how to fix it.
 #[derive(Debug, Default)]
 struct Refusals(Vec<String>);
 

@@ -248,12 +248,12 @@ impl Model {
         Flop::new(6.0 * parameters as f64) + self.attention_flop(sequence) * 3.0
     }
 
-    /// What is wrong with it, each with the field's path and how to mend it.
+    /// What is wrong with it, each with the field's path and how to fix it.
     pub fn problems(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        let mut refuse = |field: &str, wrong: bool, mend: String| {
+        let mut refuse = |field: &str, wrong: bool, fix: String| {
             if wrong {
-                found.push((field.to_owned(), mend));
+                found.push((field.to_owned(), fix));
             }
         };
         refuse("layers", self.layers == 0, "must be at least 1".to_owned());

@@ -38,37 +38,37 @@ pub struct Scenario {
     pub plan: Plan,
 }
 
-/// Something in a scenario that cannot be, and how to mend it.
+/// Something in a scenario that cannot be, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The field, as in the file (`plan.tensor`).
     pub field: String,
     /// What is wrong.
     pub what: String,
-    /// How to mend it.
-    pub mend: String,
+    /// How to fix it.
+    pub fix: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.field, self.what, self.mend)
+        write!(f, "{}: {}; {}", self.field, self.what, self.fix)
     }
 }
 
 impl std::error::Error for Problem {}
 
-/// How to mend what no user can.
+/// How to fix what no user can.
 const REPORT: &str = "this is a bug in shardscope: please report it with the scenario";
 
 impl Problem {
     /// What shardscope itself got wrong.
     pub fn bug(field: &str, what: String) -> Self {
-        Self { field: field.to_owned(), what, mend: REPORT.to_owned() }
+        Self { field: field.to_owned(), what, fix: REPORT.to_owned() }
     }
 
     /// Whether shardscope itself got it wrong.
     pub fn is_bug(&self) -> bool {
-        self.mend == REPORT
+        self.fix == REPORT
     }
 
     /// An extent to move where there is none.
@@ -76,7 +76,7 @@ impl Problem {
         Self {
             field: "plan.shard".to_owned(),
             what: "the strategy shards nothing, so there is no extent to move".to_owned(),
-            mend: "leave 'shard' out, or choose a strategy that shards, like fsdp".to_owned(),
+            fix: "leave 'shard' out, or choose a strategy that shards, like fsdp".to_owned(),
         }
     }
 }

@@ -3,8 +3,8 @@
 mod axis;
 mod compare;
 mod elasticity;
+mod fix;
 mod many;
-mod mend;
 pub mod planner;
 mod sweep;
 pub mod training;
@@ -15,8 +15,8 @@ use crate::scenario::{Problem, Scenario};
 
 pub use axis::{Axis, AxisKind, AxisValue, Metric};
 pub use compare::{Compared, Comparison, compare};
+pub use fix::{Change, Fixes, fix};
 pub use many::{many, summaries};
-pub use mend::{Change, Mend, mend};
 pub use sweep::{Cancel, Cell, Pool, Sweep, polite_pool, pool};
 pub use tune::{Tuned, tuned};
 

@@ -134,7 +134,7 @@ fn in_scenario(problem: Problem) -> Problem {
 }
 
 fn problem(field: &str, what: String) -> Problem {
-    Problem { field: field.to_owned(), what, mend: "export the snapshot again, or mend the field".to_owned() }
+    Problem { field: field.to_owned(), what, fix: "export the snapshot again, or fix the field".to_owned() }
 }
 
 #[cfg(test)]

@@ -242,7 +242,7 @@ impl Stack {
         self.attention_on.get(architecture).copied().unwrap_or(self.attention)
     }
 
-    /// What is wrong with it, each with the field's path and how to mend it.
+    /// What is wrong with it, each with the field's path and how to fix it.
     pub fn problems(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut check = |field: &str, value: f64, most: f64| {

@@ -139,7 +139,7 @@ fn position(module: &str) -> Option<usize> {
 fn misplaced(source: &Source) -> Vec<String> {
     let module = source.module.join("::");
     let mut found = Vec::new();
-    for (library, places, mend) in PLACES {
+    for (library, places, fix) in PLACES {
         if places.iter().any(|place| is_within(&module, place)) {
             continue;
         }
@@ -148,7 +148,7 @@ fn misplaced(source: &Source) -> Vec<String> {
             if is_within(&path, library) || named.import && is_within(library, &path) {
                 let places = places.join("`, `");
                 found.push(format!(
-                    "{}:{}: `{path}` gives `{library}`, which belongs in `{places}`; {mend}",
+                    "{}:{}: `{path}` gives `{library}`, which belongs in `{places}`; {fix}",
                     source.file, named.line
                 ));
             }

@@ -8,7 +8,7 @@ use tui_input::InputRequest;
 use crate::evaluate::Evaluation;
 use crate::presets::{Kind, Library, Saving, Warning};
 use crate::scenario::{Problem, Scenario};
-use crate::search::{Cell, Mend, Sweep};
+use crate::search::{Cell, Fixes, Sweep};
 use crate::snapshot::{Listed, Opened};
 
 use super::evidence::Facet;
@@ -247,11 +247,11 @@ pub enum Report {
         result: Result<Arc<Evaluation>, Vec<Problem>>,
     },
     /// What would let a scenario fit that does not.
-    Mended {
+    Fixed {
         /// Of the question.
         generation: u64,
         /// The smallest change.
-        mend: Mend,
+        fix: Fixes,
     },
     /// Some cells of a map.
     Cells {

@@ -314,7 +314,7 @@ impl App {
         }
         match rows.get(at) {
             Some(Row::Change(_)) if self.shown.is_err() => {
-                self.tell("these changes are of the last possible scenario: mend the fields first".to_owned());
+                self.tell("these changes are of the last possible scenario: fix the fields first".to_owned());
             }
             Some(Row::Change(Suggestion { trial, .. })) => {
                 let (changes, said) = (trial.changes.clone(), format!("took {}: u undoes it", trial.name()));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::scenario::Scenario;
-use crate::search::Mend;
+use crate::search::Fixes;
 
 use super::Answer;
 
@@ -17,29 +17,29 @@ const MOST_SPANS: usize = 300_000;
 /// Answers, the latest first.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
-    kept: VecDeque<(Answer, Option<Mend>)>,
+    kept: VecDeque<(Answer, Option<Fixes>)>,
 }
 
 impl Answers {
     /// The answer about a scenario, and what would let it fit.
-    pub fn of(&self, scenario: &Scenario) -> Option<(Answer, Option<Mend>)> {
+    pub fn of(&self, scenario: &Scenario) -> Option<(Answer, Option<Fixes>)> {
         self.kept.iter().find(|(answer, _)| same(&answer.scenario, scenario)).cloned()
     }
 
     /// Keeps an answer in place of an older one about the same scenario.
     pub fn keep(&mut self, answer: Answer) {
         let known = self.kept.iter().position(|(kept, _)| same(&kept.scenario, &answer.scenario));
-        let mend = known.and_then(|index| self.kept.remove(index)).and_then(|(_, mend)| mend);
-        self.kept.push_front((answer, mend));
+        let fix = known.and_then(|index| self.kept.remove(index)).and_then(|(_, fix)| fix);
+        self.kept.push_front((answer, fix));
         while self.kept.len() > MOST || self.kept.len() > 1 && self.spans() > MOST_SPANS {
             self.kept.pop_back();
         }
     }
 
     /// Adds what would let a scenario fit.
-    pub fn mend(&mut self, scenario: &Scenario, mend: &Mend) {
+    pub fn fix(&mut self, scenario: &Scenario, fix: &Fixes) {
         if let Some((_, known)) = self.kept.iter_mut().find(|(answer, _)| same(&answer.scenario, scenario)) {
-            *known = Some(mend.clone());
+            *known = Some(fix.clone());
         }
     }
 

@@ -20,13 +20,13 @@ pub struct Finding {
     /// Why.
     pub why: String,
     /// How to have it otherwise.
-    pub mend: &'static str,
+    pub fix: &'static str,
 }
 
 impl Finding {
     /// A finding; what comes from the environment is text that nobody checked.
-    pub fn new(what: &'static str, value: &str, why: &str, mend: &'static str) -> Self {
-        Self { what, value: printable(value), why: printable(why), mend }
+    pub fn new(what: &'static str, value: &str, why: &str, fix: &'static str) -> Self {
+        Self { what, value: printable(value), why: printable(why), fix }
     }
 }
 

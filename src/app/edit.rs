@@ -166,7 +166,7 @@ impl App {
     /// Keeps a value that cannot be, with its reason: the field's own, or the first.
     fn refuse(&mut self, field: usize, text: &str, problems: &[Problem], in_file: bool) {
         let own = problems.iter().find(|problem| problem.field.starts_with(FIELDS[field].path)).or(problems.first());
-        let why = own.map_or_else(String::new, |problem| format!("{}; {}", problem.what, problem.mend));
+        let why = own.map_or_else(String::new, |problem| format!("{}; {}", problem.what, problem.fix));
         self.notice = Some(format!("{}: {why}", FIELDS[field].label));
         self.inputs.wrong.push(Wrong { field, text: text.to_owned(), why, in_file });
     }

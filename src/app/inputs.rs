@@ -60,8 +60,8 @@ impl Field {
 
     /// What it stands for that its value does not say, for the status line.
     pub fn about(&self, scenario: &Scenario) -> Option<String> {
-        if let Some(Idle { why, mend, .. }) = self.idle(scenario) {
-            return Some(format!("{} has no effect; {mend}: {why}", self.label));
+        if let Some(Idle { why, fix, .. }) = self.idle(scenario) {
+            return Some(format!("{} has no effect; {fix}: {why}", self.label));
         }
         let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
         let of = match self.flag {
@@ -270,7 +270,7 @@ pub struct Wrong {
     pub field: usize,
     /// What was given.
     pub text: String,
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub why: String,
     /// Whether the file holds it; text that cannot be read never gets there.
     pub in_file: bool,

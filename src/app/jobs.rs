@@ -37,8 +37,8 @@ impl Question {
         let result = search::full(&self.scenario, workspace).map(Arc::new);
         let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
         tell(Report::Evaluated { generation: self.generation, result });
-        if let Some(mend) = too_big.then(|| search::mend(&self.scenario, workspace)).flatten() {
-            tell(Report::Mended { generation: self.generation, mend });
+        if let Some(fix) = too_big.then(|| search::fix(&self.scenario, workspace)).flatten() {
+            tell(Report::Fixed { generation: self.generation, fix });
         }
     }
 }

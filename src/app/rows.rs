@@ -92,7 +92,7 @@ impl App {
                 Some((rows.into_iter().map(|(keys, help)| format!("{keys} {help}")).collect(), *line))
             }
             Some(Layer::Diagnostics(findings, line)) => {
-                let text = |Finding { what, value, why, mend }: &Finding| format!("{what} {value} {why} {mend}");
+                let text = |Finding { what, value, why, fix }: &Finding| format!("{what} {value} {why} {fix}");
                 Some((findings.iter().map(text).collect(), line / LINES))
             }
             Some(Layer::Form(form)) => Some((

@@ -177,7 +177,7 @@ pub(super) fn evaluate(candidates: &[(String, Scenario)]) -> Vec<Row> {
 }
 
 fn unknown() -> Problem {
-    Problem { field: "strategy".to_owned(), what: "is not possible".to_owned(), mend: "choose another".to_owned() }
+    Problem { field: "strategy".to_owned(), what: "is not possible".to_owned(), fix: "choose another".to_owned() }
 }
 
 impl App {

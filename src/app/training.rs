@@ -241,7 +241,7 @@ impl App {
             self.tell(if self.shown.is_ok() {
                 format!("{COMPUTING}: take the plan when it is there")
             } else {
-                "these plans are of the last possible scenario: mend the fields first".to_owned()
+                "these plans are of the last possible scenario: fix the fields first".to_owned()
             });
             return Vec::new();
         };

@@ -30,8 +30,8 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
             let now = || Figures::of(scenario, &evaluation);
             let beside = stored.map(|stored| report::beside(&stored.version, &stored.figures, &now()));
             let published = comparison.as_ref().map(report::published);
-            let mend = (!evaluation.summary.fits).then(|| search::mend(scenario, &mut workspace)).flatten();
-            report::text(scenario, &evaluation, mend.as_ref())
+            let fix = (!evaluation.summary.fits).then(|| search::fix(scenario, &mut workspace)).flatten();
+            report::text(scenario, &evaluation, fix.as_ref())
                 + &published.unwrap_or_default()
                 + &beside.unwrap_or_default()
         }

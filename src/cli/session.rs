@@ -99,9 +99,9 @@ pub(super) fn note_idle(input: &Input, plans: impl IntoIterator<Item = Plan>) {
         let here = plan.idle();
         idle.retain(|one| here.iter().any(|other| other.field == one.field));
     }
-    for Idle { field, why, mend } in idle {
+    for Idle { field, why, fix } in idle {
         if let Some((flag, Some(_))) = input.flags.of(field) {
-            output::note(&format!("--{flag}: {why}; {mend}"));
+            output::note(&format!("--{flag}: {why}; {fix}"));
         }
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn refused(problems: &[Problem], input: &Input) -> Failure {
     let mut problems = problems.to_vec();
     problems.dedup_by(|next, one| next.what == one.what && extent(next) && extent(one));
     let line = |problem: &Problem| match input.flag(&problem.field) {
-        Some(flag) => format!("--{flag}: {}; {}", problem.what, problem.mend),
+        Some(flag) => format!("--{flag}: {}; {}", problem.what, problem.fix),
         None => problem.to_string(),
     };
     Failure::Input(problems.iter().map(line).collect())

@@ -43,7 +43,7 @@ fn too_long(serial: f64) -> Problem {
     Problem {
         field: "plan".to_owned(),
         what: format!("a step is {serial} of work and transfers, those of all pipeline ranks added up"),
-        mend: format!(
+        fix: format!(
             "choose less work in a step (accumulate, micro-batch, sequence) or faster links: {longest} at most"
         ),
     }

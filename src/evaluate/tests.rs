@@ -292,7 +292,7 @@ fn a_step_beyond_the_clock_is_refused() {
     assert!((10.0..26.0).contains(&(long / 86_400.0)), "{long} s");
     scenario.plan.accumulate *= 10;
     let refused = step(&scenario).expect_err("too long");
-    assert!(refused[0].what.contains("days") && refused[0].mend.contains("accumulate"), "{}", refused[0]);
+    assert!(refused[0].what.contains("days") && refused[0].fix.contains("accumulate"), "{}", refused[0]);
 }
 
 /// A scale for every zero elements would be infinitely many bytes.

@@ -98,12 +98,12 @@ impl<'a> Network<'a> {
     }
 }
 
-/// What is wrong with a cluster, each with the field's path and how to mend it.
+/// What is wrong with a cluster, each with the field's path and how to fix it.
 pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut refuse = |wrong: bool, field: String, mend: &str| {
+    let mut refuse = |wrong: bool, field: String, fix: &str| {
         if wrong {
-            found.push((field, mend.to_owned()));
+            found.push((field, fix.to_owned()));
         }
     };
     let levels = &cluster.levels;

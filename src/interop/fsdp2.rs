@@ -1,7 +1,7 @@
 //! A plan for PyTorch's FSDP2: what is sharded over how many ranks, split and computed again, module by module.
 //!
 //! [`Spec`] is a readable JSON; [`LOADER`] is a Python file that applies it. Paths are those of a Llama as
-//! torchtitan names them; whoever has another model mends them in the JSON. What FSDP2 cannot do as planned is marked
+//! torchtitan names them; whoever has another model fixes them in the JSON. What FSDP2 cannot do as planned is marked
 //! as not exact, with the reason.
 
 mod modules;
@@ -201,7 +201,7 @@ fn not_alone(name: &str) -> Problem {
     Problem {
         field: format!("plan.{name}"),
         what: format!("FSDP2 shards data-parallel ranks alone, and {name} parallelism is not exported"),
-        mend: "choose 1".to_owned(),
+        fix: "choose 1".to_owned(),
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Row {
 pub struct Skipped {
     /// The row's id, or its file and line.
     pub id: String,
-    /// Why, where, and how to mend it; free of control characters.
+    /// Why, where, and how to fix it; free of control characters.
     pub why: String,
 }
 

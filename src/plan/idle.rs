@@ -10,7 +10,7 @@ pub struct Idle {
     /// Why it changes nothing.
     pub why: String,
     /// What would let it count.
-    pub mend: &'static str,
+    pub fix: &'static str,
 }
 
 impl Plan {
@@ -23,7 +23,7 @@ impl Plan {
 
     fn idle_schedule(&self) -> Option<Idle> {
         let runs = self.effective_schedule();
-        let (why, mend) = match self.schedule {
+        let (why, fix) = match self.schedule {
             _ if self.pipeline == 1 => (NO_PIPELINE.to_owned(), PIPELINE),
             schedule if schedule == runs => return None,
             _ if self.accumulation == Accumulation::Layered => {
@@ -33,19 +33,19 @@ impl Plan {
                 (format!("{schedule} with one stage on each rank is {runs}"), "choose 2 or more stages per rank")
             }
         };
-        Some(Idle { field: "plan.schedule", why, mend })
+        Some(Idle { field: "plan.schedule", why, fix })
     }
 
     fn idle_stages(&self) -> Option<Idle> {
         let runs = self.effective_schedule();
         let looped = matches!(runs, Schedule::BreadthFirst | Schedule::Interleaved);
-        let (why, mend) = match self.pipeline {
+        let (why, fix) = match self.pipeline {
             _ if self.stages_per_rank == 1 => return None,
             1 => (NO_PIPELINE.to_owned(), PIPELINE),
             _ if looped => return None,
             _ => (format!("{runs} has one stage on each rank"), "choose schedule interleaved or breadth-first"),
         };
-        Some(Idle { field: "plan.stages_per_rank", why, mend })
+        Some(Idle { field: "plan.stages_per_rank", why, fix })
     }
 
     /// A checkpoint is the input of a layer that backward computes again.
@@ -55,7 +55,7 @@ impl Plan {
         }
         let left = if self.offload.state() { "; only the state is on the host" } else { "" };
         let why = format!("recompute {} keeps no checkpoints{left}", self.recompute);
-        Some(Idle { field: "plan.offload", why, mend: "choose recompute full, or a share of the layers" })
+        Some(Idle { field: "plan.offload", why, fix: "choose recompute full, or a share of the layers" })
     }
 
     /// What `ZeRO++` does to gathers and reductions, where there are none.
@@ -65,7 +65,7 @@ impl Plan {
         let (weights, gradients) = (whole(&sharding.weights), whole(&sharding.gradients));
         let idle = |is: bool, field, what: &str| {
             let why = format!("{what} are not sharded");
-            is.then_some(Idle { field, why, mend: "choose a strategy that shards them" })
+            is.then_some(Idle { field, why, fix: "choose a strategy that shards them" })
         };
         let found = [
             idle(weights && sharding.wire.weights.quantised(), "plan.qwz", "weights"),

@@ -23,7 +23,7 @@ pub(super) trait Preset: DeserializeOwned {
     fn set_id(&mut self, id: &str);
     /// What people call it.
     fn name(&self) -> &str;
-    /// What is wrong with it, each with the field's path and how to mend it.
+    /// What is wrong with it, each with the field's path and how to fix it.
     fn problems(&self) -> Vec<(String, String)>;
 }
 

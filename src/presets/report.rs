@@ -33,8 +33,8 @@ impl Unknown {
         format!("no {} '{}'", self.kind.word(), self.id)
     }
 
-    /// How to mend it.
-    pub fn mend(&self) -> String {
+    /// How to fix it.
+    pub fn fix(&self) -> String {
         let near =
             if self.near.is_empty() { String::new() } else { format!("did you mean {}? ", self.near.join(", ")) };
         match self.kind {
@@ -47,18 +47,18 @@ impl Unknown {
 
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.what(), self.mend())
+        write!(f, "{}; {}", self.what(), self.fix())
     }
 }
 
 impl std::error::Error for Unknown {}
 
-/// A folder or file that is left out, why, and how to mend it.
+/// A folder or file that is left out, why, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The folder or file.
     pub path: PathBuf,
-    /// What is wrong with it and how to mend it; free of control characters.
+    /// What is wrong with it and how to fix it; free of control characters.
     pub what: String,
 }
 

@@ -58,12 +58,12 @@ impl Library {
 
 /// A name in a stack's file that its calibration does not have.
 fn unnamed(stack: &str, field: &str, what: String) -> Problem {
-    Problem { field: "stack".to_owned(), what, mend: format!("change '{field}' of stack '{stack}'") }
+    Problem { field: "stack".to_owned(), what, fix: format!("change '{field}' of stack '{stack}'") }
 }
 
 /// What the library has under an id; an unknown id is noted as a problem.
 fn found<T>(field: &str, looked_up: Result<Arc<T>, Unknown>, problems: &mut Vec<Problem>) -> Option<Arc<T>> {
-    let problem = |unknown: Unknown| Problem { field: field.to_owned(), what: unknown.what(), mend: unknown.mend() };
+    let problem = |unknown: Unknown| Problem { field: field.to_owned(), what: unknown.what(), fix: unknown.fix() };
     looked_up.map_err(|unknown| problems.push(problem(unknown))).ok()
 }
 

@@ -181,8 +181,8 @@ impl SweepReport<'_> {
             Cell::Possible { .. } => None,
         });
         let first = problems.next()?;
-        let Problem { what, mend, .. } = first;
-        problems.all(|other| other == first).then(|| format!("-: {}\n", printable(&format!("{what}; {mend}"))))
+        let Problem { what, fix, .. } = first;
+        problems.all(|other| other == first).then(|| format!("-: {}\n", printable(&format!("{what}; {fix}"))))
     }
 
     /// Why there are rates of arithmetic above the device's peak, in a line, where there are any.

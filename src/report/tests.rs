@@ -322,7 +322,7 @@ fn cells(sweep: &Sweep) -> Vec<Option<Cell>> {
     large.fits = false;
     large.memory.peak = Bytes::new(90e9);
     let what = "groups of 16, here, do not fill 8 ranks".to_owned();
-    let problem = Problem { field: "plan.shard".to_owned(), what, mend: "choose another".to_owned() };
+    let problem = Problem { field: "plan.shard".to_owned(), what, fix: "choose another".to_owned() };
     vec![
         Some(Cell::Possible { summary, choice }),
         Some(Cell::Possible { summary: large, choice }),

@@ -4,7 +4,7 @@ use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, Way, evide
 use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::search::Mend;
+use crate::search::Fixes;
 use crate::units::{Bytes, Seconds, devices, significant, thousands};
 
 use super::figures::Figures;
@@ -46,7 +46,7 @@ impl Verdict {
 
 /// The report of an evaluation: every line ends in a line end, nothing is drawn.
 /// What would let a scenario fit that does not stands under the verdict.
-pub fn text(scenario: &Scenario, evaluation: &Evaluation, mend: Option<&Mend>) -> String {
+pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -> String {
     let summary = &evaluation.summary;
     let mut lines = Lines(String::new());
     lines.line(&title(scenario, summary));
@@ -54,8 +54,8 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, mend: Option<&Mend>) -
         lines.line(&changed);
     }
     lines.line(&verdict(summary));
-    if let Some(mend) = mend {
-        lines.line(&format!("would fit with {mend}"));
+    if let Some(fix) = fix {
+        lines.line(&format!("would fit with {fix}"));
     }
     lines.line(&limit(scenario, evaluation));
     lines.line(&step(&scenario.plan));

@@ -12,9 +12,9 @@ use super::{Problem, Scenario};
 struct Checks(Vec<Problem>);
 
 impl Checks {
-    fn refuse(&mut self, wrong: bool, field: &str, what: impl FnOnce() -> String, mend: impl FnOnce() -> String) {
+    fn refuse(&mut self, wrong: bool, field: &str, what: impl FnOnce() -> String, fix: impl FnOnce() -> String) {
         if wrong {
-            self.0.push(Problem { field: field.to_owned(), what: what(), mend: mend() });
+            self.0.push(Problem { field: field.to_owned(), what: what(), fix: fix() });
         }
     }
 }
@@ -177,11 +177,11 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
         let undivided: Vec<String> = undivided.map(|(name, _)| name).collect();
         format!("{tensor} does not divide {}", undivided.join(", "))
     };
-    let mend = || {
+    let fix = || {
         let sizes = (1..=total.min(model.heads)).filter(|size| total.is_multiple_of(*size)).filter(right);
         format!("choose one of {}", sizes.map(|size| size.to_string()).collect::<Vec<_>>().join(", "))
     };
-    checks.refuse(!right(&tensor), "plan.tensor", what, mend);
+    checks.refuse(!right(&tensor), "plan.tensor", what, fix);
 }
 
 fn context(scenario: &Scenario, checks: &mut Checks) {

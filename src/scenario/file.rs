@@ -285,7 +285,7 @@ impl ScenarioFile {
             found.push(Problem {
                 field: "plan.devices".to_owned(),
                 what: "both 'nodes' and 'devices' are given".to_owned(),
-                mend: "keep one of them".to_owned(),
+                fix: "keep one of them".to_owned(),
             });
         }
         found

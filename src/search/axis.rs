@@ -280,7 +280,7 @@ impl Metric {
     /// Why a scenario has no such figure, whatever its plan.
     pub fn lacks(self, scenario: &Scenario) -> Option<Problem> {
         let cluster = &scenario.cluster;
-        let (field, mend) = match self {
+        let (field, fix) = match self {
             Self::Cost if cluster.price_per_device_hour.is_none() => {
                 ("cluster.price_per_device_hour", "add price_per_device_hour = \"2.50 EUR\" to a copy of its file")
             }
@@ -290,7 +290,7 @@ impl Metric {
             _ => return None,
         };
         let what = format!("{} does not say, so there is no {}", cluster.name, self.word());
-        Some(Problem { field: field.to_owned(), what, mend: mend.to_owned() })
+        Some(Problem { field: field.to_owned(), what, fix: fix.to_owned() })
     }
 
     /// The figure in the unit of [`Metric::title`], for a cluster and a length in tokens; NaN where it lacks what the

@@ -128,7 +128,7 @@ fn first(problems: Vec<Problem>) -> Problem {
     problems.into_iter().next().unwrap_or_else(|| Problem {
         field: "plan".to_owned(),
         what: "it cannot be laid out".to_owned(),
-        mend: "change the plan".to_owned(),
+        fix: "change the plan".to_owned(),
     })
 }
 

@@ -160,7 +160,7 @@ fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, File
             return Err(source.mistakes(&[Problem {
                 field: "kind".to_owned(),
                 what: format!("'{other}' is no kind of file that can be opened"),
-                mend: "write 'snapshot' or 'set', or leave it out for a scenario".to_owned(),
+                fix: "write 'snapshot' or 'set', or leave it out for a scenario".to_owned(),
             }]));
         }
     };

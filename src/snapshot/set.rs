@@ -76,8 +76,8 @@ impl Set {
     fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut refuse = |field: &str, what: &str| {
-            let mend = "save the set again, or mend the field".to_owned();
-            found.push(Problem { field: field.to_owned(), what: what.to_owned(), mend });
+            let fix = "save the set again, or fix the field".to_owned();
+            found.push(Problem { field: field.to_owned(), what: what.to_owned(), fix });
         };
         if self.kind != KIND {
             refuse("kind", "must be 'set'");

@@ -137,8 +137,8 @@ fn presets_and_scenario_files_open_alike() {
     let opened = open(&path.display().to_string(), &library).expect("file");
     assert_eq!((&preset.scenario, &opened.scenario), (&scenario(), &scenario()));
     assert_eq!((opened.file, opened.stored), (file, None));
-    let problem = Problem { field: "cluster".to_owned(), what: "is".to_owned(), mend: "mend".to_owned() };
-    let place = format!("{}:3:1: cluster: is; mend", path.display());
+    let problem = Problem { field: "cluster".to_owned(), what: "is".to_owned(), fix: "fix".to_owned() };
+    let place = format!("{}:3:1: cluster: is; fix", path.display());
     assert_eq!(preset.mistakes(&[problem]).to_string(), place);
 }
 

@@ -224,7 +224,7 @@ impl Calibration {
         self.architectures.get(architecture).or_else(|| self.architectures.get("default"))
     }
 
-    /// What is wrong with it, each with the field's path and how to mend it.
+    /// What is wrong with it, each with the field's path and how to fix it.
     pub fn problems(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if !self.architectures.contains_key("default") {
@@ -271,7 +271,7 @@ impl Calibration {
         found
     }
 
-    /// Names in a stack that it does not have, each with the field's path and how to mend it.
+    /// Names in a stack that it does not have, each with the field's path and how to fix it.
     pub fn lacks(&self, stack: &Stack) -> Vec<(String, String)> {
         let known = |names: &mut dyn Iterator<Item = &String>| names.map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut found = Vec::new();

@@ -60,8 +60,8 @@ fn files(app: &App, options: &Options) -> Vec<Finding> {
         None => Finding::new("settings", "the defaults", "there is no home", "--config FILE"),
         Some(file) => {
             let why = if file.exists() { "" } else { "not there: the defaults are used" };
-            let mend = "shardscope config --default prints one";
-            Finding::new("settings", &file.display().to_string(), why, mend)
+            let fix = "shardscope config --default prints one";
+            Finding::new("settings", &file.display().to_string(), why, fix)
         }
     };
     let threads =

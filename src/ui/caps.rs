@@ -111,7 +111,7 @@ impl Caps {
             None if var("TERM").as_deref() == Some("linux") => (Markers::Block, "TERM=linux".to_owned()),
             None => (Markers::Braille, "as the glyphs are".to_owned()),
         };
-        let finding = |what, value: &str, why: String, mend| Finding::new(what, value, &why, mend);
+        let finding = |what, value: &str, why: String, fix| Finding::new(what, value, &why, fix);
         let findings = vec![
             finding("colours", depth.name(), format!("{depth_why}{held}"), "--palette, or palette in config.toml"),
             finding(

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::quantity::Quantity;
 
-/// Why a text is no quantity, and how to mend it.
+/// Why a text is no quantity, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError(pub(super) String);
 

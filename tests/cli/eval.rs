@@ -277,7 +277,7 @@ fn an_interleaved_pipeline_names_the_nearest_count() {
     let run = run("eval --pp 4 --schedule interleaved --stages-per-rank 2 --accumulate 6");
     let refused = run.refused().join("\n");
     assert_contains(&refused, &["--accumulate: interleaved takes multiples of 4 micro-batches, not 6; choose 4"]);
-    // The explorer says it in one line, with its mend.
+    // The explorer says it in one line, with its fix.
     let run = run_30("--stages-per-rank 2");
     assert!(run.refused().join("\n").trim_start_matches("error: --").len() <= 78);
     assert_eq!(run_30("--stages-per-rank 1").code, Some(0), "one stage per rank is 1F1B, which takes any count");

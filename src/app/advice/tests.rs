@@ -50,7 +50,7 @@ fn nothing_is_taken_while_the_fields_make_no_scenario() {
     assert!(matches!(rows[app.advice_cursor(rows.len())], Row::Change(_)), "what was tried before stays in sight");
     let file = app.file.clone();
     press(&mut app, "<ret>");
-    assert_eq!(app.notice.as_deref(), Some("these changes are of the last possible scenario: mend the fields first"));
+    assert_eq!(app.notice.as_deref(), Some("these changes are of the last possible scenario: fix the fields first"));
     assert_eq!(app.file, file);
 }
 

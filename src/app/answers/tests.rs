@@ -13,14 +13,14 @@ fn an_answer_is_found_by_its_scenario() {
     let mut answers = Answers::default();
     let (one, two) = (answer(1), answer(2));
     answers.keep(one.clone());
-    let mend = Mend(vec![crate::search::Change { flag: "nodes", value: "4".to_owned() }]);
-    answers.mend(&one.scenario, &mend);
-    assert_eq!(answers.of(&one.scenario).map(|(_, mend)| mend), Some(Some(mend.clone())));
+    let fix = Fixes(vec![crate::search::Change { flag: "nodes", value: "4".to_owned() }]);
+    answers.fix(&one.scenario, &fix);
+    assert_eq!(answers.of(&one.scenario).map(|(_, fix)| fix), Some(Some(fix.clone())));
     assert!(answers.of(&two.scenario).is_none());
     answers.keep(two);
     answers.keep(one.clone());
     assert_eq!(answers.kept.len(), 2);
-    assert_eq!(answers.of(&one.scenario).map(|(_, mend)| mend), Some(Some(mend)), "the mend stays with it");
+    assert_eq!(answers.of(&one.scenario).map(|(_, fix)| fix), Some(Some(fix)), "the fix stays with it");
 }
 
 #[test]

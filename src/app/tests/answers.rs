@@ -4,21 +4,21 @@ use super::*;
 use crate::app::pointing::{Gesture, Target};
 
 #[test]
-fn what_does_not_fit_says_by_how_much_and_what_would_mend_it() {
+fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {
     // 70 B parameters x 16 bytes = 1120 GB on the 8 devices of one node, which have 64 GiB each.
     let mut app = explorer_on(&FRONTIER.replace("gpt-neox-20b", "mpt-70b").replace("nodes = 48", "nodes = 1"));
     let summary = figures(&app);
     assert!(!summary.fits);
-    app.mend = None;
+    app.fix = None;
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
-    let mend = search::Mend(vec![search::Change { flag: "nodes", value: "4".to_owned() }]);
-    app.hear(Report::Mended { generation: app.question + 1, mend: mend.clone() });
-    assert_eq!(app.mend, None, "the mend of another question");
-    app.hear(Report::Mended { generation: app.question, mend });
+    let fix = search::Fixes(vec![search::Change { flag: "nodes", value: "4".to_owned() }]);
+    app.hear(Report::Fixed { generation: app.question + 1, fix: fix.clone() });
+    assert_eq!(app.fix, None, "the fix of another question");
+    app.hear(Report::Fixed { generation: app.question, fix });
     assert_eq!(app.excess(&summary).unwrap(), format!("{excess}: nodes 4 would fit"));
     let commands = app.update(action::Action::Right);
-    assert_eq!(app.mend, None, "another cell, another mend");
+    assert_eq!(app.fix, None, "another cell, another fix");
     obey(&mut app, commands);
 }
 
@@ -45,7 +45,7 @@ fn what_is_not_possible_is_not_exported() {
     assert_eq!(press(&mut app, "e"), []);
     assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to export"));
     press(&mut app, "h");
-    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]), "mended");
+    assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]), "fixed");
     let impossible = (0..app.map.progress().1).find(|index| matches!(app.map.cell(*index), Some(Cell::Impossible(_))));
     app.point(Target::Cell(impossible.unwrap()), Gesture::Click);
     follow(&mut app);

@@ -76,7 +76,7 @@ fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
 }
 
 #[test]
-fn a_wrong_value_is_mended_by_another_field() {
+fn a_wrong_value_is_fixed_by_another_field() {
     let mut app = explorer();
     press(&mut app, "1");
     while app.inputs.field().label != "tp" {

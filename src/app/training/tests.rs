@@ -163,7 +163,7 @@ fn a_scenario_that_cannot_be_has_no_plans_to_take() {
     let file = app.file.clone();
     app.shown = Err(Vec::new());
     press(&mut app, "<ret>");
-    assert_eq!(app.notice.as_deref(), Some("these plans are of the last possible scenario: mend the fields first"));
+    assert_eq!(app.notice.as_deref(), Some("these plans are of the last possible scenario: fix the fields first"));
     assert_eq!(app.file, file);
 }
 

@@ -49,8 +49,8 @@ pub(super) fn of(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<Mo
         sequence,
         experts: None,
     };
-    if let Some((field, mend)) = model.problems().first() {
-        return Err(format!("'{field}' {mend}"));
+    if let Some((field, fix)) = model.problems().first() {
+        return Err(format!("'{field}' {fix}"));
     }
     model.tied = tied(&model, cells.row.number("params_b")?);
     Ok(model)

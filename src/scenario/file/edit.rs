@@ -113,13 +113,13 @@ impl Text<'_> {
     }
 
     /// A number of any size: `300e9` or `300_000_000_000`.
-    fn number(&self, mend: &str) -> Result<Option<f64>, Problem> {
+    fn number(&self, fix: &str) -> Result<Option<f64>, Problem> {
         if self.text.is_empty() {
             return Ok(None);
         }
         match self.text.replace('_', "").parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Some(number)),
-            _ => Err(self.problem(mend)),
+            _ => Err(self.problem(fix)),
         }
     }
 
@@ -136,11 +136,11 @@ impl Text<'_> {
         Ok(self.text.to_owned())
     }
 
-    fn problem(&self, mend: &str) -> Problem {
+    fn problem(&self, fix: &str) -> Problem {
         Problem {
             field: self.path.to_owned(),
             what: format!("'{}' cannot stand here", printable(self.text)),
-            mend: mend.to_owned(),
+            fix: fix.to_owned(),
         }
     }
 }
@@ -240,7 +240,7 @@ fn path(flag: &str) -> Result<&'static str, Problem> {
         Problem {
             field: printable(flag),
             what: "is no field of a scenario".to_owned(),
-            mend: format!("choose one of {flags}"),
+            fix: format!("choose one of {flags}"),
         }
     })
 }

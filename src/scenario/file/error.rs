@@ -1,4 +1,4 @@
-//! What is wrong with a file: where it stands, what it is and how to mend it.
+//! What is wrong with a file: where it stands, what it is and how to fix it.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Mistake {
     pub line: usize,
     /// The column, from 1, in characters.
     pub column: usize,
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub message: String,
 }
 

@@ -166,12 +166,12 @@ impl PublishedFigure {
     /// What is wrong with the entry at a place of the list.
     fn problems(&self, index: usize) -> Vec<Problem> {
         let mut found = Vec::new();
-        let mut wrong = |field: &str, what: String, mend: String| {
-            found.push(Problem { field: format!("published.figures[{index}].{field}"), what, mend });
+        let mut wrong = |field: &str, what: String, fix: String| {
+            found.push(Problem { field: format!("published.figures[{index}].{field}"), what, fix });
         };
         let name = self.what.name();
-        if let Err(mend) = self.what.read(&self.value) {
-            wrong("value", format!("is no {name}"), mend);
+        if let Err(fix) = self.what.read(&self.value) {
+            wrong("value", format!("is no {name}"), fix);
         }
         if self.over.is_some() != (self.what == Quantity::Speedup) {
             wrong(
@@ -181,8 +181,8 @@ impl PublishedFigure {
             );
         }
         if self.from_nodes.is_some() != (self.what == Quantity::ScalingEfficiency) {
-            let mend = "name the nodes beside a scaling-efficiency, and only there";
-            wrong("from_nodes", format!("does not fit {name}"), mend.to_owned());
+            let fix = "name the nodes beside a scaling-efficiency, and only there";
+            wrong("from_nodes", format!("does not fit {name}"), fix.to_owned());
         }
         if !(self.tolerance > 0.0 && self.tolerance <= 1.0) {
             wrong("tolerance", format!("{} is out of range", self.tolerance), "choose a share up to 1".to_owned());

@@ -149,7 +149,7 @@ const SYNTAX: [(&str, &str); 6] = [
     ("cannot recurse further", "tables or arrays are nested too deep; write them flat"),
 ];
 
-/// A syntax error in words that say how to mend it.
+/// A syntax error in words that say how to fix it.
 fn syntax(message: &str) -> String {
     let known = SYNTAX.iter().find(|(start, _)| message.starts_with(start));
     known.map_or_else(|| format!("this is not TOML: {message}"), |(_, words)| (*words).to_owned())

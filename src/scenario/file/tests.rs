@@ -140,7 +140,7 @@ fn a_factor_of_1_is_the_hardware_as_it_is() {
 #[test]
 fn a_text_that_cannot_stand_changes_nothing() {
     let mut file = file();
-    for (flag, text, mend) in [
+    for (flag, text, fix) in [
         ("micro-batch", "two", "whole number"),
         ("micro-batch", "-1", "whole number"),
         ("nodes", "99999999999", "too large: write a smaller whole number"),
@@ -155,7 +155,7 @@ fn a_text_that_cannot_stand_changes_nothing() {
         ("colour", "red", "hardware, stack"),
     ] {
         let problem = file.set(flag, text).expect_err(flag);
-        assert!(problem.mend.contains(mend), "{flag}: {problem}");
+        assert!(problem.fix.contains(fix), "{flag}: {problem}");
         assert!(!problem.to_string().chars().any(char::is_control), "{flag}");
     }
     assert_eq!(file, self::file());
@@ -178,7 +178,7 @@ fn of_reproduces_any_placement() {
 fn problems_stand_at_their_fields() {
     let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
     let place = |field: &str| {
-        let problem = Problem { field: field.to_owned(), what: String::new(), mend: String::new() };
+        let problem = Problem { field: field.to_owned(), what: String::new(), fix: String::new() };
         let Mistake { line, column, .. } = source.mistakes(&[problem]).mistakes[0];
         (line, column)
     };
@@ -192,18 +192,18 @@ fn problems_stand_at_their_fields() {
 #[test]
 fn mistakes_come_all_at_once_in_the_order_of_the_text() {
     let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
-    let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), mend: "mend it".into() };
+    let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), fix: "fix it".into() };
     let error = source.mistakes(&[problem("plan.nodes"), problem("cluster")]).in_file("a\u{1b}.toml");
-    let lines = "a.toml:3:1: cluster: is wrong; mend it\na.toml:9:1: plan.nodes: is wrong; mend it";
+    let lines = "a.toml:3:1: cluster: is wrong; fix it\na.toml:9:1: plan.nodes: is wrong; fix it";
     assert_eq!(error.to_string(), lines);
 }
 
 #[test]
 fn one_field_that_causes_several_problems_is_named_once() {
     let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
-    let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), mend: "mend it".into() };
+    let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), fix: "fix it".into() };
     let error = source.mistakes(&[problem("plan.sharding.weights"), problem("plan.sharding.gradients")]);
-    assert_eq!(error.to_string(), "text:12:1: plan.shard: is wrong; mend it");
+    assert_eq!(error.to_string(), "text:12:1: plan.shard: is wrong; fix it");
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn the_three_parts_of_zeropp_are_switches() {
     assert_eq!(sharding("zeropp", &on), sharding("zeropp", &[]), "what is on stays as it is");
     let quantised = sharding("zero3", &on[..1]);
     assert_eq!((quantised.wire.weights, quantised.secondary), (Format::Int8, None));
-    assert!(file().set("qwz", "yes").expect_err("no switch").mend.contains("on or off"));
+    assert!(file().set("qwz", "yes").expect_err("no switch").fix.contains("on or off"));
 }
 
 /// The file with one published figure.

@@ -107,10 +107,10 @@ fn diagnostics_size(findings: &[Finding]) -> (u16, u16) {
 fn diagnostics(theme: Theme, findings: &[Finding], line: usize, area: Rect, buf: &mut Buffer) {
     let inside = over(theme, diagnostics_size(findings), "What the terminal can do", "Esc closes", area, buf);
     let names = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0) + 2;
-    let lines = findings.iter().flat_map(|Finding { what, value, why, mend }| {
+    let lines = findings.iter().flat_map(|Finding { what, value, why, fix }| {
         let name = Span::styled(format!("{what:<names$}"), theme.style(Role::Dim));
         let value = Span::styled(value.clone(), theme.style(Role::Title));
-        let change = if mend.is_empty() { String::new() } else { format!("{:names$}change it: {mend}", "") };
+        let change = if fix.is_empty() { String::new() } else { format!("{:names$}change it: {fix}", "") };
         [Line::from(vec![name, value, Span::raw(format!("  {why}"))]), Line::styled(change, theme.style(Role::Dim))]
     });
     for (row, line) in inside.rows().zip(lines.skip(line)) {

@@ -99,13 +99,13 @@ fn settled(map: &Map) -> String {
     })
 }
 
-/// Why a cell has no figure: what the headline says about it comes with how to mend it here.
+/// Why a cell has no figure: what the headline says about it comes with how to fix it here.
 fn why(app: &App) -> Option<String> {
     let why = app.why();
     match &app.shown {
         // The reason comes with the panels: while the cursor moves, a word does.
         _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
-        Err(problems) => problems.first().map(|problem| problem.mend.clone()),
+        Err(problems) => problems.first().map(|problem| problem.fix.clone()),
         Ok(_) => why,
     }
 }

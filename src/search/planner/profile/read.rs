@@ -107,7 +107,7 @@ impl Rows {
         if value.is_none() {
             // The record holds its fields one after the other, without what stood between them.
             let start = record.range(place).map_or(0, |range| record.as_slice()[..range.start].chars().count());
-            let what = format!("{}: '{}' is not {wanted}; mend it", COLUMNS[column], printable(text));
+            let what = format!("{}: '{}' is not {wanted}; fix it", COLUMNS[column], printable(text));
             self.mistakes.push(mistake(line, start + place + 1, &what));
         }
         value

@@ -79,8 +79,7 @@ pub(super) fn browsing(keys: &[Action]) -> App {
         is_set: holds.as_ref().is_ok_and(|held| held.len() > 1),
         holds,
     };
-    let wrong =
-        "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or mend it";
+    let wrong = "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or fix it";
     app.hear(Report::Listed(vec![
         file("gpt-neox-20b-mi250x-frontier-zero-topo-384.toml", Ok(vec![held("", "zero-topo")])),
         file("topo-against-zeropp.toml", Ok(vec![held("zeropp", "zeropp"), held("zero-topo", "zero-topo")])),
@@ -178,7 +177,7 @@ fn cell(index: usize, width: usize) -> Cell {
         let problem = Problem {
             field: "plan.sharding.weights".to_owned(),
             what: "groups of 16 do not fill the 8 data x context ranks".to_owned(),
-            mend: "choose a count that divides 8".to_owned(),
+            fix: "choose a count that divides 8".to_owned(),
         };
         return Cell::Impossible(problem);
     }

@@ -6,18 +6,18 @@ fn scenario(text: &str) -> Scenario {
     Library::embedded().resolve(&file::parse(&format!("format = 1\nstack = \"ideal\"\n{text}")).unwrap()).unwrap()
 }
 
-/// The mend, checked: the scenario does not fit, and does with the mend applied by the file's own words.
+/// The fix, checked: the scenario does not fit, and does with the fix applied by the file's own words.
 fn checked(text: &str) -> Option<String> {
     let mut workspace = Workspace::default();
     assert!(!summary(&scenario(text), &mut workspace).unwrap().fits);
-    let mend = mend(&scenario(text), &mut workspace)?;
-    for change in &mend.0 {
+    let fix = fix(&scenario(text), &mut workspace)?;
+    for change in &fix.0 {
         let mut file = file::parse(&format!("format = 1\nstack = \"ideal\"\n{text}")).unwrap();
         file.set(change.flag, &change.value).unwrap();
-        let mended = Library::embedded().resolve(&file).unwrap();
-        assert!(summary(&mended, &mut workspace).unwrap().fits, "{change}");
+        let fixed = Library::embedded().resolve(&file).unwrap();
+        assert!(summary(&fixed, &mut workspace).unwrap().fits, "{change}");
     }
-    Some(mend.to_string())
+    Some(fix.to_string())
 }
 
 #[test]
@@ -45,12 +45,12 @@ fn each_kind_of_change_that_would_do_is_named() {
     // activations, and half of that fits, too.
     let text = "cluster = \"a100-40gb-dgx\"\nmodel = \"mpt-7b\"\nstrategy = \"hsdp\"\n\
                 [plan]\nnodes = 4\nmicro_batch = 4\nsequence = 2048";
-    let mend = checked(text).unwrap();
-    assert!(mend.starts_with("recompute ") && mend.ends_with(", micro-batch 2 or shard system"), "{mend}");
+    let fix = checked(text).unwrap();
+    assert!(fix.starts_with("recompute ") && fix.ends_with(", micro-batch 2 or shard system"), "{fix}");
 }
 
 #[test]
-fn what_no_single_change_mends_has_no_mend() {
+fn what_no_single_change_fixes_has_no_fix() {
     // Replicated weights of 70 B x 2 bytes = 140 GB never fit 80 GB.
     let text = "cluster = \"h100-80gb-dgx\"\nmodel = \"mpt-70b\"\nstrategy = \"ddp\"\n[plan]\nnodes = 4\n\
                 recompute = \"full\"\nsequence = 2048";

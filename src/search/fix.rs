@@ -14,9 +14,9 @@ const MOST: usize = 3;
 
 /// Single changes with each of which a scenario fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mend(pub Vec<Change>);
+pub struct Fixes(pub Vec<Change>);
 
-impl fmt::Display for Mend {
+impl fmt::Display for Fixes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, change) in self.0.iter().enumerate() {
             let last = index + 1 == self.0.len();
@@ -50,7 +50,7 @@ impl fmt::Display for Change {
 
 /// The single changes with which the scenario fits: more recompute, a smaller micro-batch, a wider shard, more nodes; of
 /// each the least, and of these the first three. `None` if there is none.
-pub fn mend(scenario: &Scenario, workspace: &mut Workspace) -> Option<Mend> {
+pub fn fix(scenario: &Scenario, workspace: &mut Workspace) -> Option<Fixes> {
     let kinds: [Box<dyn Iterator<Item = Trial>>; 4] = [
         Box::new(recompute(scenario)),
         Box::new(micro_batch(scenario)),
@@ -60,7 +60,7 @@ pub fn mend(scenario: &Scenario, workspace: &mut Workspace) -> Option<Mend> {
     let mut fits = |scenario: &Scenario| summary(scenario, workspace).is_ok_and(|summary| summary.fits);
     let least = kinds.into_iter().filter_map(|mut kind| kind.find(|(_, changed)| fits(changed)));
     let changes: Vec<Change> = least.take(MOST).map(|(change, _)| change).collect();
-    (!changes.is_empty()).then_some(Mend(changes))
+    (!changes.is_empty()).then_some(Fixes(changes))
 }
 
 type Trial = (Change, Scenario);
