@@ -1,6 +1,6 @@
 //! The command line: reads arguments, does what they ask, says how it ended.
 //!
-//! stdout carries only the result. Not for what a result looks like ([`crate::report`]), and not for
+//! stdout carries only the result. Not for what a result looks like ([`crate::figures`]), and not for
 //! the explorer itself ([`crate::term`]).
 
 mod args;

@@ -44,7 +44,7 @@
 //!
 //! Read on in the order in which knowledge flows: [`units`], [`hardware`], [`model`], [`plan`], [`stack`],
 //! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
-//! [`explain`], [`report`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
+//! [`figures`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
 pub mod app;
 pub mod bounds;
@@ -53,7 +53,7 @@ pub mod cli;
 pub mod config;
 pub mod cost;
 pub mod evaluate;
-pub mod explain;
+pub mod figures;
 pub mod guide;
 pub mod hardware;
 pub mod interop;
@@ -62,7 +62,6 @@ pub mod model;
 pub mod plan;
 pub mod presets;
 pub mod program;
-pub mod report;
 pub mod scenario;
 pub mod search;
 pub mod sim;

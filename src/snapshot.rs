@@ -14,9 +14,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::Evaluation;
+use crate::figures::Figures;
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::report::Figures;
 use crate::scenario::file::{self, FileError, ScenarioFile};
 use crate::scenario::{Problem, Scenario};
 use crate::stack::{Calibration, Stack};

@@ -29,8 +29,7 @@ const MODULES: &[&str] = &[
     "search",    // many evaluations
     "measured",  // rows, residuals
     "calibrate", // fitting
-    "explain",   // formula and source of each figure
-    "report",    // text, JSON, CSV
+    "figures",   // names, units, formulas, reports: text, JSON, CSV
     "snapshot",  // a scenario and its report: a file out and in again
     "interop",   // other tools' files
     "config",    // the user's settings
@@ -53,7 +52,7 @@ const PLACES: &[(&str, &[&str], &str)] = &[
     ("std::time::Instant", CLOCK, "take the time as an argument"),
     ("std::time::SystemTime", CLOCK, "take the time as an argument"),
 ];
-const FILES: &[&str] = &["presets", "snapshot", "report", "cli", "config", "term"];
+const FILES: &[&str] = &["presets", "snapshot", "cli", "config", "term"];
 const CLOCK: &[&str] = &["app", "term", "cli"];
 
 const FILE_LINES: usize = 500;

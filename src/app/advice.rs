@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::evaluate::Summary;
-use crate::explain::{Figure, explain};
+use crate::figures::{Figure, explain};
 use crate::scenario::Scenario;
 
 use super::action::{Action, Command};

@@ -4,8 +4,8 @@ mod views;
 
 use crate::bounds::fsdp;
 use crate::evaluate::{Kind, Lane, Way};
-use crate::explain::run::Run;
-use crate::explain::{self, Explanation, Figure, explain, figures, limits, run};
+use crate::figures::run::Run;
+use crate::figures::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
 
 use super::action::Action;
@@ -219,7 +219,7 @@ impl App {
             .chain(used.map(|(level, _)| Figure::Traffic(level)))
             .chain(Way::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
             .chain(felt.into_iter().map(Figure::Elasticity))
-            .chain(explain::training(scenario))
+            .chain(figures::training(scenario))
             .collect()
     }
 }

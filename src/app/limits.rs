@@ -1,7 +1,7 @@
 //! What the view of the limits assumes beyond the scenario.
 
 use crate::bounds::fsdp::{self, Stage};
-use crate::explain::limits::{Form, Which};
+use crate::figures::limits::{Form, Which};
 use crate::scenario::Scenario;
 
 use super::action::Action;

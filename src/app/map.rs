@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::report::SweepReport;
+use crate::figures::SweepReport;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{AxisKind, AxisValue, Cell, Metric, Sweep, Tuned};
 

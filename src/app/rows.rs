@@ -5,7 +5,7 @@
 use tui_input::Input;
 
 use crate::bounds::intensity;
-use crate::explain::{Figure, explain};
+use crate::figures::{Figure, explain};
 use crate::measured::Residual;
 use crate::search::training::METHODS;
 

@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Command, Report};
 use super::*;
-use crate::explain::Figure;
+use crate::figures::Figure;
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;

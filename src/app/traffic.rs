@@ -1,7 +1,7 @@
 //! The view of the traffic: which of its figures has the keys.
 
 use crate::evaluate::Way;
-use crate::explain::Figure;
+use crate::figures::Figure;
 
 use super::App;
 use super::action::Action;

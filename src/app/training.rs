@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::bounds::layered::CriticalBatch;
-use crate::explain::run::Run;
+use crate::figures::run::Run;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};

@@ -4,9 +4,9 @@ use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
 use crate::calibrate::{self, Fitted};
+use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
-use crate::report::CalibrateReport;
 use crate::scenario::file::printable;
 use crate::{search, snapshot};
 

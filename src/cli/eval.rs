@@ -1,8 +1,8 @@
 //! `eval`: one scenario, everything about it.
 
 use crate::evaluate::Workspace;
+use crate::figures::{self, Figures, Report};
 use crate::presets::Library;
-use crate::report::{self, Figures, Report};
 use crate::search;
 use crate::snapshot::Opened;
 
@@ -28,10 +28,10 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
             // Figures of this version are the same to the bit: there is nothing to put beside them.
             let stored = stored.as_ref().filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
             let now = || Figures::of(scenario, &evaluation);
-            let beside = stored.map(|stored| report::beside(&stored.version, &stored.figures, &now()));
-            let published = comparison.as_ref().map(report::published);
+            let beside = stored.map(|stored| figures::beside(&stored.version, &stored.figures, &now()));
+            let published = comparison.as_ref().map(figures::published);
             let fix = (!evaluation.summary.fits).then(|| search::fix(scenario, &mut workspace)).flatten();
-            report::text(scenario, &evaluation, fix.as_ref())
+            figures::text(scenario, &evaluation, fix.as_ref())
                 + &published.unwrap_or_default()
                 + &beside.unwrap_or_default()
         }

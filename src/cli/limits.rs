@@ -1,7 +1,7 @@
 //! `limits`: what memory, bandwidth and peak allow a model at best.
 
 use crate::bounds::fsdp;
-use crate::report::LimitsReport;
+use crate::figures::LimitsReport;
 use crate::scenario::Scenario;
 use crate::units::{BytesPerSecond, FlopPerSecond};
 

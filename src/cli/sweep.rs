@@ -10,8 +10,8 @@ use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
 use crate::app::Options;
+use crate::figures::SweepReport;
 use crate::plan::{Plan, Recompute};
-use crate::report::SweepReport;
 use crate::scenario::Problem;
 use crate::search::{self, Cancel, Cell};
 use crate::units::thousands;

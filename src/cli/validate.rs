@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::figures::ValidateReport;
 use crate::measured::{self, Row, Skipped};
 use crate::presets::Library;
-use crate::report::ValidateReport;
 use crate::search;
 
 use super::args::{TableForm, Validate};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use crate::report::Figures;
+use crate::figures::Figures;
 use crate::scenario::file::{Source, printable};
 use crate::units::devices;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::figures::Figures;
 use crate::presets::{Entry, Library, Origin, Unknown};
-use crate::report::Figures;
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
 

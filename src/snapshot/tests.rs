@@ -7,8 +7,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::evaluate::Workspace;
+use crate::figures::report::tests::{evaluation, scenario};
 use crate::presets::{self, Library};
-use crate::report::tests::{evaluation, scenario};
 use crate::search::full;
 use crate::units::{Bytes, Quantity, Seconds, Watts};
 

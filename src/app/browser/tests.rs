@@ -11,7 +11,7 @@ use crate::snapshot::{self, Held, Set, Snapshot};
 fn held(name: &str) -> Held {
     let app = explorer();
     let answer = app.answer.unwrap();
-    let figures = crate::report::Figures::of(&answer.scenario, &answer.evaluation);
+    let figures = crate::figures::Figures::of(&answer.scenario, &answer.evaluation);
     Held { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::app::tests::{explained, explorer, figures, press, value};
 use crate::app::view::View;
-use crate::explain::Figure;
+use crate::figures::Figure;
 
 fn letters(app: &App) -> Vec<String> {
     app.columns().iter().map(Column::letter).collect()

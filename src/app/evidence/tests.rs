@@ -5,7 +5,7 @@ use crate::app::action::Report;
 use crate::app::tests::{explained, explorer, figures, press, start};
 use crate::app::view::View;
 use crate::app::work::Found;
-use crate::explain::Figure;
+use crate::figures::Figure;
 
 /// The first rows of a table that the program carries.
 fn few(name: &str, rows: usize) -> (String, String) {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::app::action::Command;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
-use crate::explain::limits::{Form, Which};
+use crate::figures::limits::{Form, Which};
 use crate::plan::Offload;
 use crate::search::training::{self, Best, Choice};
 

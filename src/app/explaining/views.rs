@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::bounds::intensity;
 use crate::evaluate::Workspace;
-use crate::explain::{Figure, run};
+use crate::figures::{Figure, run};
 use crate::measured::Metric;
 use crate::scenario::Scenario;
 use crate::search;

@@ -6,7 +6,7 @@ use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
 use crate::app::view::View;
 use crate::app::work::Found as FoundByWork;
 use crate::evaluate::{Workspace, summary};
-use crate::explain::Figure;
+use crate::figures::Figure;
 use crate::plan::{Extent, Extents, Operator, Placement, Recompute};
 use crate::scenario::file::parse;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explained, explorer_on, press};
-use crate::explain::Figure;
+use crate::figures::Figure;
 
 fn ids(app: &App) -> Vec<&str> {
     app.views.strategies.rows().iter().map(|row| row.id.as_str()).collect()

@@ -4,7 +4,7 @@ use crate::bounds::fsdp::{self, grid};
 use crate::cli::args::Plan;
 use crate::cli::session::Session;
 use crate::cli::{Exit, Failure, limits, output};
-use crate::report::GridReport;
+use crate::figures::GridReport;
 use crate::units::Bytes;
 
 pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {

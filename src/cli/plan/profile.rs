@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cli::args::Plan;
 use crate::cli::{Exit, Failure, output};
-use crate::report::ProfileReport;
+use crate::figures::ProfileReport;
 use crate::search::planner::profile::{Profile, Request};
 use crate::units::Bytes;
 

@@ -8,7 +8,7 @@ use crate::cli::args::{CostModel, Plan};
 use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{Exit, Failure, Refusals, log, output, sweep};
 use crate::evaluate::{Memory, Workspace, stages};
-use crate::report::TrainingReport;
+use crate::figures::TrainingReport;
 use crate::scenario::Scenario;
 use crate::search::training::{Account, Answer, Best, Closed, Goal, METHODS, Training};
 use crate::search::{self, Cancel};

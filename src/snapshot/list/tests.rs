@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::report::tests::{evaluation, scenario};
+use crate::figures::report::tests::{evaluation, scenario};
 
 #[test]
 fn snapshots_and_sets_are_listed_and_nothing_else() {

@@ -1,8 +1,8 @@
 use std::fs;
 
 use super::*;
+use crate::figures::report::tests::{evaluation, scenario};
 use crate::presets::Library;
-use crate::report::tests::{evaluation, scenario};
 use crate::snapshot::{OpenError, open};
 
 /// The tests' scenario, and the same on twice the nodes.

@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use super::{frame, in_view, staleness};
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::{Copies, Elasticity, Expense, Traffic};
-use crate::explain::Figure;
+use crate::figures::Figure;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{Seconds, significant, thousands};
 

@@ -9,7 +9,7 @@ use super::{frame, outdated, words};
 use crate::app::compare::{Column, MOST};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Expense, Summary};
-use crate::explain::difference::{Side, sentence};
+use crate::figures::difference::{Side, sentence};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};

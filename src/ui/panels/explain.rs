@@ -9,7 +9,7 @@ use super::in_view;
 use super::layers::{middle, over};
 use crate::app::explaining::{Explaining, Page};
 use crate::app::pointing::Target;
-use crate::explain::Input;
+use crate::figures::Input;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, wrapped};
 

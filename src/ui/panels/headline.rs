@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
 use crate::evaluate::{Evaluation, Expense, Summary};
-use crate::report::{self, Verdict};
+use crate::figures::{self, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{devices, significant, thousands};
@@ -85,7 +85,7 @@ impl Facts {
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
             training: Span::raw(training),
             cost: Span::raw(cost),
-            limit: Span::raw(report::limit(scenario, evaluation)),
+            limit: Span::raw(figures::limit(scenario, evaluation)),
             difference: Span::styled(difference(app, summary, theme), theme.style(Role::Accent)),
         }
     }

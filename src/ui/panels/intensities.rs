@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{frame, outdated};
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{self, Intensity, Kind, Link};
-use crate::report::verdict;
+use crate::figures::verdict;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;

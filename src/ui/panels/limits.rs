@@ -9,7 +9,7 @@ use super::{frame, outdated};
 use crate::app::limits::{Assumption, Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
-use crate::explain::limits::words;
+use crate::figures::limits::words;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
 use crate::units::{Bytes, devices, engineering, significant, thousands};

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use super::{frame, in_view, staleness};
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
-use crate::explain::Figure;
+use crate::figures::Figure;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;

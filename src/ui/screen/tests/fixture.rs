@@ -15,11 +15,11 @@ use crate::evaluate::{
     Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Idle, IdleCause, Kind, Lane, Memory, MemoryParts,
     MemoryPoint, Part, Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
 };
+use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
 use crate::measured::{Metric, Residual, Validation, validate};
 use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute};
 use crate::presets::Kind as Presets;
-use crate::report::Figures;
 use crate::scenario::Problem;
 use crate::search::planner::{Found as PlanFound, Planned, Uniform, Why};
 use crate::search::training::{Best, Choice, Dealing, METHODS};

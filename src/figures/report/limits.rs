@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::bounds::fsdp::{Bound, Limits, Stage, Transfers};
-use crate::explain::limits::{Form, Which, words};
+use crate::figures::why::limits::{Form, Which, words};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, devices, engineering, significant, thousands};

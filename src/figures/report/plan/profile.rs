@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::report::FORMAT;
-use crate::report::text::{Lines, percent, row};
+use crate::figures::report::FORMAT;
+use crate::figures::report::text::{Lines, percent, row};
 use crate::search::planner::profile::{BatchPlan, Plans};
 use crate::units::{Bytes, Seconds, significant, thousands};
 

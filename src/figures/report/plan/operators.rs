@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::evaluate::{Evaluation, Summary};
+use crate::figures::report::text::{Lines, percent, row};
+use crate::figures::report::{FORMAT, Figures, changed};
 use crate::plan::{Extents, Operator, Placement};
-use crate::report::text::{Lines, percent, row};
-use crate::report::{FORMAT, Figures, changed};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::{CostModel, Found, Planned, Request, Uniform, Why};

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::bounds::fsdp::Limits;
 use crate::bounds::fsdp::grid::{Found, Point};
-use crate::report::FORMAT;
-use crate::report::figures::finite;
-use crate::report::text::{Lines, changed, percent, row};
+use crate::figures::report::FORMAT;
+use crate::figures::report::figures::finite;
+use crate::figures::report::text::{Lines, changed, percent, row};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{devices, thousands};
