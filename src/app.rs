@@ -3,39 +3,28 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
-pub mod advice;
 mod answers;
 pub mod axes;
 pub mod browser;
-pub mod compare;
 pub mod diagnostics;
 mod edit;
-pub mod evidence;
 pub mod explaining;
 pub mod files;
 pub mod form;
-pub mod grid;
-pub mod hardware;
 pub mod history;
 pub mod inputs;
-pub mod intensities;
 pub mod jobs;
 pub mod keymap;
 pub mod layer;
-pub mod limits;
-pub mod map;
 pub mod palette;
+pub mod panel;
 pub mod pins;
-pub mod planning;
 pub mod pointing;
 pub mod rows;
 mod start;
-pub mod strategies;
 pub mod timeline;
-pub mod traffic;
-pub mod training;
 mod update;
-pub mod view;
+pub mod views;
 pub mod work;
 
 use std::sync::Arc;
@@ -49,65 +38,23 @@ use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
 use answers::Answers;
-use evidence::Evidence;
 use history::History;
 use inputs::Inputs;
 use keymap::{Keymap, Place};
 use layer::Layer;
-use map::Map;
+use panel::View;
 use pins::Pins;
 use pointing::Mouse;
 use rows::Find;
 use timeline::Timeline;
-use view::{View, Views};
+use views::Views;
+use views::evidence::Evidence;
+use views::map::Map;
 use work::Found;
 
+pub use answers::Answer;
+pub use panel::Panel;
 pub use start::{Options, Start};
-
-/// A panel that can have the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Panel {
-    /// The fields of the scenario.
-    Inputs,
-    /// The map, or another view in its place.
-    Map,
-    /// Where the memory goes.
-    Memory,
-    /// What runs when.
-    Timeline,
-    /// Where the time of the step goes, and what would shorten it.
-    Time,
-}
-
-impl Panel {
-    /// All of them, in the order of Tab.
-    pub const ALL: [Self; 5] = [Self::Inputs, Self::Map, Self::Memory, Self::Timeline, Self::Time];
-
-    /// Its name.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Inputs => "Scenario",
-            Self::Map => "Map",
-            Self::Memory => "Memory",
-            Self::Timeline => "Timeline",
-            Self::Time => "Time",
-        }
-    }
-
-    /// The panel so many places on in the order of Tab.
-    fn step(self, by: usize) -> Self {
-        Self::ALL[(self as usize + by) % Self::ALL.len()]
-    }
-}
-
-/// An answered question.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The answer.
-    pub evaluation: Arc<Evaluation>,
-}
 
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;

@@ -11,10 +11,11 @@ use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Fixes, Sweep};
 use crate::snapshot::{Listed, Opened};
 
-use super::evidence::Facet;
-use super::view::View;
+use super::answers::Answer;
+use super::panel::Panel;
+use super::panel::View;
+use super::views::evidence::Facet;
 use super::work::{Found, Work};
-use super::{Answer, Panel};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

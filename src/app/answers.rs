@@ -3,10 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::search::Fixes;
 
-use super::Answer;
+/// An answered question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The answer.
+    pub evaluation: Arc<Evaluation>,
+}
 
 /// The most answers that are kept.
 const MOST: usize = 32;

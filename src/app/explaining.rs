@@ -8,12 +8,14 @@ use crate::figures::run::Run;
 use crate::figures::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
 
+use super::App;
 use super::action::Action;
+use super::answers::Answer;
 use super::inputs::FIELDS;
 use super::layer::Layer;
+use super::panel::Panel;
 use super::timeline::Step;
 use super::update::moved;
-use super::{Answer, App, Panel};
 
 /// What is said where there is no figure.
 const NOTHING: &str = "there is no figure here yet";

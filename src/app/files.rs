@@ -13,8 +13,8 @@ use crate::presets::{Library, Saving};
 use crate::scenario::file::printable;
 use crate::snapshot::{self, Set, Snapshot, WriteError};
 
-use super::Answer;
 use super::action::Report;
+use super::answers::Answer;
 use super::jobs::{Tell, message};
 use super::pins::Pin;
 

@@ -12,9 +12,9 @@ use std::borrow::Cow;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::to_input_request;
 
-use super::Panel;
 use super::action::Action;
-use super::view::View;
+use super::panel::Panel;
+use super::panel::View;
 
 pub use custom::{documented, markdown};
 pub use table::BINDINGS;

@@ -10,7 +10,7 @@ use super::diagnostics::Finding;
 use super::explaining::Explaining;
 use super::form::Form;
 use super::palette::Palette;
-use super::view::View;
+use super::panel::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]

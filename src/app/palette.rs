@@ -5,13 +5,14 @@ use tui_input::Input;
 
 use crate::search::Metric;
 
+use super::App;
 use super::action::{Action, Command};
 use super::inputs::FIELDS;
 use super::keymap::{Binding, Keymap, Place};
 use super::layer::Layer;
+use super::panel::Panel;
+use super::panel::View;
 use super::update::moved;
-use super::view::View;
-use super::{App, Panel};
 
 /// The palette on the screen.
 #[derive(Debug, Clone)]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::{Problem, Scenario};
 
+use super::App;
+use super::answers::Answer;
 use super::inputs::FIELDS;
-use super::{Answer, App};
 
 /// A scenario to compare with.
 #[derive(Debug, Clone)]

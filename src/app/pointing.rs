@@ -2,12 +2,13 @@
 //!
 //! It is left to the terminal unless the user asks for it. What lies under a place of the screen is `ui`'s to say.
 
+use super::App;
 use super::action::{Action, Command};
 use super::keymap::Place;
 use super::layer::Layer;
+use super::panel::Panel;
+use super::panel::View;
 use super::timeline::Step;
-use super::view::View;
-use super::{App, Panel};
 
 /// What lies under the pointer.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,15 +9,16 @@ use crate::figures::{Figure, explain};
 use crate::measured::Residual;
 use crate::search::training::METHODS;
 
+use super::App;
 use super::action::{Action, Command};
 use super::diagnostics::{Finding, LINES};
 use super::explaining::Page;
 use super::inputs::FIELDS;
 use super::layer::Layer;
-use super::limits::{Assumption, LAST, NUMBERS};
+use super::panel::Panel;
+use super::panel::View;
 use super::timeline::Step;
-use super::view::View;
-use super::{App, Panel};
+use super::views::limits::{Assumption, LAST, NUMBERS};
 
 /// A search on the screen.
 #[derive(Debug, Clone, Default)]
@@ -148,7 +149,7 @@ impl App {
             }
             View::Compare => {
                 let columns = self.columns();
-                let text = |column: &super::compare::Column| format!("{} {}", column.letter(), column.name);
+                let text = |column: &super::views::compare::Column| format!("{} {}", column.letter(), column.name);
                 Some((columns.iter().map(text).collect(), views.compare.cursor(columns.len())))
             }
             View::Advice => {
@@ -167,7 +168,7 @@ impl App {
             }
             View::Grid => {
                 let (rows, cursor) = self.grid();
-                let text = |row: &super::grid::Row| format!("{} {}", row.devices, row.best.words());
+                let text = |row: &super::views::grid::Row| format!("{} {}", row.devices, row.best.words());
                 Some((rows.iter().map(text).collect(), cursor))
             }
             View::Strategies => {

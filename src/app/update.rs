@@ -10,10 +10,11 @@ use super::diagnostics::LINES;
 use super::inputs::{Choice, FIELDS};
 use super::keymap::Place;
 use super::layer::{Entry, Layer, List, Subject};
+use super::panel::Panel;
+use super::panel::View;
 use super::pins::letter;
 use super::timeline::Step;
-use super::view::View;
-use super::{App, COMPUTING, Panel, axes, edit};
+use super::{App, COMPUTING, axes, edit};
 
 /// The fields that a tuned cell settles on.
 const SETTLED: [&str; 3] = ["micro-batch", "accumulate", "recompute"];

@@ -9,9 +9,9 @@ use crate::search::planner::{Ladder, Planned};
 use crate::search::training::{Answer, Training};
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
-use super::evidence::{self, Picture, Tables};
 use super::jobs::Batch;
-use super::strategies::{Row, evaluate};
+use super::views::evidence::{self, Picture, Tables};
+use super::views::strategies::{Row, evaluate};
 
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,8 +9,8 @@ use ratatui::Terminal;
 use super::wire::Wire;
 use super::*;
 use crate::app::action::Action;
+use crate::app::panel::View;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
-use crate::app::view::View;
 use crate::presets::Library;
 
 /// A writer that counts.

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use super::caps::Caps;
 use super::panels::{breakdown, footer, headline, inputs, layers, memory, status, strips, tabs, timeline, view};
 use super::theme::{Role, Theme};
-use crate::app::view::View;
+use crate::app::panel::View;
 use crate::app::{App, Panel};
 
 /// Below this nothing can be read.

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use super::*;
 use crate::app::action::Report;
 use crate::app::keymap::Place;
+use crate::app::panel::View;
 use crate::app::tests::{explorer, press, value};
-use crate::app::view::View;
 use crate::presets::Library;
 use crate::snapshot::{self, Held, Set, Snapshot};
 

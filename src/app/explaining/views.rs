@@ -11,10 +11,11 @@ use crate::search;
 use crate::search::planner::Objective;
 
 use super::{Explaining, LATER, NOTHING, Subject, of_metric};
-use crate::app::advice::Row;
-use crate::app::strategies::Order;
-use crate::app::view::View;
-use crate::app::{Answer, App};
+use crate::app::App;
+use crate::app::answers::Answer;
+use crate::app::panel::View;
+use crate::app::views::advice::Row;
+use crate::app::views::strategies::Order;
 
 /// An explanation, or why there is none.
 type Found = Result<Explaining, &'static str>;

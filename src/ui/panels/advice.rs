@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, in_view, outdated, words};
-use crate::app::advice::{Advice, Row, Suggestion};
+use crate::app::views::advice::{Advice, Row, Suggestion};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::text::{draw_line, fit};

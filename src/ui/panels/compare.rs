@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, outdated, words};
-use crate::app::compare::{Column, MOST};
+use crate::app::views::compare::{Column, MOST};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Expense, Summary};
 use crate::figures::difference::{Side, sentence};

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, joined};
-use crate::app::evidence::{Evidence, Facet, Run};
+use crate::app::views::evidence::{Evidence, Facet, Run};
 use crate::app::{App, Panel};
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, in_view, outdated};
-use crate::app::grid::Row;
+use crate::app::views::grid::Row;
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, outdated};
-use crate::app::limits::{Assumption, Limits, NUMBERS};
+use crate::app::views::limits::{Assumption, Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::figures::limits::words;

@@ -5,7 +5,8 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
 use super::{LAST_POSSIBLE, frame, profile, progress};
-use crate::app::{App, Panel, axes, map::Map};
+use crate::app::views::map::Map;
+use crate::app::{App, Panel, axes};
 use crate::plan::Sharded;
 use crate::search::{AxisKind, AxisValue, Cell};
 use crate::ui::theme::{Role, Theme};

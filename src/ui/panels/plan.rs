@@ -8,8 +8,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, joined, outdated, progress, words};
-use crate::app::planning::{Picture, Planning};
 use crate::app::pointing::Target;
+use crate::app::views::plan::{Picture, Planning};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::search::planner::{Found, Planned};

@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::map::{down, entry};
 use super::words;
-use crate::app::{App, axes, map::Map};
+use crate::app::views::map::Map;
+use crate::app::{App, axes};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::heatmap::Entry;
 use crate::ui::widgets::text::{draw_line, fit, width};

@@ -6,8 +6,8 @@ use ratatui::text::{Line, Span};
 
 use super::layers::input;
 use super::{view, words};
-use crate::app::map::Map;
 use crate::app::rows::Find;
+use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::evaluate::Resource;
 use crate::search::{Cell, Metric};

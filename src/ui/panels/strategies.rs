@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, outdated, words};
-use crate::app::strategies::Row;
+use crate::app::views::strategies::Row;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::presets::Kind;

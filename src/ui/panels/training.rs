@@ -7,7 +7,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, joined, outdated, part_at, progress, words};
 use crate::app::pointing::Target;
-use crate::app::training::Picture;
+use crate::app::views::training::Picture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{self, Intensity, Link};
 use crate::bounds::layered::CriticalBatch;

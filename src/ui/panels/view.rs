@@ -6,8 +6,8 @@ use ratatui::layout::{Position, Rect};
 use super::{
     advice, compare, evidence, grid, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
 };
+use crate::app::panel::View;
 use crate::app::pointing::Target;
-use crate::app::view::View;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
 

@@ -6,10 +6,10 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
+use crate::app::panel::View;
 use crate::app::pointing::Gesture;
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
 use crate::app::timeline::Step;
-use crate::app::view::View;
 use crate::ui;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];

@@ -10,7 +10,7 @@ use super::super::{Binding, Place};
 use super::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
 use crate::app::Panel;
 use crate::app::action::Action;
-use crate::app::view::View;
+use crate::app::panel::View;
 
 const PANELS: Place = Place::Panels;
 const INPUTS: Place = Place::Panel(Panel::Inputs);

@@ -9,8 +9,8 @@ use super::super::keys::{
 use super::super::{Binding, Place};
 use super::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
 use crate::app::action::Action;
-use crate::app::evidence::Facet;
-use crate::app::view::View;
+use crate::app::panel::View;
+use crate::app::views::evidence::Facet;
 
 const COMPARE: Place = Place::View(View::Compare);
 const ADVICE: Place = Place::View(View::Advice);

@@ -5,10 +5,10 @@ mod views;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Report};
-use crate::app::evidence::{Picture, Run};
-use crate::app::strategies::Row;
+use crate::app::panel::View;
 use crate::app::tests::{FRONTIER, start};
-use crate::app::view::View;
+use crate::app::views::evidence::{Picture, Run};
+use crate::app::views::strategies::Row;
 use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::app::action::Report;
+use crate::app::panel::View;
 use crate::app::tests::{explained, explorer, figures, press, start};
-use crate::app::view::View;
 use crate::app::work::Found;
 use crate::figures::Figure;
 

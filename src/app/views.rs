@@ -2,109 +2,34 @@
 //!
 //! Not for what a view knows or computes: each has a module of its own.
 
+pub mod advice;
+pub mod compare;
+pub mod evidence;
+pub mod grid;
+pub mod hardware;
+pub mod intensities;
+pub mod limits;
+pub mod map;
+pub mod plan;
+pub mod strategies;
+pub mod traffic;
+pub mod training;
+
+use super::App;
 use super::action::{Action, Command};
-use super::advice::Advice;
-use super::compare::Compare;
-use super::evidence::Evidence;
-use super::grid::Grid;
-use super::hardware::Hardware;
-use super::intensities::Intensities;
-use super::limits::Limits;
-use super::planning::Planning;
-use super::strategies::Strategies;
-use super::traffic::Traffic;
-use super::training::Training;
+use super::panel::{Panel, View};
 use super::work::{Found, Work};
-use super::{App, Panel};
-
-/// What stands in the map's place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum View {
-    /// A figure over nodes and shard extents.
-    #[default]
-    Map,
-    /// Pinned scenarios side by side.
-    Compare,
-    /// Which change would help.
-    Advice,
-    /// What no schedule beats.
-    Limits,
-    /// The best points within them.
-    Grid,
-    /// Throughput over memory and bandwidth.
-    Hardware,
-    /// Which transfers hide behind arithmetic.
-    Intensities,
-    /// All strategies in one table.
-    Strategies,
-    /// What each level carries.
-    Traffic,
-    /// Days against devices for each method.
-    Training,
-    /// Which operators to shard.
-    Plan,
-    /// Predictions beside published measurements.
-    Evidence,
-}
-
-impl View {
-    /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 12] = [
-        Self::Map,
-        Self::Compare,
-        Self::Advice,
-        Self::Limits,
-        Self::Grid,
-        Self::Hardware,
-        Self::Intensities,
-        Self::Strategies,
-        Self::Traffic,
-        Self::Training,
-        Self::Plan,
-        Self::Evidence,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Map => "Map",
-            Self::Compare => "Compare",
-            Self::Advice => "Advice",
-            Self::Limits => "Limits",
-            Self::Grid => "Grid",
-            Self::Hardware => "Hardware",
-            Self::Intensities => "Intensities",
-            Self::Strategies => "Strategies",
-            Self::Traffic => "Traffic",
-            Self::Training => "Training time",
-            Self::Plan => "Plan",
-            Self::Evidence => "Evidence",
-        }
-    }
-
-    /// Whether there is something to show instead of what it shows: a metric, an order, an objective.
-    pub const fn has_metrics(self) -> bool {
-        !matches!(self, Self::Compare | Self::Advice | Self::Limits | Self::Grid | Self::Intensities | Self::Traffic)
-    }
-
-    /// What it shows, for the list of views.
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::Map => "a figure over nodes and shard extents",
-            Self::Compare => "pinned scenarios side by side",
-            Self::Advice => "which single change would help",
-            Self::Limits => "what memory, network and peak allow at best",
-            Self::Grid => "the best stage, recompute, sequence and batch within them",
-            Self::Hardware => "throughput over memory and bandwidth",
-            Self::Intensities => "which transfers hide behind arithmetic",
-            Self::Strategies => "all strategies on this scenario, the best first",
-            Self::Traffic => "bytes and busy time of each level of the cluster",
-            Self::Training => "the shortest training: days against devices",
-            Self::Plan => "which operators to shard, within a memory limit",
-            Self::Evidence => "predictions beside published measurements",
-        }
-    }
-}
+use advice::Advice;
+use compare::Compare;
+use evidence::Evidence;
+use grid::Grid;
+use hardware::Hardware;
+use intensities::Intensities;
+use limits::Limits;
+use plan::Planning;
+use strategies::Strategies;
+use traffic::Traffic;
+use training::Training;
 
 /// What the views know.
 #[derive(Debug, Clone, Default)]

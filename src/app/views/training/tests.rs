@@ -1,6 +1,6 @@
 use super::*;
+use crate::app::panel::View;
 use crate::app::tests::{explorer, figures, press_obeying};
-use crate::app::view::View;
 use crate::plan::Offload;
 use crate::search::training::Choice;
 

@@ -11,11 +11,12 @@ use crate::evaluate::Summary;
 use crate::figures::{Figure, explain};
 use crate::scenario::Scenario;
 
-use super::action::{Action, Command};
-use super::inputs::FIELDS;
-use super::update::moved;
-use super::work::Work;
-use super::{Answer, App, edit};
+use crate::app::action::{Action, Command};
+use crate::app::answers::Answer;
+use crate::app::inputs::FIELDS;
+use crate::app::update::moved;
+use crate::app::work::Work;
+use crate::app::{App, edit};
 
 /// The fields that are tried, and how many values after and before the present one; a change of the numbers (precision,
 /// optimizer) or of the task (model, sequence) is no advice.
@@ -132,7 +133,7 @@ impl Advice {
     }
 
     /// The row that is to have the keys.
-    pub(super) const fn go_to(&mut self, row: usize) {
+    pub(in crate::app) const fn go_to(&mut self, row: usize) {
         self.cursor = row;
     }
 
@@ -184,7 +185,7 @@ impl Advice {
 impl App {
     /// What has to be tried for the scenario in hand, if that was not done yet. Nothing is tried from fields that make no
     /// scenario.
-    pub(super) fn ask_advice(&mut self) -> Option<Work> {
+    pub(in crate::app) fn ask_advice(&mut self) -> Option<Work> {
         let (known, possible) = (self.views.advice.of.as_ref() == Some(&self.scenario), self.shown.is_ok());
         if known {
             return (possible && !self.views.advice.is_complete()).then(|| self.advice_work());
@@ -248,7 +249,7 @@ impl App {
 
     /// The figures of the trials are there. Where no single change lets the scenario fit, pairs of those that save
     /// memory are tried next.
-    pub(super) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
+    pub(in crate::app) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
         if self.views.advice.of.as_ref() != Some(&self.scenario) {
             // An edit has come between: the answer is to what is no longer asked.
             self.views.advice = Advice::default();
@@ -304,7 +305,7 @@ impl App {
     }
 
     /// Does what the user asked for: Enter makes a change, or explains a gain.
-    pub(super) fn on_advice(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_advice(&mut self, action: Action) -> Vec<Command> {
         let rows = self.advice_rows();
         let at = self.advice_cursor(rows.len());
         if action != Action::Take {

@@ -13,10 +13,10 @@ use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::{self, Pool};
 
-use super::App;
-use super::action::{Action, Command};
-use super::update::moved;
-use super::work::Work;
+use crate::app::App;
+use crate::app::action::{Action, Command};
+use crate::app::update::moved;
+use crate::app::work::Work;
 
 /// Devices of a run, at most: what they are filtered by. The last one has no end.
 const DEVICES: [u32; 4] = [8, 64, 512, u32::MAX];
@@ -220,7 +220,7 @@ impl Evidence {
     }
 
     /// To a run by its place among what is shown.
-    pub(super) fn go_to(&mut self, place: usize) {
+    pub(in crate::app) fn go_to(&mut self, place: usize) {
         self.chosen = self.shown().0.get(place).map(|one| one.id.clone());
     }
 }
@@ -245,7 +245,7 @@ fn rank(facet: Facet, residual: &Residual, picture: &Picture) -> (u32, String) {
 }
 
 /// Builds, evaluates and compares the runs of some tables.
-pub(super) fn compare(tables: &Tables, pool: &Pool) -> Picture {
+pub(in crate::app) fn compare(tables: &Tables, pool: &Pool) -> Picture {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut add = |name: &str, text: &str| {
         let (more, without) = measured::read(name, text);
@@ -286,7 +286,7 @@ pub(super) fn compare(tables: &Tables, pool: &Pool) -> Picture {
 
 impl App {
     /// Does what the user asked of the view.
-    pub(super) fn on_evidence(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_evidence(&mut self, action: Action) -> Vec<Command> {
         if action == Action::Take {
             return self.take_run();
         }

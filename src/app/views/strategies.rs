@@ -5,10 +5,10 @@ use crate::presets::{Kind, Library};
 use crate::scenario::{Problem, Scenario};
 use crate::search::AxisKind;
 
-use super::App;
-use super::action::{Action, Command};
-use super::inputs::FIELDS;
-use super::work::Work;
+use crate::app::App;
+use crate::app::action::{Action, Command};
+use crate::app::inputs::FIELDS;
+use crate::app::work::Work;
 
 /// One strategy on the scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,7 +109,7 @@ impl Strategies {
     }
 
     /// The scenario of a row.
-    pub(super) fn scenario(&self, row: &Row, library: &Library) -> Option<Scenario> {
+    pub(in crate::app) fn scenario(&self, row: &Row, library: &Library) -> Option<Scenario> {
         candidate(library, self.asked.as_ref()?, &row.id)
     }
 
@@ -133,7 +133,7 @@ impl Strategies {
     }
 
     /// The cursor goes to a row.
-    pub(super) fn go_to(&mut self, row: usize) {
+    pub(in crate::app) fn go_to(&mut self, row: usize) {
         if let Some(row) = self.rows.get(row) {
             self.chosen.clone_from(&row.id);
         }
@@ -166,7 +166,7 @@ fn candidate(library: &Library, scenario: &Scenario, id: &str) -> Option<Scenari
 }
 
 /// Evaluates every candidate.
-pub(super) fn evaluate(candidates: &[(String, Scenario)]) -> Vec<Row> {
+pub(in crate::app) fn evaluate(candidates: &[(String, Scenario)]) -> Vec<Row> {
     let mut workspace = Workspace::default();
     let outcome = |scenario: &Scenario, workspace: &mut Workspace| {
         summary(scenario, workspace).map_err(|problems| problems.into_iter().next().unwrap_or_else(unknown))
@@ -182,7 +182,7 @@ fn unknown() -> Problem {
 
 impl App {
     /// The keys of the view of the strategies.
-    pub(super) fn on_strategies(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_strategies(&mut self, action: Action) -> Vec<Command> {
         if action == Action::Take {
             return self.take_strategy();
         }

@@ -4,7 +4,7 @@ use crate::bounds::fsdp::{self, Stage};
 use crate::figures::limits::{Form, Which};
 use crate::scenario::Scenario;
 
-use super::action::Action;
+use crate::app::action::Action;
 
 /// An assumption that keys change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::app::action::Report;
+use crate::app::panel::View;
 use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
-use crate::app::view::View;
 use crate::app::work::Found as FoundByWork;
 use crate::evaluate::{Workspace, summary};
 use crate::figures::Figure;

@@ -6,10 +6,11 @@ use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 
-use super::action::{Action, Command};
-use super::layer::{Entry, Layer, Subject};
-use super::pins::letter;
-use super::{Answer, App};
+use crate::app::App;
+use crate::app::action::{Action, Command};
+use crate::app::answers::Answer;
+use crate::app::layer::{Entry, Layer, Subject};
+use crate::app::pins::letter;
 
 /// The most scenarios that are seen at once.
 pub const MOST: usize = 6;
@@ -50,7 +51,7 @@ impl Column<'_> {
 
 impl Compare {
     /// The column that is to have the keys.
-    pub(super) const fn go_to(&mut self, column: usize) {
+    pub(in crate::app) const fn go_to(&mut self, column: usize) {
         self.cursor = column;
     }
 
@@ -80,7 +81,7 @@ impl App {
     }
 
     /// Does what the user asked of the comparison.
-    pub(super) fn on_compare(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_compare(&mut self, action: Action) -> Vec<Command> {
         let count = self.columns().len();
         let at = self.views.compare.cursor(count);
         let pin = self.columns().get(at).and_then(|column| column.pin);

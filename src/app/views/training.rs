@@ -11,9 +11,9 @@ use crate::scenario::Scenario;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
 use crate::units::{devices, short};
 
-use super::action::{Action, Command};
-use super::work::Work;
-use super::{App, COMPUTING};
+use crate::app::action::{Action, Command};
+use crate::app::work::Work;
+use crate::app::{App, COMPUTING};
 
 /// The laws of the critical batch that a key steps through.
 const LAWS: [CriticalBatch; 2] = [CriticalBatch::Layered, CriticalBatch::Kaplan];
@@ -157,7 +157,7 @@ impl Training {
     }
 
     /// The cursor goes to a method.
-    pub(super) fn go_to(&mut self, method: usize) {
+    pub(in crate::app) fn go_to(&mut self, method: usize) {
         self.method = method.min(METHODS.len() - 1);
     }
 
@@ -168,7 +168,7 @@ impl Training {
     }
 
     /// The cursor goes to a count of devices, by its place.
-    pub(super) fn go_to_budget(&mut self, place: usize) {
+    pub(in crate::app) fn go_to_budget(&mut self, place: usize) {
         let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
         self.back = last.saturating_sub(place);
     }
@@ -215,7 +215,7 @@ impl Training {
 
 impl App {
     /// Does what the user asked of the view.
-    pub(super) fn on_training(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_training(&mut self, action: Action) -> Vec<Command> {
         match action {
             Action::Take => self.take_training(),
             Action::Slower => self.change_network(1.0 / FACTOR),
@@ -226,7 +226,7 @@ impl App {
     }
 
     /// An answer has come: where it is the one that Enter waited for, that is no longer to be said.
-    pub(super) fn hear_training(&mut self, index: usize, answer: Answer) {
+    pub(in crate::app) fn hear_training(&mut self, index: usize, answer: Answer) {
         self.views.training.fill(index, answer);
         if self.views.training.is_answered() {
             self.computed();

@@ -8,10 +8,10 @@ use crate::bounds::fsdp::grid::{self, Found, Point};
 use crate::plan::Size;
 use crate::scenario::Scenario;
 
-use super::App;
-use super::action::{Action, Command};
-use super::update::moved;
-use super::view::View;
+use crate::app::App;
+use crate::app::action::{Action, Command};
+use crate::app::panel::View;
+use crate::app::update::moved;
 
 /// What a point is the best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl App {
     }
 
     /// The view of the grid, where it is open, follows what is shown and what is assumed.
-    pub(super) fn follow_grid(&mut self) {
+    pub(in crate::app) fn follow_grid(&mut self) {
         if self.view == View::Grid {
             let scenario = self.shown.as_ref().unwrap_or(&self.scenario);
             self.views.grid.follow(self.views.limits.of(scenario), scenario);
@@ -146,13 +146,13 @@ impl App {
     }
 
     /// The cursor of the view of the grid goes to a row.
-    pub(super) fn go_to_point(&mut self, row: usize) {
+    pub(in crate::app) fn go_to_point(&mut self, row: usize) {
         let grid = &mut self.views.grid;
         grid.cursor = grid.rows.get(row).map(|row| (row.devices, row.best));
     }
 
     /// Does what the user asked of the view.
-    pub(super) fn on_grid(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_grid(&mut self, action: Action) -> Vec<Command> {
         let grid = &mut self.views.grid;
         match action {
             Action::Take => return self.take_point(),

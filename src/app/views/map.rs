@@ -6,8 +6,8 @@ use crate::figures::SweepReport;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{AxisKind, AxisValue, Cell, Metric, Sweep, Tuned};
 
-use super::action::Action;
-use super::axes;
+use crate::app::action::Action;
+use crate::app::axes;
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]

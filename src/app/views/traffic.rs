@@ -3,9 +3,9 @@
 use crate::evaluate::Way;
 use crate::figures::Figure;
 
-use super::App;
-use super::action::Action;
-use super::update::moved;
+use crate::app::App;
+use crate::app::action::Action;
+use crate::app::update::moved;
 
 /// The cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ impl Traffic {
     }
 
     /// The figure that is to have the keys.
-    pub(super) const fn go_to(&mut self, figure: usize) {
+    pub(in crate::app) const fn go_to(&mut self, figure: usize) {
         self.cursor = figure;
     }
 }
@@ -41,7 +41,7 @@ impl App {
     }
 
     /// Does what the user asked of the view.
-    pub(super) fn on_traffic(&mut self, action: Action) {
+    pub(in crate::app) fn on_traffic(&mut self, action: Action) {
         let count = self.carried().len();
         let traffic = &mut self.views.traffic;
         traffic.cursor = moved(traffic.cursor(count), action, count, self.page);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::app::jobs;
 use crate::app::layer::Layer;
+use crate::app::panel::View;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
-use crate::app::view::View;
 
 /// What the explanation on the screen is of.
 fn explained(app: &App) -> Option<Figure> {

@@ -3,8 +3,8 @@
 use crate::bounds::intensity;
 use crate::scenario::Scenario;
 
-use super::action::Action;
-use super::update::moved;
+use crate::app::action::Action;
+use crate::app::update::moved;
 
 /// The cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ impl Intensities {
     }
 
     /// The transfer that is to have the keys.
-    pub(super) const fn go_to(&mut self, transfer: usize) {
+    pub(in crate::app) const fn go_to(&mut self, transfer: usize) {
         self.cursor = transfer;
     }
 

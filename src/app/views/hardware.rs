@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::scenario::Scenario;
 use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
 
-use super::action::Action;
-use super::axes;
 use super::map::Map;
-use super::work::Work;
+use crate::app::action::Action;
+use crate::app::axes;
+use crate::app::work::Work;
 
 /// A gain from twice as much of something that is worth naming.
 const FELT: f64 = 0.05;
@@ -93,7 +93,7 @@ impl Hardware {
     }
 
     /// The cursor goes to a cell.
-    pub(super) fn go_to(&mut self, index: usize) {
+    pub(in crate::app) fn go_to(&mut self, index: usize) {
         if let Some(map) = self.map.as_mut().filter(|map| index < map.progress().1) {
             map.cursor = index;
         }

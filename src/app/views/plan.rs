@@ -8,10 +8,10 @@ use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 use crate::search::planner::{CostModel, Found, Ladder, Objective, Planned, Request};
 
-use super::action::{Action, Command};
-use super::update::moved;
-use super::work::Work;
-use super::{App, COMPUTING};
+use crate::app::action::{Action, Command};
+use crate::app::update::moved;
+use crate::app::work::Work;
+use crate::app::{App, COMPUTING};
 
 /// What a key steps through.
 const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];
@@ -132,12 +132,12 @@ impl Planning {
     }
 
     /// The cursor goes to some operators.
-    pub(super) const fn go_to(&mut self, operator: usize) {
+    pub(in crate::app) const fn go_to(&mut self, operator: usize) {
         self.operator = operator;
     }
 
     /// The cursor goes to a limit, by its place.
-    pub(super) fn go_to_place(&mut self, place: usize) {
+    pub(in crate::app) fn go_to_place(&mut self, place: usize) {
         if let Some(picture) = &self.picture {
             self.limit = picture.ladder.limits.get(place).copied().or(self.limit);
         }
@@ -165,7 +165,7 @@ impl Planning {
 
 impl App {
     /// Does what the user asked of the view.
-    pub(super) fn on_plan(&mut self, action: Action) -> Vec<Command> {
+    pub(in crate::app) fn on_plan(&mut self, action: Action) -> Vec<Command> {
         if action == Action::Take {
             return self.take_plan();
         }
@@ -174,7 +174,7 @@ impl App {
     }
 
     /// An answer has come, perhaps the one that is waited for.
-    pub(super) fn hear_plan(&mut self, place: usize, planned: Planned) {
+    pub(in crate::app) fn hear_plan(&mut self, place: usize, planned: Planned) {
         self.views.planning.fill(place, planned);
         if place == self.views.planning.place() {
             self.computed();

@@ -1,6 +1,6 @@
 use super::*;
+use crate::app::panel::View;
 use crate::app::tests::{explorer, press, to_field, value};
-use crate::app::view::View;
 use crate::bounds::fsdp::Stage;
 
 fn open() -> App {

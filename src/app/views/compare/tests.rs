@@ -1,6 +1,6 @@
 use super::*;
+use crate::app::panel::View;
 use crate::app::tests::{explained, explorer, figures, press, value};
-use crate::app::view::View;
 use crate::figures::Figure;
 
 fn letters(app: &App) -> Vec<String> {
