@@ -11,7 +11,7 @@ use shardscope::app::action::Report;
 use shardscope::app::jobs;
 use shardscope::app::{App, Options, Start};
 use shardscope::evaluate::{
-    Activity, Evaluation, Idle, IdleCause, Kind, Lane, Part, Span, Trace, Workspace, summary, traced,
+    Activity, Evaluation, IdleCause, Lane, ModelPart, Span, Stall, TaskKind, Trace, Workspace, summary, traced,
 };
 use shardscope::plan::{Plan, Recompute, Schedule, Size};
 use shardscope::presets::Library;
@@ -207,16 +207,16 @@ fn long(app: &App) -> Evaluation {
     let slot = evaluation.summary.step_time / f64::from(128 * LAYERS);
     let mut trace = Trace::default();
     for (rank, turn) in (0..8).flat_map(|rank| (0..128).map(move |turn| (rank, turn))) {
-        let kind = if turn % 2 == 0 { Kind::Forward } else { Kind::Backward };
+        let kind = if turn % 2 == 0 { TaskKind::Forward } else { TaskKind::Backward };
         for layer in 0..LAYERS {
             let start = slot * f64::from(turn * LAYERS + layer);
-            let activity = Activity { kind, part: Part::Layer, layer, micro_batch: turn / 2 };
+            let activity = Activity { kind, part: ModelPart::Layer, layer, micro_batch: turn / 2 };
             let compute = Span { rank, lane: Lane::Compute, activity, start, end: start + slot * 0.9, ..span };
             trace.spans.push(compute);
             if layer % 2 == 0 {
                 trace.spans.push(Span { lane: Lane::Gather, ..compute });
             }
-            trace.idle.push(Idle { rank, cause: IdleCause::Communication, start: compute.end, end: start + slot });
+            trace.idle.push(Stall { rank, cause: IdleCause::Communication, start: compute.end, end: start + slot });
         }
     }
     evaluation.trace = trace.in_order();

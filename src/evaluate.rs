@@ -14,14 +14,14 @@ use crate::hardware::MAX_LEVELS;
 use crate::scenario::{Problem, Scenario};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
-pub use crate::program::{Activity, Kind, Lane, Part};
+pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
 pub use band::{ErrorBand, evidence, likeness};
 pub use expense::Expense;
-pub use host::{Copies, HostTraffic, Way};
+pub use host::{Copies, HostDirection, HostTraffic};
 pub use summary::Workspace;
-pub use trace::{Folded, Idle, IdleCause, MemoryPoint, Span, Trace};
-pub use turn::Turn;
-pub use window::Totals;
+pub use trace::{Folded, IdleCause, MemoryPoint, Span, Stall, Trace};
+pub use turn::SpanMicroBatches;
+pub use window::WindowTotals;
 
 /// The figures of one scenario, without anything allocated: what a cell of a map needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -182,7 +182,7 @@ impl Summary {
     pub fn limiting(&self) -> Resource {
         let shortest = self.step_time * (self.model_flops / self.limit);
         let all_through = |busy: Seconds| busy >= shortest * (1.0 - 1e-9);
-        if Way::ALL.iter().any(|way| all_through(self.host.way(*way).busy)) {
+        if HostDirection::ALL.iter().any(|way| all_through(self.host.way(*way).busy)) {
             return Resource::HostLink;
         }
         self.traffic.iter().position(|level| all_through(level.busy)).map_or(Resource::Compute, Resource::Level)

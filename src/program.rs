@@ -13,8 +13,8 @@ mod operators;
 mod order;
 mod pipeline;
 mod places;
+mod rank_program;
 mod schedule;
-mod script;
 mod stage;
 mod state;
 mod step;
@@ -25,19 +25,21 @@ mod visit;
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
 
-use build::Builder;
-use pipeline::Pipeline;
-use places::Places;
+use build::RankBuilder;
+use pipeline::PipelineBuilder;
+use places::OperatorLayouts;
 
 pub use build::Volume;
-pub use label::{Activity, Kind, Label, Lane, PHASES, Part, Phase};
-pub use script::{Block, Code, Place, Position, Round, Routine, Script, Section, Slot};
-pub use state::State;
-pub use task::{
-    CHAIN, COMPUTE, COUNTERS, Class, Counter, DEVICE, HELD, LONGEST, NONE, PICOS, Picos, QUEUES, RESOURCES, Task,
-    WAITS, WHOLE, Wait, held, picos,
+pub use label::{Activity, Label, Lane, ModelPart, PHASES, Phase, TaskKind};
+pub use rank_program::{
+    Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
-pub use terms::{Cost, Terms};
+pub use state::ModelState;
+pub use task::{
+    COMPUTE, DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass,
+    TaskEvent, WAITS, WHOLE, held, picos,
+};
+pub use terms::{StageCost, StepTerms};
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
@@ -45,9 +47,9 @@ pub struct Program {
     /// What ranks do, listed once.
     pub code: Code,
     /// Which of it each pipeline rank does, and how often.
-    pub ranks: Vec<Script>,
+    pub ranks: Vec<RankProgram>,
     /// Each rank's memory that does not change during the step.
-    pub states: Vec<State>,
+    pub states: Vec<ModelState>,
 }
 
 impl Program {
@@ -56,22 +58,22 @@ impl Program {
         let rates = Rates::of(scenario, factors);
         let ranks = layout.pipeline as usize;
         self.code.clear();
-        self.ranks.resize_with(ranks, Script::default);
-        self.ranks.iter_mut().for_each(Script::clear);
+        self.ranks.resize_with(ranks, RankProgram::default);
+        self.ranks.iter_mut().for_each(RankProgram::clear);
         self.states.clear();
         if pipeline::wanted(&rates, layout) {
-            let places = Places::of(scenario, layout);
-            let mut pipeline = Pipeline::of(&rates, layout, &places);
-            for (rank, script) in (0..layout.pipeline).zip(&mut self.ranks) {
+            let places = OperatorLayouts::of(scenario, layout);
+            let mut pipeline = PipelineBuilder::of(&rates, layout, &places);
+            for (rank, program) in (0..layout.pipeline).zip(&mut self.ranks) {
                 let known = self.states.get(pipeline.alike(rank) as usize).copied();
                 self.states.push(known.unwrap_or_else(|| pipeline.state(rank)));
-                pipeline.build(rank, Builder::new(&mut self.code, script));
+                pipeline.build(rank, RankBuilder::new(&mut self.code, program));
             }
         } else {
-            for script in &mut self.ranks {
-                let builder = Builder::new(&mut self.code, script);
+            for program in &mut self.ranks {
+                let builder = RankBuilder::new(&mut self.code, program);
                 if scenario.plan.operators.is_empty() {
-                    self.states.push(State::of(&rates, layout, state::local(&scenario.model, layout)));
+                    self.states.push(ModelState::of(&rates, layout, state::local(&scenario.model, layout)));
                     step::build(&rates, layout, builder);
                 } else {
                     self.states.push(operators::build(&rates, layout, builder));
@@ -87,7 +89,7 @@ impl Program {
 
     /// Seconds that the tasks of all ranks would take one after the other.
     pub fn serial(&self) -> f64 {
-        self.ranks.iter().map(|script| script.serial(&self.code)).sum()
+        self.ranks.iter().map(|program| program.serial(&self.code)).sum()
     }
 }
 

@@ -3,7 +3,7 @@
 mod views;
 
 use crate::bounds::fsdp;
-use crate::evaluate::{Kind, Lane, Way};
+use crate::evaluate::{HostDirection, Lane, TaskKind};
 use crate::figures::run::Run;
 use crate::figures::{self, Explanation, Figure, explain, figures, limits, run};
 use crate::search::Metric;
@@ -189,11 +189,11 @@ impl App {
         let answer = self.answer.as_ref()?;
         let span = self.timeline.chosen(Step::of(&answer.evaluation))?.first()?;
         Some(match span.activity.kind {
-            Kind::Forward | Kind::Backward => Figure::Compute,
-            Kind::Optimizer => Figure::Optimizer,
-            Kind::Host => Figure::Other,
-            Kind::Copy if span.lane == Lane::HostIn => Figure::Copied(Way::In),
-            Kind::Copy => Figure::Copied(Way::Out),
+            TaskKind::Forward | TaskKind::Backward => Figure::Compute,
+            TaskKind::Optimizer => Figure::Optimizer,
+            TaskKind::Host => Figure::Other,
+            TaskKind::Copy if span.lane == Lane::HostIn => Figure::Copied(HostDirection::In),
+            TaskKind::Copy => Figure::Copied(HostDirection::Out),
             _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
         })
     }
@@ -219,7 +219,7 @@ impl App {
         felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
         spent
             .chain(used.map(|(level, _)| Figure::Traffic(level)))
-            .chain(Way::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
+            .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
             .chain(felt.into_iter().map(Figure::Elasticity))
             .chain(figures::training(scenario))
             .collect()

@@ -4,7 +4,7 @@ mod follow;
 
 use std::ops::Range;
 
-use crate::evaluate::{Evaluation, IdleCause, Kind, Lane, Span, Trace};
+use crate::evaluate::{Evaluation, IdleCause, Lane, Span, TaskKind, Trace};
 use crate::units::Seconds;
 
 use super::action::Action;
@@ -250,7 +250,7 @@ impl Timeline {
 
     /// Whether a span can be seen on its row; a fixed cost of the host is no visit of a stage.
     fn counts(&self, span: &Span, step: Step) -> bool {
-        span.end > span.start && !(self.shows_ranks(step) && span.activity.kind == Kind::Host)
+        span.end > span.start && !(self.shows_ranks(step) && span.activity.kind == TaskKind::Host)
     }
 
     fn choose(&mut self, span: Option<usize>, step: Step) {

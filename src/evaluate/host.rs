@@ -5,14 +5,14 @@ use crate::units::{Bytes, Seconds};
 
 /// A way of the link to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum HostDirection {
     /// To the host.
     Out,
     /// From the host.
     In,
 }
 
-impl Way {
+impl HostDirection {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Out, Self::In];
 
@@ -47,16 +47,16 @@ pub struct Copies {
 
 impl HostTraffic {
     /// One way.
-    pub const fn way(&self, way: Way) -> Copies {
+    pub const fn way(&self, way: HostDirection) -> Copies {
         match way {
-            Way::Out => self.to,
-            Way::In => self.from,
+            HostDirection::Out => self.to,
+            HostDirection::In => self.from,
         }
     }
 
     /// Whether anything crosses it.
     pub fn any(&self) -> bool {
-        Way::ALL.iter().any(|way| self.way(*way).bytes > Bytes::ZERO)
+        HostDirection::ALL.iter().any(|way| self.way(*way).bytes > Bytes::ZERO)
     }
 
     /// What one rank copies; `exposed` is how long its compute stands still for that.

@@ -5,7 +5,7 @@ use crate::hardware::MAX_LEVELS;
 use crate::plan::{FlopCount, Recompute};
 use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
 use crate::scenario::{Layout, Problem, Scenario};
-use crate::sim::{Observer, Outcome, Peak, Simulator};
+use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
 use super::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
@@ -28,7 +28,7 @@ impl Workspace {
 
     /// How many tasks the program that was built last runs.
     pub(super) fn task_count(&self) -> u64 {
-        self.program.ranks.iter().map(|script| script.task_count(&self.program.code)).sum()
+        self.program.ranks.iter().map(|program| program.task_count(&self.program.code)).sum()
     }
 
     /// Memory that each rank of the program that was built last holds all the time.
@@ -75,7 +75,7 @@ pub(super) fn simulate(
 
 /// The figures of the run that was made last.
 pub(super) fn figures(scenario: &Scenario, layout: Layout, workspace: &Workspace) -> Summary {
-    Figures::of(scenario, layout, workspace).summary()
+    RunFigures::of(scenario, layout, workspace).summary()
 }
 
 /// Memory of each pipeline rank in the run that was made last.
@@ -85,7 +85,7 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
 }
 
 /// A finished run and what it ran.
-struct Figures<'a> {
+struct RunFigures<'a> {
     scenario: &'a Scenario,
     layout: Layout,
     /// How the rank that ends last ended.
@@ -96,7 +96,7 @@ struct Figures<'a> {
     host: HostTraffic,
     /// Memory of the fullest rank.
     memory: Memory,
-    /// Peak of the first rank's.
+    /// MemoryPeak of the first rank's.
     first_peak: Bytes,
 }
 
@@ -104,7 +104,7 @@ fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
-impl<'a> Figures<'a> {
+impl<'a> RunFigures<'a> {
     fn of(scenario: &'a Scenario, layout: Layout, workspace: &'a Workspace) -> Self {
         let (program, simulator) = (&workspace.program, &workspace.simulator);
         let last = simulator.last();
@@ -239,9 +239,9 @@ impl<'a> Figures<'a> {
 }
 
 /// Memory of one rank at its fullest moment.
-fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &Peak) -> Memory {
+fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
     let state = &program.states[rank];
-    let Peak { held: in_use, at, task, place } = *peak;
+    let MemoryPeak { held: in_use, at, task, place } = *peak;
     let dynamic = |part: usize| in_use[part] as f64;
     let mut parts = MemoryParts {
         weights: Bytes::new(state.weights),

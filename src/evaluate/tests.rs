@@ -120,7 +120,7 @@ fn memory_is_state_checkpoints_and_what_backward_works_in() {
     // Two gathered layers, and two layers' gradients beside the shard.
     close(memory.parts.gathered.get(), 2.0 * 2.0 * parameters / 8.0);
     close(memory.parts.gradients.get(), 2.0 * parameters / 8.0 + 2.0 * 2.0 * parameters / 8.0);
-    assert_eq!((memory.during.kind, memory.during.layer), (Kind::Backward, 6));
+    assert_eq!((memory.during.kind, memory.during.layer), (TaskKind::Backward, 6));
 }
 
 #[test]

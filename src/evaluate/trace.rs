@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::cost::Factors;
-use crate::program::{Activity, COMPUTE, Class, Lane, PICOS, Part, Picos, Place, Program, QUEUES, Task};
+use crate::program::{
+    Activity, COMPUTE, Lane, ModelPart, PICOS, Picos, Program, STREAMS, Task, TaskClass, TaskPosition,
+};
 use crate::scenario::{Problem, Scenario};
 use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
@@ -39,7 +41,7 @@ impl Span {
     pub fn leads_to(&self, next: &Self) -> bool {
         let (one, other) = (self.activity, next.activity);
         (one.kind, one.micro_batch) == (other.kind, other.micro_batch)
-            && (one.part != Part::Layer || other.part != Part::Layer || one.layer.abs_diff(other.layer) <= 1)
+            && (one.part != ModelPart::Layer || other.part != ModelPart::Layer || one.layer.abs_diff(other.layer) <= 1)
     }
 }
 
@@ -56,7 +58,7 @@ pub struct MemoryPoint {
 
 /// A stretch in which compute stands still.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Idle {
+pub struct Stall {
     /// Pipeline rank, from 0.
     pub rank: u32,
     /// Why.
@@ -84,7 +86,7 @@ pub struct Trace {
     /// Spans by rank, lane and start time; those of one rank's lane don't overlap.
     pub spans: Vec<Span>,
     /// Stretches in which compute stands still, by rank and start time.
-    pub idle: Vec<Idle>,
+    pub idle: Vec<Stall>,
     /// Memory over time, by rank and time.
     pub memory: Vec<MemoryPoint>,
     /// Repeats that were folded away, because the step has too many tasks to list, by rank and time.
@@ -146,7 +148,7 @@ impl Trace {
     }
 
     /// Stretches in which compute of one rank stands still.
-    pub fn idle_of(&self, rank: u32) -> &[Idle] {
+    pub fn idle_of(&self, rank: u32) -> &[Stall] {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
 
@@ -217,8 +219,8 @@ struct Recorder<'a> {
     lost: f64,
     /// Memory of the runtime.
     reserve: Bytes,
-    /// The last span of each queue of each rank.
-    last: Vec<[Last; QUEUES]>,
+    /// The last span of each stream of each rank.
+    last: Vec<[Last; STREAMS]>,
     /// The last stretch in which each rank's compute stood still, by its place in the trace.
     idle: Vec<Option<usize>>,
 }
@@ -246,15 +248,15 @@ impl<'a> Recorder<'a> {
             states,
             lost: 1.0 + scenario.calibration.allocator.fragmentation,
             reserve: scenario.calibration.allocator.reserve,
-            last: vec![[Last::default(); QUEUES]; ranks],
+            last: vec![[Last::default(); STREAMS]; ranks],
             idle: vec![None; ranks],
         }
     }
 }
 
 impl Observer for Recorder<'_> {
-    fn started(&mut self, rank: usize, task: &Task, place: Place, at: Picos) {
-        self.last[rank][task.queue as usize] = Last { span: self.trace.spans.len(), began: at, skipped: 0 };
+    fn started(&mut self, rank: usize, task: &Task, place: TaskPosition, at: Picos) {
+        self.last[rank][task.stream as usize] = Last { span: self.trace.spans.len(), began: at, skipped: 0 };
         self.trace.spans.push(Span {
             rank: rank as u32,
             lane: task.label.lane,
@@ -264,31 +266,31 @@ impl Observer for Recorder<'_> {
             alone: seconds(task.duration),
             bytes: Bytes::new(task.label.bytes as f64),
             level: task.label.level,
-            exposed: task.class == Class::Transfer && task.queue == COMPUTE,
+            exposed: task.class == TaskClass::Transfer && task.stream == COMPUTE,
         });
     }
 
     fn ended(&mut self, rank: usize, task: &Task, at: Picos) {
         // What ends now may be the last repeat of the span that began; that one ended before the repeats.
-        let Last { span, skipped, .. } = self.last[rank][task.queue as usize];
+        let Last { span, skipped, .. } = self.last[rank][task.stream as usize];
         self.trace.spans[span].end = seconds(at - skipped);
     }
 
-    fn idle(&mut self, rank: usize, cause: sim::Idle, from: Picos, to: Picos) {
-        if let sim::Idle::Transfer(queue) = cause {
-            self.trace.spans[self.last[rank][queue as usize].span].exposed = true;
+    fn idle(&mut self, rank: usize, cause: sim::StallCause, from: Picos, to: Picos) {
+        if let sim::StallCause::Transfer(stream) = cause {
+            self.trace.spans[self.last[rank][stream as usize].span].exposed = true;
         }
         let cause = match cause {
-            sim::Idle::Transfer(_) => IdleCause::Communication,
-            sim::Idle::Bubble => IdleCause::Bubble,
-            sim::Idle::Other => IdleCause::Other,
+            sim::StallCause::Transfer(_) => IdleCause::Communication,
+            sim::StallCause::Bubble => IdleCause::Bubble,
+            sim::StallCause::Other => IdleCause::Other,
         };
         let (start, end) = (seconds(from), seconds(to));
         match self.idle[rank].and_then(|last| self.trace.idle.get_mut(last)) {
             Some(last) if last.cause == cause && last.end == start => last.end = end,
             _ => {
                 self.idle[rank] = Some(self.trace.idle.len());
-                self.trace.idle.push(Idle { rank: rank as u32, cause, start, end });
+                self.trace.idle.push(Stall { rank: rank as u32, cause, start, end });
             }
         }
     }

@@ -1,14 +1,14 @@
 //! Whose work a span is: that of one micro-batch, or of more.
 
 use crate::plan::{Accumulation, Reduction, Schedule};
-use crate::program::{Kind, Lane, Part};
+use crate::program::{Lane, ModelPart, TaskKind};
 use crate::scenario::Scenario;
 
 use super::Span;
 
 /// The micro-batches that a span works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum SpanMicroBatches {
     /// One, from 0.
     One(u32),
     /// Every one of the step: their sum is reduced.
@@ -17,18 +17,18 @@ pub enum Turn {
     Unsaid,
 }
 
-impl Turn {
+impl SpanMicroBatches {
     /// Of a span of a scenario's step.
     pub fn of(span: &Span, scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         // A stage's weights come and its gradients go with the stage, whichever micro-batches cross it meanwhile.
         let staged = plan.pipeline > 1 || plan.accumulation == Accumulation::Layered;
         match span.lane {
-            Lane::Pipeline if span.activity.kind == Kind::AllReduce => Self::All,
+            Lane::Pipeline if span.activity.kind == TaskKind::AllReduce => Self::All,
             Lane::Reduce if reduced_once(scenario) => Self::All,
             Lane::Gather | Lane::Reduce if staged => Self::Unsaid,
             Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => Self::Unsaid,
-            _ if span.activity.part == Part::Model => Self::Unsaid,
+            _ if span.activity.part == ModelPart::Model => Self::Unsaid,
             _ => Self::One(span.activity.micro_batch),
         }
     }

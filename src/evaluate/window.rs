@@ -7,7 +7,7 @@ use super::{Folded, IdleCause, Span, Trace};
 
 /// What one rank does in a stretch of time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Totals {
+pub struct WindowTotals {
     /// Time during which its compute is busy: with forward and backward, with the optimizer, with what the host does.
     pub busy: Seconds,
     /// Time during which compute stands still for a transfer.
@@ -20,7 +20,7 @@ pub struct Totals {
 
 impl Trace {
     /// What one rank does between two moments.
-    pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> Totals {
+    pub fn totals(&self, rank: u32, from: Seconds, to: Seconds) -> WindowTotals {
         let busy = |from: Seconds, to: Seconds| -> f64 {
             let spans = self.spans_on(rank, Lane::Compute).iter();
             spans.map(|span| overlap((span.start, span.end), from, to)).sum::<Seconds>().get()
@@ -35,7 +35,7 @@ impl Trace {
             unfolded(self.folded_of(rank), (from, to), &|from, to| spans.iter().map(|span| part(span, from, to)).sum())
         };
         let moved = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
-        Totals {
+        WindowTotals {
             busy: Seconds::new(unfolded(self.folded_of(rank), (from, to), &busy)),
             exposed: self.stands_still(rank, IdleCause::Communication, from, to),
             bubble: self.stands_still(rank, IdleCause::Bubble, from, to),

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::bounds::intensity::of as transfers;
-use crate::evaluate::{Evaluation, MemoryParts, Way};
+use crate::evaluate::{Evaluation, HostDirection, MemoryParts};
 use crate::hardware::MAX_LEVELS;
 use crate::scenario::Scenario;
 
@@ -89,9 +89,9 @@ pub enum Figure {
     /// Time during which a level would be busy.
     Busy(usize),
     /// Bytes that one device copies to the host's memory, or from it.
-    Copied(Way),
+    Copied(HostDirection),
     /// Time during which that way of the link would be busy.
-    Copying(Way),
+    Copying(HostDirection),
     /// What a kind of transfer makes of the time of its arithmetic.
     Slowdown(usize),
     /// Flop per byte of a kind of transfer.
@@ -208,7 +208,7 @@ pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
     let parts = (0..MemoryParts::default().named().len()).map(Figure::Part);
     let levels =
         (0..scenario.cluster.levels.len().min(MAX_LEVELS)).flat_map(|at| [Figure::Traffic(at), Figure::Busy(at)]);
-    let ways = Way::ALL.into_iter().filter(|_| evaluation.summary.host.any());
+    let ways = HostDirection::ALL.into_iter().filter(|_| evaluation.summary.host.any());
     let host = ways.flat_map(|way| [Figure::Copied(way), Figure::Copying(way)]);
     let sent = (0..transfers(scenario).len())
         .flat_map(|at| [Figure::Slowdown(at), Figure::Intensity(at), Figure::Threshold(at)]);

@@ -2,102 +2,102 @@
 
 use crate::plan::Reduction;
 
-use super::build::{HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
-use super::label::{Activity, Kind, Label, Lane, Part, Phase};
+use super::build::{CollectiveStreams, GraphBuilder, HOST_IN, HOST_OUT, LaunchedWork};
+use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
 use super::state::gradient_format;
 use super::step::held_bytes;
-use super::task::{Class, Counter, Task, held, waits};
-use super::visit::{Moved, Visits};
+use super::task::{Task, TaskClass, TaskEvent, held, waits};
+use super::visit::{UnitCollective, UnitCosts};
 use crate::cost::{Payload, Transfer};
 
 /// Parameters that are placed alike, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Share<'a> {
-    pub visits: &'a Visits<'a>,
+pub(super) struct ParameterGroup<'a> {
+    pub costs: &'a UnitCosts<'a>,
     /// On one tensor and pipeline rank, before sharding.
     pub parameters: f64,
 }
 
-impl<'a> Share<'a> {
+impl<'a> ParameterGroup<'a> {
     /// Of so many parameters, all tensor ranks together.
-    pub fn of(visits: &'a Visits<'a>, parameters: u64) -> Self {
-        Self { visits, parameters: visits.local(parameters) }
+    pub fn of(costs: &'a UnitCosts<'a>, parameters: u64) -> Self {
+        Self { costs, parameters: costs.local(parameters) }
     }
 }
 
 /// Fills the last block of a step; there is at least one share.
-pub(super) fn build(shares: &[Share<'_>], queues: Queues, builder: &mut RoutineBuilder<'_>) {
-    let Some(Share { visits, .. }) = shares.first() else { return };
-    let rates = visits.rates;
+pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
+    let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
+    let rates = costs.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
-    if visits.late() && !visits.staged {
+    if costs.late() && !costs.staged {
         for share in shares {
-            reduce(share, queues, builder);
+            reduce(share, streams, builder);
         }
     }
-    let owned: f64 = shares.iter().map(|share| share.parameters / f64::from(share.visits.layout.optimizer)).sum();
+    let owned: f64 = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
         let gradients = if plan.offload.state() { 0.0 } else { owned * gradient_format(rates).bytes() };
-        copy(visits, builder, gradients, HOST_OUT, Lane::HostOut, Counter::HostOut);
+        copy(costs, builder, gradients, HOST_OUT, Lane::HostOut, TaskEvent::HostOut);
         let weights = if plan.offload.state() { 0.0 } else { owned * rates.storage() };
-        copy(visits, builder, weights, HOST_IN, Lane::HostIn, Counter::HostIn);
+        copy(costs, builder, weights, HOST_IN, Lane::HostIn, TaskEvent::HostIn);
     } else {
-        let piece = Piece { work: rates.optimizer(owned), host: 0.0 };
-        let mut task = builder.compute(piece, Class::Optimizer, label(Lane::Compute, Kind::Optimizer));
+        let piece = LaunchedWork { work: rates.optimizer(owned), host: 0.0 };
+        let mut task = builder.compute(piece, TaskClass::Optimizer, label(Lane::Compute, TaskKind::Optimizer));
         task.waits = done(builder);
-        task.signals = [Some(Counter::Computed), None];
+        task.signals = [Some(TaskEvent::Computed), None];
         (task.takes, task.gives) = [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * stack.update_copies)).into();
         builder.push(task);
     }
     for share in shares {
-        weights(share, queues, builder);
+        weights(share, streams, builder);
     }
 }
 
 /// Reduces what waited for the end of backward.
-fn reduce(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
-    let Share { visits, parameters } = *share;
-    let scenario = visits.rates.scenario;
-    let parts = buckets(visits, parameters * gradient_format(visits.rates).bytes());
-    let Some(reduce) = visits.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
+fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
+    let ParameterGroup { costs, parameters } = *share;
+    let scenario = costs.rates.scenario;
+    let parts = buckets(costs, parameters * gradient_format(costs.rates).bytes());
+    let Some(reduce) = costs.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
         return;
     };
     let label = label(Lane::Reduce, reduce.kind);
-    let mut task = builder.transfer(&reduce.transfer, queues.reduce, visits.rates.runtime.contention, label);
-    task.waits = waits([Some(builder.after(Counter::Released, 0))]);
-    task.signals = [Some(Counter::Reduced), None];
+    let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.rates.runtime.contention, label);
+    task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
+    task.signals = [Some(TaskEvent::Reduced), None];
     builder.push(task);
 }
 
 /// Everything that gradients wait for.
-fn done(builder: &RoutineBuilder<'_>) -> [Option<super::Wait>; super::WAITS] {
+fn done(builder: &GraphBuilder<'_>) -> [Option<super::EventWait>; super::WAITS] {
     waits(
-        [Counter::Released, Counter::Reduced, Counter::HostOut, Counter::Stored, Counter::Computed]
-            .map(|counter| Some(builder.after(counter, 0))),
+        [TaskEvent::Released, TaskEvent::Reduced, TaskEvent::HostOut, TaskEvent::Stored, TaskEvent::Computed]
+            .map(|event| Some(builder.after(event, 0))),
     )
 }
 
-fn copy(visits: &Visits<'_>, builder: &mut RoutineBuilder<'_>, bytes: f64, queue: u8, lane: Lane, counter: Counter) {
+fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: f64, stream: u8, lane: Lane, event: TaskEvent) {
     if bytes == 0.0 {
         return;
     }
-    let transfer = Transfer { time: visits.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
-    let contention = visits.rates.runtime.contention;
-    let mut task: Task = builder.transfer(&transfer, queue, contention, label(lane, Kind::Copy));
+    let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
+    let contention = costs.rates.runtime.contention;
+    let mut task: Task = builder.transfer(&transfer, stream, contention, label(lane, TaskKind::Copy));
     task.waits = done(builder);
-    task.signals = [Some(counter), None];
+    task.signals = [Some(event), None];
     builder.push(task);
 }
 
-fn weights(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) {
+fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     for gather in ways_back(share, buckets) {
         let label = label(Lane::Gather, gather.kind);
-        let contention = share.visits.rates.runtime.contention;
-        let mut task = builder.transfer(&gather.transfer, queues.gather, contention, label);
-        let before = [Counter::Computed, Counter::Gathered, Counter::HostIn, Counter::Stored];
-        task.waits = waits(before.map(|counter| Some(builder.after(counter, 0))));
-        task.signals = [Some(Counter::Gathered), None];
+        let contention = share.costs.rates.runtime.contention;
+        let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
+        let before = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::HostIn, TaskEvent::Stored];
+        task.waits = waits(before.map(|event| Some(builder.after(event, 0))));
+        task.signals = [Some(TaskEvent::Gathered), None];
         builder.push(task);
     }
 }
@@ -105,28 +105,31 @@ fn weights(share: &Share<'_>, queues: Queues, builder: &mut RoutineBuilder<'_>) 
 /// Updated weights from the optimizer's shards back to the weights': across the gradients' groups
 /// first, then inside them [frontier D4, boundary of the three levels]. So many bytes take `parts`
 /// collectives. Where the next step's first forward hides them, only the rest is left.
-fn ways_back(share: &Share<'_>, parts: fn(&Visits<'_>, f64) -> f64) -> impl Iterator<Item = Moved> {
-    let Share { visits, parameters } = *share;
-    let (rates, layout) = (visits.rates, visits.layout);
+fn ways_back(
+    share: &ParameterGroup<'_>,
+    parts: fn(&UnitCosts<'_>, f64) -> f64,
+) -> impl Iterator<Item = UnitCollective> {
+    let ParameterGroup { costs, parameters } = *share;
+    let (rates, layout) = (costs.rates, costs.layout);
     let middle = layout.gradients.max(layout.weights);
     let ways = [(layout.optimizer, middle), (middle, layout.weights)].into_iter();
     ways.filter(|(outer, inner)| outer > inner).map(move |(outer, inner)| {
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        let parts = parts(visits, elements * format.bytes());
+        let parts = parts(costs, elements * format.bytes());
         let payload = Payload { elements, format, block: f64::from(wire.block), parts };
-        let mut gather = visits.gathered(payload, layout.replica_group(inner, outer));
+        let mut gather = costs.gathered(payload, layout.replica_group(inner, outer));
         if rates.scenario.stack.gather_during_forward {
-            gather.transfer.time -= gather.transfer.time.min(visits.forward()) * (1.0 - rates.runtime.contention);
+            gather.transfer.time -= gather.transfer.time.min(costs.forward()) * (1.0 - rates.runtime.contention);
         }
         gather
     })
 }
 
 /// Seconds that the end of a step takes at least, latencies left out: the update and the weights' way back.
-pub(super) fn least(share: &Share<'_>) -> f64 {
-    let (rates, owned) = (share.visits.rates, share.parameters / f64::from(share.visits.layout.optimizer));
+pub(super) fn least(share: &ParameterGroup<'_>) -> f64 {
+    let (rates, owned) = (share.costs.rates, share.parameters / f64::from(share.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;
     let update = match (offload.optimizer(), offload.state()) {
         (false, _) => rates.optimizer(owned).time,
@@ -137,11 +140,11 @@ pub(super) fn least(share: &Share<'_>) -> f64 {
 }
 
 /// Collectives for so many bytes of the whole model.
-fn buckets(visits: &Visits<'_>, bytes: f64) -> f64 {
-    libm::ceil(bytes / visits.rates.scenario.stack.collectives.bucket.get()).max(1.0)
+fn buckets(costs: &UnitCosts<'_>, bytes: f64) -> f64 {
+    libm::ceil(bytes / costs.rates.scenario.stack.collectives.bucket.get()).max(1.0)
 }
 
-fn label(lane: Lane, kind: Kind) -> Label {
+fn label(lane: Lane, kind: TaskKind) -> Label {
     let phase = if lane == Lane::Reduce { Phase::Backward } else { Phase::Update };
-    Label { lane, phase, first: Activity { kind, part: Part::Model, ..Activity::default() }, ..Label::default() }
+    Label { lane, phase, first: Activity { kind, part: ModelPart::Model, ..Activity::default() }, ..Label::default() }
 }

@@ -1,15 +1,15 @@
-//! Puts tasks into blocks and routines, and routines into scripts, keeping the books: what each iteration
-//! announces to the counters, and what the tasks of a routine move.
+//! Puts tasks into task_loops and graphs, and graphs into programs, keeping the books: what each iteration
+//! announces to the events, and what the tasks of a graph move.
 
 use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
 
 use super::label::{Label, Lane};
-use super::script::{Block, Code, Round, Routine, Script, Section, Slot};
+use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
 use super::task::{
-    CHAIN, COUNTERS, Class, Counter, DEVICE, NONE, Picos, QUEUES, RESOURCES, Task, WAITS, WHOLE, Wait, picos, seconds,
-    waits,
+    DEVICE, EVENTS, EventWait, NONE, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass, TaskEvent, WAITS, WHOLE,
+    picos, seconds, waits,
 };
 
 /// What the tasks of a step move and need, repeats counted.
@@ -54,9 +54,9 @@ impl Volume {
     }
 }
 
-/// Which queue each kind of transfer runs on.
+/// Which stream each kind of transfer runs on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Queues {
+pub(super) struct CollectiveStreams {
     pub gather: u8,
     pub reduce: u8,
 }
@@ -67,10 +67,10 @@ pub(super) const PIPELINE: u8 = 5;
 pub(super) const HOST_OUT: u8 = 6;
 pub(super) const HOST_IN: u8 = 7;
 
-const _: () = assert!((HOST_IN as usize) < QUEUES);
+const _: () = assert!((HOST_IN as usize) < STREAMS);
 
-impl Queues {
-    /// As the stack overlaps: what does not overlap runs on the compute queue.
+impl CollectiveStreams {
+    /// As the stack overlaps: what does not overlap runs on the compute stream.
     pub fn of(overlap: Overlap) -> Self {
         let (gather, reduce) = match overlap {
             Overlap::None => (super::COMPUTE, super::COMPUTE),
@@ -84,89 +84,89 @@ impl Queues {
 
 /// Compute as a task needs it: device time, and time added by a slow host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Piece {
+pub(crate) struct LaunchedWork {
     pub work: Work,
     pub host: f64,
 }
 
-/// Fills one routine.
-pub(crate) struct RoutineBuilder<'a> {
+/// Fills one graph.
+pub(crate) struct GraphBuilder<'a> {
     code: &'a mut Code,
-    routine: Routine,
-    block: Block,
-    /// Each queue's last task in the open block.
-    last: [u32; QUEUES],
+    graph: TaskGraph,
+    body: TaskLoop,
+    /// Each stream's last task in the open body.
+    last: [u32; STREAMS],
 }
 
-impl RoutineBuilder<'_> {
-    /// Opens a block that runs `repeat` times; everything until its end belongs to it.
-    pub fn block(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
+impl GraphBuilder<'_> {
+    /// Opens a body that runs `repeat` times; everything until its end belongs to it.
+    pub fn task_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
         if repeat == 0 {
             return;
         }
         let start = self.code.tasks.len() as u32;
-        self.block = Block {
+        self.body = TaskLoop {
             repeat,
             tasks: start..start,
-            advance: [0; COUNTERS],
-            base: self.routine.advance,
-            first: [NONE; QUEUES],
+            advance: [0; EVENTS],
+            base: self.graph.advance,
+            first: [NONE; STREAMS],
         };
-        self.last = [NONE; QUEUES];
+        self.last = [NONE; STREAMS];
         fill(self);
-        let mut block = std::mem::take(&mut self.block);
-        block.tasks.end = self.code.tasks.len() as u32;
-        if block.tasks.is_empty() {
+        let mut body = std::mem::take(&mut self.body);
+        body.tasks.end = self.code.tasks.len() as u32;
+        if body.tasks.is_empty() {
             return;
         }
-        for (announced, one) in self.routine.advance.iter_mut().zip(block.advance) {
+        for (announced, one) in self.graph.advance.iter_mut().zip(body.advance) {
             *announced += i64::from(repeat) * one;
         }
-        self.routine.blocks.end += 1;
-        self.code.blocks.push(block);
+        self.graph.task_loops.end += 1;
+        self.code.task_loops.push(body);
     }
 
-    /// Announces one more of what another rank will raise; between blocks.
-    pub fn expect(&mut self, counter: Counter) {
-        self.routine.advance[counter as usize] += 1;
+    /// Announces one more of what another rank will raise; between task_loops.
+    pub fn expect(&mut self, event: TaskEvent) {
+        self.graph.advance[event as usize] += 1;
     }
 
-    /// A wait for everything announced to a counter so far, less the latest `behind`.
-    pub fn after(&self, counter: Counter, behind: i64) -> Wait {
-        Wait { counter, offset: self.block.advance[counter as usize] - behind }
+    /// A wait for everything announced to a event so far, less the latest `behind`.
+    pub fn after(&self, event: TaskEvent, behind: i64) -> EventWait {
+        EventWait { event, offset: self.body.advance[event as usize] - behind }
     }
 
-    /// Adds a task to the open block.
+    /// Adds a task to the open body.
     pub fn push(&mut self, task: Task) {
-        let (index, queue) = (self.code.tasks.len() as u32, task.queue as usize);
-        for counter in task.signals.iter().flatten() {
-            self.block.advance[*counter as usize] += 1;
+        let (index, stream) = (self.code.tasks.len() as u32, task.stream as usize);
+        for event in task.signals.iter().flatten() {
+            self.body.advance[*event as usize] += 1;
             // What two pipeline ranks sum is reduced too, but is not what gradients wait for in a step.
-            if task.queue != PIPELINE {
-                self.code.producer[*counter as usize] = task.queue;
+            if task.stream != PIPELINE {
+                self.code.producer[*event as usize] = task.stream;
             }
         }
-        match self.last[queue] {
-            NONE => self.block.first[queue] = index,
+        match self.last[stream] {
+            NONE => self.body.first[stream] = index,
             last => self.code.tasks[last as usize].next = index,
         }
-        self.last[queue] = index;
-        self.routine.volume.serial += seconds(task.duration) * f64::from(self.block.repeat);
-        self.routine.queues |= 1 << queue;
-        self.routine.tasks[queue] += self.block.repeat;
+        self.last[stream] = index;
+        self.graph.volume.serial += seconds(task.duration) * f64::from(self.body.repeat);
+        self.graph.streams |= 1 << stream;
+        self.graph.tasks[stream] += self.body.repeat;
         self.code.tasks.push(Task { next: NONE, ..task });
     }
 
     /// A compute task; `push` it after setting waits, signals and memory.
-    pub fn compute(&mut self, piece: Piece, class: Class, label: Label) -> Task {
+    pub fn compute(&mut self, piece: LaunchedWork, class: TaskClass, label: Label) -> Task {
         let host = picos(piece.host);
-        let (volume, repeat) = (&mut self.routine.volume, self.block.repeat);
+        let (volume, repeat) = (&mut self.graph.volume, self.body.repeat);
         volume.host = volume.host.saturating_add(host.saturating_mul(repeat.into()));
         volume.memory_bound += piece.work.memory * f64::from(repeat);
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task {
-            queue: super::COMPUTE,
+            stream: super::COMPUTE,
             class,
             duration: picos(piece.work.time).saturating_add(host),
             demand,
@@ -175,9 +175,9 @@ impl RoutineBuilder<'_> {
         }
     }
 
-    /// A transfer's task on a queue; `contention` is how much of the device it takes while it runs.
-    pub fn transfer(&mut self, transfer: &Transfer, queue: u8, contention: f64, label: Label) -> Task {
-        let (volume, repeat) = (&mut self.routine.volume, f64::from(self.block.repeat));
+    /// A transfer's task on a stream; `contention` is how much of the device it takes while it runs.
+    pub fn transfer(&mut self, transfer: &Transfer, stream: u8, contention: f64, label: Label) -> Task {
+        let (volume, repeat) = (&mut self.graph.volume, f64::from(self.body.repeat));
         for level in 0..MAX_LEVELS {
             volume.bytes[level] += transfer.bytes[level] * repeat;
             volume.sent[label.lane as usize][level] += transfer.bytes[level] * repeat;
@@ -200,36 +200,36 @@ impl RoutineBuilder<'_> {
             level: transfer.level().map(|level| level as u8),
             ..label
         };
-        Task { queue, class: Class::Transfer, duration: picos(transfer.time), demand, label, ..Task::default() }
+        Task { stream, class: TaskClass::Transfer, duration: picos(transfer.time), demand, label, ..Task::default() }
     }
 }
 
-/// A routine to run, and what its labels count from.
+/// A graph to run, and what its labels count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub routine: u32,
+pub(crate) struct LaunchOf {
+    pub graph: u32,
     pub layer: u32,
     pub micro_batch: u32,
 }
 
-/// Writes one rank's script, and the routines that it needs.
-pub(crate) struct Builder<'a> {
+/// Writes one rank's program, and the graphs that it needs.
+pub(crate) struct RankBuilder<'a> {
     code: &'a mut Code,
-    script: &'a mut Script,
-    /// Whether the last round is still open, and whether its last section is.
+    program: &'a mut RankProgram,
+    /// Whether the last group_loop is still open, and whether its last batch_loop is.
     open: bool,
     begun: bool,
-    /// Iterations of the section.
+    /// Iterations of the batch_loop.
     repeat: u32,
 }
 
-impl<'a> Builder<'a> {
-    pub fn new(code: &'a mut Code, script: &'a mut Script) -> Self {
-        Self { code, script, open: false, begun: false, repeat: 1 }
+impl<'a> RankBuilder<'a> {
+    pub fn new(code: &'a mut Code, program: &'a mut RankProgram) -> Self {
+        Self { code, program, open: false, begun: false, repeat: 1 }
     }
 
-    /// A round of all that it is filled with, `repeat` times, each time so many micro-batches later.
-    pub fn round(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
+    /// A group_loop of all that it is filled with, `repeat` times, each time so many micro-batches later.
+    pub fn group_loop(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
         if repeat == 1 {
             return fill(self);
         }
@@ -239,64 +239,71 @@ impl<'a> Builder<'a> {
     }
 
     fn close(&mut self) {
-        self.script.rounds.pop_if(|last| last.sections.is_empty());
-        if let (true, Some(round), Some(last)) = (self.open, self.script.rounds.last_mut(), self.script.sections.last())
+        self.program.group_loops.pop_if(|last| last.batch_loops.is_empty());
+        if let (true, Some(group_loop), Some(last)) =
+            (self.open, self.program.group_loops.last_mut(), self.program.batch_loops.last())
         {
-            round.advance = announced(&last.base, last.repeat, &last.advance);
+            group_loop.advance = announced(&last.base, last.repeat, &last.advance);
         }
         (self.open, self.begun) = (false, false);
     }
 
     fn open(&mut self, repeat: u32, micro_batches: u32) {
         self.close();
-        let after = |last: &Round| announced(&last.base, last.repeat, &last.advance);
-        let (base, advance) = (self.script.rounds.last().map_or([0; COUNTERS], after), [0; COUNTERS]);
-        let sections = self.script.sections.len() as u32;
-        self.script.rounds.push(Round { repeat, sections: sections..sections, advance, base, micro_batches });
+        let after = |last: &GroupLoop| announced(&last.base, last.repeat, &last.advance);
+        let (base, advance) = (self.program.group_loops.last().map_or([0; EVENTS], after), [0; EVENTS]);
+        let batch_loops = self.program.batch_loops.len() as u32;
+        self.program.group_loops.push(GroupLoop {
+            repeat,
+            batch_loops: batch_loops..batch_loops,
+            advance,
+            base,
+            micro_batches,
+        });
         self.open = true;
     }
 
-    /// A routine, to be run by any script.
-    pub fn routine(&mut self, fill: impl FnOnce(&mut RoutineBuilder<'_>)) -> u32 {
-        let blocks = self.code.blocks.len() as u32;
-        let routine = Routine { blocks: blocks..blocks, ..Routine::default() };
-        let mut builder = RoutineBuilder { code: self.code, routine, block: Block::default(), last: [NONE; QUEUES] };
+    /// A graph, to be run by any program.
+    pub fn graph(&mut self, fill: impl FnOnce(&mut GraphBuilder<'_>)) -> u32 {
+        let task_loops = self.code.task_loops.len() as u32;
+        let graph = TaskGraph { task_loops: task_loops..task_loops, ..TaskGraph::default() };
+        let mut builder = GraphBuilder { code: self.code, graph, body: TaskLoop::default(), last: [NONE; STREAMS] };
         fill(&mut builder);
-        let mut routine = builder.routine;
-        (routine.entry, routine.alone) = self.entry(&routine);
-        self.code.routines.push(routine);
-        self.code.routines.len() as u32 - 1
+        let mut graph = builder.graph;
+        (graph.entry, graph.alone) = self.entry(&graph);
+        self.code.graphs.push(graph);
+        self.code.graphs.len() as u32 - 1
     }
 
-    /// What compute waits for to begin with a routine in which every queue beside it waits for what compute
-    /// does there; and whether every queue that it is chained to does so too.
-    fn entry(&self, routine: &Routine) -> (Option<[Option<Wait>; WAITS]>, bool) {
-        let blocks = &self.code.blocks[routine.blocks.start as usize..routine.blocks.end as usize];
+    /// What compute waits for to begin with a graph in which every stream beside it waits for what compute
+    /// does there; and whether every stream that it is chained to does so too.
+    fn entry(&self, graph: &TaskGraph) -> (Option<[Option<EventWait>; WAITS]>, bool) {
+        let task_loops = &self.code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize];
         let chained =
-            |wait: &Wait| !wait.counter.remote() && CHAIN & 1 << self.code.producer[wait.counter as usize] != 0;
-        let begin = |queue: usize| {
-            let block = blocks.iter().find(|block| block.first[queue] != NONE)?;
-            let counted = |wait: Wait| Wait { offset: wait.offset + block.base[wait.counter as usize], ..wait };
-            Some(self.code.tasks[block.first[queue] as usize].waits.map(|wait| wait.map(counted)))
+            |wait: &EventWait| !wait.event.remote() && SERIAL & 1 << self.code.producer[wait.event as usize] != 0;
+        let begin = |stream: usize| {
+            let body = task_loops.iter().find(|body| body.first[stream] != NONE)?;
+            let counted = |wait: EventWait| EventWait { offset: wait.offset + body.base[wait.event as usize], ..wait };
+            Some(self.code.tasks[body.first[stream] as usize].waits.map(|wait| wait.map(counted)))
         };
-        let closed = |queue: usize| {
-            let waits = begin(queue);
+        let closed = |stream: usize| {
+            let waits = begin(stream);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
-        let others = |among: u8| (1..QUEUES).filter(move |queue| routine.queues & among & 1 << queue != 0);
-        let first = begin(super::COMPUTE as usize).filter(|_| others(!CHAIN).all(closed));
-        // What is chained to compute is done when the slots before are over.
+        let others = |among: u8| (1..STREAMS).filter(move |stream| graph.streams & among & 1 << stream != 0);
+        let first = begin(super::COMPUTE as usize).filter(|_| others(!SERIAL).all(closed));
+        // What is chained to compute is done when the launches before are over.
         let entry = first.map(|first| waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))));
-        (entry, entry.is_some() && others(CHAIN).all(closed))
+        (entry, entry.is_some() && others(SERIAL).all(closed))
     }
 
-    /// A section that runs a routine of its own `repeat` times.
-    pub fn section(&mut self, repeat: u32, fill: impl FnOnce(&mut RoutineBuilder<'_>)) {
-        let routine = self.routine(fill);
-        self.repeat(repeat, |builder| builder.run(Run { routine, layer: 0, micro_batch: 0 }));
+    /// A batch_loop that runs a graph of its own `repeat` times.
+    pub fn batch_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut GraphBuilder<'_>)) {
+        let graph = self.graph(fill);
+        self.repeat(repeat, |builder| builder.run(LaunchOf { graph, layer: 0, micro_batch: 0 }));
     }
 
-    /// A section of all that it is filled with, `repeat` times.
+    /// A batch_loop of all that it is filled with, `repeat` times.
     pub fn repeat(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
         match repeat {
             0 => {}
@@ -309,51 +316,51 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A slot. All that follow one another outside of sections that repeat are one section.
-    pub fn run(&mut self, Run { routine, layer, micro_batch }: Run) {
-        if self.code.routines[routine as usize].blocks.is_empty() {
+    /// A launch. All that follow one another outside of batch_loops that repeat are one batch_loop.
+    pub fn run(&mut self, LaunchOf { graph, layer, micro_batch }: LaunchOf) {
+        if self.code.graphs[graph as usize].task_loops.is_empty() {
             return;
         }
         if !self.begun {
             self.begin();
         }
-        let Some(section) = self.script.sections.last_mut() else { return };
-        self.script.slots.push(Slot {
-            routine,
-            base: section.advance.map(|announced| announced as u32),
+        let Some(batch_loop) = self.program.batch_loops.last_mut() else { return };
+        self.program.launches.push(Launch {
+            graph,
+            base: batch_loop.advance.map(|announced| announced as u32),
             layer,
             micro_batch,
         });
-        section.slots.end += 1;
-        for (announced, one) in section.advance.iter_mut().zip(self.code.routines[routine as usize].advance) {
+        batch_loop.launches.end += 1;
+        for (announced, one) in batch_loop.advance.iter_mut().zip(self.code.graphs[graph as usize].advance) {
             *announced += one;
         }
     }
 
-    /// Begins a section.
+    /// Begins a batch_loop.
     fn begin(&mut self) {
         if !self.open {
             self.open(1, 0);
         }
-        let Script { rounds, sections, slots } = &mut *self.script;
-        let Some(round) = rounds.last_mut() else { return };
-        let before = sections.last().filter(|_| !round.sections.is_empty());
-        let after = |before: &Section| announced(&before.base, before.repeat, &before.advance);
-        let (base, start) = (before.map_or([0; COUNTERS], after), slots.len() as u32);
-        sections.push(Section { repeat: self.repeat, slots: start..start, advance: [0; COUNTERS], base });
-        round.sections.end += 1;
+        let RankProgram { group_loops, batch_loops, launches } = &mut *self.program;
+        let Some(group_loop) = group_loops.last_mut() else { return };
+        let before = batch_loops.last().filter(|_| !group_loop.batch_loops.is_empty());
+        let after = |before: &MicroBatchLoop| announced(&before.base, before.repeat, &before.advance);
+        let (base, start) = (before.map_or([0; EVENTS], after), launches.len() as u32);
+        batch_loops.push(MicroBatchLoop { repeat: self.repeat, launches: start..start, advance: [0; EVENTS], base });
+        group_loop.batch_loops.end += 1;
         self.begun = true;
     }
 }
 
-impl Drop for Builder<'_> {
-    /// Closes the last round.
+impl Drop for RankBuilder<'_> {
+    /// Closes the last group_loop.
     fn drop(&mut self) {
         self.close();
     }
 }
 
 /// What has been announced after a loop: before it, and by each iteration.
-fn announced(base: &[i64; COUNTERS], repeat: u32, advance: &[i64; COUNTERS]) -> [i64; COUNTERS] {
-    std::array::from_fn(|counter| base[counter] + i64::from(repeat) * advance[counter])
+fn announced(base: &[i64; EVENTS], repeat: u32, advance: &[i64; EVENTS]) -> [i64; EVENTS] {
+    std::array::from_fn(|event| base[event] + i64::from(repeat) * advance[event])
 }

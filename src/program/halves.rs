@@ -7,22 +7,22 @@
 use crate::cost::{LayerWork, Work};
 use crate::plan::Recompute;
 
-use super::build::Piece;
-use super::label::Part;
-use super::visit::{Pass, Step, Unit, Visit, Visits};
+use super::build::LaunchedWork;
+use super::label::ModelPart;
+use super::visit::{ComputeStep, Traversal, UnitCosts, UnitParameters, UnitPass};
 
-/// One half of a layer, in visits.
-struct Half {
-    forward: Vec<Visit>,
+/// One half of a layer, in costs.
+struct HalfPasses {
+    forward: Vec<UnitPass>,
     /// Forward once more, before backward; empty where nothing is, or where backward does it.
-    again: Vec<Visit>,
-    backward: Vec<Visit>,
+    again: Vec<UnitPass>,
+    backward: Vec<UnitPass>,
 }
 
-/// What half visits are made from.
-struct Maker<'a> {
-    visits: Visits<'a>,
-    unit: Unit,
+/// What half costs are made from.
+struct HalfLayer<'a> {
+    costs: UnitCosts<'a>,
+    unit: UnitParameters,
     /// Slices of this half.
     slices: u32,
     /// Time of the host to launch one unit of this size.
@@ -31,7 +31,7 @@ struct Maker<'a> {
 
 /// A slice's compute and what it meets.
 #[derive(Clone, Copy, Default)]
-struct Compute {
+struct SliceCompute {
     /// Of all slices together.
     work: Work,
     /// The host's time over that of forward.
@@ -41,11 +41,11 @@ struct Compute {
     exchange: u32,
 }
 
-/// Visits of one layer, forward and backward, whose attention and MLP are placed as `visits`.
-pub(super) fn of_layer(visits: [&Visits<'_>; 2], slices: [u32; 2], recomputed: bool) -> [Vec<Visit>; 2] {
-    let work = visits[0].rates.sliced_layer(slices);
+/// UnitCosts of one layer, forward and backward, whose attention and MLP are placed as `costs`.
+pub(super) fn of_layer(costs: [&UnitCosts<'_>; 2], slices: [u32; 2], recomputed: bool) -> [Vec<UnitPass>; 2] {
+    let work = costs[0].rates.sliced_layer(slices);
     let [attention, mlp] =
-        [0, 1].map(|index| Maker::of(visits[index], index, slices[index]).half(index, &work, recomputed));
+        [0, 1].map(|index| HalfLayer::of(costs[index], index, slices[index]).half(index, &work, recomputed));
     let forward = [attention.forward, mlp.forward].concat();
     [forward, [attention.again, mlp.again, mlp.backward, attention.backward].concat()]
 }
@@ -56,60 +56,60 @@ pub(super) fn collectives(whole: f64) -> f64 {
     (whole / 2.0).max(1.0)
 }
 
-impl<'a> Maker<'a> {
-    fn of(visits: &Visits<'a>, index: usize, slices: u32) -> Self {
-        let model = &visits.rates.scenario.model;
+impl<'a> HalfLayer<'a> {
+    fn of(costs: &UnitCosts<'a>, index: usize, slices: u32) -> Self {
+        let model = &costs.rates.scenario.model;
         let (part, parameters) = match index {
-            0 => (Part::Attention, model.attention_parameters()),
-            _ => (Part::Mlp, model.mlp_parameters()),
+            0 => (ModelPart::Attention, model.attention_parameters()),
+            _ => (ModelPart::Mlp, model.mlp_parameters()),
         };
-        let own = visits.local(parameters) / f64::from(slices);
+        let own = costs.local(parameters) / f64::from(slices);
         Self {
-            visits: Visits { collectives: collectives(visits.collectives), ..*visits },
-            unit: Unit { part, gathered: own, reduced: own },
+            costs: UnitCosts { collectives: collectives(costs.collectives), ..*costs },
+            unit: UnitParameters { part, gathered: own, reduced: own },
             slices,
-            host: visits.rates.host_layer() / 2.0,
+            host: costs.rates.host_layer() / 2.0,
         }
     }
 
-    fn half(&self, index: usize, work: &LayerWork, recomputed: bool) -> Half {
-        let activations = &self.visits.activations;
+    fn half(&self, index: usize, work: &LayerWork, recomputed: bool) -> HalfPasses {
+        let activations = &self.costs.activations;
         let own = activations.halves[index];
         let exchange = u32::from(index == 0);
-        let ahead = Compute { work: work.forward[index], launch: 1.0, tensor: 1, exchange };
-        let back = Compute { work: work.backward[index], launch: 1.5, tensor: 1, exchange: 2 * exchange };
+        let ahead = SliceCompute { work: work.forward[index], launch: 1.0, tensor: 1, exchange };
+        let back = SliceCompute { work: work.backward[index], launch: 1.5, tensor: 1, exchange: 2 * exchange };
         let (whole, whole_left) = (own.whole, self.share(own.whole));
         if !recomputed {
-            let selective = self.visits.rates.scenario.plan.recompute == Recompute::Selective;
-            let selected = Compute { work: work.selective[index], exchange, ..Compute::default() };
-            let again = if selective { selected } else { Compute::default() };
+            let selective = self.costs.rates.scenario.plan.recompute == Recompute::Selective;
+            let selected = SliceCompute { work: work.selective[index], exchange, ..SliceCompute::default() };
+            let again = if selective { selected } else { SliceCompute::default() };
             let (working, kept) = (whole - own.kept, self.share(own.kept));
-            return Half {
-                forward: self.sliced(Pass::Forward, [ahead, Compute::default()], [working, kept]),
+            return HalfPasses {
+                forward: self.sliced(Traversal::Forward, [ahead, SliceCompute::default()], [working, kept]),
                 again: Vec::new(),
-                backward: self.sliced(Pass::Backward, [again, back], [working + own.working, -kept]),
+                backward: self.sliced(Traversal::Backward, [again, back], [working + own.working, -kept]),
             };
         }
         let input = if index == 0 { self.share(activations.checkpoint) } else { 0.0 };
         let left = whole_left - input;
         let inputs = input * f64::from(self.slices);
-        let mut forward = self.sliced(Pass::Forward, [ahead, Compute::default()], [whole - inputs, input]);
+        let mut forward = self.sliced(Traversal::Forward, [ahead, SliceCompute::default()], [whole - inputs, input]);
         if index == 1 && self.slices == 1 {
-            let backward = self.sliced(Pass::Backward, [ahead, back], [whole + own.working, 0.0]);
-            return Half { forward, again: Vec::new(), backward };
+            let backward = self.sliced(Traversal::Backward, [ahead, back], [whole + own.working, 0.0]);
+            return HalfPasses { forward, again: Vec::new(), backward };
         }
-        let mut again = self.sliced(Pass::Again, [ahead, Compute::default()], [0.0, left]);
-        if index == 0 && self.visits.rates.scenario.plan.offload.checkpoints() {
+        let mut again = self.sliced(Traversal::Recompute, [ahead, SliceCompute::default()], [0.0, left]);
+        if index == 0 && self.costs.rates.scenario.plan.offload.checkpoints() {
             for visit in &mut forward {
                 visit.to_host = input;
             }
             again[0].from_host += inputs;
             again[0].checkpoint = inputs;
         }
-        Half {
+        HalfPasses {
             forward,
             again,
-            backward: self.sliced(Pass::Backward, [back, Compute::default()], [own.working, -whole_left]),
+            backward: self.sliced(Traversal::Backward, [back, SliceCompute::default()], [own.working, -whole_left]),
         }
     }
 
@@ -119,20 +119,20 @@ impl<'a> Maker<'a> {
     }
 
     /// The slices of one pass. `memory` is what each works in, and what it leaves behind.
-    fn sliced(&self, pass: Pass, compute: [Compute; 2], memory: [f64; 2]) -> Vec<Visit> {
+    fn sliced(&self, pass: Traversal, compute: [SliceCompute; 2], memory: [f64; 2]) -> Vec<UnitPass> {
         let [working, kept] = memory;
         let slice = |slice: u32| {
             let [first, second] = compute.map(|compute| self.step(compute, slice));
-            Visit { working, kept, ..self.visits.visit(self.unit, pass, [first, second, Step::default()]) }
+            UnitPass { working, kept, ..self.costs.visit(self.unit, pass, [first, second, ComputeStep::default()]) }
         };
         (0..self.slices).map(slice).collect()
     }
 
-    fn step(&self, compute: Compute, slice: u32) -> Step {
+    fn step(&self, compute: SliceCompute, slice: u32) -> ComputeStep {
         let work = compute.work * (1.0 / f64::from(self.slices));
-        let host = self.visits.rates.launched(work.time, compute.launch * self.host) - work.time;
-        Step {
-            piece: Piece { work, host },
+        let host = self.costs.rates.launched(work.time, compute.launch * self.host) - work.time;
+        ComputeStep {
+            piece: LaunchedWork { work, host },
             tensor: if slice + 1 == self.slices { compute.tensor } else { 0 },
             exchange: if slice == 0 { compute.exchange } else { 0 },
         }

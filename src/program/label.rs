@@ -52,7 +52,7 @@ impl Lane {
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Kind {
+pub enum TaskKind {
     /// Forward compute.
     #[default]
     Forward,
@@ -76,7 +76,7 @@ pub enum Kind {
     Host,
 }
 
-impl Kind {
+impl TaskKind {
     /// Its name on the screen.
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Kind {
 
 /// Which part of the model a task works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Part {
+pub enum ModelPart {
     /// A transformer layer.
     #[default]
     Layer,
@@ -138,9 +138,9 @@ impl Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Activity {
     /// What it does.
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// On which part.
-    pub part: Part,
+    pub part: ModelPart,
     /// The layer, from 0, where the part is a layer.
     pub layer: u32,
     /// The micro-batch, from 0.
@@ -154,7 +154,7 @@ pub struct Label {
     pub lane: Lane,
     /// The phase that needs it.
     pub phase: Phase,
-    /// What it is in the first iteration, layer and micro-batch counted from its slot's.
+    /// What it is in the first iteration, layer and micro-batch counted from its launch's.
     pub first: Activity,
     /// How the layer moves with the block's iterations: 1, -1 or 0.
     pub layer_step: i32,

@@ -1,7 +1,7 @@
-//! The visits of one micro-batch in order, and which of them comes next.
+//! The costs of one micro-batch in order, and which of them comes next.
 
-use super::step::{Run, recomputed_layers};
-use super::visit::{Visit, Visits};
+use super::step::{UnitRun, recomputed_layers};
+use super::visit::{UnitCosts, UnitPass};
 
 /// The most runs of a micro-batch whose layers are one unit each: embedding, two kinds of layers and head,
 /// there and back.
@@ -9,14 +9,14 @@ pub(super) const RUNS: usize = 8;
 
 /// Runs that take turns, layer by layer: the units of a layer. They have the same count.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pattern {
+pub(super) struct UnitGroup {
     pub first: usize,
     pub runs: usize,
 }
 
 /// Each run by itself.
-pub(super) const ALONE: [Pattern; RUNS] = {
-    let mut patterns = [Pattern { first: 0, runs: 1 }; RUNS];
+pub(super) const ALONE: [UnitGroup; RUNS] = {
+    let mut patterns = [UnitGroup { first: 0, runs: 1 }; RUNS];
     let mut index = 0;
     while index < RUNS {
         patterns[index].first = index;
@@ -27,38 +27,38 @@ pub(super) const ALONE: [Pattern; RUNS] = {
 
 /// Runs that are put in order one pattern after the other.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Listing {
-    pub runs: Vec<Run>,
-    pub patterns: Vec<Pattern>,
+pub(super) struct UnitList {
+    pub runs: Vec<UnitRun>,
+    pub patterns: Vec<UnitGroup>,
 }
 
-impl Listing {
-    /// Adds visits that take turns `count` times, the first time of this layer and then of those in one direction.
-    pub fn add(&mut self, visits: &[Visit], count: u32, layer: u32, step: i32) {
-        self.patterns.push(Pattern { first: self.runs.len(), runs: visits.len() });
-        self.runs.extend(visits.iter().map(|visit| Run { visit: *visit, count, layer, step }));
+impl UnitList {
+    /// Adds costs that take turns `count` times, the first time of this layer and then of those in one direction.
+    pub fn add(&mut self, costs: &[UnitPass], count: u32, layer: u32, step: i32) {
+        self.patterns.push(UnitGroup { first: self.runs.len(), runs: costs.len() });
+        self.runs.extend(costs.iter().map(|visit| UnitRun { visit: *visit, count, layer, step }));
     }
 
-    pub fn order(&self) -> Order<'_> {
-        Order { runs: &self.runs, patterns: &self.patterns }
+    pub fn order(&self) -> UnitOrder<'_> {
+        UnitOrder { runs: &self.runs, patterns: &self.patterns }
     }
 
     /// The runs of each pattern.
-    pub fn turns(&self) -> impl Iterator<Item = &[Run]> {
+    pub fn turns(&self) -> impl Iterator<Item = &[UnitRun]> {
         self.patterns.iter().map(|pattern| &self.runs[pattern.first..pattern.first + pattern.runs])
     }
 }
 
 /// Runs in order.
 #[derive(Clone, Copy)]
-pub(super) struct Order<'a> {
-    pub runs: &'a [Run],
-    pub patterns: &'a [Pattern],
+pub(super) struct UnitOrder<'a> {
+    pub runs: &'a [UnitRun],
+    pub patterns: &'a [UnitGroup],
 }
 
 /// One visit of an order.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct UnitPosition {
     pub pattern: usize,
     /// Which run of the pattern.
     pub run: usize,
@@ -68,20 +68,20 @@ pub(super) struct Place {
 }
 
 /// The runs of layers that are one unit each, and how many there are.
-pub(super) fn whole_layers(visits: &Visits<'_>) -> ([Run; RUNS], usize) {
-    let model = &visits.rates.scenario.model;
+pub(super) fn whole_layers(costs: &UnitCosts<'_>) -> ([UnitRun; RUNS], usize) {
+    let model = &costs.rates.scenario.model;
     let layers = model.layers;
-    let recomputed = recomputed_layers(visits);
-    let (mut runs, mut used) = ([Run::default(); RUNS], 0);
-    let mut run = |visit: Visit, count: u32, layer: u32, step: i32| {
+    let recomputed = recomputed_layers(costs);
+    let (mut runs, mut used) = ([UnitRun::default(); RUNS], 0);
+    let mut run = |visit: UnitPass, count: u32, layer: u32, step: i32| {
         if count > 0 {
-            runs[used] = Run { visit, count, layer, step };
+            runs[used] = UnitRun { visit, count, layer, step };
             used += 1;
         }
     };
-    let [again, again_back] = visits.layers(true);
-    let [kept, kept_back] = visits.layers(false);
-    let ends = (model.vocab > 0).then(|| (visits.embedding(), visits.head()));
+    let [again, again_back] = costs.layers(true);
+    let [kept, kept_back] = costs.layers(false);
+    let ends = (model.vocab > 0).then(|| (costs.embedding(), costs.head()));
     if let Some((embedding, _)) = &ends {
         run(embedding[0], 1, 0, 0);
     }
@@ -99,33 +99,33 @@ pub(super) fn whole_layers(visits: &Visits<'_>) -> ([Run; RUNS], usize) {
     (runs, used)
 }
 
-impl<'a> Order<'a> {
-    pub fn run(&self, place: Place) -> &'a Run {
+impl<'a> UnitOrder<'a> {
+    pub fn run(&self, place: UnitPosition) -> &'a UnitRun {
         &self.runs[self.patterns[place.pattern].first + place.run]
     }
 
     /// The visit `distance` after another one; with `wrap`, into the next micro-batches.
-    pub fn find(&self, place: Place, distance: u32, wrap: bool) -> Option<Place> {
+    pub fn find(&self, place: UnitPosition, distance: u32, wrap: bool) -> Option<UnitPosition> {
         (0..distance).try_fold(place, |place, _| self.next(place, wrap))
     }
 
-    fn next(&self, place: Place, wrap: bool) -> Option<Place> {
+    fn next(&self, place: UnitPosition, wrap: bool) -> Option<UnitPosition> {
         let count = self.run(place).count;
         if place.run + 1 < self.patterns[place.pattern].runs {
-            return Some(Place { run: place.run + 1, ..place });
+            return Some(UnitPosition { run: place.run + 1, ..place });
         }
         if place.position + 1 < count {
-            return Some(Place { run: 0, position: place.position + 1, ..place });
+            return Some(UnitPosition { run: 0, position: place.position + 1, ..place });
         }
-        let begun = Place { run: 0, position: 0, ..place };
+        let begun = UnitPosition { run: 0, position: 0, ..place };
         if place.pattern + 1 < self.patterns.len() {
-            return Some(Place { pattern: place.pattern + 1, ..begun });
+            return Some(UnitPosition { pattern: place.pattern + 1, ..begun });
         }
-        wrap.then_some(Place { pattern: 0, later: place.later + 1, ..begun })
+        wrap.then_some(UnitPosition { pattern: 0, later: place.later + 1, ..begun })
     }
 
-    /// How many turns of a pattern are alike: those after which the `ahead` next visits are of it too.
-    pub fn alike(&self, pattern: Pattern, ahead: u32) -> u32 {
+    /// How many turns of a pattern are alike: those after which the `ahead` next costs are of it too.
+    pub fn alike(&self, pattern: UnitGroup, ahead: u32) -> u32 {
         self.runs[pattern.first].count.saturating_sub(ahead.div_ceil(pattern.runs as u32))
     }
 }

@@ -10,20 +10,20 @@ use crate::plan::Site;
 use crate::scenario::{Layout, Scenario};
 
 use super::halves;
-use super::order::Listing;
-use super::visit::{Visit, Visits};
+use super::order::UnitList;
+use super::visit::{UnitCosts, UnitPass};
 
 /// One way in which operators are placed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Placed {
+struct OperatorLayout {
     layout: Layout,
     slices: u32,
 }
 
 /// Layers in a row that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
-    /// Counted from the section's first layer.
+struct LayerRange {
+    /// Counted from the layers_of's first layer.
     first: u32,
     layers: u32,
     /// How attention and MLP are placed, by index.
@@ -33,17 +33,17 @@ struct Stretch {
     recomputed: bool,
 }
 
-/// Part of a model: layers in a row, and the ends that go with them.
+/// ModelPart of a model: layers in a row, and the ends that go with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Section {
-    stretches: Vec<Stretch>,
+pub(super) struct StageLayers {
+    stretches: Vec<LayerRange>,
     embedding: bool,
     head: bool,
 }
 
-/// Parameters of a section that are placed alike.
+/// Parameters of a layers_of that are placed alike.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Holding {
+pub(super) struct StageParameters {
     /// Their way, by index.
     pub way: usize,
     pub parameters: u64,
@@ -53,24 +53,24 @@ pub(super) struct Holding {
 }
 
 /// The ways in which a plan places operators, and which one each of its entries is.
-pub(super) struct Places<'a> {
+pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
-    ways: Vec<Placed>,
+    ways: Vec<OperatorLayout>,
     entries: Vec<usize>,
 }
 
-impl Stretch {
+impl LayerRange {
     fn alike(&self, other: &Self) -> bool {
         (self.placed, self.apart, self.recomputed) == (other.placed, other.apart, other.recomputed)
     }
 }
 
-impl<'a> Places<'a> {
+impl<'a> OperatorLayouts<'a> {
     pub fn of(scenario: &'a Scenario, layout: &Layout) -> Self {
-        let mut ways = vec![Placed { layout: *layout, slices: 1 }];
+        let mut ways = vec![OperatorLayout { layout: *layout, slices: 1 }];
         let entry = |placement: &crate::plan::Placement| {
-            let way = Placed { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
+            let way = OperatorLayout { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
             ways.iter().position(|known| *known == way).unwrap_or_else(|| {
                 ways.push(way);
                 ways.len() - 1
@@ -80,9 +80,9 @@ impl<'a> Places<'a> {
         Self { scenario, ways, entries }
     }
 
-    /// What visits are made from, way by way.
-    pub fn visits<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<Visits<'v>> {
-        self.ways.iter().map(|way| Visits::new(rates, &way.layout, staged)).collect()
+    /// What costs are made from, way by way.
+    pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
+        self.ways.iter().map(|way| UnitCosts::new(rates, &way.layout, staged)).collect()
     }
 
     /// The way of an operator.
@@ -93,28 +93,28 @@ impl<'a> Places<'a> {
     }
 
     /// These layers, of which those before the `recomputed`th are computed again, and these ends.
-    pub fn section(&self, layers: Range<u32>, recomputed: u32, [embedding, head]: [bool; 2]) -> Section {
-        let mut stretches: Vec<Stretch> = Vec::new();
+    pub fn layers_of(&self, layers: Range<u32>, recomputed: u32, [embedding, head]: [bool; 2]) -> StageLayers {
+        let mut stretches: Vec<LayerRange> = Vec::new();
         for layer in layers.clone() {
             let sites = [Site::Attention(layer), Site::Mlp(layer)];
             let placed = sites.map(|site| self.way(site));
             let [attention, mlp] = sites.map(|site| self.scenario.plan.placement(site));
             let apart = attention != mlp || self.ways[placed[0]].slices > 1;
             let first = layer - layers.start;
-            let next = Stretch { first, layers: 1, placed, apart, recomputed: layer < recomputed };
+            let next = LayerRange { first, layers: 1, placed, apart, recomputed: layer < recomputed };
             match stretches.last_mut() {
                 Some(last) if last.alike(&next) => last.layers += 1,
                 _ => stretches.push(next),
             }
         }
-        Section { stretches, embedding, head }
+        StageLayers { stretches, embedding, head }
     }
 
-    /// The parameters of a section, way by way; logits that are tied to an embedding elsewhere have a copy of its
+    /// The parameters of a layers_of, way by way; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
-    pub fn holdings(&self, section: &Section) -> Vec<Holding> {
+    pub fn holdings(&self, layers_of: &StageLayers) -> Vec<StageParameters> {
         let (model, whole) = (&self.scenario.model, f64::from(self.scenario.stack.collectives.per_layer));
-        let mut held = vec![Holding::default(); self.ways.len()];
+        let mut held = vec![StageParameters::default(); self.ways.len()];
         let mut add = |way: usize, (count, slices): (u32, u32), parameters: u64, collectives: f64| {
             let units = f64::from(count) * f64::from(slices);
             held[way].way = way;
@@ -122,7 +122,7 @@ impl<'a> Places<'a> {
             held[way].units += units;
             held[way].collectives += units * collectives;
         };
-        for Stretch { layers, placed: [attention, mlp], apart, .. } in section.stretches.iter().copied() {
+        for LayerRange { layers, placed: [attention, mlp], apart, .. } in layers_of.stretches.iter().copied() {
             if apart {
                 let half = halves::collectives(whole);
                 add(attention, (layers, self.ways[attention].slices), model.attention_parameters(), half);
@@ -132,31 +132,31 @@ impl<'a> Places<'a> {
             }
         }
         let copied =
-            if model.tied && !section.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
-        if section.embedding {
+            if model.tied && !layers_of.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
+        if layers_of.embedding {
             add(self.way(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
         }
-        if section.head {
+        if layers_of.head {
             add(self.way(Site::Head), (1, 1), model.head_parameters() + copied, whole);
         }
         held.retain(|holding| holding.parameters > 0);
         held
     }
 
-    /// Lists the visits of a section, forward or backward.
-    pub fn list(&self, visits: &[Visits<'_>], section: &Section, backward: bool, listing: &mut Listing) {
+    /// Lists the costs of a layers_of, forward or backward.
+    pub fn list(&self, costs: &[UnitCosts<'_>], layers_of: &StageLayers, backward: bool, listing: &mut UnitList) {
         let direction = usize::from(backward);
-        let mut turns: Vec<(Vec<Visit>, u32, u32)> = Vec::with_capacity(section.stretches.len() + 2);
-        if section.embedding {
-            turns.push((vec![visits[self.way(Site::Embedding)].embedding()[direction]], 1, 0));
+        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers_of.stretches.len() + 2);
+        if layers_of.embedding {
+            turns.push((vec![costs[self.way(Site::Embedding)].embedding()[direction]], 1, 0));
         }
-        for stretch in &section.stretches {
+        for stretch in &layers_of.stretches {
             let layer = stretch.first + if backward { stretch.layers - 1 } else { 0 };
-            let [ahead, behind] = self.layer(visits, stretch);
+            let [ahead, behind] = self.layer(costs, stretch);
             turns.push((if backward { behind } else { ahead }, stretch.layers, layer));
         }
-        if section.head {
-            turns.push((vec![visits[self.way(Site::Head)].head()[direction]], 1, 0));
+        if layers_of.head {
+            turns.push((vec![costs[self.way(Site::Head)].head()[direction]], 1, 0));
         }
         if backward {
             turns.reverse();
@@ -167,12 +167,12 @@ impl<'a> Places<'a> {
     }
 
     /// Forward and backward of one of the layers.
-    fn layer(&self, visits: &[Visits<'_>], stretch: &Stretch) -> [Vec<Visit>; 2] {
+    fn layer(&self, costs: &[UnitCosts<'_>], stretch: &LayerRange) -> [Vec<UnitPass>; 2] {
         let [attention, mlp] = stretch.placed;
         if !stretch.apart {
-            return visits[attention].layers(stretch.recomputed).map(|visit| vec![visit]);
+            return costs[attention].layers(stretch.recomputed).map(|visit| vec![visit]);
         }
         let slices = stretch.placed.map(|way| self.ways[way].slices);
-        halves::of_layer([&visits[attention], &visits[mlp]], slices, stretch.recomputed)
+        halves::of_layer([&costs[attention], &costs[mlp]], slices, stretch.recomputed)
     }
 }

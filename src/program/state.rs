@@ -5,11 +5,11 @@ use crate::model::Model;
 use crate::plan::{Format, Reduction};
 use crate::scenario::Layout;
 
-use super::boundary::Share;
+use super::boundary::ParameterGroup;
 
 /// Static memory of one rank, in bytes, and how its gradients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct State {
+pub struct ModelState {
     /// This rank's shard of the weights.
     pub weights: f64,
     /// Gradients that are kept all the time.
@@ -37,10 +37,10 @@ pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
     layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
 }
 
-impl State {
+impl ModelState {
     /// Of all parameters of one rank.
-    pub(super) fn of_shares(shares: &[Share<'_>]) -> Self {
-        let states = shares.iter().map(|share| Self::of(share.visits.rates, share.visits.layout, share.parameters));
+    pub(super) fn of_shares(shares: &[ParameterGroup<'_>]) -> Self {
+        let states = shares.iter().map(|share| Self::of(share.costs.rates, share.costs.layout, share.parameters));
         states.reduce(Self::with).unwrap_or_default()
     }
 

@@ -1,21 +1,21 @@
-//! The order of a step: micro-batches of visits, forward and backward, then the boundary.
+//! The order of a step: micro-batches of costs, forward and backward, then the boundary.
 
 use crate::cost::{Rates, Work};
 use crate::plan::Recompute;
 use crate::scenario::Layout;
 
-use super::boundary::{self, Share};
-use super::build::{Builder, HOST_IN, HOST_OUT, Piece, Queues, RoutineBuilder};
-use super::label::{Activity, Kind, Label, Lane, Part, Phase};
-use super::order::{ALONE, Order, Place, whole_layers};
+use super::boundary::{self, ParameterGroup};
+use super::build::{CollectiveStreams, GraphBuilder, HOST_IN, HOST_OUT, LaunchedWork, RankBuilder};
+use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
+use super::order::{ALONE, UnitOrder, UnitPosition, whole_layers};
 use super::state::local;
-use super::task::{COMPUTE, CONTEXT, Class, Counter, TENSOR, Task, WAITS, Wait, held, waits};
-use super::visit::{Visit, Visits};
+use super::task::{COMPUTE, CONTEXT, EventWait, TENSOR, Task, TaskClass, TaskEvent, WAITS, held, waits};
+use super::visit::{UnitCosts, UnitPass};
 
-/// Consecutive visits that differ in nothing but the layer.
+/// Consecutive costs that differ in nothing but the layer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Run {
-    pub visit: Visit,
+pub(super) struct UnitRun {
+    pub visit: UnitPass,
     pub count: u32,
     pub layer: u32,
     /// Direction through the layers.
@@ -24,95 +24,95 @@ pub(super) struct Run {
 
 /// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ahead {
+pub(super) struct CheckpointFetch {
     bytes: f64,
-    part: Part,
-    /// Layer, how it moves with the block's iterations, and micro-batch.
+    part: ModelPart,
+    /// Layer, how it moves with the body's iterations, and micro-batch.
     layer: u32,
     step: i32,
     micro_batch: u32,
 }
 
-impl Ahead {
+impl CheckpointFetch {
     /// For the visit at `position` of a run; `None` where nothing is fetched for it.
-    pub fn of(run: &Run, position: u32) -> Option<Self> {
-        let Run { visit: Visit { part, checkpoint, .. }, step, .. } = *run;
+    pub fn of(run: &UnitRun, position: u32) -> Option<Self> {
+        let UnitRun { visit: UnitPass { part, checkpoint, .. }, step, .. } = *run;
         let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
         (checkpoint > 0.0).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
     }
 
-    /// The same with its layer and micro-batch counted from those of another slot.
+    /// The same with its layer and micro-batch counted from those of another launch.
     pub fn from(self, layer: u32, micro_batch: u32) -> Self {
         Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
     }
 }
 
-impl Run {
+impl UnitRun {
     pub fn layer_at(&self, position: u32) -> u32 {
         (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
     }
 }
 
 /// What emitting needs.
-pub(super) struct Emit<'a> {
-    pub visits: &'a Visits<'a>,
-    pub queues: Queues,
+pub(super) struct TaskEmitter<'a> {
+    pub costs: &'a UnitCosts<'a>,
+    pub streams: CollectiveStreams,
     /// Units gathered ahead of compute.
     pub ahead: u32,
     pub contention: f64,
 }
 
 /// Builds the step of one rank whose operators are all placed alike.
-pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: Builder<'_>) {
-    let visits = Visits::new(rates, layout, false);
-    let (runs, used) = whole_layers(&visits);
-    let order = Order { runs: &runs[..used], patterns: &ALONE[..used] };
+pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: RankBuilder<'_>) {
+    let costs = UnitCosts::new(rates, layout, false);
+    let (runs, used) = whole_layers(&costs);
+    let order = UnitOrder { runs: &runs[..used], patterns: &ALONE[..used] };
     let parameters = local(&rates.scenario.model, layout);
-    build_order(order, &[Share { visits: &visits, parameters }], builder);
+    build_order(order, &[ParameterGroup { costs: &costs, parameters }], builder);
 }
 
-/// Builds the step of one rank from its visits and the shares of its parameters, of which there is at least one.
-pub(super) fn build_order(order: Order<'_>, shares: &[Share<'_>], mut builder: Builder<'_>) {
-    let Some(Share { visits, .. }) = shares.first() else { return };
-    let (plan, stack) = (&visits.rates.scenario.plan, &visits.rates.scenario.stack);
-    let queues = Queues::of(stack.overlap);
+/// Builds the step of one rank from its costs and the shares of its parameters, of which there is at least one.
+pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
+    let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
+    let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
+    let streams = CollectiveStreams::of(stack.overlap);
     // A gather that stops compute gains nothing from being early.
-    let ahead = if queues.gather == COMPUTE { 0 } else { plan.prefetch };
-    let emit = Emit { visits, queues, ahead, contention: visits.rates.runtime.contention };
-    builder.section(1, |routine| {
-        Emit::host(routine, visits.rates.host_step(visits.layout.optimizer));
+    let ahead = if streams.gather == COMPUTE { 0 } else { plan.prefetch };
+    let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.runtime.contention };
+    builder.batch_loop(1, |graph| {
+        TaskEmitter::host(graph, costs.rates.host_step(costs.layout.optimizer));
         for distance in 0..ahead {
-            routine.block(1, |block| emit.fetch(block, order, Place::default(), distance, Some(0)));
+            graph.task_loop(1, |body| emit.fetch(body, order, UnitPosition::default(), distance, Some(0)));
         }
     });
     let last = plan.accumulate - 1;
     if last > 0 {
-        builder.section(last, |routine| emit.micro_batch(routine, order, None));
+        builder.batch_loop(last, |graph| emit.micro_batch(graph, order, None));
     }
-    builder.section(1, |routine| emit.micro_batch(routine, order, Some(last)));
-    builder.section(1, |routine| routine.block(1, |block| boundary::build(shares, emit.queues, block)));
+    builder.batch_loop(1, |graph| emit.micro_batch(graph, order, Some(last)));
+    builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(shares, emit.streams, body)));
 }
 
 /// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
-pub(super) fn recomputed_layers(visits: &Visits<'_>) -> u32 {
-    let layers = visits.rates.scenario.model.layers;
-    match visits.rates.scenario.plan.recompute {
+pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
+    let layers = costs.rates.scenario.model.layers;
+    match costs.rates.scenario.plan.recompute {
         Recompute::Full => layers,
         Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
         Recompute::None | Recompute::Selective => 0,
     }
 }
 
-impl Emit<'_> {
+impl TaskEmitter<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
-    fn micro_batch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, last: Option<u32>) {
-        Self::host(builder, self.visits.rates.software.micro_batch.get());
+    fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
+        Self::host(builder, self.costs.rates.software.micro_batch.get());
         for (index, pattern) in order.patterns.iter().enumerate() {
             let alike = order.alike(*pattern, self.ahead);
             let mut turn = |position: u32, repeat: u32| {
-                builder.block(repeat, |builder| {
+                builder.task_loop(repeat, |builder| {
                     for run in 0..pattern.runs {
-                        self.place(builder, order, Place { pattern: index, run, position, later: 0 }, last);
+                        self.place(builder, order, UnitPosition { pattern: index, run, position, later: 0 }, last);
                     }
                 });
             };
@@ -124,7 +124,7 @@ impl Emit<'_> {
     }
 
     /// One visit, and before it the fetch of the one that is `ahead` of it.
-    fn place(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, place: Place, last: Option<u32>) {
+    fn place(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, place: UnitPosition, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
@@ -136,15 +136,16 @@ impl Emit<'_> {
     }
 
     /// A fixed time of the host.
-    pub fn host(builder: &mut RoutineBuilder<'_>, seconds: f64) {
+    pub fn host(builder: &mut GraphBuilder<'_>, seconds: f64) {
         if seconds <= 0.0 {
             return;
         }
-        builder.block(1, |builder| {
-            let first = Activity { kind: Kind::Host, part: Part::Model, ..Activity::default() };
+        builder.task_loop(1, |builder| {
+            let first = Activity { kind: TaskKind::Host, part: ModelPart::Model, ..Activity::default() };
             let label = Label { first, ..Label::default() };
-            let mut task = builder.compute(Piece { work: Work::arithmetic(seconds), host: 0.0 }, Class::Host, label);
-            task.signals = [Some(Counter::Computed), None];
+            let mut task =
+                builder.compute(LaunchedWork { work: Work::arithmetic(seconds), host: 0.0 }, TaskClass::Host, label);
+            task.signals = [Some(TaskEvent::Computed), None];
             builder.push(task);
         });
     }
@@ -152,34 +153,41 @@ impl Emit<'_> {
     /// Brings the weights of the unit that is `ahead` units after another one: from the host if they live there, then
     /// from the other ranks. It may begin when compute begins the earlier unit, and what was to be kept on the host
     /// is there.
-    fn fetch(&self, builder: &mut RoutineBuilder<'_>, order: Order<'_>, from: Place, ahead: u32, last: Option<u32>) {
+    fn fetch(
+        &self,
+        builder: &mut GraphBuilder<'_>,
+        order: UnitOrder<'_>,
+        from: UnitPosition,
+        ahead: u32,
+        last: Option<u32>,
+    ) {
         let wrap = last.is_none();
         let Some(place) = order.find(from, ahead, wrap) else { return };
         let run = order.run(place);
         let visit = &run.visit;
         let micro_batch = last.unwrap_or(0) + place.later;
-        let released = builder.after(Counter::Released, 0);
+        let released = builder.after(TaskEvent::Released, 0);
         let mut taken = held_bytes(held::GATHERED, visit.gathered);
         if visit.from_host > 0.0 {
-            let label = Self::label(run, place.position, Lane::HostIn, Kind::Copy, micro_batch);
+            let label = Self::label(run, place.position, Lane::HostIn, TaskKind::Copy, micro_batch);
             let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
             let written = (visit.checkpoint > 0.0).then(|| {
                 let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
                 let writes = between.filter(|place| order.run(*place).visit.to_host > 0.0);
-                builder.after(Counter::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
+                builder.after(TaskEvent::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
             });
             task.waits = waits([Some(released), written]);
-            task.signals = [Some(Counter::HostIn), None];
+            task.signals = [Some(TaskEvent::HostIn), None];
             taken[held::ACTIVATIONS] = bytes(visit.checkpoint);
             task.takes = std::mem::take(&mut taken);
             builder.push(task);
         }
         if let Some(gather) = &visit.gather {
             let label = Self::label(run, place.position, Lane::Gather, gather.kind, micro_batch);
-            let mut task = builder.transfer(&gather.transfer, self.queues.gather, self.contention, label);
-            let copied = (visit.from_host > 0.0).then(|| builder.after(Counter::HostIn, 0));
+            let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
+            let copied = (visit.from_host > 0.0).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
-            task.signals = [Some(Counter::Gathered), None];
+            task.signals = [Some(TaskEvent::Gathered), None];
             taken[held::COMMUNICATION] += bytes(gather.buffer);
             task.takes = taken;
             task.gives = held_bytes(held::COMMUNICATION, gather.buffer);
@@ -190,8 +198,8 @@ impl Emit<'_> {
     /// A unit's compute, then its reduction.
     fn visit(
         &self,
-        builder: &mut RoutineBuilder<'_>,
-        run: &Run,
+        builder: &mut GraphBuilder<'_>,
+        run: &UnitRun,
         position: u32,
         [gathers_ahead, copies_ahead]: [i64; 2],
         micro_batch: u32,
@@ -201,16 +209,16 @@ impl Emit<'_> {
         let reduce = visit.reduce[usize::from(last)];
         // Two gradient buffers: one is filled while the other is emptied.
         let emptied = match (visit.store[usize::from(last)] > 0.0, reduce) {
-            (true, _) => Some(Counter::Stored),
-            (false, reduce) => reduce.filter(|_| visit.gradients > 0.0).map(|_| Counter::Reduced),
+            (true, _) => Some(TaskEvent::Stored),
+            (false, reduce) => reduce.filter(|_| visit.gradients > 0.0).map(|_| TaskEvent::Reduced),
         };
         let start = [
-            visit.fetched().then(|| builder.after(Counter::Gathered, gathers_ahead)),
-            (visit.from_host > 0.0).then(|| builder.after(Counter::HostIn, copies_ahead)),
-            emptied.map(|counter| builder.after(counter, 1)),
+            visit.fetched().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
+            (visit.from_host > 0.0).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
+            emptied.map(|event| builder.after(event, 1)),
         ];
         self.compute(builder, run, position, start, micro_batch);
-        let released = builder.after(Counter::Released, 0);
+        let released = builder.after(TaskEvent::Released, 0);
         self.write_checkpoint(builder, run, position, micro_batch);
         self.leave(builder, visit, released, last, |lane, kind| Self::label(run, position, lane, kind, micro_batch));
     }
@@ -219,34 +227,34 @@ impl Emit<'_> {
     /// after it; its gradients stay with the stage's.
     pub fn stage_visit(
         &self,
-        builder: &mut RoutineBuilder<'_>,
-        run: &Run,
-        start: [Option<Wait>; 2],
-        ahead: Option<Ahead>,
+        builder: &mut GraphBuilder<'_>,
+        run: &UnitRun,
+        start: [Option<EventWait>; 2],
+        ahead: Option<CheckpointFetch>,
     ) {
-        let copied = (run.visit.checkpoint > 0.0).then(|| builder.after(Counter::HostIn, 0));
+        let copied = (run.visit.checkpoint > 0.0).then(|| builder.after(TaskEvent::HostIn, 0));
         self.compute(builder, run, 0, [start[0], start[1], copied], 0);
         self.write_checkpoint(builder, run, 0, 0);
-        let Some(Ahead { bytes, part, layer, step, micro_batch }) = ahead else { return };
-        let first = Activity { kind: Kind::Copy, part, layer, micro_batch };
+        let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
+        let first = Activity { kind: TaskKind::Copy, part, layer, micro_batch };
         let label = Label { lane: Lane::HostIn, phase: Phase::Backward, first, layer_step: step, ..Label::default() };
         let mut task = self.copy(builder, bytes, HOST_IN, label);
-        task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::HostOut, 0))]);
-        task.signals = [Some(Counter::HostIn), None];
+        task.waits = waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::HostOut, 0))]);
+        task.signals = [Some(TaskEvent::HostIn), None];
         task.takes = held_bytes(held::ACTIVATIONS, bytes);
         builder.push(task);
     }
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
-    fn write_checkpoint(&self, builder: &mut RoutineBuilder<'_>, run: &Run, position: u32, micro_batch: u32) {
+    fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, run: &UnitRun, position: u32, micro_batch: u32) {
         let moved = run.visit.to_host;
         if moved <= 0.0 {
             return;
         }
-        let label = Self::label(run, position, Lane::HostOut, Kind::Copy, micro_batch);
+        let label = Self::label(run, position, Lane::HostOut, TaskKind::Copy, micro_batch);
         let mut task = self.copy(builder, moved, HOST_OUT, label);
-        task.waits = waits([Some(builder.after(Counter::Released, 0))]);
-        task.signals = [Some(Counter::HostOut), None];
+        task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
+        task.signals = [Some(TaskEvent::HostOut), None];
         task.gives = held_bytes(held::ACTIVATIONS, moved);
         builder.push(task);
     }
@@ -254,36 +262,37 @@ impl Emit<'_> {
     /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left there.
     fn leave(
         &self,
-        builder: &mut RoutineBuilder<'_>,
-        visit: &Visit,
-        released: Wait,
+        builder: &mut GraphBuilder<'_>,
+        visit: &UnitPass,
+        released: EventWait,
         last: bool,
-        label: impl Fn(Lane, Kind) -> Label,
+        label: impl Fn(Lane, TaskKind) -> Label,
     ) {
         let store = visit.store[usize::from(last)];
         let sums = if last { visit.sums } else { 0.0 };
         if sums > 0.0 {
-            let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, Kind::Copy));
-            task.waits = waits([Some(builder.after(Counter::Released, 1)), Some(builder.after(Counter::Stored, 1))]);
-            task.signals = [Some(Counter::Loaded), None];
+            let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, TaskKind::Copy));
+            task.waits =
+                waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
+            task.signals = [Some(TaskEvent::Loaded), None];
             task.takes = held_bytes(held::GRADIENTS, sums);
             builder.push(task);
         }
         let reduce = visit.reduce[usize::from(last)];
         if let Some(reduce) = reduce {
             let label = label(Lane::Reduce, reduce.kind);
-            let mut task = builder.transfer(&reduce.transfer, self.queues.reduce, self.contention, label);
-            task.waits = waits([Some(released), (sums > 0.0).then(|| builder.after(Counter::Loaded, 0))]);
-            task.signals = [Some(Counter::Reduced), None];
+            let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
+            task.waits = waits([Some(released), (sums > 0.0).then(|| builder.after(TaskEvent::Loaded, 0))]);
+            task.signals = [Some(TaskEvent::Reduced), None];
             task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
             task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
             task.gives[held::GRADIENTS] = bytes(visit.gradients) + bytes(sums) - bytes(store);
             builder.push(task);
         }
         if store > 0.0 {
-            let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, Kind::Copy));
-            task.waits = waits([Some(released), reduce.map(|_| builder.after(Counter::Reduced, 0))]);
-            task.signals = [Some(Counter::Stored), None];
+            let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, TaskKind::Copy));
+            task.waits = waits([Some(released), reduce.map(|_| builder.after(TaskEvent::Reduced, 0))]);
+            task.signals = [Some(TaskEvent::Stored), None];
             task.gives = held_bytes(held::GRADIENTS, store);
             builder.push(task);
         }
@@ -292,15 +301,15 @@ impl Emit<'_> {
     /// The pieces of a unit's compute in a chain, with the collectives of tensor and context ranks.
     fn compute(
         &self,
-        builder: &mut RoutineBuilder<'_>,
-        run: &Run,
+        builder: &mut GraphBuilder<'_>,
+        run: &UnitRun,
         position: u32,
-        start: [Option<Wait>; 3],
+        start: [Option<EventWait>; 3],
         micro_batch: u32,
     ) {
         let visit = &run.visit;
-        let layout = self.visits.layout;
-        let kind = if visit.backward { Kind::Backward } else { Kind::Forward };
+        let layout = self.costs.layout;
+        let kind = if visit.backward { TaskKind::Backward } else { TaskKind::Forward };
         let steps = visit.steps.iter().filter(|step| step.piece.work.time > 0.0 || step.piece.host > 0.0);
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
@@ -308,24 +317,24 @@ impl Emit<'_> {
             let tensor = layout.tensor > 1 && step.tensor > 0;
             let exchange = layout.context > 1 && step.exchange > 0;
             let chained = [
-                (layout.tensor > 1).then(|| builder.after(Counter::Tensor, 0)),
-                (layout.context > 1).then(|| builder.after(Counter::Context, 0)),
+                (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0)),
+                (layout.context > 1).then(|| builder.after(TaskEvent::Context, 0)),
             ];
             let begin = if first { start } else { [None; 3] };
             let ready = waits(begin.into_iter().chain(chained));
             if exchange {
-                let label = Self::label(run, position, Lane::Context, Kind::PointToPoint, micro_batch);
-                let transfer = (1..step.exchange).fold(self.visits.exchange, |sum, _| sum + self.visits.exchange);
+                let label = Self::label(run, position, Lane::Context, TaskKind::PointToPoint, micro_batch);
+                let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
                 let mut task = builder.transfer(&transfer, CONTEXT, self.contention, label);
-                let computed = builder.after(Counter::Computed, 0);
+                let computed = builder.after(TaskEvent::Computed, 0);
                 task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
-                task.signals = [Some(Counter::Context), None];
+                task.signals = [Some(TaskEvent::Context), None];
                 builder.push(task);
             }
             let label = Self::label(run, position, Lane::Compute, kind, micro_batch);
-            let mut task = builder.compute(step.piece, Class::Compute, label);
+            let mut task = builder.compute(step.piece, TaskClass::Compute, label);
             task.waits = ready;
-            task.signals = [Some(Counter::Computed), (last && !tensor).then_some(Counter::Released)];
+            task.signals = [Some(TaskEvent::Computed), (last && !tensor).then_some(TaskEvent::Released)];
             if first {
                 task.takes = visit.takes();
             }
@@ -341,18 +350,18 @@ impl Emit<'_> {
 
     fn tensor(
         &self,
-        builder: &mut RoutineBuilder<'_>,
-        run: &Run,
+        builder: &mut GraphBuilder<'_>,
+        run: &UnitRun,
         position: u32,
         times: u32,
         last: bool,
         micro_batch: u32,
     ) {
-        let label = Self::label(run, position, Lane::Tensor, Kind::AllReduce, micro_batch);
-        let transfer = (1..times).fold(self.visits.tensor, |sum, _| sum + self.visits.tensor);
+        let label = Self::label(run, position, Lane::Tensor, TaskKind::AllReduce, micro_batch);
+        let transfer = (1..times).fold(self.costs.tensor, |sum, _| sum + self.costs.tensor);
         let mut task = builder.transfer(&transfer, TENSOR, self.contention, label);
-        task.waits = waits([Some(builder.after(Counter::Computed, 0))]);
-        task.signals = [Some(Counter::Tensor), last.then_some(Counter::Released)];
+        task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
+        task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
         if last {
             task.gives = run.visit.gives();
         }
@@ -360,19 +369,19 @@ impl Emit<'_> {
     }
 
     /// A copy to or from the host.
-    pub fn copy(&self, builder: &mut RoutineBuilder<'_>, moved: f64, queue: u8, label: Label) -> Task {
+    pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: f64, stream: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
-        transfer.time = self.visits.rates.host_copy(moved);
-        builder.transfer(&transfer, queue, self.contention, label)
+        transfer.time = self.costs.rates.host_copy(moved);
+        builder.transfer(&transfer, stream, self.contention, label)
     }
 
-    fn label(run: &Run, position: u32, lane: Lane, kind: Kind, micro_batch: u32) -> Label {
+    fn label(run: &UnitRun, position: u32, lane: Lane, kind: TaskKind, micro_batch: u32) -> Label {
         let first = Activity { kind, part: run.visit.part, layer: run.layer_at(position), micro_batch };
         Label { lane, phase: Phase::of(run.visit.backward), first, layer_step: run.step, ..Label::default() }
     }
 }
 
-impl Visit {
+impl UnitPass {
     /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
     fn fetched(&self) -> bool {
         self.freed > 0.0 || self.gathered > 0.0 || self.gather.is_some()

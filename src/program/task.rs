@@ -1,8 +1,8 @@
-//! One task: the queue that runs it, for how long, what it needs and what it leaves behind.
+//! One task: the stream that runs it, for how long, what it needs and what it leaves behind.
 //!
-//! Within a rank a task runs on a queue, in the order of the list, once the counters that it waits
-//! for are high enough; finishing, it raises counters. Waits are relative to what the list has
-//! announced so far, so one task stands for all its repeats ([`super::script`]).
+//! Within a rank a task runs on a stream, in the order of the list, once the events that it waits
+//! for are high enough; finishing, it raises events. Waits are relative to what the list has
+//! announced so far, so one task stands for all its repeats ([`super::program`]).
 
 use crate::hardware::MAX_LEVELS;
 
@@ -15,8 +15,8 @@ pub type Picos = u64;
 pub const PICOS: f64 = 1e12;
 
 /// The most seconds that the tasks of all ranks may take one after the other, so that no moment of the step is beyond
-/// what the clock counts: tasks that share what they need take up to [`QUEUES`] times as long.
-pub const LONGEST: f64 = Picos::MAX as f64 / PICOS / QUEUES as f64;
+/// what the clock counts: tasks that share what they need take up to [`STREAMS`] times as long.
+pub const LONGEST: f64 = Picos::MAX as f64 / PICOS / STREAMS as f64;
 
 /// Rounds seconds to picoseconds, once, where a task is made.
 pub fn picos(seconds: f64) -> Picos {
@@ -28,20 +28,20 @@ pub fn seconds(picos: Picos) -> f64 {
     picos as f64 / PICOS
 }
 
-/// Queues per rank.
-pub const QUEUES: usize = 8;
+/// CollectiveStreams per rank.
+pub const STREAMS: usize = 8;
 
-/// The queue of compute.
+/// The stream of compute.
 pub const COMPUTE: u8 = 0;
 
-/// The queue of the collectives between tensor ranks.
+/// The stream of the collectives between tensor ranks.
 pub const TENSOR: u8 = 3;
 
-/// The queue of the exchanges between context ranks.
+/// The stream of the exchanges between context ranks.
 pub const CONTEXT: u8 = 4;
 
-/// Queues that compute goes hand in hand with, as bits: a slot is over when they are.
-pub const CHAIN: u8 = 1 << COMPUTE | 1 << TENSOR | 1 << CONTEXT;
+/// CollectiveStreams that compute goes hand in hand with, as bits: a launch is over when they are.
+pub const SERIAL: u8 = 1 << COMPUTE | 1 << TENSOR | 1 << CONTEXT;
 
 /// Things that tasks share: the levels, and the device itself, for which overlapping work contends.
 pub const RESOURCES: usize = MAX_LEVELS + 1;
@@ -72,7 +72,7 @@ pub mod held {
 /// What tasks count when they finish, per rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Counter {
+pub enum TaskEvent {
     /// Pieces of compute.
     Computed,
     /// Units whose compute is done, so that their gathered weights are free.
@@ -99,29 +99,29 @@ pub enum Counter {
     ArrivedBackward,
 }
 
-/// Number of counters.
-pub const COUNTERS: usize = 12;
+/// Number of events.
+pub const EVENTS: usize = 12;
 
-impl Counter {
+impl TaskEvent {
     /// Whether another rank raises it.
     pub const fn remote(self) -> bool {
         matches!(self, Self::ArrivedForward | Self::ArrivedBackward)
     }
 }
 
-/// A condition of a task: the counter must have reached what the list announced before this
+/// A condition of a task: the event must have reached what the list announced before this
 /// iteration of the block, plus `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// The counter.
-    pub counter: Counter,
+pub struct EventWait {
+    /// The event.
+    pub event: TaskEvent,
     /// Relative to the beginning of this iteration.
     pub offset: i64,
 }
 
-/// What the step's time is spent on while a task runs on the compute queue.
+/// What the step's time is spent on while a task runs on the compute stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Class {
+pub enum TaskClass {
     /// Forward and backward.
     #[default]
     Compute,
@@ -139,35 +139,35 @@ pub const WAITS: usize = 6;
 /// One task; in a block that repeats, one per iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Task {
-    /// The queue that runs it, in order.
-    pub queue: u8,
+    /// The stream that runs it, in order.
+    pub stream: u8,
     /// What it counts as.
-    pub class: Class,
+    pub class: TaskClass,
     /// Time when it has everything to itself.
     pub duration: Picos,
     /// Shares of resources that it needs to run at that pace, in units of [`WHOLE`].
     pub demand: [u32; RESOURCES],
     /// Conditions, from the first.
-    pub waits: [Option<Wait>; WAITS],
+    pub waits: [Option<EventWait>; WAITS],
     /// Counters that it raises by one.
-    pub signals: [Option<Counter>; 2],
+    pub signals: [Option<TaskEvent>; 2],
     /// What arrives at the next rank (forward) or the one before (backward) when it ends.
-    pub sends: Option<Counter>,
+    pub sends: Option<TaskEvent>,
     /// Memory taken when it starts, by what it is held for.
     pub takes: [i64; HELD],
     /// Memory given back (or, negative, left behind) when it ends.
     pub gives: [i64; HELD],
     /// For people.
     pub label: Label,
-    /// The queue's next task in the block, by index; [`NONE`] if there is none.
+    /// The stream's next task in the block, by index; [`NONE`] if there is none.
     pub next: u32,
 }
 
 /// Waits side by side; there is room for [`WAITS`].
-pub(super) fn waits(conditions: impl IntoIterator<Item = Option<Wait>>) -> [Option<Wait>; WAITS] {
+pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> [Option<EventWait>; WAITS] {
     let mut waits = [None; WAITS];
-    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
-        *slot = Some(wait);
+    for (launch, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
+        *launch = Some(wait);
     }
     waits
 }

@@ -150,7 +150,7 @@ fn a_quantised_boundary_sends_half() {
         let kinds = program.code.tasks.iter().map(|task| task.label.first.kind);
         (
             program.code.tasks.iter().map(|task| task.label.bytes).sum::<u64>() as f64,
-            kinds.filter(|kind| *kind == Kind::AllToAll).count(),
+            kinds.filter(|kind| *kind == TaskKind::AllToAll).count(),
         )
     };
     let ((whole, rings), (half, all_to_all)) = (sent(Format::Bf16), sent(Format::Int8));
@@ -167,7 +167,7 @@ fn quantising_reads_and_writes_memory() {
         Arc::make_mut(&mut scenario.cluster).device.memory_bandwidth = BytesPerSecond::new(rate);
         scenario.plan.sharding = zeropp();
         let program = built(&scenario);
-        [Kind::AllGather, Kind::AllToAll].map(|kind| {
+        [TaskKind::AllGather, TaskKind::AllToAll].map(|kind| {
             program.code.tasks.iter().find(|task| task.label.first.kind == kind).expect("one").duration as f64 / PICOS
         })
     };
@@ -187,9 +187,9 @@ fn the_second_copy_is_there_as_soon_as_the_unit_is() {
     // 12 x 1024^2 parameters of two bytes over four ranks.
     let share = 12 * 1024 * 1024 * 2 / 4;
     let program = built(&scenario);
-    let of = |kind: Kind| program.code.tasks.iter().find(move |task| task.label.first.kind == kind).expect("one");
-    assert_eq!(of(Kind::Forward).takes[held::SECONDARY], share);
-    assert_eq!(of(Kind::Backward).gives[held::SECONDARY], share);
+    let of = |kind: TaskKind| program.code.tasks.iter().find(move |task| task.label.first.kind == kind).expect("one");
+    assert_eq!(of(TaskKind::Forward).takes[held::SECONDARY], share);
+    assert_eq!(of(TaskKind::Backward).gives[held::SECONDARY], share);
 }
 
 #[test]

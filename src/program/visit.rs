@@ -6,14 +6,14 @@ use crate::hardware::Group;
 use crate::plan::{Format, Recompute, Reduction};
 use crate::scenario::Layout;
 
-use super::build::Piece;
-use super::label::{Kind, Part};
+use super::build::LaunchedWork;
+use super::label::{ModelPart, TaskKind};
 use super::state::{gradient_format, whole_gradients};
 
 /// A unit: what is gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Unit {
-    pub part: Part,
+pub(super) struct UnitParameters {
+    pub part: ModelPart,
     /// Parameters on one tensor rank that this visit gathers.
     pub gathered: f64,
     /// Parameters whose gradients are complete after this unit's backward.
@@ -22,17 +22,17 @@ pub(super) struct Unit {
 
 /// Where in a micro-batch a visit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum Traversal {
     Forward,
     /// Forward once more, just before backward.
-    Again,
+    Recompute,
     Backward,
 }
 
 /// A visit's compute in order; tensor parallelism meets after each piece that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Step {
-    pub piece: Piece,
+pub(super) struct ComputeStep {
+    pub piece: LaunchedWork,
     /// Collectives of the tensor ranks after it.
     pub tensor: u32,
     /// Times that keys and values travel around the context ranks beside it.
@@ -41,20 +41,20 @@ pub(super) struct Step {
 
 /// A visit, ready to be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Visit {
-    pub part: Part,
+pub(super) struct UnitPass {
+    pub part: ModelPart,
     pub backward: bool,
     /// Bytes from the host: this rank's shard of the weights, and a checkpoint.
     pub from_host: f64,
     /// Bytes of that checkpoint.
     pub checkpoint: f64,
     /// Gather of the weights, if any.
-    pub gather: Option<Moved>,
+    pub gather: Option<UnitCollective>,
     /// Bytes of the gathered weights, taken with the gather.
     pub gathered: f64,
     /// Bytes of gathered weights that this visit's end frees.
     pub freed: f64,
-    pub steps: [Step; 3],
+    pub steps: [ComputeStep; 3],
     /// Activations taken while it runs, left behind by forward, and freed by backward.
     pub working: f64,
     pub kept: f64,
@@ -65,7 +65,7 @@ pub(super) struct Visit {
     /// To the host when it is done: a checkpoint.
     pub to_host: f64,
     /// Reduction at each micro-batch, and at the last one.
-    pub reduce: [Option<Moved>; 2],
+    pub reduce: [Option<UnitCollective>; 2],
     /// Gradients that go to the host at each micro-batch, and at the last one.
     pub store: [f64; 2],
     /// Sums of those before that come back from there to be reduced with the last ones.
@@ -74,16 +74,16 @@ pub(super) struct Visit {
 
 /// A transfer with what surrounds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Moved {
+pub(super) struct UnitCollective {
     pub transfer: Transfer,
-    pub kind: Kind,
+    pub kind: TaskKind,
     /// Bytes of buffers while it runs.
     pub buffer: f64,
 }
 
-/// Everything that visits are made from.
+/// Everything that costs are made from.
 #[derive(Clone, Copy)]
-pub(super) struct Visits<'a> {
+pub(super) struct UnitCosts<'a> {
     pub rates: &'a Rates<'a>,
     pub layout: &'a Layout,
     pub layer: LayerWork,
@@ -96,7 +96,7 @@ pub(super) struct Visits<'a> {
     pub staged: bool,
 }
 
-impl<'a> Visits<'a> {
+impl<'a> UnitCosts<'a> {
     pub fn new(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool) -> Self {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
@@ -133,55 +133,55 @@ impl<'a> Visits<'a> {
     }
 
     /// Seconds of a visit, whose pieces and tensor collectives run one after the other.
-    pub fn serial(&self, visit: &Visit) -> f64 {
+    pub fn serial(&self, visit: &UnitPass) -> f64 {
         let meet = if self.layout.tensor > 1 { self.tensor.time } else { 0.0 };
         visit.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
     }
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
     /// two that is visited, kept until the second, reduced after backward has passed both.
-    pub fn ends(&self, head: bool, backward: bool) -> Unit {
+    pub fn ends(&self, head: bool, backward: bool) -> UnitParameters {
         let model = &self.rates.scenario.model;
         let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
-        let part = if head { Part::Head } else { Part::Embedding };
+        let part = if head { ModelPart::Head } else { ModelPart::Embedding };
         let own = if head { logits } else { embedding };
         if !model.tied {
-            return Unit { part, gathered: own, reduced: own };
+            return UnitParameters { part, gathered: own, reduced: own };
         }
         let (first, second) = (head == backward, head != backward);
-        Unit {
+        UnitParameters {
             part,
             gathered: if first { embedding + logits } else { 0.0 },
             reduced: if second { embedding + logits } else { 0.0 },
         }
     }
 
-    fn layer_unit(&self) -> Unit {
+    fn layer_unit(&self) -> UnitParameters {
         let own = self.local(self.rates.scenario.model.layer_parameters());
-        Unit { part: Part::Layer, gathered: own, reduced: own }
+        UnitParameters { part: ModelPart::Layer, gathered: own, reduced: own }
     }
 
     /// Forward and backward of layers that are computed again from their input, or not.
-    pub fn layers(&self, recomputed: bool) -> [Visit; 2] {
+    pub fn layers(&self, recomputed: bool) -> [UnitPass; 2] {
         let host = self.rates.host_layer();
         let forward = self.layer.forward;
         let all = forward[0] + forward[1];
         let launched = |work: Work, host: f64| self.rates.launched(work.time, host) - work.time;
         let late = launched(all, host);
-        let half = |work: Work, whole: Work, late: f64, tensor: u32, exchange: u32| Step {
-            piece: Piece { work, host: late * share(work, whole) },
+        let half = |work: Work, whole: Work, late: f64, tensor: u32, exchange: u32| ComputeStep {
+            piece: LaunchedWork { work, host: late * share(work, whole) },
             tensor,
             exchange,
         };
-        let ahead = [half(forward[0], all, late, 1, 1), half(forward[1], all, late, 1, 0), Step::default()];
+        let ahead = [half(forward[0], all, late, 1, 1), half(forward[1], all, late, 1, 0), ComputeStep::default()];
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
         let again = match (recomputed, selective) {
-            (true, _) => Step { piece: Piece { work: all, host: late }, tensor: 2, exchange: 1 },
+            (true, _) => ComputeStep { piece: LaunchedWork { work: all, host: late }, tensor: 2, exchange: 1 },
             (false, true) => {
                 let work = self.layer.selective[0] + self.layer.selective[1];
-                Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: 1 }
+                ComputeStep { piece: LaunchedWork { work, host: 0.0 }, tensor: 0, exchange: 1 }
             }
-            (false, false) => Step::default(),
+            (false, false) => ComputeStep::default(),
         };
         let back = self.layer.backward;
         let (all_back, two) = (back[0] + back[1], launched(back[0] + back[1], 1.5 * host));
@@ -192,10 +192,15 @@ impl<'a> Visits<'a> {
         let unit = self.layer_unit();
         let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
         let moved = if checkpoints { kept } else { 0.0 };
-        let back = self.visit(unit, Pass::Backward, behind);
+        let back = self.visit(unit, Traversal::Backward, behind);
         [
-            Visit { working: activations.whole - kept, kept, to_host: moved, ..self.visit(unit, Pass::Forward, ahead) },
-            Visit {
+            UnitPass {
+                working: activations.whole - kept,
+                kept,
+                to_host: moved,
+                ..self.visit(unit, Traversal::Forward, ahead)
+            },
+            UnitPass {
                 working: activations.whole - kept + activations.working,
                 kept: -kept,
                 from_host: back.from_host + moved,
@@ -206,41 +211,41 @@ impl<'a> Visits<'a> {
     }
 
     /// Forward and backward of the embedding.
-    pub fn embedding(&self) -> [Visit; 2] {
+    pub fn embedding(&self) -> [UnitPass; 2] {
         let (forward, backward) = self.rates.embedding();
         let kept = self.activations.embedding;
         [
-            Visit { kept, ..self.visit(self.ends(false, false), Pass::Forward, alone(forward)) },
-            Visit { kept: -kept, ..self.visit(self.ends(false, true), Pass::Backward, alone(backward)) },
+            UnitPass { kept, ..self.visit(self.ends(false, false), Traversal::Forward, alone(forward)) },
+            UnitPass { kept: -kept, ..self.visit(self.ends(false, true), Traversal::Backward, alone(backward)) },
         ]
     }
 
     /// Forward and backward of last norm, logits and loss.
-    pub fn head(&self) -> [Visit; 2] {
+    pub fn head(&self) -> [UnitPass; 2] {
         let (forward, backward) = self.rates.head();
         let kept = self.activations.logits;
         [
-            Visit { kept, ..self.visit(self.ends(true, false), Pass::Forward, alone(forward)) },
-            Visit { kept: -kept, ..self.visit(self.ends(true, true), Pass::Backward, alone(backward)) },
+            UnitPass { kept, ..self.visit(self.ends(true, false), Traversal::Forward, alone(forward)) },
+            UnitPass { kept: -kept, ..self.visit(self.ends(true, true), Traversal::Backward, alone(backward)) },
         ]
     }
 
     /// A visit of a unit: its transfers, and the memory of its weights and gradients.
-    pub fn visit(&self, unit: Unit, pass: Pass, steps: [Step; 3]) -> Visit {
-        let backward = pass != Pass::Forward;
-        let last = pass == Pass::Backward;
+    pub fn visit(&self, unit: UnitParameters, pass: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
+        let backward = pass != Traversal::Forward;
+        let last = pass == Traversal::Backward;
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
         if self.staged {
-            return Visit { part: unit.part, backward, steps, ..Visit::default() };
+            return UnitPass { part: unit.part, backward, steps, ..UnitPass::default() };
         }
         let kept_gathered = backward && !self.regathers() && self.layout.weights > 1;
         let fetched = if self.fetched() && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
         let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second visit: the one that gathers nothing.
-        let shared = matches!(unit.part, Part::Embedding | Part::Head) && self.rates.scenario.model.tied;
-        let dropped = if shared { self.ends(unit.part != Part::Head, backward).gathered } else { unit.gathered };
+        let shared = matches!(unit.part, ModelPart::Embedding | ModelPart::Head) && self.rates.scenario.model.tied;
+        let dropped = if shared { self.ends(unit.part != ModelPart::Head, backward).gathered } else { unit.gathered };
         let secondary = self.secondary(unit.reduced);
-        Visit {
+        UnitPass {
             part: unit.part,
             backward,
             from_host: self.loaded(fetched, backward),
@@ -252,9 +257,9 @@ impl<'a> Visits<'a> {
             working: 0.0,
             kept: 0.0,
             secondary: match pass {
-                Pass::Forward => secondary,
-                Pass::Again => 0.0,
-                Pass::Backward => -secondary,
+                Traversal::Forward => secondary,
+                Traversal::Recompute => 0.0,
+                Traversal::Backward => -secondary,
             },
             gradients: if last { self.waiting(unit.reduced) } else { 0.0 },
             to_host: 0.0,
@@ -332,7 +337,8 @@ impl<'a> Visits<'a> {
     pub fn forward(&self) -> f64 {
         let [ahead, _] = self.layers(false);
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
-        let step = |step: &Step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
+        let step =
+            |step: &ComputeStep| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
         layers * ahead.steps.iter().map(step).sum::<f64>()
     }
 
@@ -342,13 +348,13 @@ impl<'a> Visits<'a> {
     }
 
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
-    fn weights(&self, elements: f64, backward: bool) -> Option<Moved> {
+    fn weights(&self, elements: f64, backward: bool) -> Option<UnitCollective> {
         let there = elements == 0.0 || (backward && !self.regathers());
         if there { None } else { self.gather(elements, self.parts(), backward) }
     }
 
     /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
-    pub fn gather(&self, elements: f64, parts: f64, backward: bool) -> Option<Moved> {
+    pub fn gather(&self, elements: f64, parts: f64, backward: bool) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
         let (ranks, format) = self.second().filter(|_| backward).unwrap_or(own);
@@ -357,7 +363,7 @@ impl<'a> Visits<'a> {
     }
 
     /// An all-gather of weights, with the passes that quantise and dequantise them.
-    pub fn gathered(&self, payload: Payload, group: Group) -> Moved {
+    pub fn gathered(&self, payload: Payload, group: Group) -> UnitCollective {
         let (elements, format) = (payload.elements, payload.format);
         let transfer = self.rates.gather(payload, group);
         let storage = self.rates.storage();
@@ -369,7 +375,7 @@ impl<'a> Visits<'a> {
         };
         let buffer = if format.quantised() { payload.bytes() } else { 0.0 };
         let transfer = transfer.with_passes(self.rates.pass(passes));
-        Moved { transfer, kind: Kind::AllGather, buffer }
+        UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
     }
 
     /// Format in which gradients travel.
@@ -393,7 +399,7 @@ impl<'a> Visits<'a> {
 
     /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
     /// is reduced then or everything is reduced after backward.
-    fn reduce(&self, elements: f64, last: bool) -> Option<Moved> {
+    fn reduce(&self, elements: f64, last: bool) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
         let rest = last || plan.reduction == Reduction::MicroBatch;
@@ -404,11 +410,11 @@ impl<'a> Visits<'a> {
 
     /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
     /// optimizer's extent and over its replicas (`rest`).
-    pub fn reduction(&self, elements: f64, shard: bool, rest: bool, parts: f64) -> Option<Moved> {
+    pub fn reduction(&self, elements: f64, shard: bool, rest: bool, parts: f64) -> Option<UnitCollective> {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
         let payload = |elements: f64, format: Format| Payload { parts, ..self.payload(elements, format) };
-        let mut found: Option<(Transfer, Kind)> = None;
-        let mut add = |transfer: Transfer, kind: Kind| {
+        let mut found: Option<(Transfer, TaskKind)> = None;
+        let mut add = |transfer: Transfer, kind: TaskKind| {
             found = Some(found.map_or((transfer, kind), |(before, first)| (before + transfer, first)));
         };
         let format = self.gradient_wire(wire.gradients);
@@ -428,11 +434,11 @@ impl<'a> Visits<'a> {
         if rest && layout.group() > layout.optimizer {
             let left = elements / f64::from(layout.optimizer);
             let group = layout.replica_group(layout.optimizer, layout.group());
-            add(self.rates.all_reduce(payload(left, boundary), group), Kind::AllReduce);
+            add(self.rates.all_reduce(payload(left, boundary), group), TaskKind::AllReduce);
         }
         let same = format == self.rates.scenario.plan.precision.storage();
         let buffer = if same { 0.0 } else { payload(elements, format).bytes() };
-        found.map(|(transfer, kind)| Moved { transfer, kind, buffer })
+        found.map(|(transfer, kind)| UnitCollective { transfer, kind, buffer })
     }
 
     /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
@@ -450,31 +456,31 @@ impl<'a> Visits<'a> {
 
     /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
     /// what has been dequantised can be added [frontier D4].
-    fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, Kind) {
+    fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, TaskKind) {
         if !payload.format.quantised() {
-            return (self.rates.gather(payload, group), Kind::ReduceScatter);
+            return (self.rates.gather(payload, group), TaskKind::ReduceScatter);
         }
         // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
         let one = payload.elements * (self.rates.storage() + 2.0 * payload.format.bytes());
         let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
         let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
         let transfer = self.rates.all_to_all(payload, group, two_hop);
-        (transfer.with_passes(self.rates.pass(one * hops)), Kind::AllToAll)
+        (transfer.with_passes(self.rates.pass(one * hops)), TaskKind::AllToAll)
     }
 }
 
-fn alone(work: Work) -> [Step; 3] {
-    let step = Step { piece: Piece { work, host: 0.0 }, tensor: 0, exchange: 0 };
-    [step, Step::default(), Step::default()]
+fn alone(work: Work) -> [ComputeStep; 3] {
+    let step = ComputeStep { piece: LaunchedWork { work, host: 0.0 }, tensor: 0, exchange: 0 };
+    [step, ComputeStep::default(), ComputeStep::default()]
 }
 
 /// The same compute in one piece: nothing meets between.
-fn in_one(steps: [Step; 3]) -> [Step; 3] {
-    let piece = steps.iter().fold(Piece::default(), |sum, step| Piece {
+fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
+    let piece = steps.iter().fold(LaunchedWork::default(), |sum, step| LaunchedWork {
         work: sum.work + step.piece.work,
         host: sum.host + step.piece.host,
     });
-    [Step { piece, ..Step::default() }, Step::default(), Step::default()]
+    [ComputeStep { piece, ..ComputeStep::default() }, ComputeStep::default(), ComputeStep::default()]
 }
 
 fn share(part: Work, whole: Work) -> f64 {

@@ -1,16 +1,16 @@
 //! What has been sent to a rank and when it arrives, in runs of equal distances.
 
-use crate::program::{Counter, Picos};
+use crate::program::{Picos, TaskEvent};
 
 /// Arrivals at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Train {
+pub(super) struct ArrivalTrain {
     pub first: Picos,
     pub period: Picos,
     pub count: u64,
 }
 
-impl Train {
+impl ArrivalTrain {
     /// A single one.
     pub const fn one(at: Picos) -> Self {
         Self { first: at, period: 0, count: 1 }
@@ -34,7 +34,7 @@ impl Train {
 /// What arrives from one neighbour, in order.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    trains: Vec<Train>,
+    trains: Vec<ArrivalTrain>,
     /// How many of those trains have been taken, and of all that was sent.
     gone: usize,
     taken: u64,
@@ -47,12 +47,12 @@ impl Arrivals {
     }
 
     /// What has not been taken.
-    fn trains(&self) -> &[Train] {
+    fn trains(&self) -> &[ArrivalTrain] {
         &self.trains[self.gone..]
     }
 
     /// Adds what is sent next.
-    pub fn push(&mut self, train: Train) {
+    pub fn push(&mut self, train: ArrivalTrain) {
         if self.gone == self.trains.len() {
             self.trains.clear();
             self.gone = 0;
@@ -82,11 +82,11 @@ impl Arrivals {
     }
 
     /// The train with the `nth` one, counted from 1, from that one on; `None` if it has not been sent.
-    fn from(&self, nth: i64) -> Option<Train> {
+    fn from(&self, nth: i64) -> Option<ArrivalTrain> {
         let mut index = u64::try_from(nth).ok()?.checked_sub(self.taken + 1)?;
         for train in self.trains() {
             if index < train.count {
-                return Some(Train { first: train.nth(index), count: train.count - index, ..*train });
+                return Some(ArrivalTrain { first: train.nth(index), count: train.count - index, ..*train });
             }
             index -= train.count;
         }
@@ -105,7 +105,7 @@ impl Arrivals {
     /// How many in a row, from the `nth` on, arrive at `start + period`, `start + 2 period` and so on;
     /// or, unless `exactly`, no later.
     pub fn in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
-        let Some(Train { first, period: own, count }) = self.from(nth) else { return 0 };
+        let Some(ArrivalTrain { first, period: own, count }) = self.from(nth) else { return 0 };
         let Some(early) = (start + period).checked_sub(first) else { return 0 };
         match (own.checked_sub(period), exactly) {
             _ if count == 1 => u64::from(early == 0 || !exactly),
@@ -123,7 +123,7 @@ impl Arrivals {
     }
 
     fn shifted(&self, before: &Self, shift: Picos) -> bool {
-        let same = |(now, before): (&Train, &Train)| {
+        let same = |(now, before): (&ArrivalTrain, &ArrivalTrain)| {
             now.first == before.first + shift
                 && now.count == before.count
                 && (now.count == 1 || now.period == before.period)
@@ -184,11 +184,11 @@ impl Inbox {
         self.backward.skip(&before.backward, shift, times);
     }
 
-    pub fn of(&self, counter: Counter) -> &Arrivals {
-        if counter == Counter::ArrivedForward { &self.forward } else { &self.backward }
+    pub fn of(&self, event: TaskEvent) -> &Arrivals {
+        if event == TaskEvent::ArrivedForward { &self.forward } else { &self.backward }
     }
 
-    pub fn of_mut(&mut self, counter: Counter) -> &mut Arrivals {
-        if counter == Counter::ArrivedForward { &mut self.forward } else { &mut self.backward }
+    pub fn of_mut(&mut self, event: TaskEvent) -> &mut Arrivals {
+        if event == TaskEvent::ArrivedForward { &mut self.forward } else { &mut self.backward }
     }
 }

@@ -1,58 +1,58 @@
 //! Finding that a rank repeats itself, and skipping the repeats.
 //!
 //! A rank's state at the beginning of an iteration of one of its loops is compared with the states one
-//! to three iterations ago. They match when every queue is either exactly some iterations further with
-//! the same work left, or waits at the same task as before, or still runs it; and when every counter
+//! to three iterations ago. They match when every stream is either exactly some iterations further with
+//! the same work left, or waits at the same task as before, or still runs it; and when every event
 //! has moved as those iterations announce. Then the future is the past, shifted, for as long as no
-//! queue reaches the end of its loop, no waiting queue is let go and no task ends that ran all along:
+//! stream reaches the end of its loop, no waiting stream is let go and no task ends that ran all along:
 //! that many iterations are skipped.
 
-use crate::program::{COMPUTE, COUNTERS, HELD, Picos, Position, Script};
+use crate::program::{COMPUTE, EVENTS, HELD, LaunchPosition, Picos, RankProgram};
 
 use super::Observer;
-use super::gap::{FLIGHTS, States};
-use super::queue::{Cursor, Role};
-use super::rank::{Rank, queues};
+use super::gap::{InFlightSets, MOST_IN_FLIGHT};
+use super::rank::{RankState, streams};
+use super::stream::{Cursor, RankRole};
 
-/// A loop around a task.
+/// A loop context a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
-    /// Its block: layers.
-    Block,
-    /// Its section: micro-batches.
-    Section,
-    /// Its round: groups of micro-batches.
-    Round,
+pub(super) enum LoopLevel {
+    /// Its task_loop: layers.
+    Task,
+    /// Its batch_loop: micro-batches.
+    MicroBatch,
+    /// Its group_loop: groups of micro-batches.
+    Group,
 }
 
 /// How a rank moved between two states, and how often it can do so again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift {
-    level: Level,
+    level: LoopLevel,
     iterations: u32,
-    advance: [i64; COUNTERS],
+    advance: [i64; EVENTS],
     pub times: u64,
 }
 
-impl Level {
-    /// The outermost loop that repeats around a slot.
-    pub fn outermost(script: &Script, at: &Position) -> Self {
-        if script.rounds[at.round as usize].repeat > 1 { Self::Round } else { Self::Section }
+impl LoopLevel {
+    /// The outermost loop that repeats context a launch.
+    pub fn outermost(program: &RankProgram, at: &LaunchPosition) -> Self {
+        if program.group_loops[at.group_loop as usize].repeat > 1 { Self::Group } else { Self::MicroBatch }
     }
 
     fn iteration(self, cursor: &Cursor) -> u32 {
         match self {
-            Self::Block => cursor.block_iteration,
-            Self::Section => cursor.at.section_iteration,
-            Self::Round => cursor.at.round_iteration,
+            Self::Task => cursor.iteration,
+            Self::MicroBatch => cursor.at.batch,
+            Self::Group => cursor.at.group,
         }
     }
 
     fn iteration_mut(self, cursor: &mut Cursor) -> &mut u32 {
         match self {
-            Self::Block => &mut cursor.block_iteration,
-            Self::Section => &mut cursor.at.section_iteration,
-            Self::Round => &mut cursor.at.round_iteration,
+            Self::Task => &mut cursor.iteration,
+            Self::MicroBatch => &mut cursor.at.batch,
+            Self::Group => &mut cursor.at.group,
         }
     }
 
@@ -67,45 +67,51 @@ impl Level {
     /// Whether two places are in the same run of the loop.
     fn together(self, a: &Cursor, b: &Cursor) -> bool {
         match self {
-            Self::Block => (a.at, a.block) == (b.at, b.block),
-            Self::Section => {
-                let run = |at: &Position| (at.round, at.round_iteration, at.section);
+            Self::Task => (a.at, a.task_loop) == (b.at, b.task_loop),
+            Self::MicroBatch => {
+                let run = |at: &LaunchPosition| (at.group_loop, at.group, at.batch_loop);
                 run(&a.at) == run(&b.at)
             }
-            Self::Round => a.at.round == b.at.round,
+            Self::Group => a.at.group_loop == b.at.group_loop,
         }
     }
 
-    /// Repeats of the loop around a place, and how one iteration moves the counters.
-    fn repeat(self, cursor: &Cursor, role: &Role<'_>) -> (u32, [i64; COUNTERS]) {
+    /// Repeats of the loop context a place, and how one iteration moves the events.
+    fn repeat(self, cursor: &Cursor, role: &RankRole<'_>) -> (u32, [i64; EVENTS]) {
         match self {
-            Self::Block => {
-                let block = &role.code.blocks[cursor.block as usize];
-                (block.repeat, block.advance)
+            Self::Task => {
+                let task_loop = &role.code.task_loops[cursor.task_loop as usize];
+                (task_loop.repeat, task_loop.advance)
             }
-            Self::Section => {
-                let section = &role.script.sections[cursor.at.section as usize];
-                (section.repeat, section.advance)
+            Self::MicroBatch => {
+                let batch_loop = &role.program.batch_loops[cursor.at.batch_loop as usize];
+                (batch_loop.repeat, batch_loop.advance)
             }
-            Self::Round => {
-                let round = &role.script.rounds[cursor.at.round as usize];
-                (round.repeat, round.advance)
+            Self::Group => {
+                let group_loop = &role.program.group_loops[cursor.at.group_loop as usize];
+                (group_loop.repeat, group_loop.advance)
             }
         }
     }
 }
 
 /// How a rank moved, if its state is the earlier one shifted by whole iterations.
-pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level, states: &States) -> Option<Shift> {
-    let place = |rank: &Rank| match level {
-        Level::Block => Some(rank.queues[COMPUTE as usize].cursor),
-        Level::Section | Level::Round => rank.at.map(Cursor::begin),
+pub(super) fn shift(
+    before: &RankState,
+    now: &RankState,
+    role: &RankRole<'_>,
+    level: LoopLevel,
+    states: &InFlightSets,
+) -> Option<Shift> {
+    let place = |rank: &RankState| match level {
+        LoopLevel::Task => Some(rank.streams[COMPUTE as usize].cursor),
+        LoopLevel::MicroBatch | LoopLevel::Group => rank.at.map(Cursor::begin),
     };
     let here = place(now)?;
     let iterations = level.between(&place(before)?, &here)?;
     let (repeat, advance) = level.repeat(&here, role);
-    let flags = |rank: &Rank| (rank.issued, rank.begun, rank.waited, rank.paused);
-    if level != Level::Block && flags(before) != flags(now) {
+    let flags = |rank: &RankState| (rank.issued, rank.begun, rank.waited, rank.paused);
+    if level != LoopLevel::Task && flags(before) != flags(now) {
         return None;
     }
     let left = |cursor: &Cursor| u64::from((repeat - 1 - level.iteration(cursor)) / iterations);
@@ -121,43 +127,49 @@ pub(super) fn shift(before: &Rank, now: &Rank, role: &Role<'_>, level: Level, st
     let mut times = left(&here);
     match (&before.gap, &now.gap) {
         (Some(earlier), Some(gap)) if earlier.state == gap.state => {
-            for flight in 0..states.get(gap.state).flights.count {
-                let [earlier_of, of] = [earlier, gap].map(|gap| Cursor::begin(gap.of[flight]));
-                times = times.min(moves(&earlier_of, &of, [earlier, gap].map(|gap| gap.left[flight]))?);
+            for transfer in 0..states.get(gap.state).in_flight.count {
+                let [earlier_of, of] = [earlier, gap].map(|gap| Cursor::begin(gap.of[transfer]));
+                times = times.min(moves(&earlier_of, &of, [earlier, gap].map(|gap| gap.left[transfer]))?);
             }
         }
         (None, None) => {
             let same = (before.active, before.running) == (now.active, now.running)
-                && (level == Level::Block || before.pending == now.pending);
-            let counted = |counter: usize| now.counters[counter] - before.counters[counter];
-            if !same || (0..COUNTERS).any(|counter| counted(counter) != i64::from(iterations) * advance[counter]) {
+                && (level == LoopLevel::Task || before.pending == now.pending);
+            let counted = |event: usize| now.events[event] - before.events[event];
+            if !same || (0..EVENTS).any(|event| counted(event) != i64::from(iterations) * advance[event]) {
                 return None;
             }
-            for queue in queues(now.active) {
-                let running = now.running & 1 << queue != 0;
-                let [earlier, head] = [before, now].map(|rank| &rank.queues[queue]);
+            for stream in streams(now.active) {
+                let running = now.running & 1 << stream != 0;
+                let [earlier, head] = [before, now].map(|rank| &rank.streams[stream]);
                 times = times.min(if running || earlier.cursor != head.cursor {
                     let remaining = if running { [earlier.remaining, head.remaining] } else { [0; 2] };
                     moves(&earlier.cursor, &head.cursor, remaining)?
                 } else {
-                    patience(queue, now, role, &advance, iterations)?
+                    patience(stream, now, role, &advance, iterations)?
                 });
             }
         }
         _ => return None,
     }
     // Memory that grows is fullest in the last of the equal iterations: that one is run.
-    let held = |rank: &Rank| rank.held.iter().sum::<i64>();
+    let held = |rank: &RankState| rank.held.iter().sum::<i64>();
     let grows = u64::from(held(now) > held(before));
     Some(Shift { level, iterations, advance, times: times.saturating_sub(grows) })
 }
 
-/// How many shifts a queue that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
-fn patience(queue: usize, rank: &Rank, role: &Role<'_>, advance: &[i64; COUNTERS], iterations: u32) -> Option<u64> {
-    let shifts = rank.needs(queue, *role).filter(|need| !need.counter.remote()).filter_map(|need| {
-        let counter = need.counter as usize;
-        let missing = need.least - rank.counters[counter];
-        let pace = advance[counter] * i64::from(iterations);
+/// How many shifts a stream that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
+fn patience(
+    stream: usize,
+    rank: &RankState,
+    role: &RankRole<'_>,
+    advance: &[i64; EVENTS],
+    iterations: u32,
+) -> Option<u64> {
+    let shifts = rank.needs(stream, *role).filter(|need| !need.event.remote()).filter_map(|need| {
+        let event = need.event as usize;
+        let missing = need.least - rank.events[event];
+        let pace = advance[event] * i64::from(iterations);
         let shifts = if pace <= 0 { u64::MAX } else { ((missing - 1) / pace) as u64 };
         (missing > 0).then_some(shifts)
     });
@@ -166,50 +178,57 @@ fn patience(queue: usize, rank: &Rank, role: &Role<'_>, advance: &[i64; COUNTERS
 
 impl Shift {
     /// Moves a rank on by `times` shifts.
-    pub fn skip(&self, before: &Rank, rank: &mut Rank, role: &Role<'_>, times: u64, observer: &mut impl Observer) {
+    pub fn skip(
+        &self,
+        before: &RankState,
+        rank: &mut RankState,
+        role: &RankRole<'_>,
+        times: u64,
+        observer: &mut impl Observer,
+    ) {
         observer.folded(role.rank, before.clock, rank.clock, times);
         let later = (rank.clock - before.clock) * times;
         let iterations = self.iterations * times as u32;
         let level = self.level;
-        let moved = |at: &mut Position| {
+        let moved = |at: &mut LaunchPosition| {
             let mut cursor = Cursor::begin(*at);
             *level.iteration_mut(&mut cursor) += iterations;
             *at = cursor.at;
         };
         if let (Some(earlier), Some(gap)) = (&before.gap, &mut rank.gap) {
-            for flight in 0..FLIGHTS {
-                if earlier.of[flight] == gap.of[flight] {
-                    let done = earlier.left[flight].saturating_sub(gap.left[flight]);
-                    gap.left[flight] = gap.left[flight].saturating_sub(done * times);
+            for transfer in 0..MOST_IN_FLIGHT {
+                if earlier.of[transfer] == gap.of[transfer] {
+                    let done = earlier.left[transfer].saturating_sub(gap.left[transfer]);
+                    gap.left[transfer] = gap.left[transfer].saturating_sub(done * times);
                 } else {
-                    moved(&mut gap.of[flight]);
+                    moved(&mut gap.of[transfer]);
                 }
             }
             if let Some(cursor) = gap.computed.as_mut().filter(|cursor| earlier.computed != Some(**cursor)) {
                 moved(&mut cursor.at);
             }
         }
-        for queue in queues(rank.active).filter(|_| rank.gap.is_none()) {
-            let (earlier, head) = (&before.queues[queue], &mut rank.queues[queue]);
+        for stream in streams(rank.active).filter(|_| rank.gap.is_none()) {
+            let (earlier, head) = (&before.streams[stream], &mut rank.streams[stream]);
             head.unmet = None;
             if earlier.cursor == head.cursor {
                 head.remaining -= (earlier.remaining - head.remaining) * times;
             } else {
                 *self.level.iteration_mut(&mut head.cursor) += iterations;
             }
-            if self.level == Level::Block {
-                let done = before.pending[queue] - rank.pending[queue];
-                rank.pending[queue] -= done * times as u32;
+            if self.level == LoopLevel::Task {
+                let done = before.pending[stream] - rank.pending[stream];
+                rank.pending[stream] -= done * times as u32;
             }
         }
-        if self.level != Level::Block
+        if self.level != LoopLevel::Task
             && let Some(at) = &mut rank.at
         {
             moved(at);
         }
         // In a gap this counts for what arrives only.
         let announced = self.advance.map(|advance| i64::from(iterations) * advance);
-        rank.announce(&announced, self.level != Level::Block);
+        rank.announce(&announced, self.level != LoopLevel::Task);
         for part in 0..HELD {
             rank.held[part] += (rank.held[part] - before.held[part]) * times.cast_signed();
         }
@@ -220,28 +239,28 @@ impl Shift {
 
 /// The last few states of a loop of one rank.
 #[derive(Debug, Clone, Default)]
-pub(super) struct History {
-    states: Vec<Rank>,
+pub(super) struct StateHistory {
+    states: Vec<RankState>,
     next: usize,
 }
 
 /// How many earlier iterations a state is compared with: periods of up to three are found.
 const PERIODS: usize = 3;
 
-impl History {
+impl StateHistory {
     pub fn clear(&mut self) {
         self.states.clear();
         self.next = 0;
     }
 
     /// The states kept, the latest first.
-    pub fn latest(&self) -> impl Iterator<Item = &Rank> {
+    pub fn latest(&self) -> impl Iterator<Item = &RankState> {
         let (newer, older) = self.states.split_at(self.next.min(self.states.len()));
         newer.iter().rev().chain(older.iter().rev())
     }
 
     /// Keeps a state, in place of the oldest where there are enough.
-    pub fn keep(&mut self, rank: &Rank) {
+    pub fn keep(&mut self, rank: &RankState) {
         if self.next == PERIODS {
             self.next = 0;
         }

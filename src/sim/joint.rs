@@ -4,21 +4,21 @@
 //! to three of its iterations ago. They repeat themselves if each has moved by whole iterations of its
 //! own outermost loop in the same time, with as much on its way to it as before, or has not moved at all.
 
-use crate::program::{Code, Picos, Script};
+use crate::program::{Code, Picos, RankProgram};
 
 use super::Observer;
-use super::agenda::Agenda;
 use super::arrivals::Inbox;
-use super::fold::{Level, Shift, shift};
-use super::gap::States;
+use super::fold::{LoopLevel, Shift, shift};
+use super::gap::InFlightSets;
 use super::local::FEWEST_SLOTS;
-use super::queue::Role;
-use super::rank::Rank;
+use super::rank::RankState;
+use super::ready_queue::ReadyQueue;
+use super::stream::RankRole;
 
 /// All ranks at one moment.
 #[derive(Debug, Clone, Default)]
-struct State {
-    ranks: Vec<Rank>,
+struct JointState {
+    ranks: Vec<RankState>,
     inboxes: Vec<Inbox>,
     /// When each has something to do; `MAX` if it waits for others.
     moments: Vec<Picos>,
@@ -26,11 +26,11 @@ struct State {
 
 /// The last few states at the beginning of an iteration.
 #[derive(Debug, Default)]
-pub(super) struct Joint {
-    /// The loop, by its round and section.
+pub(super) struct JointFold {
+    /// The loop, by its group_loop and batch_loop.
     place: (u32, u32),
     /// The latest last; beyond `used` there is only memory to reuse.
-    states: Vec<State>,
+    states: Vec<JointState>,
     used: usize,
     /// The clocks of all ranks then, and some iterations before.
     clocks: Vec<Vec<Picos>>,
@@ -42,19 +42,20 @@ pub(super) struct Joint {
 /// How many earlier iterations a state is compared with.
 const PERIODS: usize = 3;
 
-/// Whether a rank that can begin with a slot begins an iteration that is worth a look: the first rank's,
+/// Whether a rank that can begin with a launch begins an iteration that is worth a look: the first rank's,
 /// of a loop through which ranks wait for each other.
-pub(super) fn begins(role: &Role<'_>, rank: &Rank) -> bool {
+pub(super) fn begins(role: &RankRole<'_>, rank: &RankState) -> bool {
     let Some(at) = rank.at.filter(|_| role.rank == 0) else { return false };
-    let (round, section) = (&role.script.rounds[at.round as usize], &role.script.sections[at.section as usize]);
-    if round.repeat > 1 {
-        let first = role.script.sections[round.sections.start as usize].slots.start;
-        return (at.section, at.section_iteration, at.slot) == (round.sections.start, 0, first);
+    let (group_loop, batch_loop) =
+        (&role.program.group_loops[at.group_loop as usize], &role.program.batch_loops[at.batch_loop as usize]);
+    if group_loop.repeat > 1 {
+        let first = role.program.batch_loops[group_loop.batch_loops.start as usize].launches.start;
+        return (at.batch_loop, at.batch, at.launch) == (group_loop.batch_loops.start, 0, first);
     }
-    section.repeat >= FEWEST_SLOTS && section.slots.len() > 1 && at.slot == section.slots.start
+    batch_loop.repeat >= FEWEST_SLOTS && batch_loop.launches.len() > 1 && at.launch == batch_loop.launches.start
 }
 
-impl Joint {
+impl JointFold {
     pub fn clear(&mut self) {
         (self.used, self.known) = (0, 0);
     }
@@ -63,23 +64,23 @@ impl Joint {
     pub fn fold(
         &mut self,
         code: &Code,
-        scripts: &[Script],
-        (ranks, inboxes, agenda): (&mut [Rank], &mut [Inbox], &mut Agenda),
-        states: &States,
+        programs: &[RankProgram],
+        (ranks, inboxes, ready_queue): (&mut [RankState], &mut [Inbox], &mut ReadyQueue),
+        states: &InFlightSets,
         observer: &mut impl Observer,
     ) {
         let Some(at) = ranks[0].at else { return };
-        let level = Level::outermost(&scripts[0], &at);
-        let place = (at.round, if level == Level::Round { 0 } else { at.section });
+        let level = LoopLevel::outermost(&programs[0], &at);
+        let place = (at.group_loop, if level == LoopLevel::Group { 0 } else { at.batch_loop });
         if self.place != place {
             self.place = place;
             self.clear();
         }
-        let roles = |rank: usize| Role { code, script: &scripts[rank], rank };
+        let roles = |rank: usize| RankRole { code, program: &programs[rank], rank };
         // Where there are many ranks, their states are kept once their clocks are in step.
-        let keeps = self.in_step(ranks) || level == Level::Round;
+        let keeps = self.in_step(ranks) || level == LoopLevel::Group;
         for state in (0..self.used).rev() {
-            let Some(times) = self.repeats(state, (ranks, inboxes, agenda), roles, states) else { continue };
+            let Some(times) = self.repeats(state, (ranks, inboxes, ready_queue), roles, states) else { continue };
             let Self { states, shifts, .. } = self;
             let (before, period) = (&states[state], ranks[0].clock - states[state].ranks[0].clock);
             for (rank, shift) in shifts.iter().enumerate() {
@@ -87,12 +88,12 @@ impl Joint {
                 shift.skip(&before.ranks[rank], &mut ranks[rank], &roles(rank), times, observer);
                 ranks[rank].skip_sent(&before.ranks[rank], period, times);
                 inboxes[rank].skip(&before.inboxes[rank], period, times);
-                agenda.delay(rank, period * times);
+                ready_queue.delay(rank, period * times);
             }
             return self.clear();
         }
         if keeps {
-            self.keep(ranks, inboxes, agenda);
+            self.keep(ranks, inboxes, ready_queue);
         }
     }
 
@@ -100,22 +101,22 @@ impl Joint {
     fn repeats<'p>(
         &mut self,
         state: usize,
-        (ranks, inboxes, agenda): (&[Rank], &[Inbox], &Agenda),
-        roles: impl Fn(usize) -> Role<'p>,
-        states: &States,
+        (ranks, inboxes, ready_queue): (&[RankState], &[Inbox], &ReadyQueue),
+        roles: impl Fn(usize) -> RankRole<'p>,
+        states: &InFlightSets,
     ) -> Option<u64> {
         let before = &self.states[state];
         let period = ranks[0].clock - before.ranks[0].clock;
         let mut times = u64::MAX;
         self.shifts.clear();
         for (rank, (earlier, now)) in before.ranks.iter().zip(ranks).enumerate() {
-            let (moment, inbox) = (agenda.moment(rank), &inboxes[rank]);
+            let (moment, inbox) = (ready_queue.moment(rank), &inboxes[rank]);
             if earlier == now && moment == Picos::MAX && inbox.shifted(&before.inboxes[rank], 0) {
                 self.shifts.push(None);
                 continue;
             }
             let role = roles(rank);
-            let shift = shift(earlier, now, &role, Level::outermost(role.script, &now.at?), states)?;
+            let shift = shift(earlier, now, &role, LoopLevel::outermost(role.program, &now.at?), states)?;
             let later = |moment: Picos| if moment == Picos::MAX { moment } else { moment + period };
             let in_step = now.clock - earlier.clock == period
                 && moment == later(before.moments[rank])
@@ -130,10 +131,10 @@ impl Joint {
     }
 
     /// Whether all clocks have moved alike, or not at all, since one of the last iterations.
-    fn in_step(&mut self, ranks: &[Rank]) -> bool {
+    fn in_step(&mut self, ranks: &[RankState]) -> bool {
         let moved = |clocks: &Vec<Picos>| {
             let period = ranks[0].clock - clocks[0];
-            let alike = |(rank, clock): (&Rank, &Picos)| rank.clock == *clock || rank.clock == clock + period;
+            let alike = |(rank, clock): (&RankState, &Picos)| rank.clock == *clock || rank.clock == clock + period;
             ranks.iter().zip(clocks).all(alike)
         };
         let found = self.clocks[..self.known].iter().any(moved);
@@ -152,13 +153,13 @@ impl Joint {
     }
 
     /// Keeps a state, dropping the oldest where there are enough.
-    fn keep(&mut self, ranks: &[Rank], inboxes: &[Inbox], agenda: &Agenda) {
+    fn keep(&mut self, ranks: &[RankState], inboxes: &[Inbox], ready_queue: &ReadyQueue) {
         if self.used == PERIODS {
             self.states.rotate_left(1);
             self.used -= 1;
         }
         if self.states.len() == self.used {
-            self.states.push(State::default());
+            self.states.push(JointState::default());
         }
         let state = &mut self.states[self.used];
         state.ranks.clear();
@@ -166,7 +167,7 @@ impl Joint {
         state.inboxes.resize_with(inboxes.len(), Inbox::default);
         state.inboxes.iter_mut().zip(inboxes).for_each(|(kept, inbox)| kept.clone_from(inbox));
         state.moments.clear();
-        state.moments.extend((0..ranks.len()).map(|rank| agenda.moment(rank)));
+        state.moments.extend((0..ranks.len()).map(|rank| ready_queue.moment(rank)));
         self.used += 1;
     }
 }

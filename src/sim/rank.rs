@@ -1,23 +1,25 @@
-//! One rank: its queues, counters, shared resources and memory.
+//! One rank: its streams, events, shared resources and memory.
 
 mod books;
 
-use crate::program::{CHAIN, COUNTERS, Counter, HELD, Picos, Place, Position, QUEUES, RESOURCES, Task, WHOLE};
+use crate::program::{
+    EVENTS, HELD, LaunchPosition, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskEvent, TaskPosition, WHOLE,
+};
 
-use super::arrivals::{Inbox, Train};
+use super::arrivals::{ArrivalTrain, Inbox};
 use super::gap::Gap;
-use super::queue::{Cursor, Need, Queue, Role};
-use super::{Observer, Outcome, Peak, Totals};
+use super::stream::{Cursor, RankRole, Requirement, StreamHead};
+use super::{MemoryPeak, Observer, Outcome, TimeTotals};
 
 /// A rank at one moment.
-#[expect(clippy::struct_excessive_bools, reason = "a slot's stages overlap: each is asked for by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "a launch's stages overlap: each is asked for by itself")]
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rank {
-    /// The slot that compute is at; none is left otherwise.
-    pub at: Option<Position>,
-    /// What was announced to the counters before it.
-    base: [i64; COUNTERS],
-    /// Whether that slot's tasks are on their queues, and whether compute has begun with it.
+pub(super) struct RankState {
+    /// The launch that compute is at; none is left otherwise.
+    pub at: Option<LaunchPosition>,
+    /// What was announced to the events before it.
+    base: [i64; EVENTS],
+    /// Whether that launch's tasks are on their streams, and whether compute has begun with it.
     pub issued: bool,
     pub begun: bool,
     /// Whether it had to wait for another rank to begin, and whether it has stopped to be looked at.
@@ -25,14 +27,14 @@ pub(super) struct Rank {
     pub paused: bool,
     /// Whether it waits for what the rank before sends, and the one after.
     pub awaits: [bool; 2],
-    pub queues: [Queue; QUEUES],
-    /// Queues with tasks, and those among them that run one, as bits.
+    pub streams: [StreamHead; STREAMS],
+    /// CollectiveStreams with tasks, and those among them that run one, as bits.
     pub active: u8,
     pub running: u8,
-    /// Tasks on each queue, the running one included.
-    pub pending: [u32; QUEUES],
+    /// Tasks on each stream, the running one included.
+    pub pending: [u32; STREAMS],
     /// What tasks have counted; of what other ranks raise, how much has been taken.
-    pub counters: [i64; COUNTERS],
+    pub events: [i64; EVENTS],
     /// How much was sent to the next rank and to the one before, and when the last of it was.
     pub sent: [Sent; 2],
     pub clock: Picos,
@@ -40,11 +42,11 @@ pub(super) struct Rank {
     /// Whether that has changed since it was last looked at, and its sum then.
     pub changed: bool,
     seen: i64,
-    pub totals: Totals,
-    pub peak: Peak,
+    pub totals: TimeTotals,
+    pub peak: MemoryPeak,
     pub fullest: i64,
     pub load: [u32; RESOURCES],
-    /// Where it is instead, while it goes from gap to gap: the slot is not begun then, and what is on queues, loads
+    /// Where it is instead, while it goes from gap to gap: the launch is not begun then, and what is on streams, loads
     /// resources and is counted, but for what other ranks raise, is left as it was.
     pub gap: Option<Gap>,
 }
@@ -57,17 +59,17 @@ pub(super) struct Sent {
 }
 
 /// What surrounds a rank that moves.
-pub(super) struct Around<'a, O> {
-    pub role: Role<'a>,
+pub(super) struct RankContext<'a, O> {
+    pub role: RankRole<'a>,
     pub inbox: &'a mut Inbox,
     /// What it sends, and when that arrives.
-    pub sent: &'a mut Vec<(Train, Counter)>,
+    pub sent: &'a mut Vec<(ArrivalTrain, TaskEvent)>,
     pub observer: &'a mut O,
 }
 
 /// When a rank that waits can go on, as far as other ranks are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum RemoteWait {
     /// It waits for itself only.
     Own,
     /// Another rank has sent what it waits for; it arrives then.
@@ -76,9 +78,9 @@ pub(super) enum Wait {
     Unknown,
 }
 
-/// When compute can begin with a slot.
+/// When compute can begin with a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum LaunchEntry {
     Now,
     /// When what another rank has sent arrives.
     At(Picos),
@@ -86,13 +88,13 @@ pub(super) enum Entry {
     Unknown,
 }
 
-/// Which way something goes that raises a counter: 0 for forward, 1 for backward.
-pub(super) fn way(counter: Counter) -> usize {
-    usize::from(counter == Counter::ArrivedBackward)
+/// Which way something goes that raises a event: 0 for forward, 1 for backward.
+pub(super) fn way(event: TaskEvent) -> usize {
+    usize::from(event == TaskEvent::ArrivedBackward)
 }
 
-/// The queues of a set, from the first.
-pub(super) fn queues(mut set: u8) -> impl Iterator<Item = usize> {
+/// The streams of a set, from the first.
+pub(super) fn streams(mut set: u8) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (set != 0).then(|| set.trailing_zeros() as usize)?;
         set &= set - 1;
@@ -100,28 +102,28 @@ pub(super) fn queues(mut set: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Rank {
-    pub fn new(at: Option<Position>) -> Self {
+impl RankState {
+    pub fn new(at: Option<LaunchPosition>) -> Self {
         Self {
             at,
-            base: [0; COUNTERS],
+            base: [0; EVENTS],
             issued: false,
             begun: false,
             waited: false,
             paused: false,
             awaits: [false; 2],
-            queues: [Queue::default(); QUEUES],
+            streams: [StreamHead::default(); STREAMS],
             active: 0,
             running: 0,
-            pending: [0; QUEUES],
-            counters: [0; COUNTERS],
+            pending: [0; STREAMS],
+            events: [0; EVENTS],
             sent: [Sent::default(); 2],
             clock: 0,
             held: [0; HELD],
             changed: false,
             seen: 0,
-            totals: Totals::default(),
-            peak: Peak::default(),
+            totals: TimeTotals::default(),
+            peak: MemoryPeak::default(),
             fullest: 0,
             load: [0; RESOURCES],
             gap: None,
@@ -130,7 +132,7 @@ impl Rank {
 
     /// When the next task ends; `MAX` if none runs.
     pub fn next(&self) -> Picos {
-        queues(self.running).map(|queue| self.queues[queue].end).min().unwrap_or(Picos::MAX)
+        streams(self.running).map(|stream| self.streams[stream].end).min().unwrap_or(Picos::MAX)
     }
 
     /// Whether it has nothing left to do.
@@ -138,230 +140,230 @@ impl Rank {
         self.at.is_none() && self.active == 0
     }
 
-    /// The first task on its queues that has not ended.
+    /// The first task on its streams that has not ended.
     pub fn blocked(&self) -> Option<u32> {
-        queues(if self.gap.is_some() { 0 } else { self.active }).next().map(|queue| self.queues[queue].cursor.task)
+        streams(if self.gap.is_some() { 0 } else { self.active }).next().map(|stream| self.streams[stream].cursor.task)
     }
 
     pub fn outcome(&self) -> Outcome {
         Outcome { end: self.clock, totals: self.totals, peak: self.peak }
     }
 
-    /// Whether the slot that compute is at is over: compute and what goes hand in hand with it.
+    /// Whether the launch that compute is at is over: compute and what goes hand in hand with it.
     pub fn slot_is_over(&self) -> bool {
-        self.issued && self.active & CHAIN == 0
+        self.issued && self.active & SERIAL == 0
     }
 
-    /// Tasks of the slot that compute is at on each queue, if they are there.
-    pub fn due<'p>(&self, role: &Role<'p>) -> &'p [u32; QUEUES] {
+    /// Tasks of the launch that compute is at on each stream, if they are there.
+    pub fn due<'p>(&self, role: &RankRole<'p>) -> &'p [u32; STREAMS] {
         match &self.at {
-            Some(at) if self.issued => &role.routine(at).tasks,
-            _ => &[0; QUEUES],
+            Some(at) if self.issued => &role.graph(at).tasks,
+            _ => &[0; STREAMS],
         }
     }
 
-    /// Puts the tasks of the slot that compute is at on their queues, if they are not there.
-    pub fn issue(&mut self, role: &Role<'_>) {
+    /// Puts the tasks of the launch that compute is at on their streams, if they are not there.
+    pub fn issue(&mut self, role: &RankRole<'_>) {
         let Some(at) = self.at.filter(|_| !self.issued) else { return };
-        let routine = role.routine(&at);
-        for queue in queues(routine.queues) {
-            self.pending[queue] += routine.tasks[queue];
-            if self.active & 1 << queue == 0
-                && let Some(cursor) = Cursor::first(role, at, queue)
+        let graph = role.graph(&at);
+        for stream in streams(graph.streams) {
+            self.pending[stream] += graph.tasks[stream];
+            if self.active & 1 << stream == 0
+                && let Some(cursor) = Cursor::first(role, at, stream)
             {
-                self.queues[queue] = Queue { cursor, ..Queue::default() };
-                self.active |= 1 << queue;
+                self.streams[stream] = StreamHead { cursor, ..StreamHead::default() };
+                self.active |= 1 << stream;
             }
         }
         self.issued = true;
     }
 
-    /// Begins with the slot. Memory is looked at then in any case, so that a slot's own account of it is whole.
+    /// Begins with the launch. Memory is looked at then in any case, so that a launch's own account of it is whole.
     pub fn begin(&mut self) {
         (self.begun, self.paused, self.changed) = (true, false, true);
     }
 
-    /// Whether compute can begin with a slot in which nothing starts before, while the rank has nothing on
-    /// its queues but what runs; `None` if that is not how things are.
-    pub fn entry(&self, role: Role<'_>, inbox: &Inbox) -> Option<Entry> {
-        let at = self.at.filter(|_| self.active == self.running && self.running & CHAIN == 0)?;
-        let waits = role.routine(&at).entry.as_ref()?;
-        if queues(self.running).any(|queue| self.pending[queue] > 1) {
+    /// Whether compute can begin with a launch in which nothing starts before, while the rank has nothing on
+    /// its streams but what runs; `None` if that is not how things are.
+    pub fn entry(&self, role: RankRole<'_>, inbox: &Inbox) -> Option<LaunchEntry> {
+        let at = self.at.filter(|_| self.active == self.running && self.running & SERIAL == 0)?;
+        let waits = role.graph(&at).entry.as_ref()?;
+        if streams(self.running).any(|stream| self.pending[stream] > 1) {
             return None;
         }
-        let mut entry = Entry::Now;
-        for crate::program::Wait { counter, offset } in waits.iter().map_while(|wait| *wait) {
-            let least = self.base[counter as usize] + offset;
-            if !counter.remote() {
-                if self.counters[counter as usize] < least {
+        let mut entry = LaunchEntry::Now;
+        for crate::program::EventWait { event, offset } in waits.iter().map_while(|wait| *wait) {
+            let least = self.base[event as usize] + offset;
+            if !event.remote() {
+                if self.events[event as usize] < least {
                     return None;
                 }
                 continue;
             }
-            match inbox.of(counter).nth(least) {
-                Some(arrival) if arrival <= self.clock || entry == Entry::Unknown => {}
+            match inbox.of(event).nth(least) {
+                Some(arrival) if arrival <= self.clock || entry == LaunchEntry::Unknown => {}
                 Some(arrival) => {
-                    let latest = if let Entry::At(other) = entry { other.max(arrival) } else { arrival };
-                    entry = Entry::At(latest);
+                    let latest = if let LaunchEntry::At(other) = entry { other.max(arrival) } else { arrival };
+                    entry = LaunchEntry::At(latest);
                 }
-                None => entry = Entry::Unknown,
+                None => entry = LaunchEntry::Unknown,
             }
         }
         Some(entry)
     }
 
-    /// Stands still before a slot until what it needs arrives.
-    pub fn stand<O: Observer>(&mut self, arrival: Picos, around: &mut Around<'_, O>) {
+    /// Stands still before a launch until what it needs arrives.
+    pub fn stand<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
         self.waited = true;
-        self.rest(arrival, around);
+        self.rest(arrival, context);
         if self.clock < arrival {
-            self.pass(arrival, around);
+            self.pass(arrival, context);
         }
     }
 
-    /// Stands still before a slot while what runs ends, as far as that is by the moment given. Returns when more
+    /// Stands still before a launch while what runs ends, as far as that is by the moment given. Returns when more
     /// of it ends.
-    pub fn rest<O: Observer>(&mut self, by: Picos, around: &mut Around<'_, O>) -> Picos {
+    pub fn rest<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
         loop {
-            self.foresee(&around.role);
+            self.foresee(&context.role);
             let next = self.next();
             if next > by || next == Picos::MAX {
                 return next;
             }
-            self.pass(next, around);
+            self.pass(next, context);
         }
     }
 
-    /// Goes to the slot after the one that is over.
-    pub fn leave<O>(&mut self, around: &mut Around<'_, O>) {
+    /// Goes to the launch after the one that is over.
+    pub fn leave<O>(&mut self, context: &mut RankContext<'_, O>) {
         let Some(at) = self.at else { return };
-        let routine = around.role.routine(&at);
-        for counter in [Counter::ArrivedForward, Counter::ArrivedBackward] {
-            let taken = routine.advance[counter as usize];
+        let graph = context.role.graph(&at);
+        for event in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward] {
+            let taken = graph.advance[event as usize];
             if taken > 0 {
-                self.counters[counter as usize] += taken;
-                around.inbox.of_mut(counter).take(taken as u64);
+                self.events[event as usize] += taken;
+                context.inbox.of_mut(event).take(taken as u64);
             }
         }
-        for (base, announced) in self.base.iter_mut().zip(routine.advance) {
+        for (base, announced) in self.base.iter_mut().zip(graph.advance) {
             *base += announced;
         }
-        self.at = around.role.script.after(at);
+        self.at = context.role.program.after(at);
         (self.issued, self.begun, self.waited) = (false, false, false);
     }
 
-    /// Sets the counters to what was announced before the slot, less what is owed.
-    pub fn count(&mut self, role: &Role<'_>, owed: &[i64; COUNTERS]) {
+    /// Sets the events to what was announced before the launch, less what is owed.
+    pub fn count(&mut self, role: &RankRole<'_>, owed: &[i64; EVENTS]) {
         let Some(at) = &self.at else { return };
-        self.base = role.script.all_announced(at);
-        self.counters = std::array::from_fn(|counter| self.base[counter] - owed[counter]);
+        self.base = role.program.all_announced(at);
+        self.events = std::array::from_fn(|event| self.base[event] - owed[event]);
     }
 
-    /// Moves the counters on by what whole iterations announce; and what was announced before the slot, if
-    /// they are iterations of slots.
-    pub fn announce(&mut self, announced: &[i64; COUNTERS], slots: bool) {
-        for ((count, base), announced) in self.counters.iter_mut().zip(&mut self.base).zip(announced) {
+    /// Moves the events on by what whole iterations announce; and what was announced before the launch, if
+    /// they are iterations of launches.
+    pub fn announce(&mut self, announced: &[i64; EVENTS], launches: bool) {
+        for ((count, base), announced) in self.events.iter_mut().zip(&mut self.base).zip(announced) {
             *count += announced;
-            *base += if slots { *announced } else { 0 };
+            *base += if launches { *announced } else { 0 };
         }
     }
 
-    /// Whether compute, or what goes hand in hand with it, can begin with the slot.
-    pub fn can_begin(&mut self, role: Role<'_>, inbox: &Inbox) -> bool {
-        queues(self.active & CHAIN).any(|queue| self.ready(queue, role, inbox))
+    /// Whether compute, or what goes hand in hand with it, can begin with the launch.
+    pub fn can_begin(&mut self, role: RankRole<'_>, inbox: &Inbox) -> bool {
+        streams(self.active & SERIAL).any(|stream| self.ready(stream, role, inbox))
     }
 
-    /// Starts every task of some queues whose conditions hold, then finds when each running one ends.
-    pub fn settle<O: Observer>(&mut self, among: u8, around: &mut Around<'_, O>) {
-        for queue in queues(self.active & !self.running & among) {
-            if self.ready(queue, around.role, around.inbox) {
-                self.start(queue, around);
+    /// Starts every task of some streams whose conditions hold, then finds when each running one ends.
+    pub fn settle<O: Observer>(&mut self, among: u8, context: &mut RankContext<'_, O>) {
+        for stream in streams(self.active & !self.running & among) {
+            if self.ready(stream, context.role, context.inbox) {
+                self.start(stream, context);
             }
         }
-        self.foresee(&around.role);
+        self.foresee(&context.role);
     }
 
     /// Finds when each running task ends.
-    pub fn foresee(&mut self, role: &Role<'_>) {
+    pub fn foresee(&mut self, role: &RankRole<'_>) {
         let shared = self.load.iter().any(|load| *load > WHOLE);
-        for queue in queues(self.running) {
-            let queue = &mut self.queues[queue];
-            let pace = if shared { pace(&self.load, role.task(&queue.cursor)) } else { WHOLE };
-            (queue.pace, queue.end) = (pace, self.clock + scaled_up(queue.remaining, pace));
+        for stream in streams(self.running) {
+            let stream = &mut self.streams[stream];
+            let pace = if shared { pace(&self.load, role.task(&stream.cursor)) } else { WHOLE };
+            (stream.pace, stream.end) = (pace, self.clock + scaled_up(stream.remaining, pace));
         }
     }
 
-    /// Whether the conditions of the task at a queue's head hold.
-    pub fn ready(&mut self, queue: usize, role: Role<'_>, inbox: &Inbox) -> bool {
-        let head = &self.queues[queue];
+    /// Whether the conditions of the task at a stream's head hold.
+    pub fn ready(&mut self, stream: usize, role: RankRole<'_>, inbox: &Inbox) -> bool {
+        let head = &self.streams[stream];
         if head.unmet.is_some_and(|need| !self.met(&need, inbox)) {
             return false;
         }
-        let unmet = self.needs(queue, role).find(|need| !self.met(need, inbox));
-        self.queues[queue].unmet = unmet;
+        let unmet = self.needs(stream, role).find(|need| !self.met(need, inbox));
+        self.streams[stream].unmet = unmet;
         unmet.is_none()
     }
 
-    /// The conditions of the task at a queue's head.
-    pub fn needs<'p>(&self, queue: usize, role: Role<'p>) -> impl Iterator<Item = Need> + use<'_, 'p> {
-        let cursor = self.queues[queue].cursor;
+    /// The conditions of the task at a stream's head.
+    pub fn needs<'p>(&self, stream: usize, role: RankRole<'p>) -> impl Iterator<Item = Requirement> + use<'_, 'p> {
+        let cursor = self.streams[stream].cursor;
         let here = self.at == Some(cursor.at);
         role.task(&cursor).waits.iter().map_while(|wait| *wait).map(move |wait| {
             let before =
-                if here { self.base[wait.counter as usize] } else { role.script.announced(&cursor.at, wait.counter) };
-            Need { counter: wait.counter, least: before + role.in_block(&cursor, wait.counter) + wait.offset }
+                if here { self.base[wait.event as usize] } else { role.program.announced(&cursor.at, wait.event) };
+            Requirement { event: wait.event, least: before + role.in_block(&cursor, wait.event) + wait.offset }
         })
     }
 
-    fn met(&self, need: &Need, inbox: &Inbox) -> bool {
-        if need.counter.remote() {
-            inbox.of(need.counter).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
+    fn met(&self, need: &Requirement, inbox: &Inbox) -> bool {
+        if need.event.remote() {
+            inbox.of(need.event).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
         } else {
-            self.counters[need.counter as usize] >= need.least
+            self.events[need.event as usize] >= need.least
         }
     }
 
     /// What tasks that could start otherwise wait for.
-    pub fn wait(&self, role: Role<'_>, inbox: &Inbox) -> Wait {
-        let mut wait = Wait::Own;
-        for queue in queues(self.active & !self.running) {
-            let Some(unmet) = self.queues[queue].unmet.filter(|need| need.counter.remote()) else { continue };
-            let own = |need: &Need| !need.counter.remote() && self.counters[need.counter as usize] < need.least;
-            if self.needs(queue, role).any(|need| own(&need)) {
+    pub fn wait(&self, role: RankRole<'_>, inbox: &Inbox) -> RemoteWait {
+        let mut wait = RemoteWait::Own;
+        for stream in streams(self.active & !self.running) {
+            let Some(unmet) = self.streams[stream].unmet.filter(|need| need.event.remote()) else { continue };
+            let own = |need: &Requirement| !need.event.remote() && self.events[need.event as usize] < need.least;
+            if self.needs(stream, role).any(|need| own(&need)) {
                 continue;
             }
-            wait = match (wait, inbox.of(unmet.counter).nth(unmet.least)) {
-                (Wait::Unknown, _) | (_, None) => Wait::Unknown,
-                (Wait::Until(first), Some(arrival)) => Wait::Until(first.min(arrival)),
-                (Wait::Own, Some(arrival)) => Wait::Until(arrival),
+            wait = match (wait, inbox.of(unmet.event).nth(unmet.least)) {
+                (RemoteWait::Unknown, _) | (_, None) => RemoteWait::Unknown,
+                (RemoteWait::Until(first), Some(arrival)) => RemoteWait::Until(first.min(arrival)),
+                (RemoteWait::Own, Some(arrival)) => RemoteWait::Until(arrival),
             };
         }
         wait
     }
 
     /// Moves to the moment `at`, ending what ends then; nothing ends before.
-    pub fn pass<O: Observer>(&mut self, at: Picos, around: &mut Around<'_, O>) {
+    pub fn pass<O: Observer>(&mut self, at: Picos, context: &mut RankContext<'_, O>) {
         let passed = at - self.clock;
         if passed > 0 {
-            self.account(passed, around);
-            for queue in queues(self.running) {
-                let queue = &mut self.queues[queue];
-                queue.remaining = queue.remaining.saturating_sub(scaled(passed, queue.pace));
+            self.account(passed, context);
+            for stream in streams(self.running) {
+                let stream = &mut self.streams[stream];
+                stream.remaining = stream.remaining.saturating_sub(scaled(passed, stream.pace));
             }
             self.clock = at;
         }
-        for queue in queues(self.running) {
-            if self.queues[queue].end == at {
-                self.end(queue, around);
+        for stream in streams(self.running) {
+            if self.streams[stream].end == at {
+                self.end(stream, context);
             }
         }
     }
 
     /// Sends something that arrives then.
-    pub fn send<O>(&mut self, arrival: Picos, counter: Counter, around: &mut Around<'_, O>) {
-        let sent = &mut self.sent[way(counter)];
+    pub fn send<O>(&mut self, arrival: Picos, event: TaskEvent, context: &mut RankContext<'_, O>) {
+        let sent = &mut self.sent[way(event)];
         *sent = Sent { count: sent.count + 1, last: arrival };
-        around.sent.push((Train::one(arrival), counter));
+        context.sent.push((ArrivalTrain::one(arrival), event));
     }
 
     /// Books what it has sent in `times` periods like the one since `before`.
@@ -374,11 +376,11 @@ impl Rank {
         }
     }
 
-    fn start<O: Observer>(&mut self, queue: usize, around: &mut Around<'_, O>) {
-        let cursor = self.queues[queue].cursor;
-        let task = around.role.task(&cursor);
-        self.queues[queue].remaining = task.duration;
-        self.running |= 1 << queue;
+    fn start<O: Observer>(&mut self, stream: usize, context: &mut RankContext<'_, O>) {
+        let cursor = self.streams[stream].cursor;
+        let task = context.role.task(&cursor);
+        self.streams[stream].remaining = task.duration;
+        self.running |= 1 << stream;
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load += demand;
         }
@@ -386,13 +388,13 @@ impl Rank {
             *held += takes;
             self.changed |= takes != 0;
         }
-        around.observer.started(around.role.rank, task, place(&cursor), self.clock);
+        context.observer.started(context.role.rank, task, place(&cursor), self.clock);
     }
 
-    fn end<O: Observer>(&mut self, queue: usize, around: &mut Around<'_, O>) {
-        let cursor = self.queues[queue].cursor;
-        let task = around.role.task(&cursor);
-        self.running &= !(1 << queue);
+    fn end<O: Observer>(&mut self, stream: usize, context: &mut RankContext<'_, O>) {
+        let cursor = self.streams[stream].cursor;
+        let task = context.role.task(&cursor);
+        self.running &= !(1 << stream);
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load -= demand;
         }
@@ -400,19 +402,19 @@ impl Rank {
             *held -= gives;
             self.changed |= gives != 0;
         }
-        for counter in task.signals.iter().flatten() {
-            self.counters[*counter as usize] += 1;
+        for event in task.signals.iter().flatten() {
+            self.events[*event as usize] += 1;
         }
-        if let Some(counter) = task.sends {
-            self.send(self.clock, counter, around);
+        if let Some(event) = task.sends {
+            self.send(self.clock, event, context);
         }
-        around.observer.ended(around.role.rank, task, self.clock);
-        self.pending[queue] -= 1;
-        if self.pending[queue] == 0 {
-            self.active &= !(1 << queue);
+        context.observer.ended(context.role.rank, task, self.clock);
+        self.pending[stream] -= 1;
+        if self.pending[stream] == 0 {
+            self.active &= !(1 << stream);
         } else {
-            let next = cursor.next(&around.role, queue).or_else(|| later(&around.role, cursor.at, queue));
-            self.queues[queue] = Queue { cursor: next.unwrap_or(cursor), ..Queue::default() };
+            let next = cursor.next(&context.role, stream).or_else(|| later(&context.role, cursor.at, stream));
+            self.streams[stream] = StreamHead { cursor: next.unwrap_or(cursor), ..StreamHead::default() };
         }
     }
 }
@@ -423,16 +425,16 @@ pub(super) fn pace(load: &[u32; RESOURCES], task: &Task) -> u32 {
     needed.map(|(load, _)| *load).max().unwrap_or(0).max(WHOLE)
 }
 
-pub(super) fn place(cursor: &Cursor) -> Place {
-    Place { at: cursor.at, block_iteration: cursor.block_iteration }
+pub(super) fn place(cursor: &Cursor) -> TaskPosition {
+    TaskPosition { at: cursor.at, iteration: cursor.iteration }
 }
 
-/// The first task of a queue in the slots after `at`.
-fn later(role: &Role<'_>, mut at: Position, queue: usize) -> Option<Cursor> {
+/// The first task of a stream in the launches after `at`.
+fn later(role: &RankRole<'_>, mut at: LaunchPosition, stream: usize) -> Option<Cursor> {
     loop {
-        at = role.script.after(at)?;
-        if role.routine(&at).queues & 1 << queue != 0 {
-            return Cursor::first(role, at, queue);
+        at = role.program.after(at)?;
+        if role.graph(&at).streams & 1 << stream != 0 {
+            return Cursor::first(role, at, stream);
         }
     }
 }

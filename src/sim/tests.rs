@@ -3,20 +3,20 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::program::build::{Builder, RoutineBuilder};
-use crate::program::{CHAIN, COUNTERS, Class, Counter, DEVICE, Position, QUEUES, WHOLE, Wait};
+use crate::program::build::{GraphBuilder, RankBuilder};
+use crate::program::{DEVICE, EVENTS, EventWait, LaunchPosition, SERIAL, STREAMS, TaskClass, TaskEvent, WHOLE};
 
-const COMPUTED: Counter = Counter::Computed;
-const GATHERED: Counter = Counter::Gathered;
+const COMPUTED: TaskEvent = TaskEvent::Computed;
+const GATHERED: TaskEvent = TaskEvent::Gathered;
 
-fn task(queue: u8, duration: Picos, signal: Counter) -> Task {
-    let class = if queue == 0 { Class::Compute } else { Class::Transfer };
-    Task { queue, class, duration, signals: [Some(signal), None], ..Task::default() }
+fn task(stream: u8, duration: Picos, signal: TaskEvent) -> Task {
+    let class = if stream == 0 { TaskClass::Compute } else { TaskClass::Transfer };
+    Task { stream, class, duration, signals: [Some(signal), None], ..Task::default() }
 }
 
-fn waiting(mut task: Task, waits: &[Wait]) -> Task {
-    for (slot, wait) in task.waits.iter_mut().zip(waits) {
-        *slot = Some(*wait);
+fn waiting(mut task: Task, waits: &[EventWait]) -> Task {
+    for (launch, wait) in task.waits.iter_mut().zip(waits) {
+        *launch = Some(*wait);
     }
     task
 }
@@ -30,36 +30,36 @@ fn demanding(mut task: Task, resource: usize, demand: u32) -> Task {
 #[derive(Debug, Clone, Default)]
 struct Program {
     code: Code,
-    scripts: Vec<Script>,
+    programs: Vec<RankProgram>,
 }
 
 impl Program {
-    fn with(mut self, fill: impl FnOnce(&mut Builder<'_>)) -> Self {
-        let mut script = Script::default();
-        fill(&mut Builder::new(&mut self.code, &mut script));
-        self.scripts.push(script);
+    fn with(mut self, fill: impl FnOnce(&mut RankBuilder<'_>)) -> Self {
+        let mut program = RankProgram::default();
+        fill(&mut RankBuilder::new(&mut self.code, &mut program));
+        self.programs.push(program);
         self
     }
 
     /// A rank that runs these tasks once.
     fn with_once(self, tasks: &[Task]) -> Self {
-        self.with(|builder| builder.section(1, |routine| routine.block(1, |block| push_all(block, tasks))))
+        self.with(|builder| builder.batch_loop(1, |graph| graph.task_loop(1, |task_loop| push_all(task_loop, tasks))))
     }
 
     /// Another rank that does the same as the last.
     fn with_same(mut self) -> Self {
-        self.scripts.extend(self.scripts.last().cloned());
+        self.programs.extend(self.programs.last().cloned());
         self
     }
 }
 
-fn push_all(block: &mut RoutineBuilder<'_>, tasks: &[Task]) {
+fn push_all(task_loop: &mut GraphBuilder<'_>, tasks: &[Task]) {
     for task in tasks {
-        block.push(*task);
+        task_loop.push(*task);
     }
 }
 
-fn program(fill: impl FnOnce(&mut Builder<'_>)) -> Program {
+fn program(fill: impl FnOnce(&mut RankBuilder<'_>)) -> Program {
     Program::default().with(fill)
 }
 
@@ -69,13 +69,13 @@ fn once(tasks: &[Task]) -> Program {
 
 fn run(program: &Program, fold: bool) -> Vec<Outcome> {
     let mut simulator = Simulator::default();
-    simulator.run(&program.code, &program.scripts, fold, &mut ()).expect("no task waits for ever");
-    (0..program.scripts.len()).map(|rank| simulator.outcome(rank)).collect()
+    simulator.run(&program.code, &program.programs, fold, &mut ()).expect("no task waits for ever");
+    (0..program.programs.len()).map(|rank| simulator.outcome(rank)).collect()
 }
 
-/// After everything announced to `counter` in this iteration so far, less `behind`.
-fn after(offset: i64, counter: Counter) -> Wait {
-    Wait { counter, offset }
+/// After everything announced to `event` in this iteration so far, less `behind`.
+fn after(offset: i64, event: TaskEvent) -> EventWait {
+    EventWait { event, offset }
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn compute_hides_a_gather_that_may_begin_early() {
 fn two_transfers_share_a_level() {
     // 100 and 50 ps of the whole level: both run at half pace until the shorter ends at 100, having
     // done 50 each; the longer does its other 50 alone: 150.
-    let level = |queue, duration, signal| demanding(task(queue, duration, signal), 0, WHOLE);
-    let outcome = run(&once(&[level(1, 100, GATHERED), level(2, 50, Counter::Reduced)]), true)[0];
+    let level = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE);
+    let outcome = run(&once(&[level(1, 100, GATHERED), level(2, 50, TaskEvent::Reduced)]), true)[0];
     assert_eq!(outcome.end, 150);
 
     // Half of the level each: nothing is shared.
-    let half = |queue, duration, signal| demanding(task(queue, duration, signal), 0, WHOLE / 2);
-    let outcome = run(&once(&[half(1, 100, GATHERED), half(2, 50, Counter::Reduced)]), true)[0];
+    let half = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE / 2);
+    let outcome = run(&once(&[half(1, 100, GATHERED), half(2, 50, TaskEvent::Reduced)]), true)[0];
     assert_eq!(outcome.end, 100);
 }
 
@@ -116,56 +116,59 @@ fn contention_adds_its_share_of_the_shorter() {
 #[test]
 fn a_rank_that_waits_for_another_has_a_bubble() {
     let mut send = task(0, 70, COMPUTED);
-    send.sends = Some(Counter::ArrivedForward);
-    let second = waiting(task(0, 50, COMPUTED), &[after(1, Counter::ArrivedForward)]);
+    send.sends = Some(TaskEvent::ArrivedForward);
+    let second = waiting(task(0, 50, COMPUTED), &[after(1, TaskEvent::ArrivedForward)]);
     let outcomes = run(&once(&[send]).with_once(&[second]), true);
     assert_eq!((outcomes[0].end, outcomes[1].end), (70, 120));
     assert_eq!((outcomes[1].totals.bubble, outcomes[1].totals.compute), (70, 50));
 }
 
-/// A slot that computes for 100 ns and then lets a transfer of 40 ns fly, which takes a quarter of the device, so that
+/// A launch that computes for 100 ns and then lets a transfer of 40 ns fly, which takes a quarter of the device, so that
 /// both take 5/4 of their time while they run together; `waits` says for which arrival compute does.
-fn computes_and_sends(routine: &mut RoutineBuilder<'_>, waits: Option<Counter>) {
-    if let Some(counter) = waits {
-        routine.expect(counter);
+fn computes_and_sends(graph: &mut GraphBuilder<'_>, waits: Option<TaskEvent>) {
+    if let Some(event) = waits {
+        graph.expect(event);
     }
-    routine.block(1, |block| {
-        let arrived: Vec<Wait> = waits.into_iter().map(|counter| block.after(counter, 0)).collect();
-        block.push(waiting(demanding(task(0, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
-        let computed = block.after(COMPUTED, 0);
-        block.push(waiting(demanding(task(5, 40_000, Counter::Reduced), DEVICE, WHOLE / 4), &[computed]));
+    graph.task_loop(1, |task_loop| {
+        let arrived: Vec<EventWait> = waits.into_iter().map(|event| task_loop.after(event, 0)).collect();
+        task_loop.push(waiting(demanding(task(0, 100_000, COMPUTED), DEVICE, WHOLE), &arrived));
+        let computed = task_loop.after(COMPUTED, 0);
+        task_loop.push(waiting(demanding(task(5, 40_000, TaskEvent::Reduced), DEVICE, WHOLE / 4), &[computed]));
     });
 }
 
 #[test]
 fn a_transfer_flies_beside_the_next_slot() {
-    let outcome =
-        |slots: u32| run(&program(|builder| builder.section(slots, |slot| computes_and_sends(slot, None))), true)[0];
-    // 100, then in each further slot 50 beside the transfer, in which 40 of its 100 are done, and 60 alone: 110. The
+    let outcome = |launches: u32| {
+        run(&program(|builder| builder.batch_loop(launches, |launch| computes_and_sends(launch, None))), true)[0]
+    };
+    // 100, then in each further launch 50 beside the transfer, in which 40 of its 100 are done, and 60 alone: 110. The
     // last transfer flies alone: 40.
-    for slots in 1..=20 {
-        let Outcome { end, totals, .. } = outcome(slots);
-        let further = u64::from(slots) - 1;
-        assert_eq!(end, 100_000 + 110_000 * further + 40_000, "{slots} slots");
+    for launches in 1..=20 {
+        let Outcome { end, totals, .. } = outcome(launches);
+        let further = u64::from(launches) - 1;
+        assert_eq!(end, 100_000 + 110_000 * further + 40_000, "{launches} launches");
         assert_eq!((totals.compute, totals.communication), (100_000 + 110_000 * further, 50_000 * further + 40_000));
     }
 }
 
 #[test]
 fn what_is_left_of_a_transfer_slows_the_next_slot() {
-    let ranks = |slots: u32| {
+    let ranks = |launches: u32| {
         let mut sends = task(0, 120_000, COMPUTED);
-        sends.sends = Some(Counter::ArrivedForward);
-        program(|builder| builder.section(slots, |slot| slot.block(1, |block| block.push(sends))))
-            .with(|builder| builder.section(slots, |slot| computes_and_sends(slot, Some(Counter::ArrivedForward))))
+        sends.sends = Some(TaskEvent::ArrivedForward);
+        program(|builder| builder.batch_loop(launches, |launch| launch.task_loop(1, |task_loop| task_loop.push(sends))))
+            .with(|builder| {
+                builder.batch_loop(launches, |launch| computes_and_sends(launch, Some(TaskEvent::ArrivedForward)))
+            })
     };
     // Compute begins at 120, 240, 360. At 240 the transfer of 220 has 20 left, which take 25: 240 + 25 + 80 = 345. At
     // 360 that of 345 has 25 left, which take 31.25: 360 + 31.25 + 75 = 466.25; the last takes 40 more. Bubbles: 120
     // at first, 20 from 220 on, 15 from 345 on.
     let Outcome { end, totals, .. } = run(&ranks(3), true)[1];
     assert_eq!((end, totals.bubble, totals.exposed.iter().sum::<Picos>()), (506_250, 155_000, 40_000));
-    for slots in [4, 9, 20] {
-        assert_eq!(run(&ranks(slots), true), run(&ranks(slots), false), "{slots} slots");
+    for launches in [4, 9, 20] {
+        assert_eq!(run(&ranks(launches), true), run(&ranks(launches), false), "{launches} launches");
     }
 }
 
@@ -186,15 +189,15 @@ fn memory_peaks_where_takes_outweigh_gives() {
 fn a_circle_is_reported_and_does_not_hang() {
     let first = waiting(task(0, 10, COMPUTED), &[after(1, GATHERED)]);
     let second = waiting(task(1, 10, GATHERED), &[after(1, COMPUTED)]);
-    let Program { code, scripts } = once(&[first, second]);
-    let stuck = Simulator::default().run(&code, &scripts, true, &mut ());
-    assert_eq!(stuck, Err(Stuck { rank: 0, task: Some(0) }));
+    let Program { code, programs } = once(&[first, second]);
+    let stuck = Simulator::default().run(&code, &programs, true, &mut ());
+    assert_eq!(stuck, Err(Deadlock { rank: 0, task: Some(0) }));
 }
 
 /// Counts the tasks that are run one by one.
 struct Count(u64);
 impl Observer for Count {
-    fn started(&mut self, _: usize, _: &Task, _: Place, _: Picos) {
+    fn started(&mut self, _: usize, _: &Task, _: TaskPosition, _: Picos) {
         self.0 += 1;
     }
 }
@@ -202,8 +205,8 @@ impl Observer for Count {
 #[test]
 fn a_million_iterations_cost_a_few() {
     let layers = program(|builder| {
-        builder.section(1000, |builder| {
-            builder.block(1000, |builder| {
+        builder.batch_loop(1000, |builder| {
+            builder.task_loop(1000, |builder| {
                 builder.push(waiting(task(1, 30, GATHERED), &[builder.after(COMPUTED, 1)]));
                 builder.push(waiting(task(0, 20, COMPUTED), &[builder.after(GATHERED, 0)]));
             });
@@ -211,8 +214,8 @@ fn a_million_iterations_cost_a_few() {
     });
     let mut count = Count(0);
     let mut simulator = Simulator::default();
-    simulator.run(&layers.code, &layers.scripts, true, &mut count).expect("no task waits for ever");
-    // The gather is the slower of the two: 30 each, and a section's last compute after its last gather.
+    simulator.run(&layers.code, &layers.programs, true, &mut count).expect("no task waits for ever");
+    // The gather is the slower of the two: 30 each, and a batch_loop's last compute after its last gather.
     assert_eq!(simulator.outcome(0).end, 30_000_000 + 1000 * 20);
     assert!(count.0 < 200, "{} tasks were run one by one", count.0);
 }
@@ -226,7 +229,7 @@ fn sharing_is_not_monotone_and_this_is_why() {
         // Needed at once: compute waits for it.
         let needed = waiting(demanding(task(1, 100, GATHERED), 0, WHOLE), &[after(0, COMPUTED)]);
         // Needed by nobody, begins after the first compute.
-        let spare = waiting(demanding(task(2, 100, Counter::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
+        let spare = waiting(demanding(task(2, 100, TaskEvent::Reduced), 0, WHOLE), &[after(1, COMPUTED)]);
         let last = waiting(task(0, 1000, COMPUTED), &[after(1, GATHERED)]);
         run(&once(&[first, needed, spare, last]), true)[0].end
     };
@@ -234,10 +237,10 @@ fn sharing_is_not_monotone_and_this_is_why() {
     assert_eq!((end(50), end(100)), (1150, 1100));
 }
 
-/// A task of a random program: it waits for counters as announced when it is listed, so there is no circle.
+/// A task of a random program: it waits for events as announced when it is listed, so there is no circle.
 #[derive(Debug, Clone)]
 struct Sketch {
-    queue: u8,
+    stream: u8,
     duration: Picos,
     demand: [u32; 2],
     waits: Vec<(u8, i64)>,
@@ -245,73 +248,74 @@ struct Sketch {
     gives: i64,
 }
 
-const SIGNALS: [Counter; 4] = [Counter::Computed, Counter::Gathered, Counter::Reduced, Counter::Tensor];
+const SIGNALS: [TaskEvent; 4] = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::Reduced, TaskEvent::Tensor];
 
 fn sketch() -> impl Strategy<Value = Sketch> {
     let demand = prop_oneof![Just(0), Just(WHOLE), 1..WHOLE];
     let waits = proptest::collection::vec((0..4_u8, 0..3_i64), 0..3);
     (0..4_u8, 0..500_u64, [demand.clone(), demand], waits, 0..100_i64, 0..100_i64).prop_map(
-        |(queue, duration, demand, waits, takes, gives)| Sketch { queue, duration, demand, waits, takes, gives },
+        |(stream, duration, demand, waits, takes, gives)| Sketch { stream, duration, demand, waits, takes, gives },
     )
 }
 
 type Sections = Vec<(u32, Vec<(u32, Vec<Sketch>)>)>;
 
-fn sections() -> impl Strategy<Value = Sections> {
-    let block = (1..14_u32, proptest::collection::vec(sketch(), 1..5));
-    let section = (1..9_u32, proptest::collection::vec(block, 1..4));
-    proptest::collection::vec(section, 1..4)
+fn batch_loops() -> impl Strategy<Value = Sections> {
+    let task_loop = (1..14_u32, proptest::collection::vec(sketch(), 1..5));
+    let batch_loop = (1..9_u32, proptest::collection::vec(task_loop, 1..4));
+    proptest::collection::vec(batch_loop, 1..4)
 }
 
-fn build(sections: &Sections, share: bool) -> Program {
+fn build(batch_loops: &Sections, share: bool) -> Program {
     program(|builder| {
-        for (repeat, blocks) in sections {
-            builder.section(*repeat, |routine| {
-                for (repeat, tasks) in blocks {
-                    routine.block(*repeat, |block| tasks.iter().for_each(|sketch| push(block, sketch, share)));
+        for (repeat, task_loops) in batch_loops {
+            builder.batch_loop(*repeat, |graph| {
+                for (repeat, tasks) in task_loops {
+                    graph
+                        .task_loop(*repeat, |task_loop| tasks.iter().for_each(|sketch| push(task_loop, sketch, share)));
                 }
             });
         }
     })
 }
 
-fn push(block: &mut RoutineBuilder<'_>, sketch: &Sketch, share: bool) {
-    let mut new = task(sketch.queue, sketch.duration, SIGNALS[usize::from(sketch.queue)]);
+fn push(task_loop: &mut GraphBuilder<'_>, sketch: &Sketch, share: bool) {
+    let mut new = task(sketch.stream, sketch.duration, SIGNALS[usize::from(sketch.stream)]);
     if share {
         new.demand[0] = sketch.demand[0];
         new.demand[DEVICE] = sketch.demand[1];
     }
     new.takes[2] = sketch.takes;
     new.gives[2] = sketch.gives;
-    let waits: Vec<Wait> =
-        sketch.waits.iter().map(|(counter, behind)| block.after(SIGNALS[usize::from(*counter)], *behind)).collect();
-    block.push(waiting(new, &waits));
+    let waits: Vec<EventWait> =
+        sketch.waits.iter().map(|(event, behind)| task_loop.after(SIGNALS[usize::from(*event)], *behind)).collect();
+    task_loop.push(waiting(new, &waits));
 }
 
 /// A task with its waits as absolute counts.
 type Unrolled = (Task, Vec<(usize, i64)>);
 
-/// Every task of a program in the order of the list; slot by slot.
+/// Every task of a program in the order of the list; launch by launch.
 fn unrolled(program: &Program) -> Vec<Vec<Unrolled>> {
-    let Program { code, scripts } = program;
+    let Program { code, programs } = program;
     let mut all = Vec::new();
-    let mut announced = [0_i64; COUNTERS];
-    let mut at: Option<Position> = scripts[0].first();
+    let mut announced = [0_i64; EVENTS];
+    let mut at: Option<LaunchPosition> = programs[0].first();
     while let Some(position) = at {
-        let mut slot = Vec::new();
-        let routine = &code.routines[scripts[0].slot(&position).routine as usize];
-        for block in &code.blocks[routine.blocks.start as usize..routine.blocks.end as usize] {
-            for _ in 0..block.repeat {
+        let mut launch = Vec::new();
+        let graph = &code.graphs[programs[0].launch(&position).graph as usize];
+        for task_loop in &code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize] {
+            for _ in 0..task_loop.repeat {
                 let start = announced;
-                for task in &code.tasks[block.tasks.start as usize..block.tasks.end as usize] {
-                    let wait = |wait: &Wait| (wait.counter as usize, start[wait.counter as usize] + wait.offset);
-                    slot.push((*task, task.waits.iter().flatten().map(wait).collect()));
-                    task.signals.iter().flatten().for_each(|counter| announced[*counter as usize] += 1);
+                for task in &code.tasks[task_loop.tasks.start as usize..task_loop.tasks.end as usize] {
+                    let wait = |wait: &EventWait| (wait.event as usize, start[wait.event as usize] + wait.offset);
+                    launch.push((*task, task.waits.iter().flatten().map(wait).collect()));
+                    task.signals.iter().flatten().for_each(|event| announced[*event as usize] += 1);
                 }
             }
         }
-        all.push(slot);
-        at = scripts[0].after(position);
+        all.push(launch);
+        at = programs[0].after(position);
     }
     all
 }
@@ -320,21 +324,21 @@ fn tasks(program: &Program) -> Vec<Task> {
     unrolled(program).into_iter().flatten().map(|(task, _)| task).collect()
 }
 
-/// When a program ends if nothing is shared: a task starts when its queue is free, its waits hold, and
-/// compute and what goes hand in hand with it are done with the slots before.
+/// When a program ends if nothing is shared: a task starts when its stream is free, its waits hold, and
+/// compute and what goes hand in hand with it are done with the launches before.
 fn longest_path(program: &Program) -> Picos {
-    let mut free = [0; QUEUES];
-    let mut raised: Vec<Vec<Picos>> = vec![Vec::new(); COUNTERS];
+    let mut free = [0; STREAMS];
+    let mut raised: Vec<Vec<Picos>> = vec![Vec::new(); EVENTS];
     let (mut over, mut next) = (0, 0);
-    for slot in unrolled(program) {
-        for (task, waits) in slot {
-            let met = |(counter, least): (usize, i64)| (least > 0).then(|| raised[counter][least as usize - 1]);
+    for launch in unrolled(program) {
+        for (task, waits) in launch {
+            let met = |(event, least): (usize, i64)| (least > 0).then(|| raised[event][least as usize - 1]);
             let ready = waits.into_iter().filter_map(met).max().unwrap_or(0);
-            let start = ready.max(free[usize::from(task.queue)]).max(over);
+            let start = ready.max(free[usize::from(task.stream)]).max(over);
             let end = start + task.duration;
-            free[usize::from(task.queue)] = end;
-            task.signals.iter().flatten().for_each(|counter| raised[*counter as usize].push(end));
-            if CHAIN & 1 << task.queue != 0 {
+            free[usize::from(task.stream)] = end;
+            task.signals.iter().flatten().for_each(|event| raised[*event as usize].push(end));
+            if SERIAL & 1 << task.stream != 0 {
                 next = next.max(end);
             }
         }
@@ -347,22 +351,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn folded_equals_unfolded(sections in sections(), share: bool) {
-        let program = build(&sections, share);
+    fn folded_equals_unfolded(batch_loops in batch_loops(), share: bool) {
+        let program = build(&batch_loops, share);
         prop_assert_eq!(run(&program, true), run(&program, false));
     }
 
     #[test]
-    fn without_sharing_the_end_is_the_longest_path(sections in sections()) {
-        let program = build(&sections, false);
+    fn without_sharing_the_end_is_the_longest_path(batch_loops in batch_loops()) {
+        let program = build(&batch_loops, false);
         let expected = longest_path(&program);
         prop_assert_eq!(run(&program, true)[0].end, expected);
     }
 
     #[test]
-    fn the_parts_of_time_sum_to_the_end(sections in sections(), share: bool) {
-        let outcome = run(&build(&sections, share), true)[0];
-        let Totals { compute, optimizer, host, exposed, bubble, waiting, communication, phases } = outcome.totals;
+    fn the_parts_of_time_sum_to_the_end(batch_loops in batch_loops(), share: bool) {
+        let outcome = run(&build(&batch_loops, share), true)[0];
+        let TimeTotals { compute, optimizer, host, exposed, bubble, waiting, communication, phases } = outcome.totals;
         prop_assert_eq!(phases.iter().sum::<Picos>(), outcome.end);
         let exposed: Picos = exposed.iter().sum();
         prop_assert_eq!(compute + optimizer + host + exposed + bubble + waiting, outcome.end);
@@ -370,10 +374,10 @@ proptest! {
     }
 
     #[test]
-    fn sharing_never_beats_having_everything_alone(sections in sections()) {
-        let program = build(&sections, true);
-        let busy: Picos = (0..QUEUES as u8).map(|queue| {
-            tasks(&program).iter().filter(|task| task.queue == queue).map(|task| task.duration).sum()
+    fn sharing_never_beats_having_everything_alone(batch_loops in batch_loops()) {
+        let program = build(&batch_loops, true);
+        let busy: Picos = (0..STREAMS as u8).map(|stream| {
+            tasks(&program).iter().filter(|task| task.stream == stream).map(|task| task.duration).sum()
         }).max().unwrap_or(0);
         let end = run(&program, true)[0].end;
         prop_assert!(end >= longest_path(&program));
@@ -382,9 +386,9 @@ proptest! {
 
     #[test]
     fn without_sharing_no_duration_can_grow_and_the_end_shrink(
-        sections in sections(), which: proptest::sample::Index, more in 1..1000_u64,
+        batch_loops in batch_loops(), which: proptest::sample::Index, more in 1..1000_u64,
     ) {
-        let mut program = build(&sections, false);
+        let mut program = build(&batch_loops, false);
         let before = run(&program, true)[0].end;
         let count = program.code.tasks.len();
         program.code.tasks[which.index(count)].duration += more;
@@ -392,8 +396,8 @@ proptest! {
     }
 
     #[test]
-    fn ranks_that_do_the_same_end_at_the_same_time(sections in sections()) {
-        let program = build(&sections, true).with_same();
+    fn ranks_that_do_the_same_end_at_the_same_time(batch_loops in batch_loops()) {
+        let program = build(&batch_loops, true).with_same();
         let outcomes = run(&program, true);
         prop_assert_eq!(outcomes[0], outcomes[1]);
         prop_assert_eq!(outcomes, run(&program, false));
@@ -402,20 +406,20 @@ proptest! {
 
 #[test]
 fn a_peak_is_met_where_it_is_first_reached() {
-    let sections: Sections = vec![(
+    let batch_loops: Sections = vec![(
         1,
         vec![
             (
                 6,
                 vec![
-                    Sketch { queue: 2, duration: 20, demand: [0, 0], waits: vec![(0, 0)], takes: 87, gives: 87 },
-                    Sketch { queue: 0, duration: 50, demand: [0, 0], waits: vec![], takes: 19, gives: 11 },
+                    Sketch { stream: 2, duration: 20, demand: [0, 0], waits: vec![(0, 0)], takes: 87, gives: 87 },
+                    Sketch { stream: 0, duration: 50, demand: [0, 0], waits: vec![], takes: 19, gives: 11 },
                 ],
             ),
-            (1, vec![Sketch { queue: 1, duration: 10, demand: [0, 0], waits: vec![(2, 1)], takes: 0, gives: 8 }]),
+            (1, vec![Sketch { stream: 1, duration: 10, demand: [0, 0], waits: vec![(2, 1)], takes: 0, gives: 8 }]),
         ],
     )];
-    let program = build(&sections, true).with_same();
+    let program = build(&batch_loops, true).with_same();
     let (folded, unfolded) = (run(&program, true), run(&program, false));
     assert_eq!(folded, unfolded);
     // 8 more from each iteration to the next, and 87 + 19 within: 32 + 106 in the fifth, from 4 x 50 on; the
@@ -425,11 +429,11 @@ fn a_peak_is_met_where_it_is_first_reached() {
 
 #[test]
 fn what_is_never_given_back_peaks_in_the_last_slot() {
-    let forever = || Sketch { queue: 0, duration: 0, demand: [0, 0], waits: vec![], takes: 19, gives: 0 };
-    for (slots, layers) in [(2, 1), (1, 2), (3, 2)] {
-        let program = build(&vec![(slots, vec![(layers, vec![forever()])])], true);
+    let forever = || Sketch { stream: 0, duration: 0, demand: [0, 0], waits: vec![], takes: 19, gives: 0 };
+    for (launches, layers) in [(2, 1), (1, 2), (3, 2)] {
+        let program = build(&vec![(launches, vec![(layers, vec![forever()])])], true);
         let (folded, unfolded) = (run(&program, true), run(&program, false));
         assert_eq!(folded, unfolded);
-        assert_eq!(unfolded[0].peak.held[2], i64::from(slots * layers) * 19);
+        assert_eq!(unfolded[0].peak.held[2], i64::from(launches * layers) * 19);
     }
 }

@@ -13,7 +13,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::caps::{Caps, Depth};
 use crate::config::Markers;
-use crate::evaluate::Kind;
+use crate::evaluate::TaskKind;
 
 pub use glyphs::Glyphs;
 pub use palette::Tone;
@@ -112,15 +112,15 @@ impl Theme {
     }
 
     /// The style of a span on the timeline.
-    pub fn span(self, kind: Kind) -> Style {
+    pub fn span(self, kind: TaskKind) -> Style {
         self.fill(match kind {
-            Kind::Forward => Tone::Blue,
-            Kind::Backward => Tone::Violet,
-            Kind::Optimizer => Tone::Green,
-            Kind::AllGather => Tone::Teal,
-            Kind::ReduceScatter | Kind::AllReduce | Kind::AllToAll => Tone::Ochre,
-            Kind::PointToPoint => Tone::Rose,
-            Kind::Copy | Kind::Host => Tone::Grey,
+            TaskKind::Forward => Tone::Blue,
+            TaskKind::Backward => Tone::Violet,
+            TaskKind::Optimizer => Tone::Green,
+            TaskKind::AllGather => Tone::Teal,
+            TaskKind::ReduceScatter | TaskKind::AllReduce | TaskKind::AllToAll => Tone::Ochre,
+            TaskKind::PointToPoint => Tone::Rose,
+            TaskKind::Copy | TaskKind::Host => Tone::Grey,
         })
     }
 

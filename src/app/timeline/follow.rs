@@ -1,7 +1,7 @@
 //! Where the timeline goes when asked for a thing and not for a way: a layer, what a gather is for, the next wait for a
 //! transfer, the peak of the memory.
 
-use crate::evaluate::{Activity, IdleCause, Kind, Lane, Part, Span, Trace};
+use crate::evaluate::{Activity, IdleCause, Lane, ModelPart, Span, TaskKind, Trace};
 use crate::units::Seconds;
 
 use super::{Step, Timeline, Window};
@@ -19,11 +19,11 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
         (Lane::Reduce, _) => {
             let made = |index: &usize| {
                 let one = &trace.spans[*index];
-                one.activity.kind == Kind::Backward && one.end <= span.start
+                one.activity.kind == TaskKind::Backward && one.end <= span.start
             };
             compute.rev().filter(same).find(made)
         }
-        (Lane::Compute, Kind::Forward | Kind::Backward) => {
+        (Lane::Compute, TaskKind::Forward | TaskKind::Backward) => {
             trace.line(span.rank, Lane::Gather).rev().filter(same).find(|index| trace.spans[*index].end <= span.start)
         }
         _ => None,
@@ -32,8 +32,8 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
 
 /// Whether two activities are of one unit: the same layer or part of it.
 fn is_of(one: Activity, other: Activity) -> bool {
-    let layered = |part: Part| matches!(part, Part::Layer | Part::Attention | Part::Mlp);
-    let parts = one.part == other.part || [one.part, other.part].contains(&Part::Layer);
+    let layered = |part: ModelPart| matches!(part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp);
+    let parts = one.part == other.part || [one.part, other.part].contains(&ModelPart::Layer);
     if layered(one.part) && layered(other.part) { one.layer == other.layer && parts } else { one.part == other.part }
 }
 
@@ -125,7 +125,8 @@ impl Timeline {
         let line = trace.line(self.rank(step), Lane::Compute);
         let Some(first) = self.chosen(step).and_then(|spans| spans.first()) else {
             let middle = self.window(step).middle();
-            let works = |index: &usize| matches!(trace.spans[*index].activity.kind, Kind::Forward | Kind::Backward);
+            let works =
+                |index: &usize| matches!(trace.spans[*index].activity.kind, TaskKind::Forward | TaskKind::Backward);
             let distance = |index: &usize| (step.middle(&trace.spans[*index]) - middle).abs();
             return line.filter(works).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         };

@@ -1,6 +1,6 @@
 //! The view of the traffic: which of its figures has the keys.
 
-use crate::evaluate::Way;
+use crate::evaluate::HostDirection;
 use crate::figures::Figure;
 
 use crate::app::App;
@@ -33,7 +33,7 @@ impl App {
         let pinned = self.pins.reference().is_some_and(|(_, summary)| summary.host.any());
         let copies = pinned || answer.evaluation.summary.host.any();
         let levels = 0..answer.scenario.cluster.levels.len();
-        let ways = Way::ALL.into_iter().filter(|_| copies);
+        let ways = HostDirection::ALL.into_iter().filter(|_| copies);
         levels
             .flat_map(|level| [Figure::Traffic(level), Figure::Busy(level)])
             .chain(ways.flat_map(|way| [Figure::Copied(way), Figure::Copying(way)]))

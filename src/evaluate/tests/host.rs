@@ -82,7 +82,7 @@ proptest! {
         let end = |rank: &u32| trace.spans.iter().filter(|span| span.rank == *rank).map(|span| span.end.get()).fold(0.0, f64::max);
         let ranks: Vec<u32> = (0..trace.ranks()).collect();
         let last = ranks.iter().copied().reduce(|best, rank| if end(&rank) > end(&best) { rank } else { best }).unwrap_or(0);
-        for way in Way::ALL {
+        for way in HostDirection::ALL {
             let spans = trace.spans_on(last, way.lane());
             let bytes = spans.iter().map(|span| span.bytes).sum::<Bytes>();
             prop_assert_eq!(summary.host.way(way).bytes, bytes);

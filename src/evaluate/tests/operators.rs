@@ -24,7 +24,7 @@ fn no_layer_begins_before_its_own_gather() {
     Arc::make_mut(&mut scenario.cluster).levels[1].bandwidth = BytesPerSecond::new(1e8);
     let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
     let first = |lane: Lane, layer: u32| {
-        let here = |span: &&Span| span.activity.part == Part::Layer && span.activity.layer == layer;
+        let here = |span: &&Span| span.activity.part == ModelPart::Layer && span.activity.layer == layer;
         *trace.spans_on(0, lane).iter().find(here).expect("each layer is visited")
     };
     for layer in 0..4 {

@@ -148,7 +148,7 @@ fn copies_hide_behind_the_other_layers() {
     // there.
     scenario.plan.accumulate = 1;
     let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
-    let last = trace.spans_on(0, Lane::Compute).iter().rfind(|span| span.activity.kind == Kind::Forward);
+    let last = trace.spans_on(0, Lane::Compute).iter().rfind(|span| span.activity.kind == TaskKind::Forward);
     close(last.expect("forward").end.get(), 8.0 * copy + forward);
 }
 

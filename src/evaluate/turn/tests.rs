@@ -15,15 +15,16 @@ fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
 }
 
 /// What is said of the spans of a lane, each once.
-fn said(scenario: &Scenario, lane: Lane) -> Vec<Turn> {
+fn said(scenario: &Scenario, lane: Lane) -> Vec<SpanMicroBatches> {
     let (_, trace) = traced(scenario, &mut Workspace::default()).expect("a valid scenario");
-    let mut turns: Vec<Turn> = trace.spans_on(0, lane).iter().map(|span| Turn::of(span, scenario)).collect();
+    let mut turns: Vec<SpanMicroBatches> =
+        trace.spans_on(0, lane).iter().map(|span| SpanMicroBatches::of(span, scenario)).collect();
     turns.dedup();
     turns
 }
 
-fn each(count: u32) -> Vec<Turn> {
-    (0..count).map(Turn::One).collect()
+fn each(count: u32) -> Vec<SpanMicroBatches> {
+    (0..count).map(SpanMicroBatches::One).collect()
 }
 
 /// ZeRO-3 gathers and reduces for each micro-batch; replicated gradients are summed over all before they are reduced.
@@ -32,10 +33,10 @@ fn a_reduction_at_the_end_is_of_all_micro_batches() {
     let zero3 = accumulated(testing::zero3(), Accumulation::Standard);
     assert_eq!((said(&zero3, Lane::Gather), said(&zero3, Lane::Reduce)), (each(4), each(4)));
     let ddp = accumulated(testing::ddp(), Accumulation::Standard);
-    assert_eq!(said(&ddp, Lane::Reduce), [Turn::All]);
+    assert_eq!(said(&ddp, Lane::Reduce), [SpanMicroBatches::All]);
     let mut step = zero3;
     step.plan.reduction = Reduction::Step;
-    assert_eq!(said(&step, Lane::Reduce), [Turn::All]);
+    assert_eq!(said(&step, Lane::Reduce), [SpanMicroBatches::All]);
 }
 
 /// Layer by layer every micro-batch meets the layer while it is there [layered C5].
@@ -43,11 +44,11 @@ fn a_reduction_at_the_end_is_of_all_micro_batches() {
 fn layer_by_layer_transfers_are_of_no_one_micro_batch() {
     for sharding in [testing::zero3(), testing::ddp()] {
         let layered = accumulated(sharding, Accumulation::Layered);
-        assert_eq!(said(&layered, Lane::Reduce), [Turn::All]);
-        assert!(said(&layered, Lane::Compute).contains(&Turn::One(3)));
+        assert_eq!(said(&layered, Lane::Reduce), [SpanMicroBatches::All]);
+        assert!(said(&layered, Lane::Compute).contains(&SpanMicroBatches::One(3)));
     }
     let zero3 = accumulated(testing::zero3(), Accumulation::Layered);
-    assert_eq!(said(&zero3, Lane::Gather), [Turn::Unsaid]);
+    assert_eq!(said(&zero3, Lane::Gather), [SpanMicroBatches::Unsaid]);
 }
 
 /// Depth first a stage is left after each group of as many micro-batches as ranks, breadth first once.
@@ -59,8 +60,8 @@ fn a_stage_is_left_by_a_group_or_by_all() {
         (plan.pipeline, plan.stages_per_rank, plan.schedule, plan.size) = (2, 4, schedule, Size::Nodes(2));
         scenario
     };
-    assert_eq!(said(&pipeline(Schedule::Interleaved), Lane::Reduce), [Turn::Unsaid]);
-    assert_eq!(said(&pipeline(Schedule::BreadthFirst), Lane::Reduce), [Turn::All]);
+    assert_eq!(said(&pipeline(Schedule::Interleaved), Lane::Reduce), [SpanMicroBatches::Unsaid]);
+    assert_eq!(said(&pipeline(Schedule::BreadthFirst), Lane::Reduce), [SpanMicroBatches::All]);
 }
 
 /// A checkpoint is of one micro-batch, a stage's weights are not.
@@ -71,7 +72,7 @@ fn copies_are_of_a_micro_batch_if_they_are_checkpoints() {
         (scenario.plan.offload, scenario.plan.recompute) = (offload, Recompute::Full);
         said(&scenario, Lane::HostOut)
     };
-    assert!(offloaded(Offload::Checkpoints, Accumulation::Layered).contains(&Turn::One(3)));
-    assert_eq!(offloaded(Offload::State, Accumulation::Layered), [Turn::Unsaid]);
+    assert!(offloaded(Offload::Checkpoints, Accumulation::Layered).contains(&SpanMicroBatches::One(3)));
+    assert_eq!(offloaded(Offload::State, Accumulation::Layered), [SpanMicroBatches::Unsaid]);
     assert_eq!(offloaded(Offload::State, Accumulation::Standard), each(4));
 }

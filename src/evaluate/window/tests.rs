@@ -1,7 +1,7 @@
 //! Sums over stretches of a made-up step.
 
 use super::*;
-use crate::evaluate::{Activity, Folded, Idle};
+use crate::evaluate::{Activity, Folded, Stall};
 
 fn s(seconds: f64) -> Seconds {
     Seconds::new(seconds)
@@ -28,7 +28,7 @@ fn trace() -> Trace {
             span(Lane::Compute, 5.0, 8.0, 0.0),
             span(Lane::Gather, 1.0, 5.0, 80.0),
         ],
-        idle: vec![Idle { rank: 0, cause: IdleCause::Communication, start: s(4.0), end: s(5.0) }],
+        idle: vec![Stall { rank: 0, cause: IdleCause::Communication, start: s(4.0), end: s(5.0) }],
         memory: Vec::new(),
         folded: Vec::new(),
     }
@@ -49,7 +49,7 @@ fn a_window_counts_what_lies_in_it() {
 #[test]
 fn a_wait_is_told_by_what_runs_meanwhile() {
     let mut trace = trace();
-    trace.idle.push(Idle { rank: 0, cause: IdleCause::Bubble, start: s(8.0), end: s(9.0) });
+    trace.idle.push(Stall { rank: 0, cause: IdleCause::Bubble, start: s(8.0), end: s(9.0) });
     trace.spans.insert(2, span(Lane::Tensor, 4.5, 4.75, 0.0));
     trace.spans.insert(3, span(Lane::Tensor, 4.75, 8.5, 0.0));
     let trace = trace.in_order();

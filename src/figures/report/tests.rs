@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Kind, Memory, MemoryParts, Phases, Resource,
-    Summary, TimeParts, Trace, Traffic,
+    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Memory, MemoryParts, Phases, Resource, Summary,
+    TaskKind, TimeParts, Trace, Traffic,
 };
 use crate::plan::{Accumulation, Offload, Schedule};
 use crate::presets::Library;
@@ -33,7 +33,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         activations: Bytes::new(30e9),
         ..MemoryParts::default()
     };
-    let during = Activity { kind: Kind::Backward, layer: 31, ..Activity::default() };
+    let during = Activity { kind: TaskKind::Backward, layer: 31, ..Activity::default() };
     let memory = Memory { capacity: Bytes::new(80e9), peak: parts.total(), parts, moment: Seconds::new(0.2), during };
     let time = TimeParts {
         compute: Seconds::new(0.4),

@@ -1,6 +1,6 @@
 //! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
 
-use crate::evaluate::{Evaluation, Expense, Phases, Resource, Summary, Way, evidence};
+use crate::evaluate::{Evaluation, Expense, HostDirection, Phases, Resource, Summary, evidence};
 use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -257,7 +257,7 @@ fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
     let levels = scenario.cluster.levels.iter().zip(&summary.traffic);
     let levels =
         levels.map(|(level, traffic)| row(&printable(&level.name), busy(traffic.bytes_per_device, traffic.busy)));
-    let ways = Way::ALL.into_iter().filter(|_| summary.host.any());
+    let ways = HostDirection::ALL.into_iter().filter(|_| summary.host.any());
     let host = ways.map(|way| (way.lane().name(), summary.host.way(way)));
     levels.chain(host.map(|(name, copies)| row(name, busy(copies.bytes, copies.busy)))).collect()
 }

@@ -1,6 +1,6 @@
 //! Why one scenario is faster than another: the largest of the terms that the times of their steps differ in.
 
-use crate::evaluate::{Evaluation, Kind, Lane, Span, Summary};
+use crate::evaluate::{Evaluation, Lane, Span, Summary, TaskKind};
 use crate::plan::{Plan, Recompute, Schedule};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
@@ -93,7 +93,7 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
 fn slowed(evaluation: &Evaluation) -> Seconds {
     let trace = &evaluation.trace;
     let last = trace.last_rank();
-    let own = |span: &&Span| span.activity.kind != Kind::Optimizer;
+    let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
     let often = |span: &Span| {
         let within = trace.folded_of(last).iter().filter(|folded| (folded.start..folded.end).contains(&span.start));
         1.0 + within.map(|folded| f64::from(folded.times)).sum::<f64>()

@@ -1,6 +1,6 @@
 //! The memory of the fullest device, part by part.
 
-use crate::evaluate::{Kind, Memory, Part};
+use crate::evaluate::{Memory, ModelPart, TaskKind};
 use crate::plan::Recompute;
 use crate::units::Bytes;
 
@@ -220,15 +220,15 @@ impl Facts<'_> {
     fn kept_in_order(&self, held: &Memory) -> Option<Formula> {
         let (model, kept) = (&self.scenario.model, self.rates.activations());
         let layer = f64::from(held.during.layer);
-        let backward = held.during.kind == Kind::Backward;
+        let backward = held.during.kind == TaskKind::Backward;
         let paper = || Source::paper(ACTIVATIONS);
         let size = |name: &str, bytes: f64| input(name, Bytes::new(bytes), paper());
         let again = self.recomputed_layers();
         let (whole, working, logits) = match held.during.part {
-            Part::Layer if backward => (layer + 1.0, kept.whole + kept.working, 0.0),
-            Part::Layer => (layer, kept.whole, 0.0),
-            Part::Head => (f64::from(model.layers), 0.0, kept.logits),
-            Part::Attention | Part::Mlp | Part::Embedding | Part::Model => return None,
+            ModelPart::Layer if backward => (layer + 1.0, kept.whole + kept.working, 0.0),
+            ModelPart::Layer => (layer, kept.whole, 0.0),
+            ModelPart::Head => (f64::from(model.layers), 0.0, kept.logits),
+            ModelPart::Attention | ModelPart::Mlp | ModelPart::Embedding | ModelPart::Model => return None,
         };
         let checkpoints = whole.min(again);
         let own = if layer < again { kept.checkpoint } else { kept.layer };

@@ -1,7 +1,7 @@
 //! Tokens, flop, utilisation and the length of a training.
 
 use crate::cost::peak;
-use crate::evaluate::{Resource, Summary, Way};
+use crate::evaluate::{HostDirection, Resource, Summary};
 use crate::plan::{FlopCount, Recompute};
 use crate::units::Seconds;
 
@@ -224,7 +224,7 @@ impl Facts<'_> {
             (0..self.scenario.cluster.levels.len()).filter(|level| self.summary().traffic[*level].busy.get() > 0.0);
         let mut bounds = vec![executed * per_device()? / self.peak()];
         bounds.extend(busy.filter_map(|level| self.figure(Figure::Busy(level))));
-        let ways = Way::ALL.into_iter().filter(|way| self.summary().host.way(*way).busy > Seconds::ZERO);
+        let ways = HostDirection::ALL.into_iter().filter(|way| self.summary().host.way(*way).busy > Seconds::ZERO);
         bounds.extend(ways.filter_map(|way| self.figure(Figure::Copying(way))));
         Some(self.figure(Figure::FlopPerToken)? * per_device()? / Formula::Largest(bounds))
     }

@@ -1,6 +1,6 @@
 //! The step and its parts.
 
-use crate::evaluate::{ErrorBand, IdleCause, Kind, Lane, Span, evidence};
+use crate::evaluate::{ErrorBand, IdleCause, Lane, Span, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::program::PICOS;
 use crate::units::{Seconds, significant};
@@ -120,7 +120,7 @@ impl Facts<'_> {
         }
         let micro_batches =
             input("micro-batches", count(plan.accumulate, ""), Source::chosen("micro-batches of a step"));
-        self.with_slowing(micro_batches * passes, &[Kind::Forward, Kind::Backward])
+        self.with_slowing(micro_batches * passes, &[TaskKind::Forward, TaskKind::Backward])
     }
 
     /// Layers that backward computes again from their input.
@@ -130,7 +130,7 @@ impl Facts<'_> {
 
     /// Compute as the trace lists it, where each rank has its own layers.
     fn running(&self) -> Option<Formula> {
-        let (forward, backward) = (self.listed(Kind::Forward)?, self.listed(Kind::Backward)?);
+        let (forward, backward) = (self.listed(TaskKind::Forward)?, self.listed(TaskKind::Backward)?);
         Some(
             input("forward visits", forward, Source::simulated())
                 + input("backward visits", backward, Source::simulated())
@@ -139,13 +139,13 @@ impl Facts<'_> {
     }
 
     /// Time that compute spans of a kind take together.
-    fn listed(&self, kind: Kind) -> Option<Seconds> {
+    fn listed(&self, kind: TaskKind) -> Option<Seconds> {
         let own = |span: &&Span| span.activity.kind == kind;
         self.is_listed().then(|| self.spans(Lane::Compute).filter(own).map(|span| span.end - span.start).sum())
     }
 
     /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
-    fn with_slowing(&self, alone: Formula, kinds: &[Kind]) -> Formula {
+    fn with_slowing(&self, alone: Formula, kinds: &[TaskKind]) -> Formula {
         let own = |span: &&Span| kinds.contains(&span.activity.kind);
         let slowed: Seconds =
             self.spans(Lane::Compute).filter(own).map(|span| span.end - span.start - span.alone).sum();
@@ -222,7 +222,7 @@ impl Facts<'_> {
         if !self.is_listed() {
             return None;
         }
-        let own = |idle: &&crate::evaluate::Idle| idle.rank as usize == self.last && idle.cause == cause;
+        let own = |idle: &&crate::evaluate::Stall| idle.rank as usize == self.last && idle.cause == cause;
         let found = self.evaluation.trace.idle.iter().filter(own);
         let (number, total) =
             found.fold((0_u32, Seconds::ZERO), |(number, total), idle| (number + 1, total + (idle.end - idle.start)));
@@ -255,12 +255,12 @@ impl Facts<'_> {
             * input("bytes moved per parameter", per, adam)
             * input("optimizer traffic", count(self.rates.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
-        Some(self.with_slowing(stream, &[Kind::Optimizer]))
+        Some(self.with_slowing(stream, &[TaskKind::Optimizer]))
     }
 
     /// Late launches, fixed work of the host, waits.
     fn other(&self) -> Option<Formula> {
-        let (fixed, waits) = (self.listed(Kind::Host)?, self.stretches(IdleCause::Other)?);
+        let (fixed, waits) = (self.listed(TaskKind::Host)?, self.stretches(IdleCause::Other)?);
         Some(
             self.slow_launches()
                 + input("fixed work of the host", fixed, self.software())
@@ -274,7 +274,7 @@ impl Facts<'_> {
             return None;
         }
         let transfers = |span: &&Span| {
-            let compute = [Kind::Forward, Kind::Backward, Kind::Optimizer, Kind::Host];
+            let compute = [TaskKind::Forward, TaskKind::Backward, TaskKind::Optimizer, TaskKind::Host];
             span.rank as usize == self.last && !compute.contains(&span.activity.kind)
         };
         let mut spans: Vec<(Seconds, Seconds)> =

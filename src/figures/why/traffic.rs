@@ -1,6 +1,6 @@
 //! What each level carries, and what more of each resource would give.
 
-use crate::evaluate::{Lane, Way};
+use crate::evaluate::{HostDirection, Lane};
 use crate::units::{Bytes, Seconds};
 
 use super::facts::{Facts, count, counted, input, share};
@@ -63,7 +63,7 @@ impl Facts<'_> {
     }
 
     /// How many copies, of what mean size; counted where the timeline does not list them all.
-    fn copied(&self, way: Way) -> Option<Formula> {
+    fn copied(&self, way: HostDirection) -> Option<Formula> {
         if !self.is_listed() {
             let (name, amount) = self.shown(Figure::Copied(way))?;
             return Some(counted(&name, amount));

@@ -9,17 +9,17 @@
 
 use crate::cost::Transfer;
 
-use super::super::build::{HOST_IN, HOST_OUT, RoutineBuilder};
-use super::super::label::{Kind, Lane, Part, Phase};
-use super::super::places::Holding;
+use super::super::build::{GraphBuilder, HOST_IN, HOST_OUT};
+use super::super::label::{Lane, ModelPart, Phase, TaskKind};
+use super::super::places::StageParameters;
 use super::super::step::{bytes, held_bytes};
-use super::super::task::{Counter, Task, held, waits};
-use super::super::visit::{Moved, Visits};
-use super::{Pipeline, label, pause};
+use super::super::task::{Task, TaskEvent, held, waits};
+use super::super::visit::{UnitCollective, UnitCosts};
+use super::{PipelineBuilder, label, pause};
 
 /// A stage that comes into a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Coming {
+pub(super) struct BufferFill {
     pub work: usize,
     /// The one whose buffer it takes.
     pub evicts: Option<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Coming {
 
 /// A stage that backward leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Going {
+pub(super) struct BufferDrain {
     pub work: usize,
     /// Whether for good.
     pub last: bool,
@@ -40,78 +40,79 @@ pub(super) struct Going {
     pub second: bool,
 }
 
-impl<'a> Pipeline<'a> {
+impl<'a> PipelineBuilder<'a> {
     /// What a stage holds, by how it is placed.
-    fn held(&self, work: usize) -> impl Iterator<Item = (&Visits<'a>, Holding, f64)> {
-        let placed = |holding: &Holding| {
-            let visits = &self.ways[holding.way];
-            (visits, *holding, visits.local(holding.parameters))
+    fn held(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, f64)> {
+        let placed = |holding: &StageParameters| {
+            let costs = &self.ways[holding.way];
+            (costs, *holding, costs.local(holding.parameters))
         };
         self.stages.works[work].holdings.iter().map(placed)
     }
 
     /// The sum of something over the parameters of a stage.
-    fn sum(&self, work: usize, of: impl Fn(&Visits<'a>, f64) -> f64) -> f64 {
-        self.held(work).map(|(visits, _, elements)| of(visits, elements)).sum()
+    fn sum(&self, work: usize, of: impl Fn(&UnitCosts<'a>, f64) -> f64) -> f64 {
+        self.held(work).map(|(costs, _, elements)| of(costs, elements)).sum()
     }
 
     /// Bytes that a stage takes in its buffer beyond the one that it evicts.
     pub(super) fn taken(&self, work: usize, evicts: Option<usize>) -> i64 {
-        let buffer = |work: usize| bytes(self.sum(work, Visits::buffer));
+        let buffer = |work: usize| bytes(self.sum(work, UnitCosts::buffer));
         buffer(work) - evicts.map_or(0, buffer)
     }
 
     /// Bytes of a gradient buffer that a stage's backward fills; none where gradients stay whole all the time.
     pub(super) fn waiting(&self, work: usize) -> i64 {
-        self.held(work).map(|(visits, _, elements)| bytes(visits.waiting(elements))).sum()
+        self.held(work).map(|(costs, _, elements)| bytes(costs.waiting(elements))).sum()
     }
 
     /// Bytes of sums on the host that are still to be reduced over other ranks.
     pub(super) fn unreduced(&self, work: usize) -> f64 {
-        self.sum(work, Visits::unreduced)
+        self.sum(work, UnitCosts::unreduced)
     }
 
     /// Fills a buffer, once what was in it has been used for the last time.
-    pub(super) fn fill(&self, routine: &mut RoutineBuilder<'_>, coming: Coming) {
-        let Coming { work, evicts, backward, leaves } = coming;
-        routine.block(1, |block| {
-            let mut tasks = self.bring(block, work, backward);
+    pub(super) fn fill(&self, graph: &mut GraphBuilder<'_>, fill: BufferFill) {
+        let BufferFill { work, evicts, backward, leaves } = fill;
+        graph.task_loop(1, |body| {
+            let mut tasks = self.bring(body, work, backward);
             if let Some(first) = tasks.first_mut() {
                 first.takes[held::GATHERED] += self.taken(work, evicts);
             }
             if let Some(last) = tasks.last_mut() {
-                last.signals[1] = Some(Counter::Gathered);
-                last.gives[held::SECONDARY] -= if leaves { bytes(self.sum(work, Visits::secondary)) } else { 0 };
+                last.signals[1] = Some(TaskEvent::Gathered);
+                last.gives[held::SECONDARY] -= if leaves { bytes(self.sum(work, UnitCosts::secondary)) } else { 0 };
             }
             for task in tasks {
-                block.push(task);
+                body.push(task);
             }
         });
     }
 
-    /// What brings a stage's weights; the last task is on the same queue for all stages.
-    fn bring(&self, block: &mut RoutineBuilder<'_>, work: usize, backward: bool) -> Vec<Task> {
+    /// What brings a stage's weights; the last task is on the same stream for all stages.
+    fn bring(&self, body: &mut GraphBuilder<'_>, work: usize, backward: bool) -> Vec<Task> {
         let phase = Phase::of(backward);
-        let released = Some(block.after(Counter::Released, 0));
-        let copied = self.sum(work, |visits, elements| visits.loaded(elements, backward));
-        let loaded = (copied > 0.0).then(|| block.after(Counter::Loaded, -1));
+        let released = Some(body.after(TaskEvent::Released, 0));
+        let copied = self.sum(work, |costs, elements| costs.loaded(elements, backward));
+        let loaded = (copied > 0.0).then(|| body.after(TaskEvent::Loaded, -1));
         let mut tasks = Vec::new();
         if copied > 0.0 {
-            let task = self.emit().copy(block, copied, HOST_IN, label(Lane::HostIn, Kind::Copy, Part::Layer, phase));
-            tasks.push(Task { waits: waits([released]), signals: [Some(Counter::Loaded), None], ..task });
+            let task =
+                self.emit().copy(body, copied, HOST_IN, label(Lane::HostIn, TaskKind::Copy, ModelPart::Layer, phase));
+            tasks.push(Task { waits: waits([released]), signals: [Some(TaskEvent::Loaded), None], ..task });
         }
         let mut gathered = false;
-        for (visits, holding, elements) in self.held(work) {
-            let Some(gather) = visits.gather(elements, holding.collectives, backward) else { continue };
-            let mut task = self.transfer(block, &gather, self.queues.gather, Lane::Gather, phase, holding.units);
+        for (costs, holding, elements) in self.held(work) {
+            let Some(gather) = costs.gather(elements, holding.collectives, backward) else { continue };
+            let mut task = self.transfer(body, &gather, self.streams.gather, Lane::Gather, phase, holding.units);
             task.waits = waits([released, loaded]);
             tasks.push(task);
             gathered = true;
         }
         if tasks.is_empty() || (self.gathers && !gathered) {
-            let queue = if self.gathers { self.queues.gather } else { HOST_IN };
-            let label = label(Lane::Gather, Kind::AllGather, Part::Layer, phase);
-            let task = block.transfer(&Transfer::default(), queue, 0.0, label);
+            let stream = if self.gathers { self.streams.gather } else { HOST_IN };
+            let label = label(Lane::Gather, TaskKind::AllGather, ModelPart::Layer, phase);
+            let task = body.transfer(&Transfer::default(), stream, 0.0, label);
             tasks.push(Task { waits: waits([released, loaded]), ..task });
         }
         tasks
@@ -120,83 +121,83 @@ impl<'a> Pipeline<'a> {
     /// A collective of a stage, which travels unit by unit through a buffer for one.
     fn transfer(
         &self,
-        block: &mut RoutineBuilder<'_>,
-        moved: &Moved,
-        queue: u8,
+        body: &mut GraphBuilder<'_>,
+        moved: &UnitCollective,
+        stream: u8,
         lane: Lane,
         phase: Phase,
         units: f64,
     ) -> Task {
         let task =
-            block.transfer(&moved.transfer, queue, self.contention(), label(lane, moved.kind, Part::Layer, phase));
+            body.transfer(&moved.transfer, stream, self.contention(), label(lane, moved.kind, ModelPart::Layer, phase));
         let buffer = held_bytes(held::COMMUNICATION, moved.buffer / units);
         Task { takes: buffer, gives: buffer, ..task }
     }
 
     /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
     /// its backward.
-    pub(super) fn mark(&self, routine: &mut RoutineBuilder<'_>, (work, resumed): (usize, bool)) {
+    pub(super) fn mark(&self, graph: &mut GraphBuilder<'_>, (work, resumed): (usize, bool)) {
         let waiting = self.waiting(work);
-        routine.block(u32::from(waiting > 0), |block| {
-            let mut task = pause(block);
-            let emptied = if self.offload.state() { Counter::Stored } else { Counter::Reduced };
-            task.waits = waits([Some(block.after(emptied, 1))]);
+        graph.task_loop(u32::from(waiting > 0), |body| {
+            let mut task = pause(body);
+            let emptied = if self.offload.state() { TaskEvent::Stored } else { TaskEvent::Reduced };
+            task.waits = waits([Some(body.after(emptied, 1))]);
             task.takes[held::GRADIENTS] = waiting;
-            block.push(task);
+            body.push(task);
             if resumed {
-                let label = label(Lane::HostIn, Kind::Copy, Part::Layer, Phase::Backward);
-                let mut task = self.emit().copy(block, self.unreduced(work), HOST_IN, label);
-                task.waits = waits([Some(block.after(Counter::Released, 0)), Some(block.after(Counter::Stored, 1))]);
-                task.signals = [Some(Counter::Loaded), None];
+                let label = label(Lane::HostIn, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
+                let mut task = self.emit().copy(body, self.unreduced(work), HOST_IN, label);
+                task.waits = waits([Some(body.after(TaskEvent::Released, 0)), Some(body.after(TaskEvent::Stored, 1))]);
+                task.signals = [Some(TaskEvent::Loaded), None];
                 task.takes[held::GRADIENTS] = bytes(self.unreduced(work));
-                block.push(task);
+                body.push(task);
             }
         });
     }
 
     /// Reduces a stage's gradients when backward leaves it: those that are sharded, and after its last backward all.
-    pub(super) fn leave(&self, routine: &mut RoutineBuilder<'_>, going: Going) {
-        let Going { work, last, resumed, second } = going;
-        routine.block(1, |block| {
+    pub(super) fn leave(&self, graph: &mut GraphBuilder<'_>, drain: BufferDrain) {
+        let BufferDrain { work, last, resumed, second } = drain;
+        graph.task_loop(1, |body| {
             if second {
-                let mut task = pause(block);
-                task.gives[held::SECONDARY] = bytes(self.sum(work, Visits::secondary));
-                block.push(task);
+                let mut task = pause(body);
+                task.gives[held::SECONDARY] = bytes(self.sum(work, UnitCosts::secondary));
+                body.push(task);
             }
             let mut tasks = Vec::new();
-            for (visits, holding, elements) in self.held(work) {
+            for (costs, holding, elements) in self.held(work) {
                 let reduced =
-                    (last || !visits.whole()).then(|| visits.reduction(elements, true, last, holding.collectives));
+                    (last || !costs.whole()).then(|| costs.reduction(elements, true, last, holding.collectives));
                 let Some(reduce) = reduced.flatten() else { continue };
                 let mut task =
-                    self.transfer(block, &reduce, self.queues.reduce, Lane::Reduce, Phase::Backward, holding.units);
-                let sums = resumed.then(|| block.after(Counter::Loaded, 0));
-                task.waits = waits([Some(block.after(Counter::Released, 0)), sums]);
-                task.gives[held::GRADIENTS] = bytes(visits.waiting(elements)) - bytes(visits.stored(elements, last));
+                    self.transfer(body, &reduce, self.streams.reduce, Lane::Reduce, Phase::Backward, holding.units);
+                let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
+                task.waits = waits([Some(body.after(TaskEvent::Released, 0)), sums]);
+                task.gives[held::GRADIENTS] = bytes(costs.waiting(elements)) - bytes(costs.stored(elements, last));
                 tasks.push(task);
             }
             if let Some(task) = tasks.last_mut() {
-                task.signals = [Some(Counter::Reduced), None];
+                task.signals = [Some(TaskEvent::Reduced), None];
                 task.gives[held::GRADIENTS] += if resumed { bytes(self.unreduced(work)) } else { 0 };
             }
             for task in tasks {
-                block.push(task);
+                body.push(task);
             }
             if self.offload.state() {
-                self.store(block, work, last);
+                self.store(body, work, last);
             }
         });
     }
 
     /// What is left of a stage's gradients goes to the host.
-    fn store(&self, block: &mut RoutineBuilder<'_>, work: usize, last: bool) {
-        let copied = self.sum(work, |visits, elements| visits.stored(elements, last));
-        let label = label(Lane::HostOut, Kind::Copy, Part::Layer, Phase::Backward);
-        let mut task = self.emit().copy(block, copied, HOST_OUT, label);
-        task.waits = waits([Counter::Released, Counter::Reduced].map(|counter| Some(block.after(counter, 0))));
-        task.signals = [Some(Counter::Stored), None];
-        let left = self.held(work).map(|(visits, _, elements)| bytes(visits.stored(elements, last)));
+    fn store(&self, body: &mut GraphBuilder<'_>, work: usize, last: bool) {
+        let copied = self.sum(work, |costs, elements| costs.stored(elements, last));
+        let label = label(Lane::HostOut, TaskKind::Copy, ModelPart::Layer, Phase::Backward);
+        let mut task = self.emit().copy(body, copied, HOST_OUT, label);
+        task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
+        task.signals = [Some(TaskEvent::Stored), None];
+        let left = self.held(work).map(|(costs, _, elements)| bytes(costs.stored(elements, last)));
         task.gives[held::GRADIENTS] = left.sum();
-        block.push(task);
+        body.push(task);
     }
 }

@@ -4,7 +4,7 @@ use crate::bounds::layered::Step;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Lane, Trace, Workspace, traced};
 use crate::plan::Recompute;
-use crate::program::Kind;
+use crate::program::TaskKind;
 use crate::scenario::Scenario;
 use crate::units::Seconds;
 
@@ -94,7 +94,7 @@ impl Waits {
         let rank = trace.last_rank();
         let passes = || {
             let computes = trace.spans_on(rank, Lane::Compute).iter();
-            computes.filter(|span| matches!(span.activity.kind, Kind::Forward | Kind::Backward))
+            computes.filter(|span| matches!(span.activity.kind, TaskKind::Forward | TaskKind::Backward))
         };
         let (start, end) = (Seconds::ZERO, Seconds::new(f64::INFINITY));
         let first = passes().next().map_or(start, |span| span.start);

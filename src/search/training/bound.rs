@@ -8,7 +8,7 @@
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Schedule;
-use crate::program::{Cost, Terms};
+use crate::program::{StageCost, StepTerms};
 
 use super::method::Dealing;
 
@@ -45,9 +45,9 @@ pub(super) struct Bound {
 
 impl Bound {
     /// Of a plan whose layers are dealt to `ranks`; gathers may run `ahead` units ahead.
-    pub fn of(terms: &Terms, dealing: Dealing, layered: bool, ranks: u32, ends: bool, ahead: u32) -> Self {
+    pub fn of(terms: &StepTerms, dealing: Dealing, layered: bool, ranks: u32, ends: bool, ahead: u32) -> Self {
         let mut bound = Self::default();
-        let order: Vec<&Cost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
+        let order: Vec<&StageCost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
         match dealing {
             Dealing::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
             _ => {
@@ -72,7 +72,7 @@ impl Bound {
 
     /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other,
     /// each when compute begins the unit that is `ahead` units earlier.
-    fn unit_by_unit(&mut self, order: &[&Cost], buffered: bool, ends: bool, ahead: u32) {
+    fn unit_by_unit(&mut self, order: &[&StageCost], buffered: bool, ends: bool, ahead: u32) {
         let layers = if ends { &order[1..order.len() - 1] } else { order };
         let (first, last) = (order[0], order[order.len() - 1]);
         let outside = if ends { [0, 1].map(|way| first.compute[way] + last.compute[way]) } else { [0.0; 2] };
@@ -121,7 +121,7 @@ impl Bound {
                 self.forward.add(opening + ahead, forward);
                 self.backward.add(behind + closing, backward);
             }
-            let state: [&dyn Fn(&Cost) -> f64; 2] = [&|stage| stage.load[0], &|stage| stage.store];
+            let state: [&dyn Fn(&StageCost) -> f64; 2] = [&|stage| stage.load[0], &|stage| stage.store];
             for (way, state) in state.into_iter().enumerate() {
                 let copies = sum(stages.of_rank(rank), |stage| stage.host[way]);
                 self.whole.add(sum(stages.of_rank(rank), state), copies);
@@ -185,7 +185,7 @@ impl Bound {
 /// Stages and the ranks to which they are dealt in turn.
 #[derive(Debug)]
 struct Stages<'a> {
-    order: &'a [&'a Cost],
+    order: &'a [&'a StageCost],
     ranks: usize,
     send: f64,
     /// What passes until a stage begins, each way: its predecessors and their sends.
@@ -193,7 +193,7 @@ struct Stages<'a> {
 }
 
 impl<'a> Stages<'a> {
-    fn new(order: &'a [&'a Cost], ranks: usize, send: f64) -> Self {
+    fn new(order: &'a [&'a StageCost], ranks: usize, send: f64) -> Self {
         let mut before = vec![[0.0; 2]];
         let mut passed = [0.0; 2];
         for stage in order {
@@ -203,7 +203,7 @@ impl<'a> Stages<'a> {
         Self { order, ranks, send, before }
     }
 
-    fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a Cost> + use<'a> {
+    fn of_rank(&self, rank: usize) -> impl Iterator<Item = &'a StageCost> + use<'a> {
         self.order.iter().skip(rank).step_by(self.ranks).copied()
     }
 
@@ -214,7 +214,7 @@ impl<'a> Stages<'a> {
     }
 }
 
-fn sum<'a>(costs: impl IntoIterator<Item = &'a Cost>, of: impl Fn(&Cost) -> f64) -> f64 {
+fn sum<'a>(costs: impl IntoIterator<Item = &'a StageCost>, of: impl Fn(&StageCost) -> f64) -> f64 {
     costs.into_iter().map(of).sum()
 }
 

@@ -1,7 +1,7 @@
 //! The plans that are compared, and what each must take at least.
 
 use crate::plan::{Accumulation, Offload, Recompute, Schedule, Size};
-use crate::program::Terms;
+use crate::program::StepTerms;
 use crate::scenario::Scenario;
 use crate::units::Bytes;
 
@@ -157,7 +157,7 @@ impl Training {
     fn steps(&self, method: &Method, choice: Choice, trial: &mut Scenario, found: &mut Vec<Candidate>) {
         self.lay(trial, method, &choice);
         let Ok(layout) = trial.layout() else { return };
-        let terms = Terms::of(trial, &layout);
+        let terms = StepTerms::of(trial, &layout);
         let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
         let (reserve, lost) = (trial.calibration.allocator.reserve, 1.0 + trial.calibration.allocator.fragmentation);
         let dealing = method.dealings[choice.dealing];

@@ -11,7 +11,7 @@ use super::memory::LINE;
 use super::{frame, has_room, in_view, staleness, words};
 use crate::app::timeline::{Row, Step, Timeline, Window, counterpart};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{self, IdleCause, Kind, Lane, Part, Totals, Trace, Turn};
+use crate::evaluate::{self, IdleCause, Lane, ModelPart, SpanMicroBatches, TaskKind, Trace, WindowTotals};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::gantt::{self, Form, Track};
 use crate::ui::widgets::text::draw_lines;
@@ -180,7 +180,7 @@ fn held(answer: &Answer, theme: Theme, rank: u32, (from, to): (Seconds, Seconds)
 /// A visit of a stage in words: what, on which layers, when.
 fn visit(spans: &[evaluate::Span], step: Step, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Vec::new() };
-    let layers = spans.iter().filter(|span| span.activity.part == Part::Layer).map(|span| span.activity.layer);
+    let layers = spans.iter().filter(|span| span.activity.part == ModelPart::Layer).map(|span| span.activity.layer);
     let (low, high) = (layers.clone().min(), layers.max());
     let layers = match (low, high) {
         (Some(low), Some(high)) if low < high => format!(", layers {low} to {high}"),
@@ -188,7 +188,7 @@ fn visit(spans: &[evaluate::Span], step: Step, window: (Seconds, Seconds), theme
         _ => String::new(),
     };
     let turn = match first.activity.kind {
-        Kind::Forward | Kind::Backward => format!(" of micro-batch {}", first.activity.micro_batch),
+        TaskKind::Forward | TaskKind::Backward => format!(" of micro-batch {}", first.activity.micro_batch),
         _ => String::new(),
     };
     let what = format!("{} rank {}: {}{turn}{layers}", theme.glyphs().pinned, first.rank, first.activity.kind.name());
@@ -206,11 +206,11 @@ fn visit(spans: &[evaluate::Span], step: Step, window: (Seconds, Seconds), theme
 /// A span in words: what and when; bytes, level and rates, for a transfer; what waits for it.
 fn describe(span: &evaluate::Span, answer: &Answer, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
     let time = span.end - span.start;
-    let turn = match Turn::of(span, &answer.scenario) {
+    let turn = match SpanMicroBatches::of(span, &answer.scenario) {
         _ if answer.scenario.plan.accumulate == 1 => String::new(),
-        Turn::One(micro_batch) => format!(", micro-batch {micro_batch}"),
-        Turn::All => ", all micro-batches".to_owned(),
-        Turn::Unsaid => String::new(),
+        SpanMicroBatches::One(micro_batch) => format!(", micro-batch {micro_batch}"),
+        SpanMicroBatches::All => ", all micro-batches".to_owned(),
+        SpanMicroBatches::Unsaid => String::new(),
     };
     let what = format!("{} {}{turn}", theme.glyphs().pinned, words::activity(span.activity));
     let slowed = if span.alone < time * 0.999 { format!(", {} if alone", span.alone) } else { String::new() };
@@ -269,7 +269,7 @@ fn fullest(span: &evaluate::Span, answer: &Answer, theme: Theme) -> Option<Line<
 }
 
 /// What the window comes to, on rows of whole parts: `busy 88.1 ms 88 %, exposed 12.1 ms, gather 6.90 GiB`.
-fn totals(totals: &Totals, time: Seconds, width: u16) -> Vec<Line<'static>> {
+fn totals(totals: &WindowTotals, time: Seconds, width: u16) -> Vec<Line<'static>> {
     let share = |part: Seconds| format!("{part} {:.0} %", 100.0 * (part / time));
     let mut parts = vec![format!("busy {}", share(totals.busy)), format!("exposed {}", share(totals.exposed))];
     if totals.bubble > Seconds::ZERO {

@@ -1,6 +1,6 @@
 //! Figures as words, the same in every panel.
 
-use crate::evaluate::{Activity, Part};
+use crate::evaluate::{Activity, ModelPart};
 use crate::ui::theme::Theme;
 use crate::units::{Bytes, Quantity, Seconds, significant, thousands};
 
@@ -15,12 +15,12 @@ pub(super) fn figure(value: f64) -> String {
 pub(super) fn activity(activity: Activity) -> String {
     let kind = activity.kind.name();
     match activity.part {
-        Part::Layer => format!("{kind}, layer {}", activity.layer),
-        Part::Attention => format!("{kind}, attention of layer {}", activity.layer),
-        Part::Mlp => format!("{kind}, MLP of layer {}", activity.layer),
-        Part::Embedding => format!("{kind}, embedding"),
-        Part::Head => format!("{kind}, head"),
-        Part::Model => kind.to_owned(),
+        ModelPart::Layer => format!("{kind}, layer {}", activity.layer),
+        ModelPart::Attention => format!("{kind}, attention of layer {}", activity.layer),
+        ModelPart::Mlp => format!("{kind}, MLP of layer {}", activity.layer),
+        ModelPart::Embedding => format!("{kind}, embedding"),
+        ModelPart::Head => format!("{kind}, head"),
+        ModelPart::Model => kind.to_owned(),
     }
 }
 

@@ -15,7 +15,7 @@ use ratatui::widgets::Widget;
 
 use super::axis;
 use super::text::{columns, fit, put, width};
-use crate::evaluate::{Folded, Idle, IdleCause, Kind, Span};
+use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind};
 use crate::ui::theme::{Role, Theme};
 use crate::units::Seconds;
 
@@ -39,7 +39,7 @@ pub struct Gantt<'a> {
     tracks: &'a [Track<'a>],
     window: (Seconds, Seconds),
     folded: &'a [Folded],
-    exposed: Option<(&'a [Idle], &'a [&'a [Span]])>,
+    exposed: Option<(&'a [Stall], &'a [&'a [Span]])>,
     selected: Option<(usize, Seconds, Seconds)>,
     overview: Option<Seconds>,
 }
@@ -62,7 +62,7 @@ impl<'a> Gantt<'a> {
     ///
     /// Its marks add up to the exposed time, rounded up to a column.
     #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn exposed(mut self, idle: &'a [Idle], communicated: &'a [&'a [Span]]) -> Self {
+    pub const fn exposed(mut self, idle: &'a [Stall], communicated: &'a [&'a [Span]]) -> Self {
         self.exposed = Some((idle, communicated));
         self
     }
@@ -284,7 +284,7 @@ fn overlapping<T>(items: &[T], ends: impl Fn(&T) -> (Seconds, Seconds), window: 
 
 /// Whether a span moves bytes between devices or to the host.
 pub const fn communicates(span: &Span) -> bool {
-    !matches!(span.activity.kind, Kind::Forward | Kind::Backward | Kind::Optimizer | Kind::Host)
+    !matches!(span.activity.kind, TaskKind::Forward | TaskKind::Backward | TaskKind::Optimizer | TaskKind::Host)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
 use super::text::put;
-use crate::evaluate::{Folded, Idle, IdleCause};
+use crate::evaluate::{Folded, IdleCause, Stall};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::units::Seconds;
 
@@ -26,7 +26,7 @@ const OTHER: usize = 3;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strip<'a> {
     theme: Theme,
-    idle: &'a [Idle],
+    idle: &'a [Stall],
     folded: &'a [Folded],
     step: Seconds,
     window: Seconds,
@@ -34,7 +34,7 @@ pub struct Strip<'a> {
 
 impl<'a> Strip<'a> {
     /// A step of one rank, of which the window shows the beginning.
-    pub const fn new(theme: Theme, idle: &'a [Idle], step: Seconds, window: Seconds) -> Self {
+    pub const fn new(theme: Theme, idle: &'a [Stall], step: Seconds, window: Seconds) -> Self {
         Self { theme, idle, folded: &[], step, window }
     }
 
@@ -62,7 +62,7 @@ impl<'a> Strip<'a> {
         }
         for folded in self.folded {
             let length = folded.end - folded.start;
-            let inside = |idle: &&Idle| idle.start >= folded.start && idle.end <= folded.end;
+            let inside = |idle: &&Stall| idle.start >= folded.start && idle.end <= folded.end;
             for idle in self.idle.iter().filter(inside) {
                 add(folded.end, folded.over(), kind(idle.cause), (idle.end - idle.start) / length);
             }

@@ -45,7 +45,7 @@ fn a_reduction_leads_to_the_backward_that_made_its_gradients() {
     let reduce = chosen(&app);
     assert_eq!(reduce.lane, Lane::Reduce);
     press(&mut app, "f");
-    assert_eq!((chosen(&app).activity.kind, chosen(&app).activity.layer), (Kind::Backward, reduce.activity.layer));
+    assert_eq!((chosen(&app).activity.kind, chosen(&app).activity.layer), (TaskKind::Backward, reduce.activity.layer));
     assert!(chosen(&app).end <= reduce.start);
 }
 
@@ -53,7 +53,7 @@ fn a_reduction_leads_to_the_backward_that_made_its_gradients() {
 fn what_has_no_counterpart_says_so() {
     let mut app = explorer();
     press(&mut app, "4G");
-    assert_eq!(chosen(&app).activity.kind, Kind::Optimizer);
+    assert_eq!(chosen(&app).activity.kind, TaskKind::Optimizer);
     press(&mut app, "f");
     assert!(app.notice.is_some());
 }

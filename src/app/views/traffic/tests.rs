@@ -32,7 +32,7 @@ fn the_link_to_the_host_is_listed_where_anything_crosses_it() {
     let mut app = explorer();
     to_field(&mut app, "offload");
     press(&mut app, "lT");
-    let host = Way::ALL.map(|way| [Figure::Copied(way), Figure::Copying(way)]).concat();
+    let host = HostDirection::ALL.map(|way| [Figure::Copied(way), Figure::Copying(way)]).concat();
     assert_eq!(app.carried()[4..], host);
     for figure in host.iter().rev() {
         assert_eq!(shown(&mut app, if *figure == host[3] { "Gi" } else { "ki" }), *figure);

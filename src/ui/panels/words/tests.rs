@@ -1,14 +1,14 @@
 //! Figures as words.
 
 use super::*;
-use crate::evaluate::Kind;
+use crate::evaluate::TaskKind;
 
 #[test]
 fn an_activity_names_its_layer_if_it_has_one() {
-    let backward = Activity { kind: Kind::Backward, part: Part::Layer, layer: 43, micro_batch: 1 };
+    let backward = Activity { kind: TaskKind::Backward, part: ModelPart::Layer, layer: 43, micro_batch: 1 };
     assert_eq!(activity(backward), "backward, layer 43");
-    assert_eq!(activity(Activity { part: Part::Head, ..backward }), "backward, head");
-    assert_eq!(activity(Activity { kind: Kind::Optimizer, part: Part::Model, ..backward }), "optimizer");
+    assert_eq!(activity(Activity { part: ModelPart::Head, ..backward }), "backward, head");
+    assert_eq!(activity(Activity { kind: TaskKind::Optimizer, part: ModelPart::Model, ..backward }), "optimizer");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use crate::app::views::strategies::Row;
 use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{
-    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Idle, IdleCause, Kind, Lane, Memory, MemoryParts,
-    MemoryPoint, Part, Phases, Resource, Span, Summary, TimeParts, Trace, Traffic,
+    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Lane, Memory, MemoryParts,
+    MemoryPoint, ModelPart, Phases, Resource, Span, Stall, Summary, TaskKind, TimeParts, Trace, Traffic,
 };
 use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
@@ -137,16 +137,18 @@ const RANKS: u32 = 4;
 fn all_forward_then_all_backward(trace: &mut Trace, rank: u32) {
     let (turns, last) = (6, RANKS - 1);
     let at = |slots: u32, slot: f64| f64::from(slots) * slot;
-    for (kind, slot, first, delay) in [(Kind::Forward, 100.0, 0.0, rank), (Kind::Backward, 200.0, 900.0, last - rank)] {
+    for (kind, slot, first, delay) in
+        [(TaskKind::Forward, 100.0, 0.0, rank), (TaskKind::Backward, 200.0, 900.0, last - rank)]
+    {
         for micro_batch in 0..turns {
             let start = first + at(micro_batch + delay, slot);
             for half in [0, 1] {
-                let layer = if kind == Kind::Forward { 2 * rank + half } else { 2 * rank + 1 - half };
+                let layer = if kind == TaskKind::Forward { 2 * rank + half } else { 2 * rank + 1 - half };
                 let from = start + at(half, slot / 2.0);
                 trace.spans.push(Span {
                     rank,
                     lane: Lane::Compute,
-                    activity: Activity { kind, part: Part::Layer, layer, micro_batch },
+                    activity: Activity { kind, part: ModelPart::Layer, layer, micro_batch },
                     start: ms(from),
                     end: ms(from + slot / 2.0),
                     alone: ms(slot / 2.0),
@@ -155,14 +157,14 @@ fn all_forward_then_all_backward(trace: &mut Trace, rank: u32) {
                     exposed: false,
                 });
             }
-            let in_use = gib(30.0 + at(micro_batch, if kind == Kind::Forward { 1.0 } else { -1.0 }));
+            let in_use = gib(30.0 + at(micro_batch, if kind == TaskKind::Forward { 1.0 } else { -1.0 }));
             trace.memory.push(MemoryPoint { rank, at: ms(start), in_use });
         }
     }
     let ends = [(0.0, at(rank, 100.0)), (at(turns + rank, 100.0), 900.0 + at(last - rank, 200.0))];
     let end = (900.0 + at(turns + last - rank, 200.0), 2700.0);
     let bubbles = ends.into_iter().chain([end]).filter(|(from, to)| from < to);
-    trace.idle.extend(bubbles.map(|(from, to)| Idle { rank, cause: IdleCause::Bubble, start: ms(from), end: ms(to) }));
+    trace.idle.extend(bubbles.map(|(from, to)| Stall { rank, cause: IdleCause::Bubble, start: ms(from), end: ms(to) }));
 }
 
 /// Nothing answered yet.
@@ -229,7 +231,7 @@ fn summary() -> Summary {
             peak: parts.total(),
             parts,
             moment: ms(4100.0),
-            during: activity(Kind::Backward, 43),
+            during: activity(TaskKind::Backward, 43),
         },
         first_peak: parts.total(),
         traffic,
@@ -238,8 +240,8 @@ fn summary() -> Summary {
     }
 }
 
-fn activity(kind: Kind, layer: u32) -> Activity {
-    Activity { kind, part: Part::Layer, layer, micro_batch: 0 }
+fn activity(kind: TaskKind, layer: u32) -> Activity {
+    Activity { kind, part: ModelPart::Layer, layer, micro_batch: 0 }
 }
 
 fn evaluation() -> Evaluation {
@@ -269,9 +271,9 @@ fn trace() -> Trace {
             level: (bytes > Bytes::ZERO).then_some(0),
             exposed,
         };
-        trace.spans.push(span(Lane::Gather, Kind::AllGather, 0.0, 60.0, gib(0.9), true));
-        trace.spans.push(span(Lane::Compute, Kind::Forward, 60.0, 171.0, Bytes::ZERO, false));
-        let wait = Idle { rank: 0, cause: IdleCause::Communication, start: ms(start), end: ms(start + 60.0) };
+        trace.spans.push(span(Lane::Gather, TaskKind::AllGather, 0.0, 60.0, gib(0.9), true));
+        trace.spans.push(span(Lane::Compute, TaskKind::Forward, 60.0, 171.0, Bytes::ZERO, false));
+        let wait = Stall { rank: 0, cause: IdleCause::Communication, start: ms(start), end: ms(start + 60.0) };
         trace.idle.push(wait);
         let in_use = gib(30.0 + 11.2 * f64::from(layer) / 39.0);
         trace.memory.push(MemoryPoint { rank: 0, at: ms(start), in_use });

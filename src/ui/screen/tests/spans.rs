@@ -1,18 +1,18 @@
 //! What the timeline says of a chosen span where there is little room, and of its window.
 
 use super::*;
-use crate::evaluate::Kind;
+use crate::evaluate::TaskKind;
 
 #[test]
 fn how_long_a_gather_is_held_is_said_before_what_it_is_for() {
     let mut app = engine::explorer();
     engine::press(&mut app, "4jgll");
     let spans = &app.answer.as_ref().unwrap().evaluation.trace.spans;
-    let first = |kind: Kind| {
+    let first = |kind: TaskKind| {
         let of_layer = |span: &&crate::evaluate::Span| (span.activity.kind, span.activity.layer) == (kind, 1);
         spans.iter().find(of_layer).unwrap()
     };
-    let held = first(Kind::Forward).start - first(Kind::AllGather).end;
+    let held = first(TaskKind::Forward).start - first(TaskKind::AllGather).end;
     let text = crate::ui::export::text(screen(&app, UTF8, (80, 24)).buffer());
     assert!(text.contains("all-gather, layer 1"), "{text}");
     assert!(text.contains(&format!("hidden; used {held} later by forward, layer 1, at ")), "{text}");

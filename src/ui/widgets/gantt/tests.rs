@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::evaluate::{Activity, Lane, Part};
+use crate::evaluate::{Activity, Lane, ModelPart};
 use crate::ui::caps::{Caps, Depth};
 use crate::units::Bytes;
 
@@ -14,11 +14,11 @@ fn s(seconds: f64) -> Seconds {
     Seconds::new(seconds)
 }
 
-fn span(kind: Kind, layer: u32, start: f64, end: f64) -> Span {
+fn span(kind: TaskKind, layer: u32, start: f64, end: f64) -> Span {
     Span {
         rank: 0,
         lane: Lane::Compute,
-        activity: Activity { kind, part: Part::Layer, layer, micro_batch: 0 },
+        activity: Activity { kind, part: ModelPart::Layer, layer, micro_batch: 0 },
         start: s(start),
         end: s(end),
         alone: s(end - start),
@@ -28,11 +28,11 @@ fn span(kind: Kind, layer: u32, start: f64, end: f64) -> Span {
     }
 }
 
-fn idle(cause: IdleCause, start: f64, end: f64) -> Idle {
-    Idle { rank: 0, cause, start: s(start), end: s(end) }
+fn idle(cause: IdleCause, start: f64, end: f64) -> Stall {
+    Stall { rank: 0, cause, start: s(start), end: s(end) }
 }
 
-fn wait(start: f64, end: f64) -> Idle {
+fn wait(start: f64, end: f64) -> Stall {
     idle(IdleCause::Communication, start, end)
 }
 
@@ -52,11 +52,11 @@ fn lines(buf: &Buffer) -> Vec<String> {
 
 /// Two layers of 16 s and the gathers of the next two: one column is one second where the plot has 40 columns.
 fn layers() -> [Span; 2] {
-    [span(Kind::Forward, 20, 0.0, 16.0), span(Kind::Forward, 21, 18.0, 34.0)]
+    [span(TaskKind::Forward, 20, 0.0, 16.0), span(TaskKind::Forward, 21, 18.0, 34.0)]
 }
 
 fn gathers() -> [Span; 2] {
-    [span(Kind::AllGather, 21, 0.0, 5.0), span(Kind::AllGather, 22, 16.0, 22.0)]
+    [span(TaskKind::AllGather, 21, 0.0, 5.0), span(TaskKind::AllGather, 22, 16.0, 22.0)]
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_row_with_the_keys_is_marked() {
 
 #[test]
 fn where_there_are_several_a_span_names_its_micro_batch() {
-    let mut spans = [span(Kind::Backward, 7, 0.0, 30.0), span(Kind::Backward, 7, 30.0, 46.0)];
+    let mut spans = [span(TaskKind::Backward, 7, 0.0, 30.0), span(TaskKind::Backward, 7, 30.0, 46.0)];
     (spans[0].activity.micro_batch, spans[1].activity.micro_batch) = (3, 4);
     let tracks = [Track { turns: true, ..track("", &spans) }];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(46.0));
@@ -120,7 +120,7 @@ fn the_overview_shows_the_whole_step_with_the_window_between_marks() {
 
 #[test]
 fn a_span_that_leaves_the_window_has_no_end_there() {
-    let spans = [span(Kind::Backward, 3, -10.0, 50.0)];
+    let spans = [span(TaskKind::Backward, 3, -10.0, 50.0)];
     let tracks = [track("", &spans)];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(20.0));
     assert_eq!(lines(&drawn(&gantt, 20, 1)), ["████ backward 3 ████"]);
@@ -133,7 +133,7 @@ fn narrow_spans_add_up_to_the_share_of_time_in_which_something_runs() {
         .filter(|i| i / 10 > 0)
         .map(|i| {
             let (start, share) = (f64::from(i) / 10.0, f64::from(i / 10) * 0.02);
-            span(Kind::AllGather, 0, start, start + share)
+            span(TaskKind::AllGather, 0, start, start + share)
         })
         .collect();
     let tracks = [track("", &spans)];
@@ -147,7 +147,7 @@ fn a_run_of_narrow_spans_of_one_kind_is_named() {
     let row = |kind, from: u32| {
         (0..100).map(move |i| f64::from(i) * 0.1 + f64::from(from)).map(move |start| span(kind, 0, start, start + 0.1))
     };
-    let spans: Vec<Span> = row(Kind::Forward, 0).chain(row(Kind::Backward, 10)).collect();
+    let spans: Vec<Span> = row(TaskKind::Forward, 0).chain(row(TaskKind::Backward, 10)).collect();
     let tracks = [track("", &spans)];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(20.0));
     assert_eq!(lines(&drawn(&gantt, 40, 1)), ["█████ forward ███████████ backward █████"]);
@@ -158,9 +158,11 @@ fn where_only_a_letter_fits_it_says_which_way_compute_goes() {
     let short = |kind, from: u32| {
         (0..10).map(move |i| f64::from(i) * 0.3 + f64::from(from)).map(move |start| span(kind, 0, start, start + 0.3))
     };
-    let spans: Vec<Span> =
-        short(Kind::Forward, 0).chain(short(Kind::Backward, 3)).chain([span(Kind::Forward, 12, 6.0, 9.0)]).collect();
-    let gathers: Vec<Span> = short(Kind::AllGather, 0).collect();
+    let spans: Vec<Span> = short(TaskKind::Forward, 0)
+        .chain(short(TaskKind::Backward, 3))
+        .chain([span(TaskKind::Forward, 12, 6.0, 9.0)])
+        .collect();
+    let gathers: Vec<Span> = short(TaskKind::AllGather, 0).collect();
     let tracks = [track("", &spans), track("", &gathers)];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(9.0));
     assert_eq!(lines(&drawn(&gantt, 9, 2)), ["█f██b█▕f▏", "███"]);
@@ -169,7 +171,7 @@ fn where_only_a_letter_fits_it_says_which_way_compute_goes() {
 #[test]
 fn marks_of_exposure_add_up_to_the_exposed_time() {
     // 20 waits of a tenth of a column each, one per column: two columns in all. A bubble is no exposure.
-    let mut waits: Vec<Idle> = (0..20).map(|i| wait(f64::from(i), f64::from(i) + 0.1)).collect();
+    let mut waits: Vec<Stall> = (0..20).map(|i| wait(f64::from(i), f64::from(i) + 0.1)).collect();
     waits.push(idle(IdleCause::Bubble, 19.1, 20.0));
     let all = (s(0.0), s(20.0));
     let gantt = Gantt::new(theme(Depth::None, false), &[], all.0, all.1).exposed(&waits, &[]);
@@ -182,14 +184,14 @@ fn marks_of_exposure_add_up_to_the_exposed_time() {
 
 #[test]
 fn bubbles_fill_where_nothing_runs() {
-    let (spans, idle) = ([span(Kind::Forward, 1, 0.0, 5.0)], [idle(IdleCause::Bubble, 5.0, 9.0)]);
+    let (spans, idle) = ([span(TaskKind::Forward, 1, 0.0, 5.0)], [idle(IdleCause::Bubble, 5.0, 9.0)]);
     let tracks = [Track { idle: &idle, ..track("", &spans) }];
     let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(10.0));
     assert_eq!(lines(&drawn(&gantt, 10, 1)), ["▕f1 ▏╌╌╌╌"]);
 }
 
 /// Forward and backward of two micro-batches, two layers each, a bubble and a wait for a gather between them.
-fn visits() -> (Vec<Span>, Vec<Idle>) {
+fn visits() -> (Vec<Span>, Vec<Stall>) {
     let turn = |kind, micro_batch, start: f64, time: f64| {
         [0, 1].map(|half| {
             let start = start + f64::from(half) * time / 2.0;
@@ -198,7 +200,7 @@ fn visits() -> (Vec<Span>, Vec<Idle>) {
             span
         })
     };
-    let (forward, backward) = (Kind::Forward, Kind::Backward);
+    let (forward, backward) = (TaskKind::Forward, TaskKind::Backward);
     let turns = [turn(forward, 0, 0.0, 4.0), turn(forward, 1, 4.0, 4.0), turn(backward, 0, 11.0, 6.0)];
     let last = turn(backward, 1, 19.0, 6.0);
     let idle = vec![idle(IdleCause::Bubble, 8.0, 11.0), wait(17.0, 19.0)];
@@ -220,7 +222,7 @@ fn a_rank_shows_its_visits_with_their_micro_batches_and_what_it_waits_for() {
     // In columns of 9 s no visit has room for its number.
     assert_eq!(row(false, 3, 27.0), "█▒▒");
     // Where forward and backward share a column, neither twice the other, it is between them.
-    let both = [span(Kind::Forward, 0, 0.0, 4.0), span(Kind::Backward, 0, 4.0, 10.0)];
+    let both = [span(TaskKind::Forward, 0, 0.0, 4.0), span(TaskKind::Backward, 0, 4.0, 10.0)];
     let tracks = [Track { form: Form::Visits, ..track("", &both) }];
     assert_eq!(lines(&drawn(&Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(10.0)), 1, 1)), ["▓"]);
 }
@@ -235,7 +237,7 @@ fn what_is_chosen_is_reversed_and_colours_follow_the_kind() {
     // Its six columns are 24 to 29, the ends in the colour of text.
     assert!(!reversed(24, 1) && reversed(25, 1) && reversed(28, 1) && !reversed(29, 1) && !reversed(25, 0));
     assert_eq!((buf[(24, 1)].fg, buf[(29, 1)].fg), (Color::Reset, Color::Reset));
-    assert_eq!(buf[(9, 0)].fg, theme(Depth::C256, false).span(Kind::Forward).fg.unwrap());
+    assert_eq!(buf[(9, 0)].fg, theme(Depth::C256, false).span(TaskKind::Forward).fg.unwrap());
     // A label is cut out of the span's colour.
     assert_eq!((buf[(12, 0)].fg, reversed(12, 0)), (buf[(9, 0)].fg, true));
 }
@@ -245,12 +247,19 @@ fn any_seconds() -> impl Strategy<Value = f64> {
 }
 
 fn any_span() -> impl Strategy<Value = Span> {
-    let kinds = [Kind::Forward, Kind::Backward, Kind::Optimizer, Kind::AllGather, Kind::AllToAll, Kind::Copy];
-    let parts = [Part::Layer, Part::Embedding, Part::Head, Part::Model];
+    let kinds = [
+        TaskKind::Forward,
+        TaskKind::Backward,
+        TaskKind::Optimizer,
+        TaskKind::AllGather,
+        TaskKind::AllToAll,
+        TaskKind::Copy,
+    ];
+    let parts = [ModelPart::Layer, ModelPart::Embedding, ModelPart::Head, ModelPart::Model];
     (any_seconds(), any_seconds(), 0..kinds.len(), 0..parts.len(), any::<(u32, u32)>()).prop_map(
         move |(start, end, kind, part, (layer, micro_batch))| Span {
             activity: Activity { kind: kinds[kind], part: parts[part], layer, micro_batch },
-            ..span(Kind::Forward, 0, start, end)
+            ..span(TaskKind::Forward, 0, start, end)
         },
     )
 }
@@ -267,8 +276,8 @@ proptest! {
     ) {
         let causes = [IdleCause::Bubble, IdleCause::Communication, IdleCause::Other];
         let still = spans.iter().zip(causes.into_iter().cycle());
-        let still: Vec<Idle> =
-            still.map(|(span, cause)| Idle { rank: 0, cause, start: span.start, end: span.end }).collect();
+        let still: Vec<Stall> =
+            still.map(|(span, cause)| Stall { rank: 0, cause, start: span.start, end: span.end }).collect();
         let first = Track { name, spans: &spans, idle: &still, turns, here, ..Track::default() };
         let tracks = [first, Track { spans: &spans, idle: &still, form: Form::Visits, ..Track::default() }];
         let (selected, moved) = (selected.map(|(track, from, to)| (track, s(from), s(to))), [&spans[..]]);

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::label::{labels, names, way};
 use super::{Scale, overlapping, visits};
-use crate::evaluate::{Folded, Idle, IdleCause, Kind, Span};
+use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind};
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put, width};
@@ -30,7 +30,7 @@ pub struct Track<'a> {
     /// Its spans by start time; they don't overlap.
     pub spans: &'a [Span],
     /// Stretches in which it stands still, by start time.
-    pub idle: &'a [Idle],
+    pub idle: &'a [Stall],
     /// What repeats without being listed again.
     pub folded: &'a [Folded],
     /// What it draws.
@@ -50,27 +50,27 @@ struct Density {
     /// Share of the column's time in which something runs.
     busy: f64,
     /// The kind that takes most of it.
-    kind: Kind,
+    kind: TaskKind,
 }
 
 /// The kinds whose shares of a column are counted, in any order.
-const KINDS: [Kind; 10] = [
-    Kind::Forward,
-    Kind::Backward,
-    Kind::Optimizer,
-    Kind::AllGather,
-    Kind::ReduceScatter,
-    Kind::AllReduce,
-    Kind::AllToAll,
-    Kind::PointToPoint,
-    Kind::Copy,
-    Kind::Host,
+const KINDS: [TaskKind; 10] = [
+    TaskKind::Forward,
+    TaskKind::Backward,
+    TaskKind::Optimizer,
+    TaskKind::AllGather,
+    TaskKind::ReduceScatter,
+    TaskKind::AllReduce,
+    TaskKind::AllToAll,
+    TaskKind::PointToPoint,
+    TaskKind::Copy,
+    TaskKind::Host,
 ];
 
 impl Density {
     fn of(shares: &[f64; KINDS.len()]) -> Self {
         let most = shares.iter().zip(KINDS).reduce(|most, next| if next.0 > most.0 { next } else { most });
-        Self { busy: shares.iter().sum(), kind: most.map_or_else(Kind::default, |(_, kind)| kind) }
+        Self { busy: shares.iter().sum(), kind: most.map_or_else(TaskKind::default, |(_, kind)| kind) }
     }
 }
 
@@ -81,7 +81,7 @@ impl Track<'_> {
     }
 
     /// The stretches in which it stands still that touch a window.
-    pub(super) fn still(&self, window: (Seconds, Seconds)) -> &[Idle] {
+    pub(super) fn still(&self, window: (Seconds, Seconds)) -> &[Stall] {
         overlapping(self.idle, |idle| (idle.start, idle.end), window)
     }
 

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{Scale, Track};
-use crate::evaluate::{IdleCause, Kind, Span};
+use crate::evaluate::{IdleCause, Span, TaskKind};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put};
 
@@ -35,8 +35,8 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
         }
         for Visit { first, last } in visits(scale) {
             let part = match first.activity.kind {
-                Kind::Forward => FORWARD,
-                Kind::Backward => BACKWARD,
+                TaskKind::Forward => FORWARD,
+                TaskKind::Backward => BACKWARD,
                 _ => OPTIMIZER,
             };
             scale.cover(first.start, last.end, |column, share| shares[column][part] += share);
@@ -47,7 +47,7 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
         let (glyph, style) = look(share, theme);
         put(buf, x, plot.y, glyph, style);
     }
-    for visit in visits(scale).filter(|visit| visit.first.activity.kind != Kind::Optimizer) {
+    for visit in visits(scale).filter(|visit| visit.first.activity.kind != TaskKind::Optimizer) {
         visit.number(theme, scale, plot, buf);
     }
 }
@@ -62,7 +62,7 @@ impl<'a> Visit<'a> {
     /// A fixed cost of the host is none.
     fn of(spans: &'a [Span]) -> Option<Self> {
         let (first, last) = (spans.first()?, spans.last()?);
-        (first.activity.kind != Kind::Host).then_some(Self { first, last })
+        (first.activity.kind != TaskKind::Host).then_some(Self { first, last })
     }
 
     /// Writes its micro-batch at its start, if that leaves a column of its fill.
@@ -91,10 +91,10 @@ fn look([forward, backward, optimizer, bubble, exposed]: [f64; 5], theme: Theme)
         let [full, dense, light, _] = glyphs.fills;
         let (more, less) = (forward.max(backward), forward.min(backward));
         return match forward >= backward {
-            _ if optimizer > more => ("o", theme.span(Kind::Optimizer)),
-            _ if less > more / 2.0 => (dense, theme.span(Kind::Backward)),
-            true => (full, theme.span(Kind::Forward)),
-            false => (light, theme.span(Kind::Backward)),
+            _ if optimizer > more => ("o", theme.span(TaskKind::Optimizer)),
+            _ if less > more / 2.0 => (dense, theme.span(TaskKind::Backward)),
+            true => (full, theme.span(TaskKind::Forward)),
+            false => (light, theme.span(TaskKind::Backward)),
         };
     }
     if bubble > waiting.max(blank) {

@@ -1,8 +1,8 @@
 use super::*;
 use crate::ui::caps::Caps;
 
-fn idle(from: f64, to: f64, cause: IdleCause) -> Idle {
-    Idle { rank: 0, cause, start: Seconds::new(from), end: Seconds::new(to) }
+fn idle(from: f64, to: f64, cause: IdleCause) -> Stall {
+    Stall { rank: 0, cause, start: Seconds::new(from), end: Seconds::new(to) }
 }
 
 fn drawn(strip: &Strip, width: u16) -> String {
@@ -26,7 +26,7 @@ fn each_column_shows_what_most_of_its_time_goes_into() {
 #[test]
 fn marks_add_up_to_the_time_also_where_each_wait_is_shorter_than_a_column() {
     // Forty waits of a quarter of a second in forty seconds: ten of forty columns.
-    let waits: Vec<Idle> =
+    let waits: Vec<Stall> =
         (0..40).map(|at| idle(f64::from(at), f64::from(at) + 0.25, IdleCause::Communication)).collect();
     let strip = Strip::new(theme(), &waits, Seconds::new(40.0), Seconds::new(40.0));
     assert_eq!(drawn(&strip, 40).matches('!').count(), 10);

@@ -4,7 +4,7 @@ use crate::program::Picos;
 
 /// Ranks that can go on, and moments of those that wait.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct ReadyQueue {
     /// Ranks that have been sent something, in turn; beyond `asked` they have not been asked since.
     ready: Vec<usize>,
     asked: usize,
@@ -14,7 +14,7 @@ pub(super) struct Agenda {
     now: Picos,
 }
 
-impl Agenda {
+impl ReadyQueue {
     /// So many ranks, all of which can begin.
     pub fn reset(&mut self, ranks: usize) {
         self.ready.clear();

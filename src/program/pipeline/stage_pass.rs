@@ -1,0 +1,92 @@
+//! One shape of a stage: forward or backward for one micro-batch, from what arrives to what is sent on.
+
+use super::super::build::{GraphBuilder, PIPELINE};
+use super::super::label::{Lane, ModelPart, Phase, TaskKind};
+use super::super::step::{self, TaskEmitter};
+use super::super::task::{TaskEvent, waits};
+use super::{PipelineBuilder, label};
+
+/// Forward or backward of a stage, between what it receives and what it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PassShape {
+    pub work: usize,
+    pub backward: bool,
+    pub receives: bool,
+    /// The level over which it sends what it has computed.
+    pub sends: Option<usize>,
+}
+
+/// What a pass does for the one after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct NextPass {
+    /// The host's fixed time, where a micro-batch begins.
+    pub opens: bool,
+    /// The copy of a checkpoint.
+    pub copy: Option<NextCheckpoint>,
+}
+
+/// A backward that begins with a checkpoint from the host: its work, and its layer and micro-batch beyond those
+/// of the pass before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NextCheckpoint {
+    pub work: usize,
+    pub layer: u32,
+    pub micro_batch: u32,
+}
+
+impl PipelineBuilder<'_> {
+    /// What a rank does for a shape, `ahead` gathers ahead, and for what is `next`.
+    pub(super) fn pass_tasks(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
+        let PassShape { work, backward, receives, sends } = shape;
+        let arrival = if backward { TaskEvent::ArrivedBackward } else { TaskEvent::ArrivedForward };
+        if receives {
+            graph.expect(arrival);
+        }
+        let emit = self.emit();
+        let listing = &self.stages.works[work].passes[usize::from(backward)];
+        let after = next.copy.and_then(|copy| self.first_copy(copy));
+        let mut turns = listing.turns().peekable();
+        while let Some(runs) = turns.next() {
+            let after = turns.peek().map_or(after, |next| step::CheckpointFetch::of(&next[0], 0));
+            let apart = u32::from(after.is_some() || runs[0].visit.checkpoint > 0.0);
+            let count = runs[0].count;
+            let mut costs = |times: u32, position: u32, copy: Option<step::CheckpointFetch>| {
+                graph.task_loop(times, |body| {
+                    for (index, run) in runs.iter().enumerate() {
+                        let start = [
+                            self.fetches.then(|| body.after(TaskEvent::Gathered, ahead.cast_signed() as i64)),
+                            receives.then(|| body.after(arrival, 0)),
+                        ];
+                        let run = step::UnitRun { count: times, layer: run.layer_at(position), ..*run };
+                        emit.stage_visit(body, &run, start, copy.filter(|_| index + 1 == runs.len()));
+                    }
+                });
+            };
+            costs(count - apart, 0, step::CheckpointFetch::of(&runs[0], 1));
+            costs(apart, count - apart, after);
+        }
+        if let Some(level) = sends {
+            graph.task_loop(1, |body| self.send(body, arrival, level));
+        }
+        if next.opens {
+            TaskEmitter::host(graph, self.costs().rates.software.micro_batch.get());
+        }
+    }
+
+    /// The copy of the checkpoint with which a backward begins.
+    fn first_copy(&self, next: NextCheckpoint) -> Option<step::CheckpointFetch> {
+        let runs = &self.stages.works[next.work].passes[1].runs;
+        let copy = runs.first().and_then(|run| step::CheckpointFetch::of(run, 0));
+        copy.map(|copy| copy.from(next.layer, next.micro_batch))
+    }
+
+    /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
+    fn send(&self, body: &mut GraphBuilder<'_>, arrival: TaskEvent, level: usize) {
+        let phase = Phase::of(arrival == TaskEvent::ArrivedBackward);
+        let label = label(Lane::Pipeline, TaskKind::PointToPoint, ModelPart::Model, phase);
+        let mut task = body.transfer(&self.costs().send(level), PIPELINE, self.contention(), label);
+        task.waits = waits([Some(body.after(TaskEvent::Released, 0))]);
+        task.sends = Some(arrival);
+        body.push(task);
+    }
+}

@@ -1,0 +1,278 @@
+//! A step in compact form: tasks in task_loops that repeat (layers), task_loops one after the other in
+//! graphs, and per rank a program: launches that run a graph, in batch_loops that repeat (micro-batches),
+//! in group_loops that repeat (groups of micro-batches).
+//!
+//! Routines are listed once, whoever runs them and how often: ranks and stages that do the same share them.
+
+use std::ops::Range;
+
+use super::build::Volume;
+use super::label::{Activity, ModelPart};
+use super::task::{COMPUTE, EVENTS, EventWait, STREAMS, Task, TaskEvent, WAITS};
+
+/// Tasks that repeat together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskLoop {
+    /// Iterations.
+    pub repeat: u32,
+    /// Its tasks, by index.
+    pub tasks: Range<u32>,
+    /// How far one iteration moves each event.
+    pub advance: [i64; EVENTS],
+    /// What the graph's earlier task_loops have announced.
+    pub base: [i64; EVENTS],
+    /// Each stream's first task, by index; [`super::NONE`] if it has none.
+    pub first: [u32; STREAMS],
+}
+
+/// Blocks one after the other: what a launch does.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskGraph {
+    /// Its task_loops, by index.
+    pub task_loops: Range<u32>,
+    /// How far it moves each event.
+    pub advance: [i64; EVENTS],
+    /// CollectiveStreams that have a task in it, as bits.
+    pub streams: u8,
+    /// Tasks of each stream, repeats counted.
+    pub tasks: [u32; STREAMS],
+    /// What compute waits for to begin with it, beside the launches before, counted from what they have
+    /// announced; `None` if something else in it may start before compute does.
+    pub entry: Option<[Option<EventWait>; WAITS]>,
+    /// Whether nothing else in it starts together with compute.
+    pub alone: bool,
+    /// What its tasks move and need, repeats counted.
+    pub volume: Volume,
+}
+
+/// What ranks do, listed once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Code {
+    /// Tasks of all task_loops.
+    pub tasks: Vec<Task>,
+    /// Blocks of all graphs.
+    pub task_loops: Vec<TaskLoop>,
+    /// Routines.
+    pub graphs: Vec<TaskGraph>,
+    /// The stream whose tasks raise each event of the own rank.
+    pub producer: [u8; EVENTS],
+}
+
+/// One run of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Launch {
+    /// The graph, by index.
+    pub graph: u32,
+    /// What the batch_loop's earlier launches have announced.
+    pub base: [u32; EVENTS],
+    /// Layer and micro-batch that its tasks' labels count from.
+    pub layer: u32,
+    /// The micro-batch, when the launch runs first.
+    pub micro_batch: u32,
+}
+
+/// Slots that repeat together, each time for the next micro-batch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MicroBatchLoop {
+    /// Iterations.
+    pub repeat: u32,
+    /// Its launches, by index into the rank's.
+    pub launches: Range<u32>,
+    /// How far one iteration moves each event.
+    pub advance: [i64; EVENTS],
+    /// What the group_loop's earlier batch_loops have announced.
+    pub base: [i64; EVENTS],
+}
+
+/// Sections that repeat together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GroupLoop {
+    /// Iterations.
+    pub repeat: u32,
+    /// Its batch_loops, by index into the rank's.
+    pub batch_loops: Range<u32>,
+    /// How far one iteration moves each event.
+    pub advance: [i64; EVENTS],
+    /// What earlier group_loops have announced.
+    pub base: [i64; EVENTS],
+    /// Micro-batches from one iteration to the next.
+    pub micro_batches: u32,
+}
+
+/// What one rank does in a step: group_loops, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RankProgram {
+    /// Rounds.
+    pub group_loops: Vec<GroupLoop>,
+    /// Their batch_loops.
+    pub batch_loops: Vec<MicroBatchLoop>,
+    /// The batch_loops' launches.
+    pub launches: Vec<Launch>,
+}
+
+/// One run of one launch: a place in a program's loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LaunchPosition {
+    /// The group_loop, by index.
+    pub group_loop: u32,
+    /// Its iteration.
+    pub group: u32,
+    /// The batch_loop, by index.
+    pub batch_loop: u32,
+    /// Its iteration.
+    pub batch: u32,
+    /// The launch, by index.
+    pub launch: u32,
+}
+
+/// Where a task stands in all loops around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TaskPosition {
+    /// The launch that it belongs to.
+    pub at: LaunchPosition,
+    /// The iteration of its task_loop.
+    pub iteration: u32,
+}
+
+impl Code {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.tasks.clear();
+        self.task_loops.clear();
+        self.graphs.clear();
+        self.producer = [COMPUTE; EVENTS];
+    }
+}
+
+impl RankProgram {
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        self.group_loops.clear();
+        self.batch_loops.clear();
+        self.launches.clear();
+    }
+
+    /// The first launch; `None` if there is nothing to do.
+    pub fn first(&self) -> Option<LaunchPosition> {
+        (!self.launches.is_empty()).then(LaunchPosition::default)
+    }
+
+    /// The launch after another; `None` after the last.
+    pub fn after(&self, mut at: LaunchPosition) -> Option<LaunchPosition> {
+        let batch_loop = &self.batch_loops[at.batch_loop as usize];
+        at.launch += 1;
+        if at.launch < batch_loop.launches.end {
+            return Some(at);
+        }
+        at.batch += 1;
+        if at.batch < batch_loop.repeat {
+            at.launch = batch_loop.launches.start;
+            return Some(at);
+        }
+        (at.batch_loop, at.batch) = (at.batch_loop + 1, 0);
+        let group_loop = &self.group_loops[at.group_loop as usize];
+        if at.batch_loop == group_loop.batch_loops.end {
+            at.group += 1;
+            if at.group < group_loop.repeat {
+                (at.batch_loop, at.launch) = (
+                    group_loop.batch_loops.start,
+                    self.batch_loops[group_loop.batch_loops.start as usize].launches.start,
+                );
+            } else {
+                (at.group_loop, at.group) = (at.group_loop + 1, 0);
+            }
+        }
+        ((at.group_loop as usize) < self.group_loops.len()).then_some(at)
+    }
+
+    /// The launch at a position.
+    pub fn launch(&self, at: &LaunchPosition) -> &Launch {
+        &self.launches[at.launch as usize]
+    }
+
+    /// What has been announced to a event before a launch begins.
+    pub fn announced(&self, at: &LaunchPosition, event: TaskEvent) -> i64 {
+        self.announcer(at)(event as usize)
+    }
+
+    /// The same of all events.
+    pub fn all_announced(&self, at: &LaunchPosition) -> [i64; EVENTS] {
+        std::array::from_fn(self.announcer(at))
+    }
+
+    fn announcer(&self, at: &LaunchPosition) -> impl Fn(usize) -> i64 {
+        let (group_loop, batch_loop) =
+            (&self.group_loops[at.group_loop as usize], &self.batch_loops[at.batch_loop as usize]);
+        let (launch, [group_loops, batch_loops]) = (self.launch(at), [at.group, at.batch].map(i64::from));
+        move |event| {
+            let group_loop = group_loop.base[event] + group_loops * group_loop.advance[event];
+            group_loop
+                + batch_loop.base[event]
+                + batch_loops * batch_loop.advance[event]
+                + i64::from(launch.base[event])
+        }
+    }
+
+    /// Its launches, each with how often it runs.
+    fn runs(&self) -> impl Iterator<Item = (&Launch, u64)> {
+        self.group_loops.iter().flat_map(move |group_loop| {
+            let batch_loops =
+                &self.batch_loops[group_loop.batch_loops.start as usize..group_loop.batch_loops.end as usize];
+            batch_loops.iter().flat_map(move |batch_loop| {
+                let repeat = u64::from(group_loop.repeat) * u64::from(batch_loop.repeat);
+                let launches = &self.launches[batch_loop.launches.start as usize..batch_loop.launches.end as usize];
+                launches.iter().map(move |launch| (launch, repeat))
+            })
+        })
+    }
+
+    /// What all its tasks move and need.
+    pub fn volume(&self, code: &Code) -> Volume {
+        let mut runs = vec![0; code.graphs.len()];
+        self.runs().for_each(|(launch, times)| runs[launch.graph as usize] += times);
+        let mut volume = Volume::default();
+        for (graph, times) in code.graphs.iter().zip(runs) {
+            volume.add(&graph.volume, times);
+        }
+        volume
+    }
+
+    /// Seconds that they would take one after the other.
+    pub fn serial(&self, code: &Code) -> f64 {
+        self.runs().map(|(launch, times)| code.graphs[launch.graph as usize].volume.serial * times as f64).sum()
+    }
+
+    /// How many tasks a step runs, repeats counted.
+    pub fn task_count(&self, code: &Code) -> u64 {
+        let tasks = |launch: &Launch| code.graphs[launch.graph as usize].tasks.into_iter().map(u64::from).sum::<u64>();
+        self.runs().map(|(launch, times)| times * tasks(launch)).sum()
+    }
+
+    /// What a task is in one run.
+    pub fn activity(&self, task: &Task, place: &TaskPosition) -> Activity {
+        let (at, first) = (&place.at, task.label.first);
+        let Some(launch) = self.launches.get(at.launch as usize) else { return first };
+        let from = if matches!(first.part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) {
+            launch.layer
+        } else {
+            0
+        };
+        let moved = task.label.layer_step * place.iteration.cast_signed();
+        let group_loops =
+            self.group_loops.get(at.group_loop as usize).map_or(0, |group_loop| at.group * group_loop.micro_batches);
+        Activity {
+            // Both count from the launch's, and may be less.
+            layer: from.wrapping_add(first.layer).wrapping_add_signed(moved),
+            micro_batch: first.micro_batch.wrapping_add(launch.micro_batch) + at.batch + group_loops,
+            ..first
+        }
+    }
+}
+
+/// The producer of a event, if it is a stream of the own rank.
+impl Code {
+    /// The stream whose tasks raise a event; `None` if another rank does.
+    pub fn producer(&self, event: TaskEvent) -> Option<u8> {
+        (!event.remote()).then(|| self.producer[event as usize])
+    }
+}

@@ -1,0 +1,205 @@
+//! One record of a launch, from the gap before it to the one after it.
+
+use crate::program::{COMPUTE, HELD, LaunchPosition, Picos, TaskEvent, TaskPosition};
+
+use super::super::gap::{Few, Gap, InFlight, MOST_IN_FLIGHT};
+use super::super::rank::{RankContext, RankState, streams};
+use super::super::stream::{Cursor, StreamHead};
+use super::super::{MemoryPeak, TimeTotals};
+
+/// What a record needs to be left of a transfer: exactly this, if it ends in the launch; more than this, if it does not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TransferNeed {
+    pub left: Picos,
+    pub ends: bool,
+}
+
+/// What is left of a transfer when the launch is over.
+#[derive(Debug, Clone, Copy)]
+enum TransferLeft {
+    /// Of one from before, less what it needed.
+    Of(usize),
+    /// Of one of the launch's.
+    Own(Picos),
+}
+
+impl Default for TransferLeft {
+    fn default() -> Self {
+        Self::Own(0)
+    }
+}
+
+/// The fullest moment of a record.
+#[derive(Debug, Clone, Copy)]
+struct Fullest {
+    /// Memory held then beyond what was held when the launch began.
+    more: i64,
+    peak: MemoryPeak,
+    /// The transfer of that moment, where it is of a launch before.
+    beside: Option<usize>,
+}
+
+/// What a launch does, relative to its beginning.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecordedLaunch {
+    pub needs: Few<TransferNeed>,
+    duration: Picos,
+    held: [i64; HELD],
+    totals: TimeTotals,
+    fullest: Fullest,
+    /// What is sent, when, and whether backward; and how much of what arrives is taken, either way.
+    sent: Few<(Picos, bool)>,
+    taken: [u64; 2],
+    /// What flies when it is over, by index, and how much of each is left.
+    after: u32,
+    left: Few<TransferLeft>,
+    /// Where compute stands then, if it has done anything.
+    computed: Option<Cursor>,
+    /// The record of the graph after the same in_flight that was remembered before this one, by index.
+    pub earlier: Option<u32>,
+}
+
+/// The two ways in which things arrive.
+const WAYS: [TaskEvent; 2] = [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward];
+
+/// The beginning of a record that is being watched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recording {
+    pub before: RankState,
+    pub at: LaunchPosition,
+    pub gap: Gap,
+    /// What had been sent by then.
+    sent: usize,
+}
+
+impl Recording {
+    /// Begins to watch the launch after a gap, in which the rank is no longer.
+    pub fn begin<O>(rank: &mut RankState, at: LaunchPosition, gap: Gap, context: &RankContext<'_, O>) -> Self {
+        let watched = Self { before: *rank, at, gap, sent: context.sent.len() };
+        // The fullest moment is looked for apart; what is held now is seen when time passes.
+        (rank.fullest, rank.changed) = (i64::MIN, true);
+        watched
+    }
+
+    /// Gives a rank back its fullest moment, where it was before.
+    pub fn settle(&self, rank: &mut RankState) {
+        if rank.fullest <= self.before.fullest {
+            (rank.fullest, rank.peak) = (self.before.fullest, self.before.peak);
+        }
+    }
+
+    /// What has happened since the launch began, after which `after` flies; `None` if there is too much to remember.
+    pub fn record<O>(
+        &self,
+        state: &InFlight,
+        rank: &RankState,
+        after: u32,
+        context: &RankContext<'_, O>,
+    ) -> Option<RecordedLaunch> {
+        let Self { before, at, gap, sent } = self;
+        let advance = &context.role.graph(at).advance;
+        let mut record = RecordedLaunch {
+            needs: Few::default(),
+            duration: rank.clock - before.clock,
+            held: std::array::from_fn(|part| rank.held[part] - before.held[part]),
+            totals: rank.totals.since(&before.totals),
+            fullest: self.fullest(state.in_flight.count, rank)?,
+            sent: Few::default(),
+            taken: WAYS.map(|event| advance[event as usize] as u64),
+            after,
+            left: Few::default(),
+            computed: Some(rank.streams[COMPUTE as usize].cursor).filter(|cursor| cursor.at == *at),
+            earlier: None,
+        };
+        let goes_on = |stream: usize| {
+            rank.running & 1 << stream != 0 && before.streams[stream].cursor == rank.streams[stream].cursor
+        };
+        for (stream, left) in streams(state.running).zip(gap.left) {
+            let ends = !goes_on(stream);
+            record
+                .needs
+                .push(TransferNeed { left: left - if ends { 0 } else { rank.streams[stream].remaining }, ends })?;
+        }
+        for stream in streams(rank.running) {
+            let StreamHead { cursor, remaining, .. } = rank.streams[stream];
+            let earlier = || streams(state.running).position(|earlier| earlier == stream && goes_on(stream));
+            record.left.push(if cursor.at == *at {
+                TransferLeft::Own(remaining)
+            } else {
+                TransferLeft::Of(earlier()?)
+            })?;
+        }
+        for (train, event) in &context.sent[*sent..] {
+            record.sent.push((train.first - before.clock, *event == TaskEvent::ArrivedBackward))?;
+        }
+        Some(record)
+    }
+
+    fn fullest(&self, in_flight: usize, rank: &RankState) -> Option<Fullest> {
+        let held = self.before.held;
+        let MemoryPeak { at, place, .. } = rank.peak;
+        if rank.fullest == i64::MIN {
+            return Some(Fullest { more: i64::MIN / 2, peak: MemoryPeak::default(), beside: None });
+        }
+        let beside = if place.at == self.at {
+            None
+        } else {
+            Some(self.gap.of[..in_flight].iter().position(|of| *of == place.at)?)
+        };
+        let more = std::array::from_fn(|part| rank.peak.held[part] - held[part]);
+        let peak = MemoryPeak { held: more, at: at - self.before.clock, ..rank.peak };
+        Some(Fullest { more: rank.fullest - held.iter().sum::<i64>(), peak, beside })
+    }
+}
+
+impl RecordedLaunch {
+    /// Whether in_flight with so much left are what it needs.
+    pub fn fits(&self, left: &[Picos; MOST_IN_FLIGHT]) -> bool {
+        let fits =
+            |(need, left): (&TransferNeed, &Picos)| if need.ends { *left == need.left } else { *left > need.left };
+        self.needs.as_slice().iter().zip(left).all(fits)
+    }
+
+    /// Takes a rank from the gap before the launch to the one after it, with what it needs of the in_flight.
+    pub fn apply<O>(&self, needs: &Few<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
+        let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
+        let fullest = rank.held.iter().sum::<i64>() + self.fullest.more;
+        if fullest > rank.fullest {
+            let Fullest { peak, beside, .. } = &self.fullest;
+            let held = std::array::from_fn(|part| rank.held[part] + peak.held[part]);
+            let at = beside.map_or(at, |transfer| gap.of[transfer]);
+            rank.fullest = fullest;
+            rank.peak = MemoryPeak {
+                held,
+                at: rank.clock + peak.at,
+                task: peak.task,
+                place: TaskPosition { at, ..peak.place },
+            };
+        }
+        let (left, of) = (gap.left, gap.of);
+        for (transfer, after) in self.left.as_slice().iter().enumerate() {
+            (gap.left[transfer], gap.of[transfer]) = match *after {
+                TransferLeft::Of(earlier) => (left[earlier] - needs.items[earlier].left, of[earlier]),
+                TransferLeft::Own(left) => (left, at),
+            };
+        }
+        gap.state = self.after;
+        if let Some(cursor) = self.computed {
+            gap.computed = Some(Cursor { at, ..cursor });
+        }
+        for (after, backward) in self.sent.as_slice() {
+            rank.send(rank.clock + after, WAYS[usize::from(*backward)], context);
+        }
+        rank.clock += self.duration;
+        for (held, more) in rank.held.iter_mut().zip(self.held) {
+            *held += more;
+        }
+        rank.totals.add(&self.totals);
+        for (event, taken) in WAYS.into_iter().zip(self.taken).filter(|(_, taken)| *taken > 0) {
+            context.inbox.of_mut(event).take(taken);
+            rank.events[event as usize] += taken.cast_signed();
+        }
+        rank.at = context.role.program.after(at);
+        (rank.issued, rank.begun, rank.waited, rank.paused) = (false, false, false, false);
+    }
+}

@@ -1,0 +1,104 @@
+//! One stream of one rank: where it stands in the program and what it runs.
+
+use crate::program::{Code, LaunchPosition, NONE, Picos, RankProgram, Task, TaskEvent, TaskGraph, WHOLE};
+
+/// What one rank runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RankRole<'p> {
+    pub code: &'p Code,
+    pub program: &'p RankProgram,
+    pub rank: usize,
+}
+
+impl<'p> RankRole<'p> {
+    /// The graph of a launch.
+    pub fn graph(&self, at: &LaunchPosition) -> &'p TaskGraph {
+        &self.code.graphs[self.program.launch(at).graph as usize]
+    }
+
+    /// A task.
+    pub fn task(&self, cursor: &Cursor) -> &'p Task {
+        &self.code.tasks[cursor.task as usize]
+    }
+
+    /// What a task's launch has announced to a event before the task's iteration of its task_loop.
+    pub fn in_block(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
+        let task_loop = &self.code.task_loops[cursor.task_loop as usize];
+        task_loop.base[event as usize] + i64::from(cursor.iteration) * task_loop.advance[event as usize]
+    }
+}
+
+/// A condition of a task, made absolute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Requirement {
+    pub event: TaskEvent,
+    pub least: i64,
+}
+
+/// A task in a rank's loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Cursor {
+    pub at: LaunchPosition,
+    pub task_loop: u32,
+    pub iteration: u32,
+    pub task: u32,
+}
+
+impl Cursor {
+    /// The beginning of a launch.
+    pub fn begin(at: LaunchPosition) -> Self {
+        Self { at, ..Self::default() }
+    }
+
+    /// The first task of a stream in a launch.
+    pub fn first(role: &RankRole<'_>, at: LaunchPosition, stream: usize) -> Option<Self> {
+        let task_loops = role.graph(&at).task_loops.clone();
+        Self::among(role, at, task_loops, stream)
+    }
+
+    /// The stream's next task in the same launch.
+    pub fn next(&self, role: &RankRole<'_>, stream: usize) -> Option<Self> {
+        let next = role.task(self).next;
+        if next != NONE {
+            return Some(Self { task: next, ..*self });
+        }
+        let task_loop = &role.code.task_loops[self.task_loop as usize];
+        if self.iteration + 1 < task_loop.repeat {
+            return Some(Self { iteration: self.iteration + 1, task: task_loop.first[stream], ..*self });
+        }
+        let rest = self.task_loop + 1..role.graph(&self.at).task_loops.end;
+        Self::among(role, self.at, rest, stream)
+    }
+
+    fn among(
+        role: &RankRole<'_>,
+        at: LaunchPosition,
+        mut task_loops: std::ops::Range<u32>,
+        stream: usize,
+    ) -> Option<Self> {
+        task_loops.find_map(|task_loop| {
+            let task = role.code.task_loops[task_loop as usize].first[stream];
+            (task != NONE).then_some(Self { at, task_loop, iteration: 0, task })
+        })
+    }
+}
+
+/// A stream that has work: its first task, and that task's run if it has begun.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct StreamHead {
+    pub cursor: Cursor,
+    /// The condition that was last found not to hold.
+    pub unmet: Option<Requirement>,
+    /// What is left of the running task, at its own pace.
+    pub remaining: Picos,
+    /// How much longer than alone it takes, in units of [`WHOLE`].
+    pub pace: u32,
+    /// When it ends at that pace.
+    pub end: Picos,
+}
+
+impl Default for StreamHead {
+    fn default() -> Self {
+        Self { cursor: Cursor::default(), unmet: None, remaining: 0, pace: WHOLE, end: Picos::MAX }
+    }
+}
