@@ -8,7 +8,8 @@ mod operators;
 use serde::{Deserialize, Serialize};
 
 pub use choice::{
-    Accumulation, FlopCount, Format, Offload, Operator, Optimizer, Precision, Recompute, Reduction, Schedule,
+    Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Schedule,
+    Word, Words,
 };
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;

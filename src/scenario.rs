@@ -3,6 +3,7 @@
 //! Its file format is in [`mod@file`]; its costs are elsewhere.
 
 mod check;
+pub mod field;
 pub mod file;
 mod layout;
 
@@ -17,6 +18,7 @@ use crate::units::short;
 
 use file::printable;
 
+pub use field::{Edit, Field, Value};
 pub use layout::Layout;
 
 /// Everything that an evaluation needs. Cloning it is cheap: the facts are shared.

@@ -2,7 +2,7 @@
 
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Field, Problem, Scenario};
 use crate::search::AxisKind;
 
 use super::App;
@@ -23,7 +23,7 @@ pub(super) fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -
 pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario, kinds: [AxisKind; 2]) -> Scenario {
     let mut file = file.clone();
     if kinds.contains(&AxisKind::Shard) {
-        file.plan.shard = None;
+        file.plan.put(Field::Shard, None);
     }
     let base = library.resolve_over(&file, Some(scenario)).unwrap_or_else(|_| scenario.clone());
     axes::common(kinds, base)

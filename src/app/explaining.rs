@@ -237,7 +237,7 @@ fn of_field(flag: &str) -> Figure {
     match flag {
         "nodes" => Figure::TokensPerSecond,
         "bandwidth" => Figure::Exposed,
-        "memory" => Figure::Capacity,
+        "memory-factor" => Figure::Capacity,
         "strategy" | "shard" => Figure::Part(0),
         "micro-batch" | "accumulate" | "seq" => Figure::TokensPerStep,
         "recompute" => Figure::Recomputed,

@@ -66,7 +66,7 @@ impl Field {
         let network = || scenario.cluster.levels.last().map_or("network", |level| &level.name);
         let of = match self.flag {
             "bandwidth" => format!("the {} level's bandwidth", network()),
-            "memory" => "a device's memory".to_owned(),
+            "memory-factor" => "a device's memory".to_owned(),
             _ => return None,
         };
         Some(format!("a factor on {of}; 1 is the machine as it is"))
@@ -83,7 +83,7 @@ impl Field {
                 let rate = |level: &Level| format!("= {}", level.bandwidth * plan.bandwidth_factor);
                 return level.map_or_else(String::new, rate);
             }
-            "memory" => return format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
+            "memory-factor" => return format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
             "micro-batch" => ("sequence", "sequences"),
             "accumulate" => ("micro-batch", "micro-batches"),
             "seq" => ("token", "tokens"),
@@ -153,7 +153,7 @@ pub const FIELDS: [Field; 25] = [
         |s| s.plan.bandwidth_factor.to_string(),
         |_, _| words(&FACTORS),
     ),
-    text("memory", "memory", "plan.memory_factor", |s| s.plan.memory_factor.to_string(), |_, _| words(&FACTORS)),
+    text("memory", "memory-factor", "plan.memory_factor", |s| s.plan.memory_factor.to_string(), |_, _| words(&FACTORS)),
     list("shard", "shard", "plan.shar", shard, |s, _| extents(s)),
     text("micro", "micro-batch", "plan.micro_batch", |s| s.plan.micro_batch.to_string(), |_, _| counts(4096)),
     text("accum", "accumulate", "plan.accumulate", |s| s.plan.accumulate.to_string(), |_, _| counts(4096)),

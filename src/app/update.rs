@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Field, Problem, Scenario};
 use crate::search::AxisKind;
 
 use super::action::{Action, Command, Format};
@@ -160,7 +160,7 @@ impl App {
         let kinds = self.map.kinds(&self.scenario);
         if kinds.iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
             let settled = self.map.tuned(self.map.cursor).map_or(&[][..], |_| &SETTLED);
-            let flags = kinds.map(AxisKind::word).into_iter().chain(settled.iter().copied());
+            let flags = kinds.map(|kind| kind.field().spec().flag).into_iter().chain(settled.iter().copied());
             return self.take_hardware(self.map.scenario(self.map.cursor), flags);
         }
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
@@ -173,8 +173,10 @@ impl App {
             ]
         });
         let field = |word: &str| FIELDS.iter().position(|field| field.flag == word);
-        let changes: Vec<(usize, String)> =
-            kinds.into_iter().filter_map(|(kind, value)| Some((field(kind.word())?, value.to_string()))).collect();
+        let changes: Vec<(usize, String)> = kinds
+            .into_iter()
+            .filter_map(|(kind, value)| Some((field(kind.field().spec().flag)?, value.to_string())))
+            .collect();
         let taken = changes.iter().map(|(index, _)| FIELDS[*index].label).zip([x, y]);
         let mut taken: Vec<String> =
             taken.map(|(label, value)| format!("{label} {}", axes::label(value, &self.scenario))).collect();
@@ -210,9 +212,9 @@ impl App {
             return Vec::new();
         };
         let mut file = self.file.clone();
-        let factor = |factor: f64| Some(factor).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
-        file.plan.bandwidth_factor = factor(cell.plan.bandwidth_factor);
-        file.plan.memory_factor = factor(cell.plan.memory_factor);
+        for field in [Field::Bandwidth, Field::Memory] {
+            file.plan.put(field, field.value(&cell));
+        }
         let fields = flags.into_iter().filter_map(|flag| FIELDS.iter().find(|field| field.flag == flag));
         for field in fields {
             if let Err(problem) = file.set(field.flag, &field.read(&cell)) {

@@ -15,7 +15,7 @@ use crate::bounds::fsdp::Stage;
 use crate::config::{PALETTES, Palette};
 use crate::plan::{Accumulation, Offload, Precision, Schedule};
 use crate::presets::Kind;
-use crate::scenario::file::FIELDS;
+use crate::scenario::Field;
 use crate::search::{Axis, Metric};
 use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
@@ -373,13 +373,8 @@ impl ScenarioFlags {
 
     /// The flag of a field (`plan.tensor`), if it has one, and what was given for it.
     pub fn of(&self, field: &str) -> Option<(&'static str, Option<&str>)> {
-        let field = match field {
-            "plan.sharding.weights" | "plan.sharding.gradients" | "plan.sharding.optimizer" => "plan.shard",
-            "plan.sharding.secondary" => "plan.hpz",
-            other => other,
-        };
-        let known = FIELDS.iter().find(|known| known.path == field)?;
-        self.all().into_iter().find(|(flag, _)| *flag == known.flag)
+        let known = Field::from_path(field)?.spec().flag;
+        self.all().into_iter().find(|(flag, _)| *flag == known)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
 use crate::plan::{Idle, Plan};
 use crate::presets::Library;
-use crate::scenario::Problem;
+use crate::scenario::{Field, Problem};
 use crate::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, Input};
@@ -55,7 +55,7 @@ impl Session {
         let mut opened = snapshot::open(name, &self.library).map_err(unopened)?;
         if scenario.is_none() && flags.of("model").is_some_and(|(_, model)| model.is_some()) {
             // How long the default's model trains says nothing of another one.
-            opened.file.plan.tokens = None;
+            opened.file.plan.put(Field::Tokens, None);
         }
         let mut problems: Vec<Problem> =
             flags.given().filter_map(|(flag, text)| opened.file.set(flag, text).err()).collect();

@@ -7,6 +7,51 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::hardware::Peaks;
 
+/// A choice of one of a few words, so that a table of fields can hold any of them without knowing which.
+pub trait OneOf: Copy + Into<Word> + 'static {
+    /// Its words.
+    const WORDS: &'static Words;
+
+    /// The choice that a word stands for, if the word is one of this choice's.
+    fn from_word(word: Word) -> Option<Self>;
+}
+
+/// The words of a choice.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Words {
+    /// What one of them is, with its article: `a schedule`.
+    pub what: &'static str,
+    /// In the order in which a key steps through them.
+    pub all: &'static [&'static str],
+}
+
+impl Words {
+    /// All of them, as values.
+    pub fn iter(&'static self) -> impl Iterator<Item = Word> {
+        (0..self.all.len()).map(move |index| Word { words: self, index })
+    }
+
+    /// The word that a text is.
+    pub fn read(&'static self, text: &str) -> Result<Word, String> {
+        let known = self.iter().find(|word| word.text() == text);
+        known.ok_or_else(|| format!("{} is one of {}", self.what, self.all.join(", ")))
+    }
+}
+
+/// A word of some choice: the typed choice is one [`OneOf::from_word`] away, without reading text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    words: &'static Words,
+    index: usize,
+}
+
+impl Word {
+    /// As files, the command line and the screen have it.
+    pub fn text(self) -> &'static str {
+        self.words.all[self.index]
+    }
+}
+
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -27,6 +72,22 @@ macro_rules! choice {
             }
         }
 
+        impl OneOf for $name {
+            const WORDS: &'static Words = &Words { what: $what, all: &[$($text),+] };
+
+            fn from_word(word: Word) -> Option<Self> {
+                // The words name the choice, so a word of another one never passes for one of these.
+                (word.words == Self::WORDS).then(|| Self::ALL[word.index])
+            }
+        }
+
+        impl From<$name> for Word {
+            fn from(choice: $name) -> Self {
+                // Variants are numbered in the order of their words.
+                Self { words: $name::WORDS, index: choice as usize }
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(self.word())
@@ -36,10 +97,7 @@ macro_rules! choice {
         impl FromStr for $name {
             type Err = String;
             fn from_str(text: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|choice| choice.word() == text).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|choice| choice.word()).collect();
-                    format!("{} is one of {}", $what, words.join(", "))
-                })
+                Self::WORDS.read(text).map(|word| Self::ALL[word.index])
             }
         }
 

@@ -8,7 +8,8 @@ use toml_edit::{DocumentMut, Item, Value};
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::scenario::Scenario;
-use crate::scenario::file::{self, FileError, printable};
+use crate::scenario::field;
+use crate::scenario::file::{FileError, printable};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Quantity, Seconds, Watts};
 
 use super::{Entry, Kind, Library, Origin, Saving, read};
@@ -305,7 +306,7 @@ impl Sort {
         }
         match self {
             Self::Text => Ok(text.into()),
-            Self::Count => file::count(text).map(|count| i64::from(count).into()),
+            Self::Count => field::count(text).map(|count| i64::from(count).into()),
             Self::Switch => match text {
                 "on" | "true" => Ok(true.into()),
                 "off" | "false" => Ok(false.into()),

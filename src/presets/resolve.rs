@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::plan::Precision;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Field, Problem, Scenario};
 
 use super::{Library, Unknown};
 
@@ -45,7 +45,7 @@ impl Library {
         let plan = plan.map_err(|problem| problems.push(problem)).ok().flatten();
         match (cluster, stack, model, plan) {
             (Some(cluster), Some((stack, calibration)), Some(model), Some(mut plan)) if problems.is_empty() => {
-                if file.plan.precision.is_none() {
+                if file.plan.get(Field::Precision).is_none() {
                     plan.precision = Precision::usual(&cluster.device.peak);
                 }
                 let strategy = file.strategy.as_str().into();

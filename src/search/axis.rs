@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::evaluate::{Expense, Summary};
 use crate::plan::{Extent, Size};
 use crate::scenario::file::printable;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Field, Problem, Scenario};
 use crate::units::{Bytes, Currency, Joules};
 
 /// What varies along an axis.
@@ -58,6 +58,21 @@ impl AxisKind {
             Self::Pp => "pp",
             Self::Bandwidth => "bandwidth",
             Self::Memory => "memory",
+        }
+    }
+
+    /// The field that varies.
+    pub const fn field(self) -> Field {
+        match self {
+            Self::Nodes => Field::Nodes,
+            Self::Shard => Field::Shard,
+            Self::MicroBatch => Field::MicroBatch,
+            Self::Seq => Field::Sequence,
+            Self::Accumulate => Field::Accumulate,
+            Self::Tp => Field::Tensor,
+            Self::Pp => Field::Pipeline,
+            Self::Bandwidth => Field::Bandwidth,
+            Self::Memory => Field::Memory,
         }
     }
 

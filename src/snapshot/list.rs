@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use crate::figures::Figures;
+use crate::scenario::Field;
 use crate::scenario::file::{Source, printable};
 use crate::units::devices;
 
@@ -80,7 +81,8 @@ fn look_into(path: PathBuf) -> Option<Listed> {
 impl Held {
     fn of(name: &str, snapshot: &Snapshot) -> Self {
         let Snapshot { scenario, model, cluster, .. } = snapshot;
-        let size = match (scenario.plan.nodes, scenario.plan.devices) {
+        let count = |field: Field| scenario.plan.get(field)?.get::<u32>();
+        let size = match (count(Field::Nodes), count(Field::Devices)) {
             (Some(1), _) | (None, None) => "1 node".to_owned(),
             (Some(nodes), _) => format!("{nodes} nodes"),
             (None, Some(count)) => devices(count),

@@ -1,16 +1,17 @@
 use super::*;
 use crate::app::tests::explorer;
+use crate::scenario::Field;
 
 /// What edits change, told apart by a number.
 fn edited(nodes: u32) -> Edited {
     let app = explorer();
     let mut file = app.file.clone();
-    file.plan.nodes = Some(nodes);
+    file.put(Field::Nodes, Some(nodes.into()));
     Edited { file, scenario: app.scenario.clone(), wrong: Vec::new() }
 }
 
 fn nodes(edited: Option<Edited>) -> Option<u32> {
-    edited?.file.plan.nodes
+    edited?.file.plan.get(Field::Nodes)?.get()
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn it_forgets_the_oldest_beyond_a_thousand() {
     let one = edited(1);
     for nodes in 0..1_005 {
         let mut next = one.clone();
-        next.file.plan.nodes = Some(nodes);
+        next.file.put(Field::Nodes, Some(nodes.into()));
         history.note(next, None);
     }
     assert_eq!(history.depth(), (1_000, 0));

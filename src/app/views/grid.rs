@@ -6,7 +6,7 @@
 use crate::bounds::fsdp::Limits;
 use crate::bounds::fsdp::grid::{self, Found, Point};
 use crate::plan::Size;
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 
 use crate::app::App;
 use crate::app::action::{Action, Command};
@@ -202,7 +202,7 @@ impl App {
         }
         let per_node = self.scenario.cluster.devices_per_node();
         if row.devices.is_multiple_of(per_node) {
-            (file.plan.nodes, file.plan.devices) = (Some(row.nodes), None);
+            file.put(Field::Nodes, Some(row.nodes.into()));
         }
         let commands = self.revise(file);
         if self.notice.is_none() {

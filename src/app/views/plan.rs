@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Field, Scenario};
 use crate::search::planner::{CostModel, Found, Ladder, Objective, Planned, Request};
 
 use crate::app::action::{Action, Command};
@@ -206,13 +206,14 @@ fn with_plan(file: &ScenarioFile, found: &Found, scenario: &Scenario) -> Scenari
     let (mut file, plan) = (file.clone(), ScenarioFile::of(&found.scenario).plan);
     (file.name, file.about, file.published) = (None, None, None);
     let to = &mut file.plan;
-    (to.nodes, to.devices) = (plan.nodes, plan.devices);
-    (to.micro_batch, to.accumulate, to.recompute) = (plan.micro_batch, plan.accumulate, plan.recompute);
-    (to.shard, to.reshard_after_forward, to.qwz, to.hpz, to.qgz) = (None, None, None, None, None);
-    (to.sharding, to.operators) = (plan.sharding, plan.operators);
-    if found.summary.memory.peak > scenario.cluster.device.memory * scenario.plan.memory_factor {
-        to.memory_factor = plan.memory_factor;
+    for field in [Field::Nodes, Field::Devices, Field::MicroBatch, Field::Accumulate, Field::Recompute] {
+        to.put(field, plan.get(field).cloned());
     }
+    Field::all().filter(|field| field.is_in_sharding()).for_each(|field| to.put(field, None));
+    if found.summary.memory.peak > scenario.cluster.device.memory * scenario.plan.memory_factor {
+        to.put(Field::Memory, plan.get(Field::Memory).cloned());
+    }
+    (to.sharding, to.operators) = (plan.sharding, plan.operators);
     file
 }
 

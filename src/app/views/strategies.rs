@@ -202,7 +202,8 @@ impl App {
             let cell = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
             // Another strategy has extents of its own.
             let cell = cell.into_iter().filter(|(kind, _)| own || *kind != AxisKind::Shard);
-            changes.extend(cell.filter_map(|(kind, value)| Some((field(kind.word())?, value.to_string()))));
+            changes
+                .extend(cell.filter_map(|(kind, value)| Some((field(kind.field().spec().flag)?, value.to_string()))));
         }
         let taken = format!("took {}", row.id);
         let commands = if changes.is_empty() { Vec::new() } else { self.change(&changes) };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::Run;
 use crate::presets::Library;
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
 use crate::units::{devices, short};
 
@@ -271,7 +271,7 @@ impl App {
             }
         }
         if let crate::plan::Size::Nodes(nodes) = plan.size {
-            (file.plan.nodes, file.plan.devices) = (Some(nodes), None);
+            file.put(Field::Nodes, Some(nodes.into()));
         }
         let commands = self.revise(file);
         if self.notice.is_none() {
@@ -283,12 +283,12 @@ impl App {
     /// A slower or faster outermost level for the scenario.
     fn change_network(&mut self, factor: f64) -> Vec<Command> {
         let mut file = self.file.clone();
-        let next = file.plan.bandwidth_factor.unwrap_or(1.0) * factor;
+        let next = self.scenario.plan.bandwidth_factor * factor;
         if !FACTORS.contains(&next) {
             self.tell(format!("no further: the network is x {}", short(next / factor, 3)));
             return Vec::new();
         }
-        file.plan.bandwidth_factor = Some(next).filter(|factor| (factor - 1.0).abs() > f64::EPSILON);
+        file.plan.put(Field::Bandwidth, Some(next.into()));
         let commands = self.revise(file);
         if self.notice.is_none() {
             let now = self.scenario.altered().unwrap_or_else(|| "as it is".to_owned());

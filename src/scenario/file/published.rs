@@ -29,7 +29,7 @@ pub struct PublishedFigure {
     /// What was measured.
     pub what: Quantity,
     /// How much, with its unit where it has one.
-    pub value: Value,
+    pub value: PublishedValue,
     /// The strategy that it was measured with; the scenario's where it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
@@ -74,7 +74,7 @@ pub enum Quantity {
 /// A number, or a quantity with its unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum PublishedValue {
     /// A ratio or a share.
     Number(f64),
     /// Text like `"3.68 s"`.
@@ -121,15 +121,15 @@ impl Quantity {
     }
 
     /// A text in [`Quantity::unit`].
-    fn read(self, value: &Value) -> Result<f64, String> {
+    fn read(self, value: &PublishedValue) -> Result<f64, String> {
         fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str, base: impl Fn(T) -> f64) -> Result<f64, String> {
             text.parse().map(base).map_err(|error: T::Err| error.to_string())
         }
         match (self.unit(), value) {
-            ("s", Value::Text(text)) => parsed(text, Seconds::get),
-            ("flop/s", Value::Text(text)) => parsed(text, FlopPerSecond::get),
-            ("bytes", Value::Text(text)) => parsed(text, Bytes::get),
-            ("" | "tokens/s", Value::Number(number)) if *number > 0.0 && number.is_finite() => Ok(*number),
+            ("s", PublishedValue::Text(text)) => parsed(text, Seconds::get),
+            ("flop/s", PublishedValue::Text(text)) => parsed(text, FlopPerSecond::get),
+            ("bytes", PublishedValue::Text(text)) => parsed(text, Bytes::get),
+            ("" | "tokens/s", PublishedValue::Number(number)) if *number > 0.0 && number.is_finite() => Ok(*number),
             ("" | "tokens/s", _) => Err("write a number above 0, like 1.4".to_owned()),
             _ => Err("write the number with its unit, in quotes".to_owned()),
         }

@@ -2,8 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::plan::{Extents, Format, Layers, Operator, Site, Wire};
+use crate::plan::{
+    Accumulation, Extent, Extents, FlopCount, Format, Layers, Offload, Operator, Optimizer, Placement, Plan, Precision,
+    Recompute, Reduction, Schedule, Sharding, Site, Size, Wire,
+};
 use crate::presets::Library;
+use crate::scenario::field::{Type, Value};
 
 use super::*;
 
@@ -66,48 +70,33 @@ fn nothing_sharded_is_nothing_to_move() {
     assert_eq!(file().plan.plan(&ddp, 2048).expect_err("ddp").field, "plan.shard");
 }
 
+/// A text that a field takes, as the field writes it itself.
+fn text_of(field: Field) -> &'static str {
+    match field.spec().takes {
+        Type::Id => "a",
+        Type::Count(..) => "2",
+        Type::Factor => "0.5",
+        Type::Tokens => "300000000000",
+        Type::Switch => "on",
+        Type::Extent => "package",
+        Type::Recompute => "selective",
+        Type::OneOf(words) => words.all[1],
+    }
+}
+
 #[test]
 fn each_flag_sets_what_it_gets() {
-    let texts = [
-        "a",
-        "b",
-        "c",
-        "d",
-        "2",
-        "3",
-        "4",
-        "5",
-        "4096",
-        "node",
-        "on",
-        "package",
-        "off",
-        "fp8",
-        "selective",
-        "2",
-        "4",
-        "8",
-        "gpipe",
-        "2",
-        "layered",
-        "state",
-        "300000000000",
-        "muon",
-        "step",
-        "2",
-        "0.5",
-        "2",
-    ];
     let mut file = file();
-    for (Field { flag, .. }, text) in FIELDS.iter().zip(texts) {
+    for field in Field::all() {
+        let (flag, text) = (field.spec().flag, text_of(field));
         file.set(flag, text).expect(flag);
         assert_eq!(file.get(flag).as_deref(), Some(text), "{flag}");
     }
     let back = parse(&file.to_toml().expect("text")).expect("valid");
     assert_eq!(back, file);
-    for Field { flag, path } in FIELDS.iter().filter(|field| field.path.starts_with("plan.")) {
+    for flag in Field::all().filter(|field| field.is_in_plan()).map(|field| field.spec().flag) {
         file.set(flag, "").expect("no text is the default");
-        assert_eq!(file.get(flag), None, "{path}");
+        assert_eq!(file.get(flag), None, "{flag}");
     }
     assert_eq!(file.plan, PlanFile::default());
 }
@@ -130,7 +119,7 @@ fn a_field_takes_what_hangs_on_it_along() {
 #[test]
 fn a_factor_of_1_is_the_hardware_as_it_is() {
     let mut file = file();
-    for flag in ["bandwidth", "memory"] {
+    for flag in ["bandwidth", "memory-factor"] {
         file.set(flag, "0.25").expect("a factor");
         file.set(flag, "1").expect("a factor");
         assert_eq!(file.get(flag), None);
@@ -149,7 +138,7 @@ fn a_text_that_cannot_stand_changes_nothing() {
         ("shard", "0", "count of ranks"),
         ("tokens", "nan", "like 300e9"),
         ("bandwidth", "12.5 GB/s", "like 0.5"),
-        ("memory", "abc", "like 0.5"),
+        ("memory-factor", "abc", "like 0.5"),
         ("hardware", "", "presets"),
         ("model", "a\u{1b}[2J", "presets"),
         ("colour", "red", "hardware, stack"),
@@ -300,15 +289,30 @@ prop_compose! {
         full in any::<bool>(),
     ) -> ScenarioFile {
         let [cluster, stack, model, strategy] = ids;
-        let [nodes, tensor, context, pipeline, stages_per_rank, micro_batch, accumulate, sequence, prefetch, _] =
-            numbers;
+        let counts = [Field::Nodes, Field::Tensor, Field::Context, Field::Pipeline, Field::StagesPerRank,
+            Field::MicroBatch, Field::Accumulate, Field::Sequence, Field::Prefetch];
         let (schedule, accumulation, precision, optimizer, offload, reduction, flop_count) = words;
-        let plan = PlanFile {
-            nodes, devices: None, tensor, context, pipeline, schedule, stages_per_rank, micro_batch, accumulate,
-            accumulation, sequence, precision, optimizer, recompute, offload, reduction, prefetch,
-            reshard_after_forward: full.then_some(false), qwz: Some(full), hpz: shard.clone(), qgz: None, shard, tokens, flop_count, bandwidth_factor: tokens, memory_factor: None,
-            sharding: full.then(sharding), operators,
-        };
+        let mut plan = PlanFile::default();
+        (plan.sharding, plan.operators) = (full.then(sharding), operators);
+        counts.into_iter().zip(numbers).for_each(|(field, count)| plan.put(field, count.map(Value::from)));
+        for (field, value) in [
+            (Field::Schedule, schedule.map(Value::from)),
+            (Field::Accumulation, accumulation.map(Value::from)),
+            (Field::Precision, precision.map(Value::from)),
+            (Field::Optimizer, optimizer.map(Value::from)),
+            (Field::Offload, offload.map(Value::from)),
+            (Field::Reduction, reduction.map(Value::from)),
+            (Field::FlopCount, flop_count.map(Value::from)),
+            (Field::Recompute, recompute.map(Value::from)),
+            (Field::Reshard, full.then_some(Value::Switch(false))),
+            (Field::Qwz, Some(Value::Switch(full))),
+            (Field::Hpz, shard.clone().map(Value::from)),
+            (Field::Shard, shard.map(Value::from)),
+            (Field::Tokens, tokens.map(Value::from)),
+            (Field::Bandwidth, tokens.map(Value::from)),
+        ] {
+            plan.put(field, value);
+        }
         ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None }
     }
 }
@@ -337,9 +341,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_sets_a_field_or_is_refused(field in 0..FIELDS.len(), text in ".{0,12}") {
+    fn any_text_sets_a_field_or_is_refused(field in 0..Field::all().count(), text in ".{0,12}") {
         let mut file = file();
-        let flag = FIELDS[field].flag;
+        let flag = Field::all().nth(field).expect("a field").spec().flag;
         if file.set(flag, &text).is_ok() {
             let shown = file.get(flag);
             let mut again = file.clone();

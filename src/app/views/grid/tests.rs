@@ -88,7 +88,7 @@ fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();
     let limits = Limits { memory: crate::units::Bytes::new(1e6), stage: Stage::One, ..Limits::of(&app.scenario) };
     assert!(app.views.grid.search(&limits, &app.scenario).iter().all(|row| row.point.is_none()));
-    app.file.plan.memory_factor = Some(1e-3);
+    app.file.put(Field::Memory, Some(1e-3.into()));
     let file = app.file.clone();
     press(&mut app, "1");
     app.revise(file);

@@ -66,13 +66,13 @@ fn the_law_and_the_most_devices_ask_anew() {
 fn brackets_halve_and_double_the_network_and_can_be_undone() {
     let mut app = open();
     press(&mut app, "[");
-    assert_eq!(app.file.plan.bandwidth_factor, Some(0.5));
+    assert_eq!(bandwidth(&app), Some(0.5));
     press(&mut app, "]");
-    assert_eq!(app.file.plan.bandwidth_factor, None, "as it was");
+    assert_eq!(bandwidth(&app), None, "as it was");
     press(&mut app, "]");
-    assert_eq!(app.file.plan.bandwidth_factor, Some(2.0));
+    assert_eq!(bandwidth(&app), Some(2.0));
     press(&mut app, "u");
-    assert_eq!(app.file.plan.bandwidth_factor, None);
+    assert_eq!(bandwidth(&app), None);
 }
 
 /// The answer that a plan takes so many days; of none, that nothing fits.
@@ -215,4 +215,9 @@ fn a_search_stops_with_its_view_and_its_question() {
 /// A field by its flag.
 fn field(flag: &str) -> usize {
     crate::app::inputs::FIELDS.iter().position(|field| field.flag == flag).unwrap()
+}
+
+/// The factor that the file gives the outermost level.
+fn bandwidth(app: &App) -> Option<f64> {
+    app.file.plan.get(Field::Bandwidth)?.get()
 }

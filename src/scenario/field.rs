@@ -1,0 +1,302 @@
+//! The fields of a scenario, each said once: its name in files, its flag, its label, its values, its default, its help
+//! and where it lies in a plan. Files, flags, the explorer's rows, axes, edits and the README follow this table.
+//!
+//! Not for what values mean together: that is checked with the scenario.
+
+mod table;
+mod value;
+
+use std::fmt;
+
+use crate::plan::{Plan, Sharding};
+
+use super::{Problem, Scenario};
+
+pub use value::{Resolved, Type, Typed, Value, count};
+
+/// A field of a scenario; [`Field::spec`] says what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the table says what each of them is")]
+pub enum Field {
+    Cluster,
+    Stack,
+    Model,
+    Strategy,
+    Nodes,
+    Devices,
+    Bandwidth,
+    Memory,
+    Shard,
+    WeightsOver,
+    GradientsOver,
+    OptimizerOver,
+    MicroBatch,
+    Accumulate,
+    Sequence,
+    Recompute,
+    Precision,
+    Tensor,
+    Context,
+    Pipeline,
+    Schedule,
+    StagesPerRank,
+    Accumulation,
+    Optimizer,
+    Offload,
+    Qwz,
+    Hpz,
+    Qgz,
+    Tokens,
+    Reduction,
+    Prefetch,
+    Reshard,
+    FlopCount,
+}
+
+/// What is known of a field.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldSpec {
+    /// The field itself.
+    pub field: Field,
+    /// Its path in the file (`plan.micro_batch`), as in [`Problem::field`].
+    pub path: &'static str,
+    /// The name of its flag (`micro-batch`).
+    pub flag: &'static str,
+    /// Its name on the screen.
+    pub label: &'static str,
+    /// What its values are.
+    pub takes: Type,
+    /// What its value is called in a usage line; nothing where the valid words stand there.
+    pub value_name: &'static str,
+    /// What it is, in a sentence without full stop.
+    pub help: &'static str,
+    /// What holds where nothing is said.
+    pub default: &'static str,
+    /// What one, and what several of its value are.
+    pub unit: Option<[&'static str; 2]>,
+    /// Values that a key steps through.
+    pub steps: Steps,
+    /// How it serves as an axis; `None` for what no map runs over.
+    pub axis: Option<AxisSpec>,
+    /// Whether its row is folded away until asked for.
+    pub rare: bool,
+    /// Where it lies.
+    place: Place,
+}
+
+/// Values that a key steps through, in order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Steps {
+    /// All that its type has: words, or the ids of the library.
+    All,
+    /// Nodes of the cluster.
+    Nodes,
+    /// 1, 2, 3, 4, 6, 8, 12, ...: powers of two, and half-way between them.
+    Counts(u32),
+    /// Powers of two, both ends included.
+    Powers(u32, u32),
+    /// These numbers.
+    Numbers(&'static [f64]),
+    /// Extents of the state that make a difference on the cluster.
+    Extents,
+    /// One device, and the levels of the cluster.
+    Levels,
+}
+
+/// How a field serves as an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisSpec {
+    /// Its word on the command line.
+    pub word: &'static str,
+    /// The ends of the powers of two that a map shows, where it counts.
+    pub range: (u32, u32),
+}
+
+/// Where a field lies.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// The id of a preset, at the top of the file.
+    Id,
+    /// In the plan.
+    Plan(Lens<Plan>),
+    /// In how the plan places its state, over what the strategy says.
+    Sharding(Lens<Sharding>),
+}
+
+/// How a value is taken from a place and put there.
+#[derive(Debug)]
+struct Lens<T> {
+    get: fn(&T) -> Option<Value>,
+    /// Says whether the place could take it.
+    set: fn(&mut T, &Value) -> bool,
+}
+
+impl<T> Clone for Lens<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Lens<T> {}
+
+impl Field {
+    /// All of them, in the order of files, helps and screens.
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> + Clone {
+        table::TABLE.iter().map(|spec| spec.field)
+    }
+
+    /// What is known of it.
+    pub const fn spec(self) -> &'static FieldSpec {
+        &table::TABLE[self as usize]
+    }
+
+    /// The field of a flag (`micro-batch`).
+    pub fn from_flag(flag: &str) -> Option<Self> {
+        Self::all().find(|field| field.spec().flag == flag)
+    }
+
+    /// The field that a problem names by its path (`plan.micro_batch`).
+    pub fn from_path(path: &str) -> Option<Self> {
+        let field = Self::all().find(|field| field.spec().path == path);
+        field.or(match path {
+            "plan.sharding.weights" | "plan.sharding.gradients" | "plan.sharding.optimizer" => Some(Self::Shard),
+            "plan.sharding.secondary" => Some(Self::Hpz),
+            _ => None,
+        })
+    }
+
+    /// The field of an axis (`memory`).
+    pub fn from_axis(word: &str) -> Option<Self> {
+        Self::all().find(|field| field.spec().axis.is_some_and(|axis| axis.word == word))
+    }
+
+    /// The name of its key in the table that it stands in: `micro_batch`.
+    pub fn key(self) -> &'static str {
+        let path = self.spec().path;
+        path.strip_prefix(PLAN).unwrap_or(path)
+    }
+
+    /// Whether a plan holds it, rather than the top of the file.
+    pub const fn is_in_plan(self) -> bool {
+        !matches!(self.spec().place, Place::Id)
+    }
+
+    /// Whether a strategy says it where nobody else does.
+    pub const fn is_in_sharding(self) -> bool {
+        matches!(self.spec().place, Place::Sharding(_))
+    }
+
+    /// Reads its value from text; no text stands for the default.
+    pub fn read(self, text: &str) -> Result<Option<Value>, Problem> {
+        let text = text.trim();
+        if text.is_empty() && self.is_in_plan() {
+            return Ok(None);
+        }
+        self.spec().takes.read(text).map(Some).map_err(|fix| Problem {
+            field: self.spec().path.to_owned(),
+            what: format!("'{}' cannot stand here", super::file::printable(text)),
+            fix,
+        })
+    }
+
+    /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan.
+    pub fn in_plan(self, plan: &Plan) -> Option<Value> {
+        match self.spec().place {
+            Place::Id => None,
+            Place::Plan(lens) => (lens.get)(plan),
+            Place::Sharding(lens) => (lens.get)(&plan.sharding),
+        }
+    }
+
+    /// Its value in a scenario; `None` where the scenario has none.
+    pub fn value(self, scenario: &Scenario) -> Option<Value> {
+        let id = |id: &str| Some(Value::Id(id.into()));
+        match self {
+            Self::Cluster => id(&scenario.cluster.id),
+            Self::Stack => id(&scenario.stack.id),
+            Self::Model => id(&scenario.model.id),
+            Self::Strategy => id(&scenario.strategy),
+            _ => self.in_plan(&scenario.plan),
+        }
+    }
+
+    /// Gives a plan's field a value.
+    pub(super) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
+        let taken = match self.spec().place {
+            Place::Id => false,
+            Place::Plan(lens) => (lens.set)(plan, value),
+            Place::Sharding(lens) => (lens.set)(&mut plan.sharding, value),
+        };
+        match (taken, self) {
+            (true, _) => Ok(()),
+            (false, Self::Shard) if matches!(value, Value::Extent(_)) => Err(Problem::nothing_sharded()),
+            (false, _) => Err(Problem::bug(self.spec().path, format!("'{value}' is of another type"))),
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.spec().flag)
+    }
+}
+
+/// What begins the path of a plan's field.
+const PLAN: &str = "plan.";
+
+/// One field of a scenario and the value that it gets: what undo, sweeps, tuning, advice and training have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Edit {
+    /// Which field.
+    pub field: Field,
+    /// Its new value.
+    pub value: Value,
+}
+
+impl Edit {
+    /// An edit of a field.
+    pub fn new(field: Field, value: impl Into<Value>) -> Self {
+        Self { field, value: value.into() }
+    }
+
+    /// What gives one scenario's field the value that it has in another; `None` where that has none.
+    pub fn from_scenario(field: Field, scenario: &Scenario) -> Option<Self> {
+        Some(Self { field, value: field.value(scenario)? })
+    }
+
+    /// Puts the value into a scenario. Presets must have been looked up: nothing is read or sought here, so that a map of
+    /// many cells costs what its evaluations cost.
+    pub fn apply(&self, scenario: &mut Scenario) -> Result<(), Problem> {
+        match &self.value {
+            Value::Preset(preset) => {
+                preset.clone().put(scenario);
+                Ok(())
+            }
+            value => self.field.put_in_plan(&mut scenario.plan, value),
+        }
+    }
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.value)
+    }
+}
+
+impl Resolved {
+    /// Puts the preset into a scenario, with what it brings along; operators that were placed one by one were placed for
+    /// another model or strategy.
+    fn put(self, scenario: &mut Scenario) {
+        let plan = &mut scenario.plan;
+        match self {
+            Self::Cluster(cluster, precision) => (scenario.cluster, plan.precision) = (cluster, precision),
+            Self::Stack(stack, calibration) => (scenario.stack, scenario.calibration) = (stack, calibration),
+            Self::Model(model, sequence) => {
+                (scenario.model, plan.sequence, plan.operators) = (model, sequence, Vec::new());
+            }
+            Self::Strategy(id, sharding) => {
+                (scenario.strategy, plan.sharding, plan.operators) = (id, sharding, Vec::new());
+            }
+        }
+    }
+}

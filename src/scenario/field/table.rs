@@ -1,0 +1,343 @@
+//! The table of fields: one entry each, which is all that a new field of a plan needs beside its place in `plan`.
+//!
+//! Its order is that of files, of helps and of screens. Where several fields set the same thing, later ones refine
+//! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
+
+use crate::plan::{
+    Accumulation, Extent, FlopCount, Format, Offload, OneOf, Optimizer, Plan, Precision, Reduction, Schedule,
+    Secondary, Sharding, Size,
+};
+
+use super::{AxisSpec, Field, FieldSpec, Lens, Place, Steps, Type, Value};
+
+/// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
+/// the step is built.
+const MOST: u32 = 1 << 22;
+
+/// A whole number from 1.
+const COUNT: Type = Type::Count(1, MOST);
+
+/// What a key makes of the outermost level's bandwidth and of a device's memory; 1 is the machine as it is.
+const FACTORS: Steps = Steps::Numbers(&[0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]);
+
+/// Lengths of a training run, in tokens.
+const LENGTHS: Steps = Steps::Numbers(&[1e9, 1e10, 1e11, 3e11, 1e12, 2e12, 5e12, 1.5e13]);
+
+/// All fields. The position of each is its number, which the compiler checks below.
+pub(super) static TABLE: [FieldSpec; 33] = [
+    id(Field::Cluster, "cluster", "hardware").help("ID", "Cluster (`shardscope presets clusters`)"),
+    id(Field::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
+    id(Field::Model, "model", "model")
+        .help("ID", "Model (`shardscope presets models`); brings its own sequence length"),
+    id(Field::Strategy, "strategy", "strategy").help("ID", "Sharding strategy (`shardscope presets strategies`)"),
+    plan(Field::Nodes, "plan.nodes", "nodes", COUNT, "1")
+        .help("N", "Nodes of the job")
+        .steps(Steps::Nodes)
+        .range(1, 512)
+        .lens(|plan| whole_nodes(plan.size), |plan, nodes| put_size(plan, nodes, Size::Nodes)),
+    plan(Field::Devices, "plan.devices", "devices", COUNT, "those of the nodes")
+        .help("N", "Devices of the job, instead of whole nodes")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 1 << 16))
+        .rare()
+        .lens(|plan| devices(plan.size), |plan, count| put_size(plan, count, Size::Devices)),
+    plan(Field::Bandwidth, "plan.bandwidth_factor", "bandwidth", Type::Factor, "1")
+        .label("network")
+        .help("FACTOR", "What-if factor on the outermost level's bandwidth")
+        .steps(FACTORS)
+        .lens(|plan| some(plan.bandwidth_factor), |plan, factor| factor.put(&mut plan.bandwidth_factor)),
+    plan(Field::Memory, "plan.memory_factor", "memory-factor", Type::Factor, "1")
+        .label("memory")
+        .axis("memory")
+        .help("FACTOR", "What-if factor on the device's memory")
+        .steps(FACTORS)
+        .lens(|plan| some(plan.memory_factor), |plan, factor| factor.put(&mut plan.memory_factor)),
+    sharding(Field::Shard, "plan.shard", "shard", Type::Extent)
+        .help(
+            "EXTENT",
+            "Extent of the first sharded part of the state: device, innermost, node, system, another level of the \
+             cluster, or a count of ranks",
+        )
+        .steps(Steps::Extents)
+        .state(|sharding| some(first_extent(sharding)), shard),
+    sharding(Field::WeightsOver, "plan.weights_over", "weights-over", Type::Extent)
+        .label("weights")
+        .help("EXTENT", "Extent of the weights' shards, whatever the strategy says")
+        .steps(Steps::Extents)
+        .rare()
+        .state(|sharding| some(sharding.weights.clone()), |sharding, extent| extent.put(&mut sharding.weights)),
+    sharding(Field::GradientsOver, "plan.gradients_over", "gradients-over", Type::Extent)
+        .label("gradients")
+        .help("EXTENT", "Extent of the gradients' shards; at least that of the weights")
+        .steps(Steps::Extents)
+        .rare()
+        .state(|sharding| some(sharding.gradients.clone()), |sharding, extent| extent.put(&mut sharding.gradients)),
+    sharding(Field::OptimizerOver, "plan.optimizer_over", "optimizer-over", Type::Extent)
+        .label("moments")
+        .help("EXTENT", "Extent of the optimizer state's shards; at least that of the gradients")
+        .steps(Steps::Extents)
+        .rare()
+        .state(|sharding| some(sharding.optimizer.clone()), |sharding, extent| extent.put(&mut sharding.optimizer)),
+    plan(Field::MicroBatch, "plan.micro_batch", "micro-batch", COUNT, "1")
+        .label("micro")
+        .help("B", "Sequences per device and micro-batch")
+        .unit("sequence", "sequences")
+        .steps(Steps::Counts(4096))
+        .range(1, 128)
+        .lens(|plan| some(plan.micro_batch), |plan, count| count.put(&mut plan.micro_batch)),
+    plan(Field::Accumulate, "plan.accumulate", "accumulate", COUNT, "1")
+        .label("accum")
+        .help("G", "Micro-batches per optimizer step")
+        .unit("micro-batch", "micro-batches")
+        .steps(Steps::Counts(4096))
+        .range(1, 128)
+        .lens(|plan| some(plan.accumulate), |plan, count| count.put(&mut plan.accumulate)),
+    plan(Field::Sequence, "plan.sequence", "seq", COUNT, "the model's")
+        .help("S", "Tokens per sequence")
+        .unit("token", "tokens")
+        .steps(Steps::Powers(256, 1 << 20))
+        .range(512, 131_072)
+        .lens(|plan| some(plan.sequence), |plan, count| count.put(&mut plan.sequence)),
+    plan(Field::Recompute, "plan.recompute", "recompute", Type::Recompute, "none")
+        .help("WHAT", "What backward computes again: none, selective, full, or the share of layers from 0 to 1")
+        .axis("recompute")
+        .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
+    word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
+        .help("", "Number formats of weights and arithmetic")
+        .lens(|plan| some(plan.precision), |plan, format| format.put(&mut plan.precision)),
+    plan(Field::Tensor, "plan.tensor", "tp", COUNT, "1")
+        .help("N", "Tensor-parallel ranks")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 256))
+        .range(1, 64)
+        .lens(|plan| some(plan.tensor), |plan, count| count.put(&mut plan.tensor)),
+    plan(Field::Context, "plan.context", "cp", COUNT, "1")
+        .help("N", "Context-parallel ranks (ring attention)")
+        .unit("device", "devices")
+        .steps(Steps::Powers(1, 256))
+        .range(1, 64)
+        .lens(|plan| some(plan.context), |plan, count| count.put(&mut plan.context)),
+    plan(Field::Pipeline, "plan.pipeline", "pp", COUNT, "1")
+        .help("N", "Pipeline ranks")
+        .steps(Steps::Powers(1, 128))
+        .range(1, 64)
+        .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
+    word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
+        .help("", "Order of the pipeline's work")
+        .lens(|plan| some(plan.schedule), |plan, schedule| schedule.put(&mut plan.schedule)),
+    plan(Field::StagesPerRank, "plan.stages_per_rank", "stages-per-rank", COUNT, "1")
+        .label("stages")
+        .help("K", "Stages on each pipeline rank, for the interleaved and breadth-first schedules")
+        .steps(Steps::Powers(1, 128))
+        .range(1, 64)
+        .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
+    word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
+        .label("order")
+        .help("", "Whether all layers of a micro-batch come before the next one, or all micro-batches of a layer")
+        .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
+    word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")
+        .help("", "Optimizer, which says how much state there is")
+        .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
+    word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
+        .help("", "What lives in the host's memory")
+        .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
+    sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
+        .label("qwZ")
+        .help("", "Gathered weights in int8, as ZeRO++ has them")
+        .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
+    sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
+        .label("hpZ")
+        .help("EXTENT", "Extent of a second copy of the weights for backward, as ZeRO++ has it; device: none")
+        .steps(Steps::Levels)
+        .state(|sharding| some(second_copy(sharding)), copy_weights),
+    sharding(Field::Qgz, "plan.qgz", "qgz", Type::Switch)
+        .label("qgZ")
+        .help("", "Gradients in int4 and two hops, as ZeRO++ has them")
+        .state(|sharding| some(sharding.wire.gradients.quantised()), quantise_gradients),
+    plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
+        .help("T", "Tokens of the whole training, for days and device-hours")
+        .steps(LENGTHS)
+        .no_axis()
+        .lens(|plan| plan.tokens.map(Value::Number), |plan, tokens| put_tokens(plan, tokens)),
+    word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
+        .help("", "When gradients are reduced: as they are sharded, at each micro-batch, or once per step")
+        .rare()
+        .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
+    plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
+        .help("N", "Gathers that may run ahead of the unit that computes")
+        .steps(Steps::Powers(1, 16))
+        .range(1, 16)
+        .rare()
+        .lens(|plan| some(plan.prefetch), |plan, count| count.put(&mut plan.prefetch)),
+    sharding(Field::Reshard, "plan.reshard_after_forward", "reshard", Type::Switch)
+        .help("", "Whether gathered weights are dropped after forward and gathered again for backward")
+        .rare()
+        .state(
+            |sharding| some(sharding.reshard_after_forward),
+            |sharding, on| on.put(&mut sharding.reshard_after_forward),
+        ),
+    word::<FlopCount>(Field::FlopCount, "plan.flop_count", "flop-count", "parameters")
+        .label("MFU counts")
+        .help("", "What counts as model flop: trained parameters, or the weights of matrix products")
+        .rare()
+        .no_axis()
+        .lens(|plan| some(plan.flop_count), |plan, count| count.put(&mut plan.flop_count)),
+];
+
+/// A field's number is its position: the table can be indexed, and nothing is forgotten.
+const _: () = {
+    let mut index = 0;
+    while index < TABLE.len() {
+        assert!(TABLE[index].field as usize == index, "the table is in the order of the fields");
+        index += 1;
+    }
+    assert!(Field::FlopCount as usize + 1 == TABLE.len(), "the last field is the last of the table");
+};
+
+const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type, place: Place) -> FieldSpec {
+    FieldSpec {
+        field,
+        path,
+        flag,
+        label: flag,
+        takes,
+        value_name: "",
+        help: "",
+        default: "as the strategy says",
+        unit: None,
+        steps: Steps::All,
+        axis: Some(AxisSpec { word: flag, range: (0, 0) }),
+        rare: false,
+        place,
+    }
+}
+
+const fn id(id: Field, path: &'static str, flag: &'static str) -> FieldSpec {
+    FieldSpec { label: path, default: "of the default scenario", ..field(id, path, flag, Type::Id, Place::Id) }
+}
+
+const fn plan(of: Field, path: &'static str, flag: &'static str, takes: Type, default: &'static str) -> FieldSpec {
+    let nowhere = Lens { get: |_| None, set: |_, _| false };
+    FieldSpec { default, ..field(of, path, flag, takes, Place::Plan(nowhere)) }
+}
+
+const fn word<T: OneOf>(of: Field, path: &'static str, flag: &'static str, default: &'static str) -> FieldSpec {
+    plan(of, path, flag, Type::OneOf(T::WORDS), default)
+}
+
+const fn sharding(of: Field, path: &'static str, flag: &'static str, takes: Type) -> FieldSpec {
+    let nowhere = Lens { get: |_| None, set: |_, _| false };
+    field(of, path, flag, takes, Place::Sharding(nowhere))
+}
+
+impl FieldSpec {
+    const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    const fn help(self, value_name: &'static str, help: &'static str) -> Self {
+        Self { value_name, help, ..self }
+    }
+
+    const fn unit(self, one: &'static str, several: &'static str) -> Self {
+        Self { unit: Some([one, several]), ..self }
+    }
+
+    const fn steps(self, steps: Steps) -> Self {
+        Self { steps, ..self }
+    }
+
+    const fn axis(self, word: &'static str) -> Self {
+        Self { axis: Some(AxisSpec { word, range: (0, 0) }), ..self }
+    }
+
+    const fn range(self, first: u32, last: u32) -> Self {
+        Self { axis: Some(AxisSpec { word: self.flag, range: (first, last) }), ..self }
+    }
+
+    const fn no_axis(self) -> Self {
+        Self { axis: None, ..self }
+    }
+
+    const fn rare(self) -> Self {
+        Self { rare: true, ..self }
+    }
+
+    const fn lens(self, get: fn(&Plan) -> Option<Value>, set: fn(&mut Plan, &Value) -> bool) -> Self {
+        Self { place: Place::Plan(Lens { get, set }), ..self }
+    }
+
+    const fn state(self, get: fn(&Sharding) -> Option<Value>, set: fn(&mut Sharding, &Value) -> bool) -> Self {
+        Self { place: Place::Sharding(Lens { get, set }), ..self }
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "most fields always have a value")]
+fn some(value: impl Into<Value>) -> Option<Value> {
+    Some(value.into())
+}
+
+fn whole_nodes(size: Size) -> Option<Value> {
+    match size {
+        Size::Nodes(nodes) => some(nodes),
+        Size::Devices(_) => None,
+    }
+}
+
+fn devices(size: Size) -> Option<Value> {
+    match size {
+        Size::Nodes(_) => None,
+        Size::Devices(devices) => some(devices),
+    }
+}
+
+fn put_size(plan: &mut Plan, count: &Value, size: fn(u32) -> Size) -> bool {
+    count.get().map(|count| plan.size = size(count)).is_some()
+}
+
+fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {
+    tokens.get().map(|tokens| plan.tokens = Some(tokens)).is_some()
+}
+
+/// The extent that `shard` moves: that of the first sharded part, a device where nothing is.
+fn first_extent(sharding: &Sharding) -> Extent {
+    sharding.first_sharded().map_or(Extent::Device, |part| sharding.extent(part).clone())
+}
+
+fn shard(sharding: &mut Sharding, extent: &Value) -> bool {
+    let moved = extent.get().and_then(|extent| sharding.with_shard(&extent));
+    moved.map(|moved| *sharding = moved).is_some()
+}
+
+// The three parts of ZeRO++, each on its own [frontier D6].
+
+fn quantise_weights(sharding: &mut Sharding, on: &Value) -> bool {
+    let Some(on) = on.get::<bool>() else { return false };
+    // A format that quantises already stays the one that the strategy chose.
+    if on != sharding.wire.weights.quantised() {
+        sharding.wire.weights = if on { Format::Int8 } else { Format::Bf16 };
+    }
+    true
+}
+
+fn quantise_gradients(sharding: &mut Sharding, on: &Value) -> bool {
+    let Some(on) = on.get::<bool>() else { return false };
+    sharding.two_hop_gradients = on;
+    if on != sharding.wire.gradients.quantised() {
+        sharding.wire.gradients = if on { Format::Int4 } else { Format::Bf16 };
+    }
+    true
+}
+
+/// Extent of the second copy of the weights; one device's is none.
+fn second_copy(sharding: &Sharding) -> Extent {
+    sharding.secondary.as_ref().map_or(Extent::Device, |secondary| secondary.extent.clone())
+}
+
+fn copy_weights(sharding: &mut Sharding, extent: &Value) -> bool {
+    let Some(extent) = extent.get::<Extent>() else { return false };
+    let format = sharding.secondary.as_ref().map_or(Format::Bf16, |secondary| secondary.format);
+    let none = matches!(extent, Extent::Device | Extent::Ranks(1));
+    sharding.secondary = (!none).then_some(Secondary { extent, format });
+    true
+}

@@ -1,0 +1,139 @@
+//! A plan as a file holds it: the fields that were given, and where the state lies in full. Its keys, their order and
+//! their values are those of the table of fields.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::plan::{Placement, Plan, Sharding};
+use crate::scenario::Problem;
+use crate::scenario::field::{Field, Type, Value};
+
+/// A plan as a file holds it: what is absent is as in [`Plan::new`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlanFile {
+    values: BTreeMap<Field, Value>,
+    /// Placement of the state in full, instead of the strategy's.
+    pub sharding: Option<Sharding>,
+    /// Operators whose state lies elsewhere; none.
+    pub operators: Vec<Placement>,
+}
+
+const SHARDING: &str = "sharding";
+const OPERATORS: &str = "operators";
+
+impl PlanFile {
+    /// The value that the file gives a field.
+    pub fn get(&self, field: Field) -> Option<&Value> {
+        self.values.get(&field)
+    }
+
+    /// Gives a field a value, or leaves it to its default; so does a factor of 1, which is the hardware as it is.
+    pub fn put(&mut self, field: Field, value: Option<Value>) {
+        let unchanged = |value: &Value| {
+            matches!(value, Value::Number(factor)
+                if field.spec().takes == Type::Factor && (factor - 1.0).abs() <= f64::EPSILON)
+        };
+        match value.filter(|value| !unchanged(value)) {
+            Some(value) => self.values.insert(field, value),
+            None => self.values.remove(&field),
+        };
+    }
+
+    /// The plan, where the strategy places the state as `sharding` and the model brings `sequence`.
+    pub fn plan(&self, sharding: &Sharding, sequence: u32) -> Result<Plan, Problem> {
+        let mut plan = Plan::new(self.sharding.as_ref().unwrap_or(sharding).clone(), sequence);
+        plan.operators.clone_from(&self.operators);
+        for (field, value) in &self.values {
+            field.put_in_plan(&mut plan, value)?;
+        }
+        Ok(plan)
+    }
+
+    /// Every field of a plan, so that nothing of it hangs on a default. The fields that refine a strategy are in the
+    /// placement of the state, which is given in full.
+    pub(super) fn from_plan(plan: &Plan) -> Self {
+        let fields = Field::all().filter(|field| !field.is_in_sharding());
+        let values = fields.filter_map(|field| Some((field, field.in_plan(plan)?)));
+        Self { values: values.collect(), sharding: Some(plan.sharding.clone()), operators: plan.operators.clone() }
+    }
+}
+
+impl Serialize for PlanFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (field, value) in &self.values {
+            map.serialize_entry(field.key(), value)?;
+        }
+        if let Some(sharding) = &self.sharding {
+            map.serialize_entry(SHARDING, sharding)?;
+        }
+        if !self.operators.is_empty() {
+            map.serialize_entry(OPERATORS, &self.operators)?;
+        }
+        map.end()
+    }
+}
+
+/// A key of a plan.
+enum Key {
+    Field(Field),
+    Sharding,
+    Operators,
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(from)?;
+        let mut fields = Field::all().filter(|field| field.is_in_plan());
+        match key.as_str() {
+            SHARDING => Ok(Self::Sharding),
+            OPERATORS => Ok(Self::Operators),
+            name => fields.clone().find(|field| field.key() == name).map(Self::Field).ok_or_else(|| {
+                let known = fields.by_ref().map(Field::key).chain([SHARDING, OPERATORS]);
+                let known: Vec<String> = known.map(|key| format!("`{key}`")).collect();
+                D::Error::custom(format_args!("unknown field `{name}`, expected one of {}", known.join(", ")))
+            }),
+        }
+    }
+}
+
+/// Reads the value of a field, of whatever type it is.
+impl<'de> DeserializeSeed<'de> for Field {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        self.spec().takes.deserialize(from)
+    }
+}
+
+struct PlanVisitor;
+
+impl<'de> Visitor<'de> for PlanVisitor {
+    type Value = PlanFile;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("struct PlanFile")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PlanFile, A::Error> {
+        let mut plan = PlanFile::default();
+        while let Some(key) = map.next_key()? {
+            match key {
+                Key::Field(field) => drop(plan.values.insert(field, map.next_value_seed(field)?)),
+                Key::Sharding => plan.sharding = Some(map.next_value()?),
+                Key::Operators => plan.operators = map.next_value()?,
+            }
+        }
+        Ok(plan)
+    }
+}
+
+impl<'de> Deserialize<'de> for PlanFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_struct("PlanFile", &[], PlanVisitor)
+    }
+}
