@@ -1,0 +1,141 @@
+//! What the commands answer as JSON: limits, sweeps, plans, training times, measured rows.
+
+use std::process::{Command, Stdio};
+
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::table::Table;
+
+/// The commands whose answers are compared, each with its name in the table; without `--format json`.
+const COMMANDS: [(&str, &str); 28] = [
+    ("validate", "validate"),
+    ("sweep-batch", "sweep h100-7b --x nodes=1..64 --y micro-batch=1,2,4,8"),
+    ("sweep-batch-tuned", "sweep h100-7b --x nodes=1..64 --y micro-batch=1,2,4,8 --tune"),
+    ("sweep-memory", "sweep --x nodes=1..16 --y shard=device,8,node,system --metric memory"),
+    ("sweep-mesh", "sweep --x tp=1,2,4,8 --y pp=1,2,4,8 --metric step-time --accumulate 8"),
+    ("sweep-what-if", "sweep --x bandwidth=0.25,1,4 --y memory=0.5,1,2 --metric mfu --tune"),
+    ("sweep-exposed", "sweep frontier-20b --x nodes=8..64 --y shard=innermost,node,system --metric exposed"),
+    ("sweep-share", "sweep frontier-20b --x seq=1024,2048,4096 --y accumulate=1,4,16 --metric share-of-limit"),
+    (
+        "sweep-headroom",
+        "sweep --hardware a100-40gb-dgx --model llama-2-7b --x seq=512..8192 --y nodes=1,4,16 --metric headroom --tune",
+    ),
+    (
+        "sweep-limit",
+        "sweep --hardware v100-32gb-dgx2 --strategy zeropp --model mpt-7b --x nodes=1,4,16 --y micro-batch=1,2,4 \
+         --metric limit",
+    ),
+    ("sweep-hours", "sweep h100-7b --x nodes=1,8,64 --y accumulate=1,4 --metric device-hours"),
+    ("plan-osdp", "plan osdp-48x1536"),
+    ("plan-osdp-paper", "plan osdp-48x1536 --cost-model paper --objective step-time"),
+    ("plan-osdp-memory", "plan osdp-48x1536 --memory-limit 8GiB --objective memory --top 2"),
+    ("plan-throughput", "plan h100-7b --nodes 2 --model mpt-1b --objective throughput"),
+    ("plan-devices", "plan h100-7b --nodes 2 --model mpt-1b --objective devices"),
+    ("grid", "plan --grid"),
+    ("grid-a100", "plan --grid --hardware a100-40gb-juwels --model fsdp-13b --nodes 16"),
+    (
+        "grid-bare",
+        "plan --grid --alpha 0.5 --model fsdp-7b --devices 512 --memory 40GB --link 25GB/s --peak 312TFLOP/s",
+    ),
+    (
+        "training-steps",
+        "plan --objective training-time --hardware a100-80gb-nvlink16 --stack ideal --model x-32 --recompute full \
+         --devices-max 64 --critical-batch 100 --steps 1000",
+    ),
+    (
+        "training-kaplan",
+        "plan --objective training-time --hardware a100-80gb-nvlink16 --model x-32 --devices-max 32 \
+         --critical-batch kaplan --tokens 1e9",
+    ),
+    (
+        "training-layered",
+        "plan --objective training-time --hardware h100-80gb-dgx --model mpt-125m --devices-max 16 \
+         --critical-batch layered --steps 5000",
+    ),
+    ("profile-8", "plan --profile tests/fixtures/osdp_profile.csv --layers 48 --hidden 1024 --memory-limit 8GiB"),
+    (
+        "profile-16",
+        "plan --profile tests/fixtures/osdp_profile.csv --layers 48 --hidden 1536 --memory-limit 16GiB --reserve 0GiB",
+    ),
+    (
+        "limits-175b",
+        "limits --model fsdp-175b --devices 512 --memory 40GB --link 25GB/s --peak 312TFLOP/s --seq 2048 --gamma 0 \
+         --stage 3",
+    ),
+    (
+        "limits-13b",
+        "limits --model fsdp-13b --devices 64 --memory 40GB --link 12.5GB/s --peak 312TFLOP/s --seq 4096 --gamma 0.5 \
+         --n-bwd 2",
+    ),
+    (
+        "limits-310b",
+        "limits --model fsdp-310b --devices 8 --memory 16GB --link 25GB/s --peak 312TFLOP/s --seq 512 --stage 2",
+    ),
+    ("calibrate", "calibrate presets/measured/fsdp.csv"),
+];
+
+/// What `limits` is asked of: each cluster with each of a few models, jobs and strategies.
+const LIMITS: [(&str, &[&str]); 4] = [
+    (
+        "hardware",
+        &["a100-40gb-juwels", "a100-80gb-dgx", "gh200-96gb-alps", "h100-80gb-dgx", "mi250x-frontier", "v100-32gb-dgx2"],
+    ),
+    ("model", &["fsdp-7b", "llama-2-13b", "gpt3-175b"]),
+    ("nodes", &["4", "128"]),
+    ("recompute", &["none", "0.4", "full"]),
+];
+
+/// Keys whose values are prose, or differ from run to run.
+const LEFT_OUT: [&str; 12] =
+    ["about", "command", "format", "formula", "name", "note", "reason", "seconds", "source", "text", "title", "why"];
+
+/// Every figure of every answer, named by command and path.
+pub fn answers() -> Table {
+    let mut commands = COMMANDS.map(|(name, command)| (name.to_owned(), command.to_owned())).to_vec();
+    commands.extend(limits());
+    let rows = commands.par_iter().flat_map_iter(|(name, command)| {
+        let mut figures = Vec::new();
+        flatten(&answer(command), String::new(), &mut figures);
+        figures.into_iter().map(move |(path, value)| (format!("{name} : {path}"), vec![value]))
+    });
+    Table::new(&["value"], rows.collect())
+}
+
+/// `limits` of every combination, named by its values.
+fn limits() -> Vec<(String, String)> {
+    LIMITS.iter().fold(vec![("limits".to_owned(), "limits".to_owned())], |commands, (flag, values)| {
+        let longer = |(name, command): &(String, String)| {
+            let (name, command) = (name.clone(), command.clone());
+            values.iter().map(move |value| (format!("{name} {value}"), format!("{command} --{flag} {value}")))
+        };
+        commands.iter().flat_map(longer).collect()
+    })
+}
+
+/// The JSON that a command prints; nothing fits (3) is an answer too.
+fn answer(command: &str) -> Value {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_shardscope"));
+    process.args(command.split_whitespace()).args(["--format", "json"]).stdin(Stdio::null());
+    process.env_clear().env("HOME", env!("CARGO_TARGET_TMPDIR")).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = process.output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{command}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{command}: {error}"))
+}
+
+fn flatten(json: &Value, path: String, figures: &mut Vec<(String, String)>) {
+    let mut below = |step: &str, value| {
+        let path = if path.is_empty() { step.to_owned() } else { format!("{path}.{step}") };
+        flatten(value, path, figures);
+    };
+    match json {
+        Value::Object(all) => {
+            let figures = all.iter().filter(|(key, _)| !LEFT_OUT.contains(&key.as_str()));
+            figures.for_each(|(key, value)| below(key, value));
+        }
+        Value::Array(all) => (0..).zip(all).for_each(|(index, value): (usize, _)| below(&index.to_string(), value)),
+        Value::String(text) => figures.push((path, text.clone())),
+        value => figures.push((path, value.to_string())),
+    }
+}
