@@ -3,15 +3,20 @@
 //!
 //! Not for computing: what an evaluation or a search found goes in, words and numbers come out.
 
+mod amount;
+mod figure;
+mod metric;
 pub(crate) mod report;
 mod why;
 
+pub use amount::{Amount, Dimension};
+pub use figure::{COMPARED, Figure, Form, Limit, MEMORY_PARTS, METRICS, RunFigure, TIME_PARTS, TRAINING};
+pub use metric::metric;
 pub use report::{
-    Band, Bottleneck, Bytes, CalibrateReport, Figures, GridReport, IntensityRecord, LimitsReport, Memory, Phases,
-    PlanReport, ProfileReport, Published, PublishedFigure, Report, Stage, SweepReport, Time, Traffic, Training,
+    Band, Bottleneck, Bytes, CalibrateReport, Figures, GridReport, IntensityRecord, Limiting, LimitsReport, Memory,
+    Phases, PlanReport, ProfileReport, Published, PublishedFigure, Report, Stage, SweepReport, Time, Traffic, Training,
     TrainingReport, ValidateReport, Verdict, beside, changed, limit, published, text, verdict,
 };
-pub use why::{
-    Amount, Authority, Explanation, Figure, Formula, Input, Source, Unit, difference, explain, figures, limits, run,
-    training,
-};
+pub use why::facts::{Better, Entry, Subject};
+pub use why::formula::{Authority, Explanation, Formula, Input, Source};
+pub use why::{difference, explain, figures, limits, run, table, training};

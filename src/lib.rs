@@ -14,7 +14,7 @@
 //! let scenario = library.resolve(&file).map_err(|problems| problems[0].clone())?;
 //! let evaluation = search::full(&scenario, &mut Default::default()).map_err(|problems| problems[0].clone())?;
 //! assert!(evaluation.summary.step_time.get() > 0.0);
-//! println!("{} a step, limited by {}", evaluation.summary.step_time, evaluation.bottleneck(&scenario).name(&scenario));
+//! println!("{} a step, limited by {}", evaluation.summary.step_time, evaluation.bottleneck().name(&scenario));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

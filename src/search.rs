@@ -13,7 +13,7 @@ mod tune;
 use crate::evaluate::{ErrorBand, Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
-pub use axis::{Axis, AxisKind, AxisValue, Metric};
+pub use axis::{Axis, AxisKind, AxisValue};
 pub use compare::{Compared, Comparison, compare};
 pub use fix::{Change, Fixes, fix};
 pub use many::{many, summaries};

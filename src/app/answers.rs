@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::evaluate::Evaluation;
+use crate::figures::Subject;
 use crate::scenario::Scenario;
 use crate::search::Fixes;
 
@@ -14,6 +15,13 @@ pub struct Answer {
     pub scenario: Scenario,
     /// The answer.
     pub evaluation: Arc<Evaluation>,
+}
+
+impl Answer {
+    /// What its figures are read from.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject::evaluated(&self.scenario, &self.evaluation)
+    }
 }
 
 /// The most answers that are kept.

@@ -5,8 +5,7 @@ mod views;
 use crate::bounds::fsdp;
 use crate::evaluate::{HostDirection, Lane, TaskKind};
 use crate::figures::run::Run;
-use crate::figures::{self, Explanation, Figure, explain, figures, limits, run};
-use crate::search::Metric;
+use crate::figures::{self, Explanation, Figure, Subject as Figured, TIME_PARTS, explain, figures, limits, run};
 
 use super::App;
 use super::action::Action;
@@ -177,7 +176,7 @@ impl App {
     fn figure(&self) -> Figure {
         match self.focus {
             Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
-            Panel::Map => of_metric(self.map.metric),
+            Panel::Map => self.map.metric,
             Panel::Memory => Figure::Peak,
             Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),
             Panel::Time => self.breakdown().get(self.time).copied().unwrap_or(Figure::StepTime),
@@ -203,14 +202,9 @@ impl App {
     pub fn breakdown(&self) -> Vec<Figure> {
         let Some(Answer { scenario, evaluation }) = &self.answer else { return Vec::new() };
         let summary = &evaluation.summary;
-        let parts = [
-            (Figure::Compute, summary.time.compute),
-            (Figure::Exposed, summary.time.exposed),
-            (Figure::Bubble, summary.time.bubble),
-            (Figure::Optimizer, summary.time.optimizer),
-            (Figure::Other, summary.time.other),
-        ];
-        let spent = parts.into_iter().filter(|(_, part)| *part / summary.step_time >= SEEN).map(|(figure, _)| figure);
+        let subject = Figured::evaluated(scenario, evaluation);
+        let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
+        let spent = TIME_PARTS.into_iter().filter(|figure| share(figure) >= SEEN);
         let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
         let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
         let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
@@ -238,32 +232,15 @@ fn of_field(flag: &str) -> Figure {
         "nodes" => Figure::TokensPerSecond,
         "bandwidth" => Figure::Exposed,
         "memory-factor" => Figure::Capacity,
-        "strategy" | "shard" => Figure::Part(0),
+        "strategy" | "shard" => Figure::Weights,
         "micro-batch" | "accumulate" | "seq" => Figure::TokensPerStep,
         "recompute" => Figure::Recomputed,
         "precision" | "model" => Figure::Mfu,
-        "optimizer" => Figure::Part(2),
+        "optimizer" => Figure::OptimizerState,
         "offload" | "hardware" => Figure::Peak,
         "pp" | "schedule" | "stages-per-rank" => Figure::Bubble,
         "tokens" => Figure::Days,
         _ => Figure::StepTime,
-    }
-}
-
-/// The figure that a map of a metric shows.
-fn of_metric(metric: Metric) -> Figure {
-    match metric {
-        Metric::Throughput => Figure::ModelFlops,
-        Metric::Mfu => Figure::Mfu,
-        Metric::StepTime => Figure::StepTime,
-        Metric::Memory => Figure::Peak,
-        Metric::Headroom => Figure::Headroom,
-        Metric::Exposed => Figure::Exposed,
-        Metric::DeviceHours => Figure::DeviceHours,
-        Metric::Cost => Figure::Cost,
-        Metric::Energy => Figure::Energy,
-        Metric::Limit => Figure::Limit,
-        Metric::ShareOfLimit => Figure::ShareOfLimit,
     }
 }
 

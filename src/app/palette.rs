@@ -3,7 +3,7 @@
 
 use tui_input::Input;
 
-use crate::search::Metric;
+use crate::figures::{Figure, METRICS};
 
 use super::App;
 use super::action::{Action, Command};
@@ -43,7 +43,7 @@ enum Deed {
     /// Choosing a field's value.
     Field(usize),
     /// Showing a figure on the map.
-    Metric(Metric),
+    Metric(Figure),
 }
 
 impl Palette {
@@ -57,7 +57,7 @@ impl Palette {
             key: String::new(),
             deed: Deed::Field(index),
         });
-        let metrics = Metric::ALL.map(|metric| Item {
+        let metrics = METRICS.map(|metric| Item {
             name: format!("Map: {}", metric.word()),
             key: String::new(),
             deed: Deed::Metric(metric),

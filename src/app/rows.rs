@@ -5,7 +5,7 @@
 use tui_input::Input;
 
 use crate::bounds::intensity;
-use crate::figures::{Figure, explain};
+use crate::figures::Figure;
 use crate::measured::Residual;
 use crate::search::training::METHODS;
 
@@ -133,8 +133,8 @@ impl App {
     /// The names of figures of the answer.
     fn names(&self, figures: Vec<Figure>) -> Option<Vec<String>> {
         let answer = self.answer.as_ref()?;
-        let name =
-            |figure| explain(figure, &answer.scenario, &answer.evaluation).map_or_else(String::new, |it| it.name);
+        let subject = answer.subject();
+        let name = |figure: Figure| figure.name(&subject).unwrap_or_default();
         Some(figures.into_iter().map(name).collect())
     }
 

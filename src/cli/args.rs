@@ -13,10 +13,11 @@ use clap_complete::Shell;
 
 use crate::bounds::fsdp::Stage;
 use crate::config::{PALETTES, Palette};
+use crate::figures::{self, Figure, METRICS};
 use crate::plan::{Accumulation, Offload, Precision, Schedule};
 use crate::presets::Kind;
 use crate::scenario::Field;
-use crate::search::{Axis, Metric};
+use crate::search::Axis;
 use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
@@ -110,8 +111,8 @@ pub struct Sweep {
     pub y: Axis,
     /// Figure of each cell, in the same unit in every format: throughput and limit in TFLOP/s per device,
     /// step-time in s, memory and headroom in GiB; mfu, exposed (of the step) and share-of-limit in %
-    #[arg(long, default_value = Metric::Throughput.word(), value_parser = metrics())]
-    pub metric: Metric,
+    #[arg(long, default_value = Figure::ModelFlops.word(), value_parser = metrics())]
+    pub metric: Figure,
     /// Give each cell its best micro-batch, recompute and accumulation
     #[arg(long)]
     pub tune: bool,
@@ -406,8 +407,8 @@ pub struct Everywhere {
     pub log: Option<PathBuf>,
 }
 
-fn metrics() -> impl TypedValueParser<Value = Metric> {
-    PossibleValuesParser::new(Metric::ALL.map(Metric::word)).try_map(|word| word.parse::<Metric>())
+fn metrics() -> impl TypedValueParser<Value = Figure> {
+    PossibleValuesParser::new(METRICS.map(Figure::word)).try_map(|word| figures::metric(&word))
 }
 
 /// The kinds that `presets` knows; calibrations come with their stacks.

@@ -28,7 +28,7 @@ pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::{Published, PublishedFigure, published};
 pub use sweep::SweepReport;
-pub use text::{Verdict, beside, changed, limit, text};
+pub use text::{Limiting, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;
 

@@ -1,13 +1,11 @@
-//! The axes of a map and the figures it can show.
+//! The axes of a map.
 
 use std::fmt;
 use std::str::FromStr;
 
-use crate::evaluate::{Expense, Summary};
 use crate::plan::{Extent, Size};
 use crate::scenario::file::printable;
 use crate::scenario::{Field, Problem, Scenario};
-use crate::units::{Bytes, Currency, Joules};
 
 /// What varies along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -209,139 +207,5 @@ impl AxisValue {
             _ => {}
         }
         Ok(())
-    }
-}
-
-/// A figure that a map shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Metric {
-    /// Model TFLOP/s per device.
-    Throughput,
-    /// Model flop utilisation.
-    Mfu,
-    /// Step time.
-    StepTime,
-    /// Peak memory.
-    Memory,
-    /// Memory left.
-    Headroom,
-    /// Share of the step in which compute stands still for a transfer.
-    Exposed,
-    /// Device-hours of the whole training, or of 1e9 tokens where no length is given.
-    DeviceHours,
-    /// Money for as many device-hours, where the cluster has a price.
-    Cost,
-    /// Energy for as many device-hours, where the cluster states its power.
-    Energy,
-    /// Model TFLOP/s per device that no schedule of the plan beats: only hardware or another plan can.
-    Limit,
-    /// Throughput over its limit: the rest is what a better schedule or faster kernels could still win.
-    ShareOfLimit,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Throughput,
-        Self::Mfu,
-        Self::StepTime,
-        Self::Memory,
-        Self::Headroom,
-        Self::Exposed,
-        Self::DeviceHours,
-        Self::Cost,
-        Self::Energy,
-        Self::Limit,
-        Self::ShareOfLimit,
-    ];
-
-    /// Its word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::Mfu => "mfu",
-            Self::StepTime => "step-time",
-            Self::Memory => "memory",
-            Self::Headroom => "headroom",
-            Self::Exposed => "exposed",
-            Self::DeviceHours => "device-hours",
-            Self::Cost => "cost",
-            Self::Energy => "energy",
-            Self::Limit => "limit",
-            Self::ShareOfLimit => "share-of-limit",
-        }
-    }
-
-    /// What it is and in which unit, for a title.
-    pub fn title(self, scenario: &Scenario) -> String {
-        let of = if scenario.plan.tokens.is_some() { "the training" } else { "1e9 tokens" };
-        match self {
-            Self::Throughput => "Throughput, TFLOP/s per device".to_owned(),
-            Self::Mfu => "Model flop utilisation, %".to_owned(),
-            Self::StepTime => "Step time, s".to_owned(),
-            Self::Memory => "Peak memory, GiB".to_owned(),
-            Self::Headroom => "Memory left, GiB".to_owned(),
-            Self::Exposed => "Exposed communication, % of the step".to_owned(),
-            Self::DeviceHours => format!("Device-hours of {of}"),
-            Self::Cost => {
-                format!("Cost of {of}{}", currency(scenario).map_or_else(String::new, |it| format!(", {it}")))
-            }
-            Self::Energy => format!("Energy of {of}, kWh"),
-            Self::Limit => "Throughput limit, TFLOP/s per device".to_owned(),
-            Self::ShareOfLimit => "Throughput, % of its limit".to_owned(),
-        }
-    }
-
-    /// Why a scenario has no such figure, whatever its plan.
-    pub fn lacks(self, scenario: &Scenario) -> Option<Problem> {
-        let cluster = &scenario.cluster;
-        let (field, fix) = match self {
-            Self::Cost if cluster.price_per_device_hour.is_none() => {
-                ("cluster.price_per_device_hour", "add price_per_device_hour = \"2.50 EUR\" to a copy of its file")
-            }
-            Self::Energy if cluster.watts_per_device.is_none() => {
-                ("cluster.watts_per_device", "add watts_per_device = \"1.2 kW\" to a copy of its file")
-            }
-            _ => return None,
-        };
-        let what = format!("{} does not say, so there is no {}", cluster.name, self.word());
-        Some(Problem { field: field.to_owned(), what, fix: fix.to_owned() })
-    }
-
-    /// The figure in the unit of [`Metric::title`], for a cluster and a length in tokens; NaN where it lacks what the
-    /// figure needs.
-    pub fn of(self, summary: &Summary, scenario: &Scenario) -> f64 {
-        let expense = || Expense::of(scenario.plan.tokens.unwrap_or(1e9), summary, &scenario.cluster);
-        match self {
-            Self::Throughput => summary.model_flops.get() / 1e12,
-            Self::Mfu => 100.0 * summary.mfu,
-            Self::StepTime => summary.step_time.get(),
-            Self::Memory => summary.memory.peak / Bytes::GIB,
-            Self::Headroom => (summary.memory.capacity - summary.memory.peak) / Bytes::GIB,
-            Self::Exposed => 100.0 * (summary.time.exposed / summary.step_time),
-            Self::DeviceHours => expense().device_time.hours(),
-            Self::Cost => expense().cost.map_or(f64::NAN, |cost| cost.amount),
-            Self::Energy => expense().energy.map_or(f64::NAN, Joules::kwh),
-            Self::Limit => summary.limit.get() / 1e12,
-            Self::ShareOfLimit => 100.0 * (summary.model_flops / summary.limit),
-        }
-    }
-
-    /// Whether more of it is better.
-    pub const fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::Mfu | Self::Headroom | Self::Limit | Self::ShareOfLimit)
-    }
-}
-
-fn currency(scenario: &Scenario) -> Option<Currency> {
-    scenario.cluster.price_per_device_hour?.currency
-}
-
-impl FromStr for Metric {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let words = Self::ALL.map(Self::word).join(", ");
-        Self::ALL.into_iter().find(|metric| metric.word() == text).ok_or_else(|| format!("a metric is one of {words}"))
     }
 }

@@ -1,7 +1,7 @@
 //! What more of each resource would give.
 
 use crate::cost::Factors;
-use crate::evaluate::{Elasticity, Workspace, summary_with};
+use crate::evaluate::{Elasticity, Property, Workspace, summary_with};
 use crate::plan::Offload;
 use crate::scenario::Scenario;
 
@@ -17,7 +17,7 @@ const MORE_MEMORY: f64 = 1.1;
 /// host's link where something is offloaded, and each level's bandwidth and latency; and the gain of 10 % more memory with the batch re-tuned.
 pub(super) fn all(scenario: &Scenario, workspace: &mut Workspace) -> Vec<Elasticity> {
     let mut found = Vec::new();
-    let mut ask = |resource: String, touch: &dyn Fn(&mut Factors, f64)| {
+    let mut ask = |property: Property, touch: &dyn Fn(&mut Factors, f64)| {
         let mut time = |factor: f64| {
             let mut factors = Factors::default();
             touch(&mut factors, factor);
@@ -25,20 +25,20 @@ pub(super) fn all(scenario: &Scenario, workspace: &mut Workspace) -> Vec<Elastic
         };
         if let (Ok(faster), Ok(slower)) = (time(STEP), time(1.0 / STEP)) {
             let value = libm::log(slower / faster) / (2.0 * libm::log(STEP));
-            found.push(Elasticity { resource, value });
+            found.push(Elasticity { property, value });
         }
     };
-    ask("peak_flop".to_owned(), &|factors, factor| factors.peak = factor);
-    ask("memory_bandwidth".to_owned(), &|factors, factor| factors.memory = factor);
+    ask(Property::PeakFlop, &|factors, factor| factors.peak = factor);
+    ask(Property::MemoryBandwidth, &|factors, factor| factors.memory = factor);
     if scenario.plan.offload != Offload::None {
-        ask("host_bandwidth".to_owned(), &|factors, factor| factors.host = factor);
+        ask(Property::HostBandwidth, &|factors, factor| factors.host = factor);
     }
-    for (index, level) in scenario.cluster.levels.iter().enumerate() {
-        ask(format!("{}.bandwidth", level.name), &|factors, factor| factors.bandwidth[index] = factor);
-        ask(format!("{}.latency", level.name), &|factors, factor| factors.latency[index] = factor);
+    for index in 0..scenario.cluster.levels.len() {
+        ask(Property::LevelBandwidth(index), &|factors, factor| factors.bandwidth[index] = factor);
+        ask(Property::LevelLatency(index), &|factors, factor| factors.latency[index] = factor);
     }
     if let Some(value) = memory_capacity(scenario, workspace) {
-        found.push(Elasticity { resource: "memory_capacity".to_owned(), value });
+        found.push(Elasticity { property: Property::MemoryCapacity, value });
     }
     found
 }

@@ -1,9 +1,9 @@
 //! Axes, sweeps, tuned cells and elasticities.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use super::*;
-use crate::evaluate::Resource;
+use crate::evaluate::{Property, Resource};
 use crate::plan::{Offload, Recompute, Schedule, Size};
 use crate::testing;
 use crate::units::BytesPerSecond;
@@ -27,25 +27,6 @@ fn values_are_lists_powers_of_two_or_steps() {
         assert!(read(wrong).is_err(), "{wrong}");
     }
     assert!(read("nodes=1..4000000:1").is_err(), "too many values");
-}
-
-#[test]
-fn cost_and_energy_follow_the_device_hours() {
-    let mut scenario = testing::scenario();
-    let summary = crate::evaluate::summary(&scenario, &mut Workspace::default()).expect("a summary");
-    let lacks = |metric: Metric, scenario: &Scenario| metric.lacks(scenario).map(|problem| problem.field);
-    assert_eq!(lacks(Metric::Cost, &scenario).as_deref(), Some("cluster.price_per_device_hour"));
-    assert_eq!(lacks(Metric::Energy, &scenario).as_deref(), Some("cluster.watts_per_device"));
-    assert!(Metric::Cost.of(&summary, &scenario).is_nan());
-    let cluster = Arc::make_mut(&mut scenario.cluster);
-    cluster.price_per_device_hour = "3 EUR".parse().ok();
-    cluster.watts_per_device = "500 W".parse().ok();
-    let hours = Metric::DeviceHours.of(&summary, &scenario);
-    // Three euros and half a kilowatt-hour for each device-hour.
-    assert!((Metric::Cost.of(&summary, &scenario) / hours - 3.0).abs() < 1e-12);
-    assert!((Metric::Energy.of(&summary, &scenario) / hours - 0.5).abs() < 1e-12);
-    assert_eq!(Metric::Cost.title(&scenario), "Cost of 1e9 tokens, EUR");
-    assert_eq!((lacks(Metric::Cost, &scenario), lacks(Metric::Energy, &scenario)), (None, None));
 }
 
 fn sweep() -> Sweep {
@@ -158,13 +139,18 @@ fn elasticities_add_up_where_everything_is_exposed() {
     let mut scenario = testing::scenario();
     std::sync::Arc::make_mut(&mut scenario.stack).overlap = crate::stack::Overlap::None;
     let evaluation = full(&scenario, &mut Workspace::default()).expect("a valid scenario");
-    let of = |name: &str| evaluation.elasticity.iter().find(|one| one.resource == name).expect(name).value;
-    let sum = of("peak_flop") + of("memory_bandwidth") + of("node.bandwidth") + of("system.bandwidth");
+    let of = |property: Property| {
+        evaluation.elasticity.iter().find(|one| one.property == property).expect("asked for").value
+    };
+    let sum = of(Property::PeakFlop)
+        + of(Property::MemoryBandwidth)
+        + of(Property::LevelBandwidth(0))
+        + of(Property::LevelBandwidth(1));
     assert!((sum - 1.0).abs() < 1e-4, "{sum}");
     let share = evaluation.summary.time.exposed / evaluation.summary.step_time;
-    assert!((of("system.bandwidth") - share).abs() < 1e-4, "the exposed share is the system level's");
+    assert!((of(Property::LevelBandwidth(1)) - share).abs() < 1e-4, "the exposed share is the system level's");
     assert_eq!(evaluation.summary.bottleneck, Resource::Level(1));
-    assert!(of("system.latency").abs() < 1e-9);
+    assert!(of(Property::LevelLatency(1)).abs() < 1e-9);
 }
 
 /// 100 M parameters over 8 ranks: at 10 MB/s, 25 MB of gradients and 25 MB of weights take 5 s, all else some ms.
@@ -174,8 +160,9 @@ fn a_slow_link_to_the_host_limits_what_is_offloaded() {
     std::sync::Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e7);
     let felt = |scenario: &Scenario| {
         let evaluation = full(scenario, &mut Workspace::default()).expect("a valid scenario");
-        let value = evaluation.elasticity.iter().find(|one| one.resource == "host_bandwidth").map(|one| one.value);
-        (value, evaluation.bottleneck(scenario), evaluation.summary)
+        let value =
+            evaluation.elasticity.iter().find(|one| one.property == Property::HostBandwidth).map(|one| one.value);
+        (value, evaluation.bottleneck(), evaluation.summary)
     };
     let (nothing, ..) = felt(&scenario);
     assert_eq!(nothing, None, "nothing travels to the host");
@@ -199,7 +186,7 @@ fn more_memory_is_worth_a_larger_micro_batch() {
         let mut scenario = scenario.clone();
         scenario.plan.memory_factor = memory;
         let evaluation = full(&scenario, &mut Workspace::default()).expect("a valid scenario");
-        evaluation.elasticity.iter().find(|one| one.resource == "memory_capacity").map(|one| one.value)
+        evaluation.elasticity.iter().find(|one| one.property == Property::MemoryCapacity).map(|one| one.value)
     };
     let gains: Vec<f64> = (1..100).filter_map(|step| gain(f64::from(step) * 0.01)).collect();
     assert!(gains.iter().all(|gain| *gain >= 0.0));

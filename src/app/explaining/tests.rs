@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::app::action::Command;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
-use crate::figures::limits::{Form, Which};
+use crate::figures::{Form, Limit, RunFigure};
 use crate::plan::Offload;
 use crate::search::training::{self, Best, Choice};
 
@@ -112,18 +112,18 @@ fn i_explains_the_figure_at_the_cursor_of_a_view() {
     press(&mut app, "i<ret>");
     assert_eq!(page(&app).explanation.figure, Figure::Threshold(0));
     press(&mut app, "<esc>");
-    assert_eq!(explained(&mut app, "L"), Figure::Limits(Which::Activation), "gamma is what is kept of them");
+    assert_eq!(explained(&mut app, "L"), Figure::Limits(Limit::Activation), "gamma is what is kept of them");
     assert_eq!(
         explained(&mut app, "j"),
-        Figure::Limits(Which::Shortest(Form::Floor)),
+        Figure::Limits(Limit::Shortest(Form::Floor)),
         "n_bwd is what the floor counts"
     );
-    assert!(explained(&mut app, "jj") == Figure::Limits(Which::Parameters), "the first number");
-    assert_eq!(explained(&mut app, "G"), Figure::Limits(Which::TokensPerSecond(Form::Floor)));
+    assert!(explained(&mut app, "jj") == Figure::Limits(Limit::Parameters), "the first number");
+    assert_eq!(explained(&mut app, "G"), Figure::Limits(Limit::TokensPerSecond(Form::Floor)));
     press(&mut app, "i<ret>");
-    assert_eq!(page(&app).explanation.figure, Figure::Limits(Which::Hfu(Form::Floor)));
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Hfu(Form::Floor)));
     press(&mut app, "<tab>");
-    assert_eq!(page(&app).explanation.figure, Figure::Limits(Which::Mfu(Form::Floor)), "in their own order");
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Mfu(Form::Floor)), "in their own order");
 }
 
 /// [layered B3]: at 100,000 steps of the critical batch a batch of half that size takes 1e5 (1 + 2) / 2.
@@ -152,10 +152,10 @@ fn i_explains_the_days_of_the_plan_under_the_cursor() {
     let answer = training::Answer { best: Some(Best { days, choice, summary }), plans: 1, simulated: 1 };
     app.views.training.fill(search.budgets.len() - 1, answer);
     press(&mut app, "i");
-    assert!(page(&app).explanation.holds() && page(&app).explanation.figure == Figure::Run(run::Which::Days));
+    assert!(page(&app).explanation.holds() && page(&app).explanation.figure == Figure::Run(RunFigure::Days));
     press(&mut app, "<ret>");
     let Explanation { figure, amount, .. } = page(&app).explanation;
-    assert_eq!(figure, Figure::Run(run::Which::Steps));
+    assert_eq!(figure, Figure::Run(RunFigure::Steps));
     assert!(page(&app).explanation.holds());
     let halved = f64::from(data) * 2.0 / search.goal.critical;
     assert!((amount.value / search.goal.steps - f64::midpoint(1.0, 2.0 / halved)).abs() < 1e-9);

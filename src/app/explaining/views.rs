@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::bounds::intensity;
 use crate::evaluate::Workspace;
-use crate::figures::{Figure, run};
+use crate::figures::{Figure, RunFigure};
 use crate::measured::Metric;
 use crate::scenario::Scenario;
 use crate::search;
 use crate::search::planner::Objective;
 
-use super::{Explaining, LATER, NOTHING, Subject, of_metric};
+use super::{Explaining, LATER, NOTHING, Subject};
 use crate::app::App;
 use crate::app::answers::Answer;
 use crate::app::panel::View;
@@ -24,7 +24,7 @@ impl App {
     /// The explanation of the figure that the view's cursor is on.
     pub(super) fn explain_view(&self) -> Found {
         match self.view {
-            View::Map => self.of_answer(of_metric(self.map.metric)),
+            View::Map => self.of_answer(self.map.metric),
             View::Compare => self.explain_compared(),
             View::Advice => self.explain_advice(),
             View::Limits => self.explain_limit(),
@@ -47,7 +47,7 @@ impl App {
             }
             View::Training => {
                 let run = self.views.training.run().map(Box::new).map(Subject::Run);
-                let found = run.and_then(|run| Explaining::about(Figure::Run(run::Which::Days), run));
+                let found = run.and_then(|run| Explaining::about(Figure::Run(RunFigure::Days), run));
                 found.ok_or("there is no plan here to explain")
             }
             View::Plan => self.explain_plan(),
@@ -61,7 +61,7 @@ impl App {
         let column = columns.get(self.views.compare.cursor(columns.len())).ok_or(NOTHING)?;
         let evaluation = Arc::clone(column.evaluation.ok_or(LATER)?);
         let answer = Answer { scenario: column.scenario.clone(), evaluation };
-        Explaining::of_other(column.name, of_metric(self.map.metric), &answer).ok_or(NOTHING)
+        Explaining::of_other(column.name, self.map.metric, &answer).ok_or(NOTHING)
     }
 
     fn explain_advice(&self) -> Found {
@@ -87,7 +87,7 @@ impl App {
         }
         let scenario = map.scenario(map.cursor).map_err(|_| "this cell is not possible: it has no figures")?;
         let whose = scenario.altered().unwrap_or_else(|| "the machine as it is".to_owned());
-        self.explain_other(&whose, of_metric(map.metric), &scenario)
+        self.explain_other(&whose, map.metric, &scenario)
     }
 
     /// What the table is sorted by, of the strategy.

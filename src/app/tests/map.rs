@@ -79,7 +79,7 @@ fn the_metric_changes_and_the_best_cell_follows() {
     let all: Vec<f64> = (0..app.map.progress().1).filter_map(|index| app.map.figure(index)).collect();
     assert_eq!(app.map.figure(best), all.iter().copied().reduce(f64::max));
     press(&mut app, "mmb");
-    assert_eq!(app.map.metric, search::Metric::StepTime);
+    assert_eq!(app.map.metric, crate::figures::Figure::StepTime);
     let all: Vec<f64> = (0..app.map.progress().1).filter_map(|index| app.map.figure(index)).collect();
     assert_eq!(app.map.figure(app.map.cursor), all.iter().copied().reduce(f64::min));
 }

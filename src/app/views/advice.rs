@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::Summary;
-use crate::figures::{Figure, explain};
+use crate::evaluate::{Elasticity, Summary};
+use crate::figures::Figure;
 use crate::scenario::Scenario;
 
 use crate::app::action::{Action, Command};
@@ -275,11 +275,8 @@ impl App {
     pub fn advice_rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row> = Vec::new();
         if let Some(answer) = &self.answer {
-            let gain = |index: usize| {
-                let explanation = explain(Figure::Elasticity(index), &answer.scenario, &answer.evaluation)?;
-                Some((index, explanation.amount.value))
-            };
-            let mut gains: Vec<(usize, f64)> = (0..answer.evaluation.elasticity.len()).filter_map(gain).collect();
+            let gains = answer.evaluation.elasticity.iter().map(Elasticity::gain);
+            let mut gains: Vec<(usize, f64)> = gains.enumerate().collect();
             gains.retain(|(_, gain)| *gain >= WORTH / 10.0);
             gains.sort_by(|a, b| b.1.total_cmp(&a.1));
             rows.extend(gains.into_iter().map(|(index, gain)| Row::Resource(index, gain)));
@@ -292,8 +289,8 @@ impl App {
     pub fn advice_name(&self, row: &Row) -> String {
         match row {
             Row::Resource(index, _) => {
-                let name = |answer: &Answer| explain(Figure::Elasticity(*index), &answer.scenario, &answer.evaluation);
-                self.answer.as_ref().and_then(name).map_or_else(String::new, |explanation| explanation.name)
+                let subject = self.answer.as_ref().map(Answer::subject);
+                subject.and_then(|subject| Figure::Elasticity(*index).name(&subject)).unwrap_or_default()
             }
             Row::Change(Suggestion { trial, .. }) => trial.name(),
         }

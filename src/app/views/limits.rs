@@ -1,7 +1,7 @@
 //! What the view of the limits assumes beyond the scenario.
 
 use crate::bounds::fsdp::{self, Stage};
-use crate::figures::limits::{Form, Which};
+use crate::figures::{Form, Limit};
 use crate::scenario::Scenario;
 
 use crate::app::action::Action;
@@ -32,18 +32,18 @@ impl Assumption {
 }
 
 /// The numbers under the assumptions, each with the figure that explains it; of a bound that is its network floor.
-pub const NUMBERS: [(&str, Which); 11] = [
-    ("parameters", Which::Parameters),
-    ("free memory", Which::Free),
-    ("token capacity", Which::Tokens),
-    ("longest sequence", Which::Sequence),
-    ("transfer", Which::Transfer),
-    ("overlap forward", Which::Forward),
-    ("overlap backward", Which::Backward),
-    ("HFU", Which::Hfu(Form::Floor)),
-    ("uncapped HFU", Which::Uncapped(Form::Floor)),
-    ("MFU", Which::Mfu(Form::Floor)),
-    ("tokens/s, device", Which::TokensPerSecond(Form::Floor)),
+pub const NUMBERS: [(&str, Limit); 11] = [
+    ("parameters", Limit::Parameters),
+    ("free memory", Limit::Free),
+    ("token capacity", Limit::Tokens),
+    ("longest sequence", Limit::Sequence),
+    ("transfer", Limit::Transfer),
+    ("overlap forward", Limit::Forward),
+    ("overlap backward", Limit::Backward),
+    ("HFU", Limit::Hfu(Form::Floor)),
+    ("uncapped HFU", Limit::Uncapped(Form::Floor)),
+    ("MFU", Limit::Mfu(Form::Floor)),
+    ("tokens/s, device", Limit::TokensPerSecond(Form::Floor)),
 ];
 
 /// The last row that can have the keys: assumptions, and the numbers under them.
@@ -94,11 +94,11 @@ impl Limits {
     }
 
     /// The figure under the cursor; of an assumption the one that it changes most plainly.
-    pub fn figure(&self) -> Which {
+    pub fn figure(&self) -> Limit {
         match Assumption::ALL.get(self.cursor) {
-            Some(Assumption::Gamma) => Which::Activation,
-            Some(Assumption::Backward) => Which::Shortest(Form::Floor),
-            Some(Assumption::Stage) => Which::Free,
+            Some(Assumption::Gamma) => Limit::Activation,
+            Some(Assumption::Backward) => Limit::Shortest(Form::Floor),
+            Some(Assumption::Stage) => Limit::Free,
             None => NUMBERS[self.cursor.min(LAST) - Assumption::ALL.len()].1,
         }
     }

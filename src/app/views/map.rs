@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::figures::SweepReport;
+use crate::figures::{Figure, METRICS, SweepReport};
 use crate::scenario::{Problem, Scenario};
-use crate::search::{AxisKind, AxisValue, Cell, Metric, Sweep, Tuned};
+use crate::search::{AxisKind, AxisValue, Cell, Sweep, Tuned};
 
 use crate::app::action::Action;
 use crate::app::axes;
@@ -17,7 +17,7 @@ pub struct Map {
     /// What the user wants across and down instead of the usual.
     wanted: Option<[AxisKind; 2]>,
     /// The figure that it shows.
-    pub metric: Metric,
+    pub metric: Figure,
     /// Where the cursor is.
     pub cursor: usize,
     /// The cell that the panels around it are about: they follow the cursor once there is an answer.
@@ -46,7 +46,7 @@ impl Map {
     pub fn new(sweep: Sweep, home: Option<usize>) -> Self {
         Self {
             wanted: None,
-            metric: Metric::Throughput,
+            metric: Figure::ModelFlops,
             cursor: home.unwrap_or(0),
             settled: home.unwrap_or(0),
             home,
@@ -69,7 +69,7 @@ impl Map {
             self.replace(sweep, home);
         }
         if self.metric.lacks(base).is_some() {
-            self.metric = Metric::Throughput;
+            self.metric = Figure::ModelFlops;
         }
         self.home = home(&self.sweep, scenario);
         self.cursor = self.home.unwrap_or(self.cursor);
@@ -159,7 +159,7 @@ impl Map {
     pub fn figure(&self, index: usize) -> Option<f64> {
         match self.cell(index)? {
             Cell::Possible { summary, .. } if summary.fits => {
-                Some(self.metric.of(summary, &self.sweep.base)).filter(|figure| figure.is_finite())
+                Some(self.metric.plotted(summary, &self.sweep.base)).filter(|figure| figure.is_finite())
             }
             _ => None,
         }
@@ -251,8 +251,8 @@ impl Map {
 
     /// The next metric that the cluster has.
     pub fn next_metric(&mut self) {
-        let at = Metric::ALL.iter().position(|metric| *metric == self.metric).unwrap_or(0);
-        let following = Metric::ALL.into_iter().cycle().skip(at + 1).take(Metric::ALL.len());
+        let at = METRICS.iter().position(|metric| *metric == self.metric).unwrap_or(0);
+        let following = METRICS.into_iter().cycle().skip(at + 1).take(METRICS.len());
         self.metric =
             following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none()).unwrap_or(self.metric);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, Elasticity, Evaluation, Expense, HostTraffic, MemoryParts, Resource, Summary, TimeParts};
+use crate::evaluate::{self, Evaluation, Expense, HostTraffic, MemoryParts, Resource, Summary, TimeParts};
 use crate::scenario::Scenario;
 use crate::units;
 
@@ -220,7 +220,7 @@ impl Figures {
 
 impl Bottleneck {
     fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
-        let resource = evaluation.bottleneck(scenario);
+        let resource = evaluation.bottleneck();
         let host = match resource {
             Resource::HostLink => Some("link"),
             Resource::Host => Some("launches"),
@@ -229,7 +229,11 @@ impl Bottleneck {
         Self {
             resource: resource.name(scenario).to_owned(),
             host: host.map(str::to_owned),
-            elasticity: evaluation.elasticity.iter().map(named).collect(),
+            elasticity: evaluation
+                .elasticity
+                .iter()
+                .map(|one| (one.property.key(scenario), finite(one.value)))
+                .collect(),
         }
     }
 }
@@ -320,10 +324,6 @@ fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<Traffic> {
             busy_s: finite(traffic.busy.get()),
         })
         .collect()
-}
-
-fn named(elasticity: &Elasticity) -> (String, Option<f64>) {
-    (elasticity.resource.clone(), finite(elasticity.value))
 }
 
 pub(super) fn finite(value: f64) -> Option<f64> {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::bounds::fsdp::{Bound, Limits, Stage, Transfers};
-use crate::figures::why::limits::{Form, Which, words};
+use crate::figures::figure::{Form, Limit};
+use crate::figures::why::limits::words;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, devices, engineering, significant, thousands};
@@ -125,12 +126,12 @@ impl LimitsReport<'_> {
         let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
         let parameters = engineering(limits.parameters, 4);
         vec![
-            self.counted("parameters", &parameters, Which::Parameters),
-            self.counted("state", &format!("{} B", significant(limits.state().get(), 4)), Which::State),
-            self.counted("free memory", &free, Which::Free),
-            self.counted("activations", &limits.activation().to_string(), Which::Activation),
-            self.counted("token capacity", &tokens, Which::Tokens),
-            self.counted("longest sequence", &tokens, Which::Sequence),
+            self.counted("parameters", &parameters, Limit::Parameters),
+            self.counted("state", &format!("{} B", significant(limits.state().get(), 4)), Limit::State),
+            self.counted("free memory", &free, Limit::Free),
+            self.counted("activations", &limits.activation().to_string(), Limit::Activation),
+            self.counted("token capacity", &tokens, Limit::Tokens),
+            self.counted("longest sequence", &tokens, Limit::Sequence),
         ]
     }
 
@@ -140,12 +141,12 @@ impl LimitsReport<'_> {
         let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(shown);
         let flop = limits.forward_flop();
         vec![
-            self.counted("transfer", &limits.transfer().to_string(), Which::Transfer),
-            self.counted("forward flop", &flop.to_string(), Which::ForwardFlop),
-            self.counted("flop", &(flop + limits.backward_flop()).to_string(), Which::Flop),
-            self.counted("forward", &limits.arithmetic().to_string(), Which::Arithmetic),
-            self.counted("forward overlap", &forward, Which::Forward),
-            self.counted("backward overlap", &backward, Which::Backward),
+            self.counted("transfer", &limits.transfer().to_string(), Limit::Transfer),
+            self.counted("forward flop", &flop.to_string(), Limit::ForwardFlop),
+            self.counted("flop", &(flop + limits.backward_flop()).to_string(), Limit::Flop),
+            self.counted("forward", &limits.arithmetic().to_string(), Limit::Arithmetic),
+            self.counted("forward overlap", &forward, Limit::Forward),
+            self.counted("backward overlap", &backward, Limit::Backward),
         ]
     }
 
@@ -153,17 +154,17 @@ impl LimitsReport<'_> {
         let bound = form.bound(self.limits);
         let capped = self.limits.capped(bound);
         vec![
-            self.counted("shortest step", &form.step(self.limits).to_string(), Which::Shortest(form)),
-            self.counted("uncapped HFU", &percent(bound.hfu), Which::Uncapped(form)),
+            self.counted("shortest step", &form.step(self.limits).to_string(), Limit::Shortest(form)),
+            self.counted("uncapped HFU", &percent(bound.hfu), Limit::Uncapped(form)),
             row("uncapped", format!("{:>10}  tokens/s per device, at that HFU", thousands(bound.tokens_per_s))),
-            self.counted("HFU", &percent(capped.hfu), Which::Hfu(form)),
-            self.counted("MFU", &percent(capped.mfu), Which::Mfu(form)),
-            self.counted("tokens/s", &thousands(capped.tokens_per_s), Which::TokensPerSecond(form)),
+            self.counted("HFU", &percent(capped.hfu), Limit::Hfu(form)),
+            self.counted("MFU", &percent(capped.mfu), Limit::Mfu(form)),
+            self.counted("tokens/s", &thousands(capped.tokens_per_s), Limit::TokensPerSecond(form)),
         ]
     }
 
     /// A number and how it is counted.
-    fn counted(&self, name: &str, value: &str, which: Which) -> (String, String) {
+    fn counted(&self, name: &str, value: &str, which: Limit) -> (String, String) {
         row(name, format!("{value:>10}  = {}", words(which, self.limits)))
     }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::cost;
+use crate::figures::figure::Figure;
 use crate::plan::Extent;
 use crate::scenario::Problem;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::{Axis, AxisKind, AxisValue, Cell, Metric, Sweep};
+use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
 use crate::units::significant;
 
 use super::changed;
@@ -19,7 +20,7 @@ pub struct SweepReport<'a> {
     /// What was swept.
     pub sweep: &'a Sweep,
     /// The figure to show.
-    pub metric: Metric,
+    pub metric: Figure,
     /// The cells, row by row; `None` where the sweep was interrupted before them.
     pub cells: &'a [Option<Cell>],
 }
@@ -190,8 +191,8 @@ impl SweepReport<'_> {
         let base = &self.sweep.base;
         let peak = cost::peak(base, base.plan.precision);
         let most = match self.metric {
-            Metric::Throughput | Metric::Limit => peak.get() / 1e12,
-            Metric::Mfu => 100.0,
+            Figure::ModelFlops | Figure::Limit => peak.get() / 1e12,
+            Figure::Mfu => 100.0,
             _ => return None,
         };
         let shown =
@@ -210,7 +211,7 @@ impl SweepReport<'_> {
 
     fn value(&self, cell: &Cell) -> Option<f64> {
         let Cell::Possible { summary, .. } = cell else { return None };
-        Some(self.metric.of(summary, &self.sweep.base)).filter(|value| value.is_finite())
+        Some(self.metric.plotted(summary, &self.sweep.base)).filter(|value| value.is_finite())
     }
 
     fn records(&self) -> impl Iterator<Item = Record> {

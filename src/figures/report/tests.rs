@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::evaluate::{
-    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Memory, MemoryParts, Phases, Resource, Summary,
-    TaskKind, TimeParts, Trace, Traffic,
+    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Memory, MemoryParts, Phases, Property, Resource,
+    Summary, TaskKind, TimeParts, Trace, Traffic,
 };
+use crate::figures::figure::Figure;
 use crate::plan::{Accumulation, Offload, Schedule};
 use crate::presets::Library;
 use crate::scenario::{Problem, Scenario};
-use crate::search::{Axis, Cell, Metric, Sweep, Tuned};
+use crate::search::{Axis, Cell, Sweep, Tuned};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 use super::*;
@@ -66,8 +67,8 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
         host: HostTraffic::default(),
         bottleneck: Resource::Level(0),
     };
-    let elasticity = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
-    let elasticity = vec![elasticity("node.bandwidth", 0.32), elasticity("node.latency", -0.01)];
+    let elasticity = |property, value| Elasticity { property, value };
+    let elasticity = vec![elasticity(Property::LevelBandwidth(0), 0.32), elasticity(Property::LevelLatency(0), -0.01)];
     Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None }
 }
 
@@ -258,18 +259,18 @@ fn the_limit_is_said_in_words() {
     let scenario = scenario();
     let mut evaluation = evaluation(&scenario);
     // 1.1^0.32 = 1.0310.
-    assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth: +10 % gives +3.1 %");
+    assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by node bandwidth: +10 % gives +3.1 %");
     // 0.9^-0.5 = 1.0541.
     evaluation.elasticity[1].value = -0.5;
-    assert_eq!(limit(&scenario, &evaluation), "limited by node latency: -10 % gives +5.4 %");
+    assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by node latency: -10 % gives +5.4 %");
     // Whatever throughput follows most, wherever most of the time goes.
-    evaluation.elasticity[0] = Elasticity { resource: "peak_flop".to_owned(), value: 0.6 };
+    evaluation.elasticity[0] = Elasticity { property: Property::PeakFlop, value: 0.6 };
     // 1.1^0.6 = 1.0588.
-    assert_eq!(limit(&scenario, &evaluation), "limited by compute: +10 % peak gives +5.9 %");
+    assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by compute: +10 % peak gives +5.9 %");
     evaluation.elasticity.clear();
-    assert_eq!(limit(&scenario, &evaluation), "limited by node bandwidth");
-    evaluation.elasticity.push(Elasticity { resource: "host_bandwidth".to_owned(), value: 0.6 });
-    assert_eq!(limit(&scenario, &evaluation), "limited by the link to the host: +10 % gives +5.9 %");
+    assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by node bandwidth");
+    evaluation.elasticity.push(Elasticity { property: Property::HostBandwidth, value: 0.6 });
+    assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by the link to the host: +10 % gives +5.9 %");
     // In JSON both are of the resource `host`, and `host` tells them apart.
     let of_host = |evaluation: &Evaluation| {
         let bottleneck = Figures::of(&scenario, evaluation).bottleneck;
@@ -278,7 +279,7 @@ fn the_limit_is_said_in_words() {
     let host = |part: &str| ("host".to_owned(), Some(part.to_owned()));
     assert_eq!(of_host(&evaluation), host("link"));
     evaluation.summary.bottleneck = Resource::Host;
-    assert_eq!(limit(&scenario, &evaluation), "limited by the host, which launches the work");
+    assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by the host, which launches the work");
     assert_eq!(of_host(&evaluation), host("launches"));
     evaluation.summary.bottleneck = Resource::Bubble;
     assert_eq!(of_host(&evaluation), ("bubble".to_owned(), None));
@@ -334,7 +335,7 @@ fn cells(sweep: &Sweep) -> Vec<Option<Cell>> {
 #[test]
 fn a_map_as_csv_has_the_header_of_the_contract() {
     let sweep = sweep();
-    let report = SweepReport { sweep: &sweep, metric: Metric::Throughput, cells: &cells(&sweep) };
+    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells(&sweep) };
     let lines = [
         "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate",
         "1,node,throughput,571,true,,4,full,2",
@@ -349,17 +350,17 @@ fn a_map_as_csv_has_the_header_of_the_contract() {
 fn a_map_as_text_marks_what_has_no_figure() {
     let sweep = sweep();
     let mut cells = cells(&sweep);
-    let report = SweepReport { sweep: &sweep, metric: Metric::Throughput, cells: &cells };
+    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells };
     insta::assert_snapshot!(report.text());
     cells[3] = cells[0].clone();
-    let report = SweepReport { sweep: &sweep, metric: Metric::Throughput, cells: &cells };
+    let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells };
     assert!(!report.partial() && !report.text().contains("partial"));
 }
 
 #[test]
 fn a_map_as_json_says_whether_it_is_whole() {
     let sweep = sweep();
-    let report = SweepReport { sweep: &sweep, metric: Metric::Mfu, cells: &cells(&sweep) };
+    let report = SweepReport { sweep: &sweep, metric: Figure::Mfu, cells: &cells(&sweep) };
     let json: Value = serde_json::from_str(&report.json().expect("text")).expect("JSON");
     assert_eq!((&json["format"], &json["partial"], &json["metric"]), (&json!(1), &json!(true), &json!("mfu")));
     assert_eq!(json["x"], json!({ "axis": "nodes", "values": [1, 2] }));

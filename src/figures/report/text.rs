@@ -1,6 +1,8 @@
 //! The linear report: verdict first, then speed, limit, memory, time and traffic, one fact per line.
 
-use crate::evaluate::{Evaluation, Expense, HostDirection, Phases, Resource, Summary, evidence};
+use std::fmt;
+
+use crate::evaluate::{Evaluation, Expense, HostDirection, Phases, Property, Resource, Summary, evidence};
 use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -57,7 +59,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     if let Some(fix) = fix {
         lines.line(&format!("would fit with {fix}"));
     }
-    lines.line(&limit(scenario, evaluation));
+    lines.line(&limit(scenario, evaluation).to_string());
     lines.line(&step(&scenario.plan));
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(summary));
@@ -88,34 +90,48 @@ pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
     lines.0
 }
 
-/// What limits a step, in words: `limited by node bandwidth: +10 % gives +3.1 %`.
-pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> String {
-    let resource = evaluation.bottleneck(scenario);
-    let name = printable(resource.name(scenario));
-    let gain = |key: &str| evaluation.elasticity.iter().find(|it| it.resource == key).map(|it| it.value);
-    match resource {
-        Resource::Compute => with_gain("limited by compute", "+10 % peak", gain("peak_flop"), 1.1),
-        Resource::Memory => with_gain("limited by memory bandwidth", "+10 %", gain("memory_bandwidth"), 1.1),
-        Resource::Level(_) => {
-            let (bandwidth, latency) = (gain(&format!("{name}.bandwidth")), gain(&format!("{name}.latency")));
-            if latency.unwrap_or(0.0).abs() > bandwidth.unwrap_or(0.0).abs() {
-                with_gain(&format!("limited by {name} latency"), "-10 %", latency, 0.9)
-            } else {
-                with_gain(&format!("limited by {name} bandwidth"), "+10 %", bandwidth, 1.1)
-            }
-        }
-        Resource::HostLink => with_gain("limited by the link to the host", "+10 %", gain("host_bandwidth"), 1.1),
-        Resource::Bubble => "limited by the pipeline bubble".to_owned(),
-        Resource::Host => "limited by the host, which launches the work".to_owned(),
+/// What limits a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limiting {
+    /// In words: `limited by node bandwidth`.
+    pub what: String,
+    /// What a change of it would give: `+10 % gives +3.1 %`.
+    pub gain: Option<String>,
+}
+
+impl fmt::Display for Limiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.gain.iter().try_for_each(|gain| write!(f, ": {gain}"))
     }
 }
 
-/// What a change of a resource by `factor` gives: throughput goes with its power.
-fn with_gain(words: &str, change: &str, elasticity: Option<f64>, factor: f64) -> String {
-    match elasticity.filter(|value| value.is_finite()) {
-        Some(value) => format!("{words}: {change} gives {:+.1} %", 100.0 * (libm::pow(factor, value) - 1.0)),
-        None => words.to_owned(),
-    }
+/// What limits a step: `limited by node bandwidth: +10 % gives +3.1 %`.
+pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> Limiting {
+    let resource = evaluation.bottleneck();
+    let name = printable(resource.name(scenario));
+    let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
+    let strength = |property: Property| found(property).map_or(0.0, |one| one.value.abs());
+    let (what, change, property) = match resource {
+        Resource::Compute => ("compute".to_owned(), "+10 % peak", Property::PeakFlop),
+        Resource::Memory => ("memory bandwidth".to_owned(), "+10 %", Property::MemoryBandwidth),
+        Resource::Level(level) => {
+            let (bandwidth, latency) = (Property::LevelBandwidth(level), Property::LevelLatency(level));
+            if strength(latency) > strength(bandwidth) {
+                (format!("{name} latency"), "-10 %", latency)
+            } else {
+                (format!("{name} bandwidth"), "+10 %", bandwidth)
+            }
+        }
+        Resource::HostLink => ("the link to the host".to_owned(), "+10 %", Property::HostBandwidth),
+        Resource::Bubble => return Limiting { what: "limited by the pipeline bubble".to_owned(), gain: None },
+        Resource::Host => {
+            return Limiting { what: "limited by the host, which launches the work".to_owned(), gain: None };
+        }
+    };
+    let gain = found(property).filter(|one| one.value.is_finite());
+    let gain = gain.map(|one| format!("{change} gives {:+.1} %", 100.0 * one.gain()));
+    Limiting { what: format!("limited by {what}"), gain }
 }
 
 fn title(scenario: &Scenario, summary: &Summary) -> String {

@@ -1,32 +1,193 @@
-//! What formulas are made of: the figures of an evaluation, and the facts of its scenario with their sources.
+//! What stands of a figure, once: its names, unit, value and reasons; and the facts of a scenario that reasons are made
+//! from, with their sources.
+
+use std::borrow::Cow;
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Evaluation, Expense, Lane, Memory, Span, Summary};
+use crate::evaluate::{Elasticity, Evaluation, Expense, HostDirection, Lane, Memory, Span, Summary};
 use crate::program::Program;
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds};
 
-use super::{Amount, Authority, Figure, Formula, Input, Source, Unit};
+use crate::figures::amount::{Amount, Dimension};
+use crate::figures::figure::Figure;
 
-/// A scenario and its evaluation, with what formulas need of both.
-pub(super) struct Facts<'a> {
-    pub scenario: &'a Scenario,
-    pub evaluation: &'a Evaluation,
-    pub layout: Layout,
-    pub rates: Rates<'a>,
-    pub program: Program,
-    /// The pipeline rank that ends last.
-    pub last: usize,
-    /// The pipeline rank with the highest peak.
-    pub fullest: usize,
-    /// Its kinds of transfers.
-    pub transfers: Vec<Intensity>,
+use super::formula::{Authority, Formula, Input, Source};
+
+/// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
+pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
+
+/// Which way a figure is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The more of it.
+    More,
+    /// The less of it.
+    Less,
+    /// Neither.
+    Neither,
 }
 
-/// The unit of an arithmetic intensity.
-const PER_BYTE: &str = "flop/B";
+/// All that there is to say of a figure: a row of the table of figures.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Which; of several (levels, transfers) the first.
+    pub figure: Figure,
+    /// Its word on the command line and in files.
+    pub id: &'static str,
+    /// Its name; `{}` stands for which of several.
+    pub name: &'static str,
+    /// The name in a narrow column.
+    pub label: &'static str,
+    /// What it counts.
+    pub unit: Dimension,
+    /// Which way it is better.
+    pub better: Better,
+    /// What it means, in a sentence or two.
+    pub about: &'static str,
+    /// The title of a map of it, in which `{}` stands for what is trained; and its unit in words.
+    pub map: Option<[&'static str; 2]>,
+    /// Its value in base units; `None` where the scenario has no such figure.
+    pub value: fn(&Subject, usize) -> Option<f64>,
+    /// How it follows from its inputs.
+    pub(super) why: fn(&Facts, usize) -> Option<Why>,
+}
+
+/// A row of the table, to be filled in.
+pub(super) const fn figure(figure: Figure, id: &'static str, name: &'static str, unit: Dimension) -> Entry {
+    let (value, why): (fn(&Subject, usize) -> Option<f64>, fn(&Facts, usize) -> Option<Why>) =
+        (|_, _| None, |_, _| None);
+    Entry { figure, id, name, label: name, unit, better: Better::Neither, about: "", map: None, value, why }
+}
+
+impl Entry {
+    pub(super) const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    pub(super) const fn less_is_better(self) -> Self {
+        Self { better: Better::Less, ..self }
+    }
+
+    pub(super) const fn more_is_better(self) -> Self {
+        Self { better: Better::More, ..self }
+    }
+
+    pub(super) const fn value(self, value: fn(&Subject, usize) -> Option<f64>) -> Self {
+        Self { value, ..self }
+    }
+
+    pub(super) const fn why(self, why: fn(&Facts, usize) -> Option<Why>) -> Self {
+        Self { why, ..self }
+    }
+
+    pub(super) const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    pub(super) const fn map(self, title: &'static str, unit: &'static str) -> Self {
+        Self { map: Some([title, unit]), ..self }
+    }
+
+    /// Its value with its unit.
+    pub fn amount(&self, subject: &Subject, index: usize) -> Option<Amount> {
+        let unit = match self.unit {
+            Dimension::Money(_) => Dimension::Money(subject.scenario.cluster.price_per_device_hour?.currency),
+            unit => unit,
+        };
+        Some(Amount { value: (self.value)(subject, index)?, unit })
+    }
+}
+
+/// What figures are read from.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// What came out.
+    pub summary: &'a Summary,
+    /// What more of each resource would give, where that is known.
+    pub elasticity: &'a [Elasticity],
+    /// How much is trained, in tokens.
+    pub tokens: Option<f64>,
+}
+
+impl<'a> Subject<'a> {
+    /// A scenario with its summary.
+    pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
+        Self { scenario, summary, elasticity: &[], tokens: scenario.plan.tokens }
+    }
+
+    /// A scenario with its whole evaluation.
+    pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {
+        Self { elasticity: &evaluation.elasticity, ..Self::new(scenario, &evaluation.summary) }
+    }
+
+    /// What the whole training takes.
+    pub(super) fn expense(&self) -> Option<Expense> {
+        Some(Expense::of(self.tokens?, self.summary, &self.scenario.cluster))
+    }
+
+    /// One of the transfers.
+    pub(super) fn transfer(&self, index: usize) -> Option<Intensity> {
+        intensity::of(self.scenario).get(index).copied()
+    }
+
+    /// What stands in the name of a figure that is one of several.
+    pub fn which(&self, figure: Figure) -> Option<String> {
+        Some(match figure {
+            Figure::Traffic(index) | Figure::Busy(index) => self.scenario.cluster.levels.get(index)?.name.clone(),
+            Figure::Copied(way) | Figure::Copying(way) => way.lane().name().to_owned(),
+            Figure::Slowdown(index) | Figure::Intensity(index) => self.transfer(index)?.kind.word().to_owned(),
+            Figure::Threshold(index) => {
+                let transfer = self.transfer(index)?;
+                format!("{} needs for {}", transfer.link.name(self.scenario), transfer.kind.word())
+            }
+            Figure::Elasticity(index) => {
+                let property = self.elasticity.get(index)?.property;
+                let more = if property.change() < Some(1.0) { "less" } else { "more" };
+                format!("{more} {}", property.words(self.scenario))
+            }
+            _ => String::new(),
+        })
+    }
+}
+
+/// A way of the link to the host, by its place among both.
+pub(super) fn way(index: usize) -> HostDirection {
+    HostDirection::ALL[index]
+}
+
+/// A formula for a figure, what to say with it beyond what the figure is, and who says so.
+#[derive(Debug, Clone)]
+pub struct Why {
+    pub(super) formula: Formula,
+    pub(super) about: Option<Cow<'static, str>>,
+    pub(super) source: Source,
+}
+
+pub(super) fn because(formula: Formula, source: Source) -> Option<Why> {
+    Some(Why { formula, about: None, source })
+}
+
+/// A scenario and its evaluation, with what formulas need of both.
+pub struct Facts<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) evaluation: &'a Evaluation,
+    pub(super) layout: Layout,
+    pub(super) rates: Rates<'a>,
+    pub(super) program: Program,
+    /// The pipeline rank that ends last.
+    pub(super) last: usize,
+    /// The pipeline rank with the highest peak.
+    pub(super) fullest: usize,
+    /// Its kinds of transfers.
+    pub(super) transfers: Vec<Intensity>,
+    /// A figure's name and value.
+    shown: fn(Figure, &Subject) -> Option<(String, Amount)>,
+}
 
 impl Source {
     pub(super) fn new(kind: Authority, text: &str) -> Self {
@@ -53,11 +214,11 @@ impl Source {
 
 /// A count of things that have a name, or none.
 pub(super) fn count(value: impl Into<f64>, of: &'static str) -> Amount {
-    Amount { value: value.into(), unit: Unit::Of(of) }
+    Amount { value: value.into(), unit: Dimension::Of(of) }
 }
 
 pub(super) fn share(value: f64) -> Amount {
-    Amount { value, unit: Unit::Share }
+    Amount { value, unit: Dimension::Share }
 }
 
 /// An input that a formula names.
@@ -72,7 +233,11 @@ pub(super) fn counted(name: &str, amount: Amount) -> Formula {
 
 impl<'a> Facts<'a> {
     /// `None` for a scenario that cannot be laid out.
-    pub fn new(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Option<Self> {
+    pub fn new(
+        scenario: &'a Scenario,
+        evaluation: &'a Evaluation,
+        shown: fn(Figure, &Subject) -> Option<(String, Amount)>,
+    ) -> Option<Self> {
         let layout = scenario.layout().ok()?;
         let mut program = Program::default();
         program.build(scenario, &layout, &Factors::default());
@@ -95,147 +260,78 @@ impl<'a> Facts<'a> {
             last: (1..ranks).fold(0, later),
             fullest: (1..ranks).fold(0, fuller),
             transfers: intensity::of(scenario),
+            shown,
         })
     }
 
-    pub fn summary(&self) -> &Summary {
+    pub(super) fn summary(&self) -> &Summary {
         &self.evaluation.summary
     }
 
     /// The memory of the fullest rank.
-    pub fn memory_of_fullest(&self) -> &Memory {
+    pub(super) fn memory_of_fullest(&self) -> &Memory {
         &self.summary().memory
     }
 
     /// Whether the trace lists everything that the rank that ends last does.
-    pub fn is_listed(&self) -> bool {
+    pub(super) fn is_listed(&self) -> bool {
         self.evaluation.trace.folded.is_empty()
     }
 
     /// The counts of the pipeline; `None` where there is none.
-    pub fn pipeline(&self) -> Option<Pipeline> {
+    pub(super) fn pipeline(&self) -> Option<Pipeline> {
         (self.layout.pipeline > 1).then(|| Pipeline::of(&self.scenario.plan))
     }
 
     /// What runs on a lane of the rank that ends last.
-    pub fn spans(&self, lane: Lane) -> impl Iterator<Item = &Span> {
+    pub(super) fn spans(&self, lane: Lane) -> impl Iterator<Item = &Span> {
         let last = self.last as u32;
         self.evaluation.trace.spans.iter().filter(move |span| span.rank == last && span.lane == lane)
     }
 
     /// A figure's name and what the evaluation says.
-    pub fn shown(&self, figure: Figure) -> Option<(String, Amount)> {
-        let Summary { time, memory, traffic, .. } = self.summary();
-        let summary = self.summary();
-        let level = |index: usize| self.scenario.cluster.levels.get(index).map(|level| level.name.as_str());
-        let expense = || Some(Expense::of(self.scenario.plan.tokens?, summary, &self.scenario.cluster));
-        Some(match figure {
-            Figure::StepTime => ("step time".to_owned(), summary.step_time.into()),
-            Figure::Compute => ("compute".to_owned(), time.compute.into()),
-            Figure::Exposed => ("exposed communication".to_owned(), time.exposed.into()),
-            Figure::Bubble => ("bubble".to_owned(), time.bubble.into()),
-            Figure::BubbleLaw => ("bubble's law, idle over busy".to_owned(), share(self.pipeline()?.bubble())),
-            Figure::Optimizer => ("optimizer's update".to_owned(), time.optimizer.into()),
-            Figure::Other => ("launch, host and waits".to_owned(), time.other.into()),
-            Figure::Communication => ("communication, hidden or not".to_owned(), time.communication.into()),
-            Figure::TokensPerStep => ("tokens per step".to_owned(), count(summary.tokens_per_step, "tokens")),
-            Figure::TokensPerSecond => {
-                ("tokens per second and device".to_owned(), count(summary.tokens_per_s_per_device, "tokens/s"))
-            }
-            Figure::FlopPerToken => {
-                let flop = summary.model_flops.get() / summary.tokens_per_s_per_device;
-                ("model flop per token".to_owned(), Amount { value: flop, unit: Unit::Flop })
-            }
-            Figure::Recomputed => {
-                let flop = (summary.hardware_flops - summary.model_flops).get() / summary.tokens_per_s_per_device;
-                ("recomputed flop per token".to_owned(), Amount { value: flop, unit: Unit::Flop })
-            }
-            Figure::ModelFlops => ("model flop per second and device".to_owned(), summary.model_flops.into()),
-            Figure::HardwareFlops => ("hardware flop per second and device".to_owned(), summary.hardware_flops.into()),
-            Figure::Mfu => ("model flop utilisation".to_owned(), share(summary.mfu)),
-            Figure::Hfu => ("hardware flop utilisation".to_owned(), share(summary.hfu)),
-            Figure::Limit => ("limit of the model flop rate".to_owned(), summary.limit.into()),
-            Figure::ShareOfLimit => ("share of the limit".to_owned(), share(summary.model_flops / summary.limit)),
-            Figure::Days => ("training time".to_owned(), count(expense()?.time.days(), "days")),
-            Figure::DeviceHours => ("device-hours".to_owned(), count(expense()?.device_time.hours(), "device-hours")),
-            Figure::Cost => ("cost of the training".to_owned(), expense()?.cost?.into()),
-            Figure::Energy => ("energy of the training".to_owned(), expense()?.energy?.into()),
-            Figure::Peak => ("peak of the memory".to_owned(), memory.peak.into()),
-            Figure::Part(index) => {
-                let (name, bytes) = *memory.parts.named().get(index)?;
-                (name.replace('_', " "), bytes.into())
-            }
-            Figure::Capacity => ("memory of a device".to_owned(), memory.capacity.into()),
-            Figure::Headroom => ("memory left".to_owned(), (memory.capacity - memory.peak).into()),
-            Figure::Traffic(index) => {
-                (format!("sent into the {} level", level(index)?), traffic.get(index)?.bytes_per_device.into())
-            }
-            Figure::Busy(index) => {
-                (format!("the {} level's busy time", level(index)?), traffic.get(index)?.busy.into())
-            }
-            Figure::Copied(way) => (format!("copied {}", way.lane().name()), summary.host.way(way).bytes.into()),
-            Figure::Copying(way) => {
-                (format!("busy time of copies {}", way.lane().name()), summary.host.way(way).busy.into())
-            }
-            Figure::Slowdown(index) => {
-                let transfer = self.transfers.get(index)?;
-                (format!("{}: factor on its arithmetic's time", transfer.kind.word()), count(transfer.slowdown(), ""))
-            }
-            Figure::Intensity(index) => {
-                let transfer = self.transfers.get(index)?;
-                (format!("intensity of {}", transfer.kind.word()), count(transfer.flop_per_byte(), PER_BYTE))
-            }
-            Figure::Threshold(index) => {
-                let transfer = self.transfers.get(index)?;
-                let link = transfer.link.name(self.scenario);
-                (
-                    format!("intensity that {link} needs for {}", transfer.kind.word()),
-                    count(transfer.threshold, PER_BYTE),
-                )
-            }
-            Figure::Elasticity(index) => self.gain(index)?,
-            Figure::Limits(_) | Figure::Run(_) => return None,
-        })
+    pub(super) fn shown(&self, figure: Figure) -> Option<(String, Amount)> {
+        (self.shown)(figure, &Subject::evaluated(self.scenario, self.evaluation))
     }
 
     /// A figure as an input to another one's formula.
-    pub fn figure(&self, figure: Figure) -> Option<Formula> {
+    pub(super) fn figure(&self, figure: Figure) -> Option<Formula> {
         let (name, amount) = self.shown(figure)?;
         let source = Source::new(Authority::Derived, "explained on its own");
         Some(Input { name, amount, source, figure: Some(figure) }.into())
     }
 
     /// What the vendor says about the device.
-    pub fn sheet(&self) -> Source {
+    pub(super) fn sheet(&self) -> Source {
         let device = &self.scenario.cluster.device;
         Source::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
     }
 
     /// What the cluster's file says of the whole machine.
-    pub fn stated(&self) -> Source {
+    pub(super) fn stated(&self) -> Source {
         let cluster = &self.scenario.cluster;
         Source::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
     }
 
     /// Where the shape of the model is from.
-    pub fn shape(&self) -> Source {
+    pub(super) fn shape(&self) -> Source {
         let model = &self.scenario.model;
         Source::paper(&format!("{}: {}", model.name, model.source))
     }
 
     /// What the software reaches.
-    pub fn calibrated(&self) -> Source {
+    pub(super) fn calibrated(&self) -> Source {
         let calibration = &self.scenario.calibration;
         Source::new(Authority::Measurement, &format!("calibration {}: {}", calibration.id, calibration.source))
     }
 
     /// How the software behaves.
-    pub fn software(&self) -> Source {
+    pub(super) fn software(&self) -> Source {
         let stack = &self.scenario.stack;
         Source::new(Authority::Scenario, &format!("stack {}: {}", stack.id, stack.source))
     }
 
-    pub fn devices(&self) -> Formula {
+    pub(super) fn devices(&self) -> Formula {
         input("devices", count(self.layout.devices, ""), Source::chosen("nodes x devices of a node, or as given"))
     }
 }

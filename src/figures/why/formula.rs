@@ -2,125 +2,91 @@
 //!
 //! Not for what the figures mean ([`super`]).
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::units::{
-    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering, short,
-    significant,
-};
+use crate::figures::amount::Amount;
+use crate::figures::figure::Figure;
 
-use super::{Figure, Source};
+/// Who says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What kind of authority that is.
+    pub kind: Authority,
+    /// Where it stands.
+    pub text: String,
+}
 
-/// What a number counts.
+/// What stands behind a number or a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Things with a name, or nothing at all.
-    Of(&'static str),
-    /// A share of a whole, shown in percent.
-    Share,
-    /// A relative change, shown in percent with its sign.
-    Change,
-    /// Time.
-    Seconds,
-    /// Memory or traffic.
-    Bytes,
-    /// A rate of transfer.
-    BytesPerSecond,
-    /// Money.
-    Money(Option<Currency>),
-    /// Energy.
-    Joules,
-    /// Power.
-    Watts,
-    /// Arithmetic.
-    Flop,
-    /// A rate of arithmetic.
-    FlopPerSecond,
+pub enum Authority {
+    /// A publication.
+    Paper,
+    /// What a vendor or a site states.
+    Sheet,
+    /// Fitted or measured.
+    Measurement,
+    /// A way of counting.
+    Convention,
+    /// What the scenario chooses.
+    Scenario,
+    /// What the simulated step comes to.
+    Simulation,
+    /// Follows from the rest.
+    Derived,
 }
 
-/// A number with its unit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Amount {
-    /// The number, in the base unit.
-    pub value: f64,
-    /// The unit.
-    pub unit: Unit,
-}
-
-impl fmt::Display for Amount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = self.value;
-        match self.unit {
-            Unit::Of("") => f.pad(&plain(value)),
-            Unit::Of(name) => f.pad(&format!("{} {name}", plain(value))),
-            Unit::Share => f.pad(&format!("{} %", significant(100.0 * value, 3))),
-            Unit::Change => f.pad(&format!("{:+.1} %", 100.0 * value)),
-            Unit::Seconds => Seconds::new(value).fmt(f),
-            Unit::Bytes => Bytes::new(value).fmt(f),
-            Unit::BytesPerSecond => BytesPerSecond::new(value).fmt(f),
-            Unit::Money(currency) => Money { amount: value, currency }.fmt(f),
-            Unit::Joules => Joules::new(value).fmt(f),
-            Unit::Watts => Watts::new(value).fmt(f),
-            Unit::Flop => Flop::new(value).fmt(f),
-            Unit::FlopPerSecond => FlopPerSecond::new(value).fmt(f),
+impl Authority {
+    /// Its name.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Sheet => "data sheet",
+            Self::Measurement => "measurement",
+            Self::Convention => "convention",
+            Self::Scenario => "this scenario",
+            Self::Simulation => "simulation",
+            Self::Derived => "derived",
         }
     }
 }
 
-/// A count as such, anything else with four digits.
-fn plain(value: f64) -> String {
-    if value.abs() >= 999.5e6 {
-        return engineering(value, 3);
-    }
-    if value.abs() >= 1.0 && (value.fract() == 0.0 || value.abs() >= 1e4) { counted(value) } else { short(value, 4) }
-}
-
-impl From<Seconds> for Amount {
-    fn from(time: Seconds) -> Self {
-        Self { value: time.get(), unit: Unit::Seconds }
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.text.as_str() {
+            "" => f.write_str(self.kind.word()),
+            text => write!(f, "{}: {text}", self.kind.word()),
+        }
     }
 }
 
-impl From<Bytes> for Amount {
-    fn from(bytes: Bytes) -> Self {
-        Self { value: bytes.get(), unit: Unit::Bytes }
-    }
+/// A figure with its reasons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// Which figure.
+    pub figure: Figure,
+    /// Its name.
+    pub name: String,
+    /// The figure as the evaluation has it.
+    pub amount: Amount,
+    /// How it follows from its inputs.
+    pub formula: Formula,
+    /// What it is, in a sentence or two.
+    pub about: Cow<'static, str>,
+    /// Who says that it is counted like this.
+    pub source: Source,
 }
 
-impl From<BytesPerSecond> for Amount {
-    fn from(rate: BytesPerSecond) -> Self {
-        Self { value: rate.get(), unit: Unit::BytesPerSecond }
-    }
-}
+/// How far a formula may be from its figure: the simulator counts whole picoseconds and whole bytes, the formula
+/// does not.
+const TOLERANCE: f64 = 1e-6;
 
-impl From<Money> for Amount {
-    fn from(money: Money) -> Self {
-        Self { value: money.amount, unit: Unit::Money(money.currency) }
-    }
-}
-
-impl From<Joules> for Amount {
-    fn from(energy: Joules) -> Self {
-        Self { value: energy.get(), unit: Unit::Joules }
-    }
-}
-
-impl From<Watts> for Amount {
-    fn from(power: Watts) -> Self {
-        Self { value: power.get(), unit: Unit::Watts }
-    }
-}
-
-impl From<Flop> for Amount {
-    fn from(flop: Flop) -> Self {
-        Self { value: flop.get(), unit: Unit::Flop }
-    }
-}
-
-impl From<FlopPerSecond> for Amount {
-    fn from(rate: FlopPerSecond) -> Self {
-        Self { value: rate.get(), unit: Unit::FlopPerSecond }
+impl Explanation {
+    /// Whether the formula gives the figure.
+    pub fn holds(&self) -> bool {
+        let (stated, shown) = (self.formula.value(), self.amount.value);
+        (stated - shown).abs() <= TOLERANCE * shown.abs()
     }
 }
 

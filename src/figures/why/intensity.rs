@@ -3,41 +3,54 @@
 use crate::bounds::intensity::{Intensity, Kind, Link};
 use crate::units::Bytes;
 
-use super::facts::{Facts, count, input};
-use super::{Figure, Formula, LAYERED, Source, Why};
+use crate::figures::amount::Dimension;
+use crate::figures::figure::Figure;
+
+use super::facts::{Entry, Facts, LAYERED, Why, because, count, figure, input};
+use super::formula::{Formula, Source};
+
+/// The unit of an arithmetic intensity.
+const PER_BYTE: &str = "flop/B";
+
+/// Each kind of transfer against its link.
+pub(super) const FIGURES: [Entry; 3] = [
+    figure(Figure::Slowdown(0), "slowdown", "{}: factor on its arithmetic's time", Dimension::Of(""))
+        .less_is_better()
+        .about(
+            "What the transfer makes of the time of the arithmetic beside which it runs, in steady state: 1 where that \
+             hides it.",
+        )
+        .value(|of, at| Some(of.transfer(at)?.slowdown()))
+        .why(|facts, at| {
+            let ratio = facts.figure(Figure::Threshold(at))? / facts.figure(Figure::Intensity(at))?;
+            let source = Source::paper(LAYERED);
+            if facts.transfers.get(at)?.overlapped {
+                return because(Formula::Largest(vec![1.0.into(), ratio]), source);
+            }
+            let about = "What the transfer adds to the time of the arithmetic that it belongs to: nothing runs beside \
+                         it, so that it never hides.";
+            Some(Why { formula: Formula::from(1.0) + ratio, about: Some(about.into()), source })
+        }),
+    figure(Figure::Intensity(0), "intensity", "intensity of {}", Dimension::Of(PER_BYTE))
+        .more_is_better()
+        .about("Flop that a device computes for each byte that it sends or receives.")
+        .value(|of, at| Some(of.transfer(at)?.flop_per_byte()))
+        .why(|facts, at| {
+            let transfer = facts.transfers.get(at)?;
+            let about = Some(about(transfer).into());
+            Some(Why { formula: intensity(transfer), about, source: Source::paper(LAYERED) })
+        }),
+    figure(Figure::Threshold(0), "threshold", "intensity that {}", Dimension::Of(PER_BYTE))
+        .about(
+            "The intensity from which the link is fast enough. Bytes in and out are added, and so are the two \
+             directions of the link. A ring passes a level at the level's bandwidth times its ranks in each group \
+             below, since it goes through the ports of all of them.",
+        )
+        .value(|of, at| Some(of.transfer(at)?.threshold))
+        .why(|facts, at| because(facts.threshold(facts.transfers.get(at)?), Source::paper(LAYERED))),
+];
 
 impl Facts<'_> {
-    pub(super) fn transfer(&self, figure: Figure) -> Option<Why> {
-        let (formula, about) = match figure {
-            Figure::Slowdown(index) => {
-                let overlapped = self.transfers.get(index)?.overlapped;
-                let ratio = self.figure(Figure::Threshold(index))? / self.figure(Figure::Intensity(index))?;
-                if overlapped {
-                    (
-                        Formula::Largest(vec![1.0.into(), ratio]),
-                        "What the transfer makes of the time of the arithmetic beside which it runs, in steady state: 1 \
-                         where that hides it.",
-                    )
-                } else {
-                    (
-                        Formula::from(1.0) + ratio,
-                        "What the transfer adds to the time of the arithmetic that it belongs to: nothing runs beside \
-                         it, so that it never hides.",
-                    )
-                }
-            }
-            Figure::Intensity(index) => (intensity(self.transfers.get(index)?), about(self.transfers.get(index)?)),
-            Figure::Threshold(index) => (
-                self.threshold(self.transfers.get(index)?),
-                "The intensity from which the link is fast enough. Bytes in and out are added, and so are the two \
-                 directions of the link. A ring passes a level at the level's bandwidth times its ranks in each group \
-                 below, since it goes through the ports of all of them.",
-            ),
-            _ => return None,
-        };
-        Some(Why { formula, about: about.into(), source: Source::paper(LAYERED) })
-    }
-
     /// The peak over both directions of the link.
     fn threshold(&self, transfer: &Intensity) -> Formula {
         let link = transfer.link.name(self.scenario);

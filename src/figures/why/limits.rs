@@ -3,60 +3,15 @@
 use crate::bounds::fsdp::{Bound, Limits, Stage};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
+use crate::figures::amount::Amount;
+use crate::figures::figure::{Figure, Form, Limit};
+
 use super::facts::{count, input, share};
-use super::{Amount, Explanation, Figure, Formula, Input, Source};
+use super::formula::{Explanation, Formula, Input, Source};
 
 /// Where the formulas are from.
 const FSDP: &str =
     "Memory and Bandwidth are All You Need for Fully Sharded Data Parallel, arXiv 2504.03655, derived anew";
-
-/// Which of the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Which {
-    /// Parameters.
-    Parameters,
-    /// Bytes of state that a device holds of a parameter.
-    State,
-    /// Memory that the state leaves.
-    Free,
-    /// Activations of a token.
-    Activation,
-    /// Tokens of a device that fit.
-    Tokens,
-    /// The longest sequence.
-    Sequence,
-    /// Time of one gather of the model.
-    Transfer,
-    /// Forward flop of a token.
-    ForwardFlop,
-    /// Flop of a token, backward and recompute included.
-    Flop,
-    /// Time of forward at the peak, memory full.
-    Arithmetic,
-    /// Transfers over arithmetic in forward.
-    Forward,
-    /// The same in backward.
-    Backward,
-    /// The shortest step that the transfers allow.
-    Shortest(Form),
-    /// Hardware flop utilisation that they allow, not capped by the peak.
-    Uncapped(Form),
-    /// The same, at most the peak.
-    Hfu(Form),
-    /// Model flop utilisation.
-    Mfu(Form),
-    /// Tokens per second, at most those of the peak.
-    TokensPerSecond(Form),
-}
-
-/// The two forms of a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
-    /// Each pass hides its own transfers.
-    Hidden,
-    /// No step ends before its transfers.
-    Floor,
-}
 
 impl Form {
     /// Its words.
@@ -85,8 +40,8 @@ impl Form {
 }
 
 /// Every number, in the order in which they are shown.
-pub fn all() -> impl Iterator<Item = Which> {
-    use Which::{
+pub fn all() -> impl Iterator<Item = Limit> {
+    use Limit::{
         Activation, Arithmetic, Backward, Flop, Forward, ForwardFlop, Free, Hfu, Mfu, Parameters, Sequence, Shortest,
         State, Tokens, TokensPerSecond, Transfer, Uncapped,
     };
@@ -111,14 +66,14 @@ pub fn all() -> impl Iterator<Item = Which> {
 }
 
 /// Why a limit is what it is; `None` where the state leaves no memory and the number means nothing.
-pub fn explain(which: Which, limits: &Limits) -> Option<Explanation> {
+pub fn explain(which: Limit, limits: &Limits) -> Option<Explanation> {
     let amount = amount(which, limits)?;
     let form = match which {
-        Which::Shortest(form)
-        | Which::Uncapped(form)
-        | Which::Hfu(form)
-        | Which::Mfu(form)
-        | Which::TokensPerSecond(form) => format!(", {}", form.words()),
+        Limit::Shortest(form)
+        | Limit::Uncapped(form)
+        | Limit::Hfu(form)
+        | Limit::Mfu(form)
+        | Limit::TokensPerSecond(form) => format!(", {}", form.words()),
         _ => String::new(),
     };
     let name = format!("{}{form}", name(which));
@@ -134,130 +89,130 @@ pub fn explain(which: Which, limits: &Limits) -> Option<Explanation> {
 }
 
 /// How a limit is counted, in words: `memory - parameters x state of a parameter`.
-pub fn words(which: Which, limits: &Limits) -> String {
+pub fn words(which: Limit, limits: &Limits) -> String {
     because(which, limits).0.to_string()
 }
 
 /// A number's name, the form of a bound apart.
-const fn name(which: Which) -> &'static str {
+const fn name(which: Limit) -> &'static str {
     match which {
-        Which::Parameters => "parameters",
-        Which::State => "state of a parameter",
-        Which::Free => "free memory",
-        Which::Activation => "activations of a token",
-        Which::Tokens => "token capacity",
-        Which::Sequence => "longest sequence",
-        Which::Transfer => "transfer",
-        Which::ForwardFlop => "forward flop of a token",
-        Which::Flop => "flop of a token",
-        Which::Arithmetic => "forward",
-        Which::Forward => "overlap in forward",
-        Which::Backward => "overlap in backward",
-        Which::Shortest(_) => "shortest step",
-        Which::Uncapped(_) => "uncapped HFU",
-        Which::Hfu(_) => "HFU",
-        Which::Mfu(_) => "MFU",
-        Which::TokensPerSecond(_) => "tokens/s and device",
+        Limit::Parameters => "parameters",
+        Limit::State => "state of a parameter",
+        Limit::Free => "free memory",
+        Limit::Activation => "activations of a token",
+        Limit::Tokens => "token capacity",
+        Limit::Sequence => "longest sequence",
+        Limit::Transfer => "transfer",
+        Limit::ForwardFlop => "forward flop of a token",
+        Limit::Flop => "flop of a token",
+        Limit::Arithmetic => "forward",
+        Limit::Forward => "overlap in forward",
+        Limit::Backward => "overlap in backward",
+        Limit::Shortest(_) => "shortest step",
+        Limit::Uncapped(_) => "uncapped HFU",
+        Limit::Hfu(_) => "HFU",
+        Limit::Mfu(_) => "MFU",
+        Limit::TokensPerSecond(_) => "tokens/s and device",
     }
 }
 
 /// What a number is; `None` where it is not finite.
-fn amount(which: Which, limits: &Limits) -> Option<Amount> {
+fn amount(which: Limit, limits: &Limits) -> Option<Amount> {
     let tokens = limits.token_capacity();
     let [forward, backward] = limits.overlap(tokens, 1.0);
     let amount: Amount = match which {
-        Which::Parameters => count(limits.parameters, ""),
-        Which::State => limits.state().into(),
-        Which::Free => limits.free().into(),
-        Which::Activation => limits.activation().into(),
-        Which::Tokens | Which::Sequence => count(tokens, "tokens"),
-        Which::Transfer => limits.transfer().into(),
-        Which::ForwardFlop => limits.forward_flop().into(),
-        Which::Flop => (limits.forward_flop() + limits.backward_flop()).into(),
-        Which::Arithmetic => limits.arithmetic().into(),
-        Which::Forward => count(forward, ""),
-        Which::Backward => count(backward, ""),
-        Which::Shortest(form) => form.step(limits).into(),
-        Which::Uncapped(form) => share(form.bound(limits).hfu),
-        Which::Hfu(form) => share(limits.capped(form.bound(limits)).hfu),
-        Which::Mfu(form) => share(limits.capped(form.bound(limits)).mfu),
-        Which::TokensPerSecond(form) => count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s"),
+        Limit::Parameters => count(limits.parameters, ""),
+        Limit::State => limits.state().into(),
+        Limit::Free => limits.free().into(),
+        Limit::Activation => limits.activation().into(),
+        Limit::Tokens | Limit::Sequence => count(tokens, "tokens"),
+        Limit::Transfer => limits.transfer().into(),
+        Limit::ForwardFlop => limits.forward_flop().into(),
+        Limit::Flop => (limits.forward_flop() + limits.backward_flop()).into(),
+        Limit::Arithmetic => limits.arithmetic().into(),
+        Limit::Forward => count(forward, ""),
+        Limit::Backward => count(backward, ""),
+        Limit::Shortest(form) => form.step(limits).into(),
+        Limit::Uncapped(form) => share(form.bound(limits).hfu),
+        Limit::Hfu(form) => share(limits.capped(form.bound(limits)).hfu),
+        Limit::Mfu(form) => share(limits.capped(form.bound(limits)).mfu),
+        Limit::TokensPerSecond(form) => count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s"),
     };
     amount.value.is_finite().then_some(amount)
 }
 
 /// A number as an input to another one's formula.
-fn figure(which: Which, limits: &Limits) -> Formula {
+fn figure(which: Limit, limits: &Limits) -> Formula {
     let amount = amount(which, limits).unwrap_or_else(|| share(f64::INFINITY));
     let (name, figure) = (name(which).to_owned(), Some(Figure::Limits(which)));
     Input { name, amount, source: Source::paper(FSDP), figure }.into()
 }
 
-fn because(which: Which, limits: &Limits) -> (Formula, &'static str) {
+fn because(which: Limit, limits: &Limits) -> (Formula, &'static str) {
     let figure = |which| figure(which, limits);
     let given = Given(limits);
     let forwards = || Formula::from(4.0) - given.gamma();
     match which {
-        Which::Parameters => (given.parameters(), "Those of the layers' matrices; of a model with experts all."),
-        Which::State => (given.state(), "What a device holds of it: each part over the devices that share it."),
-        Which::Free => (
-            given.memory() - figure(Which::Parameters) * figure(Which::State),
+        Limit::Parameters => (given.parameters(), "Those of the layers' matrices; of a model with experts all."),
+        Limit::State => (given.state(), "What a device holds of it: each part over the devices that share it."),
+        Limit::Free => (
+            given.memory() - figure(Limit::Parameters) * figure(Limit::State),
             "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
         ),
-        Which::Activation => (
+        Limit::Activation => (
             given.activation(),
             "From the inputs of the layers alone, where all is computed again, to everything but the scores.",
         ),
-        Which::Tokens => (
-            Formula::Largest(vec![0.0.into(), figure(Which::Free)]) / figure(Which::Activation),
+        Limit::Tokens => (
+            Formula::Largest(vec![0.0.into(), figure(Limit::Free)]) / figure(Limit::Activation),
             "Tokens whose activations fit on a device.",
         ),
-        Which::Sequence => (figure(Which::Tokens), "All tokens of a device as one sequence."),
-        Which::Transfer => (given.transfer(), "One gather, or one reduction, of all parameters."),
-        Which::ForwardFlop => (
+        Limit::Sequence => (figure(Limit::Tokens), "All tokens of a device as one sequence."),
+        Limit::Transfer => (given.transfer(), "One gather, or one reduction, of all parameters."),
+        Limit::ForwardFlop => (
             Formula::from(2.0) * given.active()
                 + Formula::from(4.0) * given.layers() * given.hidden() * given.sequence(),
             "Forward only; attention over the full square of scores.",
         ),
-        Which::Flop => (
-            forwards() * figure(Which::ForwardFlop),
+        Limit::Flop => (
+            forwards() * figure(Limit::ForwardFlop),
             "Forward, backward as two of it, and again what is not kept: 1 - gamma.",
         ),
-        Which::Arithmetic => (
-            figure(Which::Tokens) * figure(Which::ForwardFlop) / given.peak(),
+        Limit::Arithmetic => (
+            figure(Limit::Tokens) * figure(Limit::ForwardFlop) / given.peak(),
             "Arithmetic of forward, memory full, kernels at the peak.",
         ),
-        Which::Forward => (
-            given.forward_transfers() * figure(Which::Transfer) / figure(Which::Arithmetic),
+        Limit::Forward => (
+            given.forward_transfers() * figure(Limit::Transfer) / figure(Limit::Arithmetic),
             "Transfers of forward over its arithmetic at the peak, memory full: up to 1 they hide.",
         ),
-        Which::Backward => (
-            given.backward_transfers() * figure(Which::Transfer)
-                / ((Formula::from(3.0) - given.gamma()) * figure(Which::Arithmetic)),
+        Limit::Backward => (
+            given.backward_transfers() * figure(Limit::Transfer)
+                / ((Formula::from(3.0) - given.gamma()) * figure(Limit::Arithmetic)),
             "Transfers of backward over its arithmetic at the peak, recompute included: up to 1 they hide.",
         ),
-        Which::Shortest(Form::Hidden) => (
-            forwards() * given.slower_pass() * figure(Which::Transfer),
+        Limit::Shortest(Form::Hidden) => (
+            forwards() * given.slower_pass() * figure(Limit::Transfer),
             "The shortest step in which each pass still hides its own transfers.",
         ),
-        Which::Shortest(Form::Floor) => (
-            (given.forward_transfers() + given.backward_transfers()) * figure(Which::Transfer),
+        Limit::Shortest(Form::Floor) => (
+            (given.forward_transfers() + given.backward_transfers()) * figure(Limit::Transfer),
             "No step ends before its transfers, one after the other.",
         ),
-        Which::Uncapped(form) => (
-            forwards() * figure(Which::Arithmetic) / figure(Which::Shortest(form)),
+        Limit::Uncapped(form) => (
+            forwards() * figure(Limit::Arithmetic) / figure(Limit::Shortest(form)),
             "What the network allows of the peak, memory full; above it the network is not what limits.",
         ),
-        Which::Hfu(form) => (
-            figure(Which::Uncapped(form)) / Formula::Largest(vec![1.0.into(), figure(Which::Uncapped(form))]),
+        Limit::Hfu(form) => (
+            figure(Limit::Uncapped(form)) / Formula::Largest(vec![1.0.into(), figure(Limit::Uncapped(form))]),
             "The same, and no more than the peak.",
         ),
-        Which::Mfu(form) => (
-            figure(Which::Hfu(form)) * 3.0 / forwards(),
+        Limit::Mfu(form) => (
+            figure(Limit::Hfu(form)) * 3.0 / forwards(),
             "Recompute does not count: of 4 - gamma forwards 3 are the model's.",
         ),
-        Which::TokensPerSecond(form) => {
-            (figure(Which::Hfu(form)) * given.peak() / figure(Which::Flop), "Per device, at most what the peak allows.")
+        Limit::TokensPerSecond(form) => {
+            (figure(Limit::Hfu(form)) * given.peak() / figure(Limit::Flop), "Per device, at most what the peak allows.")
         }
     }
 }
@@ -317,7 +272,7 @@ impl Given<'_> {
 
     /// Parameters that a token meets.
     fn active(&self) -> Formula {
-        let all = figure(Which::Parameters, self.0);
+        let all = figure(Limit::Parameters, self.0);
         if self.0.idle > 0.0 {
             return all
                 - Self::chosen("those of idle experts", self.0.idle, "the model's shape, the experts of a token");
@@ -347,7 +302,7 @@ impl Given<'_> {
     fn transfer(&self) -> Formula {
         let link: BytesPerSecond = self.0.link;
         let link = input("link", link, Source::chosen("of a ring over all devices, the slowest level; or as given"));
-        let mut bytes = figure(Which::Parameters, self.0) * self.element();
+        let mut bytes = figure(Limit::Parameters, self.0) * self.element();
         if self.0.ring {
             bytes = bytes * (self.devices() - 1.0) / self.devices();
         }
@@ -424,17 +379,17 @@ mod tests {
     #[test]
     fn where_the_state_does_not_fit_only_what_means_something_is_explained() {
         let limits = Limits { memory: Bytes::new(1e9), ..limits(Stage::One, 0.0, 1.0) };
-        assert!(explain(Which::Forward, &limits).is_none(), "a share of no tokens");
-        let free = explain(Which::Free, &limits).unwrap();
+        assert!(explain(Limit::Forward, &limits).is_none(), "a share of no tokens");
+        let free = explain(Limit::Free, &limits).unwrap();
         assert!(free.amount.value < 0.0 && free.holds());
-        assert!(explain(Which::Tokens, &limits).unwrap().holds());
+        assert!(explain(Limit::Tokens, &limits).unwrap().holds());
     }
 
     /// `tokens/s <= E S / ((1 + n_bwd) phi Q)` [fsdp A4 (b)].
     #[test]
     fn the_floor_names_what_it_counts() {
         let limits = limits(Stage::Three, 0.0, 2.0);
-        assert_eq!(words(Which::Shortest(Form::Floor), &limits), "(n_fwd + n_bwd) x transfer");
-        assert_eq!(words(Which::Uncapped(Form::Floor), &limits), "(4 - gamma) x forward / shortest step");
+        assert_eq!(words(Limit::Shortest(Form::Floor), &limits), "(n_fwd + n_bwd) x transfer");
+        assert_eq!(words(Limit::Uncapped(Form::Floor), &limits), "(4 - gamma) x forward / shortest step");
     }
 }

@@ -4,8 +4,11 @@ use crate::evaluate::{Memory, ModelPart, TaskKind};
 use crate::plan::Recompute;
 use crate::units::Bytes;
 
-use super::facts::{Facts, count, counted, input, share};
-use super::{Amount, Authority, Figure, Formula, Source, Unit, Why};
+use crate::figures::amount::{Amount, Dimension};
+use crate::figures::figure::{Figure, MEMORY_PARTS};
+
+use super::facts::{Entry, Facts, because, count, counted, figure, input, share};
+use super::formula::{Authority, Formula, Source};
 
 /// Where the bytes of model state are from.
 const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; per extent as in arXiv 2501.04266";
@@ -13,54 +16,75 @@ const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; pe
 /// Where the bytes of activations are from.
 const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
 
-/// The parts, in the order of [`crate::evaluate::MemoryParts::named`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
-    Weights,
-    Gradients,
-    Optimizer,
-    Secondary,
-    Activations,
-    Gathered,
-    Communication,
-    Reserved,
-}
-
-impl Held {
-    const ALL: [Self; 8] = [
-        Self::Weights,
-        Self::Gradients,
-        Self::Optimizer,
-        Self::Secondary,
-        Self::Activations,
-        Self::Gathered,
-        Self::Communication,
-        Self::Reserved,
-    ];
-}
+/// The peak, its parts, and what is left.
+pub(super) const FIGURES: [Entry; 11] = [
+    figure(Figure::Peak, "memory", "peak memory", Dimension::Bytes)
+        .label("memory")
+        .less_is_better()
+        .map("Peak memory, GiB", "GiB at the peak")
+        .about("Everything that the fullest device holds at its fullest moment of the step.")
+        .value(|of, _| Some(of.summary.memory.peak.get()))
+        .why(|facts, _| {
+            let source = "the parts at the moment of the peak, on the pipeline rank with the highest one";
+            because(facts.parts_in_use(), Source::convention(source))
+        }),
+    figure(Figure::Weights, "weights", "weights", Dimension::Bytes)
+        .about("This device's shard of the weights, all through the step.")
+        .value(|of, _| Some(of.summary.memory.parts.weights.get()))
+        .why(|facts, _| because(facts.weights()?, Source::paper(STATE))),
+    figure(Figure::Gradients, "gradients", "gradients", Dimension::Bytes)
+        .about(
+            "This device's shard, or all of them where they are summed at the end of the step; and the gradients of \
+             units that wait for their reduction, or to go to the host.",
+        )
+        .value(|of, _| Some(of.summary.memory.parts.gradients.get()))
+        .why(|facts, _| because(facts.gradients()?, Source::paper(STATE))),
+    figure(Figure::OptimizerState, "optimizer-state", "optimizer", Dimension::Bytes)
+        .about("Moments, and master weights beside weights of fewer bits.")
+        .value(|of, _| Some(of.summary.memory.parts.optimizer.get()))
+        .why(|facts, _| because(facts.optimizer()?, Source::paper(STATE))),
+    figure(Figure::SecondaryWeights, "secondary-weights", "secondary weights", Dimension::Bytes)
+        .about(
+            "A second copy of the weights near by, from which backward gathers: held from a unit's forward to its \
+             backward.",
+        )
+        .value(|of, _| Some(of.summary.memory.parts.secondary_weights.get()))
+        .why(|facts, _| because(facts.secondary(), Source::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"))),
+    figure(Figure::Activations, "activations", "activations", Dimension::Bytes)
+        .about("What forward keeps for backward, what the layer at the peak works in, and logits.")
+        .value(|of, _| Some(of.summary.memory.parts.activations.get()))
+        .why(|facts, _| because(facts.activations(), Source::paper(ACTIVATIONS))),
+    figure(Figure::Gathered, "gathered", "gathered", Dimension::Bytes)
+        .about("Whole weights of the units, or the stages of a pipeline, that compute now or next.")
+        .value(|of, _| Some(of.summary.memory.parts.gathered.get()))
+        .why(|facts, _| because(facts.gathered(), Source::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"))),
+    figure(Figure::Buffers, "buffers", "communication", Dimension::Bytes)
+        .about("Packed copies of what travels in another format than it is kept in.")
+        .value(|of, _| Some(of.summary.memory.parts.communication.get()))
+        .why(|facts, _| {
+            let held = facts.memory_of_fullest().parts.communication;
+            because(counted("buffers of collectives", held.into()), Source::simulated())
+        }),
+    figure(Figure::Reserved, "reserved", "reserved", Dimension::Bytes)
+        .about("Context, libraries and workspaces; and what the allocator loses to fragments.")
+        .value(|of, _| Some(of.summary.memory.parts.reserved.get()))
+        .why(|facts, _| because(facts.reserved(), facts.software())),
+    figure(Figure::Capacity, "capacity", "memory of a device", Dimension::Bytes)
+        .about("What a device has.")
+        .value(|of, _| Some(of.summary.memory.capacity.get()))
+        .why(|facts, _| because(facts.capacity(), facts.sheet())),
+    figure(Figure::Headroom, "headroom", "memory left", Dimension::Bytes)
+        .more_is_better()
+        .map("Memory left, GiB", "GiB left")
+        .about("Negative where the job does not fit.")
+        .value(|of, _| Some((of.summary.memory.capacity - of.summary.memory.peak).get()))
+        .why(|facts, _| {
+            let left = facts.figure(Figure::Capacity)? - facts.figure(Figure::Peak)?;
+            because(left, Source::convention("capacity less peak"))
+        }),
+];
 
 impl Facts<'_> {
-    pub(super) fn memory(&self, figure: Figure) -> Option<Why> {
-        let (formula, about, source) = match figure {
-            Figure::Peak => (
-                Formula::Sum(
-                    self.parts_in_use().into_iter().filter_map(|part| self.figure(Figure::Part(part))).collect(),
-                ),
-                "Everything that the fullest device holds at its fullest moment of the step.",
-                Source::convention("the parts at the moment of the peak, on the pipeline rank with the highest one"),
-            ),
-            Figure::Capacity => (self.capacity(), "What a device has.", self.sheet()),
-            Figure::Headroom => (
-                self.figure(Figure::Capacity)? - self.figure(Figure::Peak)?,
-                "Negative where the job does not fit.",
-                Source::convention("capacity less peak"),
-            ),
-            Figure::Part(index) => return self.part(*Held::ALL.get(index)?),
-            _ => return None,
-        };
-        Some(Why { formula, about: about.into(), source })
-    }
-
     fn capacity(&self) -> Formula {
         let device = input("memory of the device", self.scenario.cluster.device.memory, self.sheet());
         match self.scenario.plan.memory_factor {
@@ -69,51 +93,11 @@ impl Facts<'_> {
         }
     }
 
-    /// Parts that hold anything.
-    fn parts_in_use(&self) -> Vec<usize> {
-        let named = self.memory_of_fullest().parts.named();
-        (0..named.len()).filter(|index| named[*index].1 > Bytes::ZERO).collect()
-    }
-
-    fn part(&self, held: Held) -> Option<Why> {
-        let zero = Source::paper(STATE);
-        let (formula, about, source) = match held {
-            Held::Weights => (self.weights()?, "This device's shard of the weights, all through the step.", zero),
-            Held::Gradients => (
-                self.gradients()?,
-                "This device's shard, or all of them where they are summed at the end of the step; and the gradients \
-                 of units that wait for their reduction, or to go to the host.",
-                zero,
-            ),
-            Held::Optimizer => (self.optimizer()?, "Moments, and master weights beside weights of fewer bits.", zero),
-            Held::Secondary => (
-                self.secondary(),
-                "A second copy of the weights near by, from which backward gathers: held from a unit's forward to its \
-                 backward.",
-                Source::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"),
-            ),
-            Held::Activations => (
-                self.activations(),
-                "What forward keeps for backward, what the layer at the peak works in, and logits.",
-                Source::paper(ACTIVATIONS),
-            ),
-            Held::Gathered => (
-                self.gathered(),
-                "Whole weights of the units, or the stages of a pipeline, that compute now or next.",
-                Source::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"),
-            ),
-            Held::Communication => (
-                counted("buffers of collectives", self.memory_of_fullest().parts.communication.into()),
-                "Packed copies of what travels in another format than it is kept in.",
-                Source::simulated(),
-            ),
-            Held::Reserved => (
-                self.reserved(),
-                "Context, libraries and workspaces; and what the allocator loses to fragments.",
-                self.software(),
-            ),
-        };
-        Some(Why { formula, about: about.into(), source })
+    /// The sum of the parts that hold anything.
+    fn parts_in_use(&self) -> Formula {
+        let named = self.memory_of_fullest().parts.named().into_iter().zip(MEMORY_PARTS);
+        let used = named.filter(|((_, bytes), _)| *bytes > Bytes::ZERO);
+        Formula::Sum(used.filter_map(|(_, part)| self.figure(part)).collect())
     }
 
     /// Parameters of a pipeline rank, before sharding.
@@ -128,7 +112,7 @@ impl Facts<'_> {
 
     fn bytes_each(name: &str, bytes: f64) -> Formula {
         let source = Source::convention("bytes of the format");
-        input(name, Amount { value: bytes, unit: Unit::Bytes }, source)
+        input(name, Amount { value: bytes, unit: Dimension::Bytes }, source)
     }
 
     /// `P x bytes / ranks`: one kind of state on one device.

@@ -4,23 +4,15 @@ use crate::bounds::layered::CriticalBatch;
 use crate::search::training::{Best, Goal};
 use crate::units::Seconds;
 
-use super::facts::{count, input};
-use super::{Amount, Explanation, Figure, Formula, Input, LAYERED, Source};
+use crate::figures::amount::Amount;
+use crate::figures::figure::{Figure, RunFigure};
+
+use super::facts::{LAYERED, count, input};
+use super::formula::{Explanation, Formula, Input, Source};
 
 /// Where the steps of a batch are from.
 fn kaplan() -> String {
     format!("{LAYERED}, after Kaplan et al.")
-}
-
-/// Which of the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Which {
-    /// Days of the whole training.
-    Days,
-    /// Steps of it.
-    Steps,
-    /// Sequences of a step.
-    Batch,
 }
 
 /// A plan that was found, and for what.
@@ -37,46 +29,46 @@ pub struct Run {
 }
 
 /// Every number, in the order in which one leads to the other.
-pub const ALL: [Which; 3] = [Which::Days, Which::Steps, Which::Batch];
+pub const ALL: [RunFigure; 3] = [RunFigure::Days, RunFigure::Steps, RunFigure::Batch];
 
 /// Why a number is what it is.
-pub fn explain(which: Which, run: &Run) -> Explanation {
+pub fn explain(which: RunFigure, run: &Run) -> Explanation {
     let (name, amount) = run.shown(which);
     let (formula, about) = run.because(which);
     let source = match which {
-        Which::Days => Source::convention("86,400 seconds a day"),
-        Which::Steps => Source::paper(&kaplan()),
-        Which::Batch => Source::convention("one optimizer step"),
+        RunFigure::Days => Source::convention("86,400 seconds a day"),
+        RunFigure::Steps => Source::paper(&kaplan()),
+        RunFigure::Batch => Source::convention("one optimizer step"),
     };
     Explanation { figure: Figure::Run(which), name, amount, formula, about: about.into(), source }
 }
 
 impl Run {
-    fn shown(&self, which: Which) -> (String, Amount) {
+    fn shown(&self, which: RunFigure) -> (String, Amount) {
         let batch = self.best.choice.sequences();
         match which {
-            Which::Days => (format!("training time, {}", self.method), count(self.best.days, "days")),
-            Which::Steps => ("steps".to_owned(), count(self.goal.steps(batch), "steps")),
-            Which::Batch => ("sequences of a step".to_owned(), count(batch, "sequences")),
+            RunFigure::Days => (format!("training time, {}", self.method), count(self.best.days, "days")),
+            RunFigure::Steps => ("steps".to_owned(), count(self.goal.steps(batch), "steps")),
+            RunFigure::Batch => ("sequences of a step".to_owned(), count(batch, "sequences")),
         }
     }
 
-    fn figure(&self, which: Which) -> Formula {
+    fn figure(&self, which: RunFigure) -> Formula {
         let (name, amount) = self.shown(which);
         Input { name, amount, source: Source::paper(&kaplan()), figure: Some(Figure::Run(which)) }.into()
     }
 
-    fn because(&self, which: Which) -> (Formula, &'static str) {
+    fn because(&self, which: RunFigure) -> (Formula, &'static str) {
         let choice = &self.best.choice;
         let found = |name: &str, value: u32| input(name, count(value, ""), Source::convention("found by the search"));
         match which {
-            Which::Days => (
-                self.figure(Which::Steps) * input("step time", self.best.summary.step_time, Source::simulated())
+            RunFigure::Days => (
+                self.figure(RunFigure::Steps) * input("step time", self.best.summary.step_time, Source::simulated())
                     / Seconds::DAY.get(),
                 "The shortest that this method takes on at most so many devices. Enter on the chart takes its plan; the \
                  step is explained there.",
             ),
-            Which::Steps => {
+            RunFigure::Steps => {
                 let steps = input(
                     "steps at the critical batch",
                     count(self.goal.steps, ""),
@@ -84,12 +76,12 @@ impl Run {
                 );
                 let critical = input("critical batch", count(self.goal.critical, ""), Source::paper(self.law.source()));
                 (
-                    steps * (Formula::from(1.0) + critical / self.figure(Which::Batch)) / 2.0,
+                    steps * (Formula::from(1.0) + critical / self.figure(RunFigure::Batch)) / 2.0,
                     "A larger batch needs fewer steps, never less than half of those at the critical one; a smaller \
                      one needs more steps, and fewer sequences in all.",
                 )
             }
-            Which::Batch => (
+            RunFigure::Batch => (
                 found("data-parallel ranks", choice.data)
                     * found("micro-batches of a step", choice.accumulate)
                     * found("sequences of a micro-batch", choice.micro_batch),

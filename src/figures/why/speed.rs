@@ -5,79 +5,157 @@ use crate::evaluate::{HostDirection, Resource, Summary};
 use crate::plan::{FlopCount, Recompute};
 use crate::units::Seconds;
 
-use super::facts::{Facts, count, input, share};
-use super::{Figure, Formula, Source, Why};
+use crate::figures::amount::{Amount, Dimension};
+use crate::figures::figure::Figure;
+
+use super::facts::{Entry, Facts, Why, because, count, figure, input, share};
+use super::formula::{Formula, Source};
 
 /// Where the flop of full recompute and of attention are counted.
 const MEGATRON: &str =
     "Narayanan et al., arXiv 2104.04473, section 5.1; Korthikanti et al., arXiv 2205.05198, section 6";
 
-impl Facts<'_> {
-    pub(super) fn speed(&self, figure: Figure) -> Option<Why> {
-        let devices = self.devices();
-        let (formula, about, source) = match figure {
-            Figure::TokensPerStep => (
-                self.sequences() * self.sequence(),
-                "Every data-parallel rank takes its micro-batches, one after the other; ranks of a tensor, context or \
-                 pipeline group work on the same tokens.",
-                Source::convention("one optimizer step"),
-            ),
-            Figure::TokensPerSecond => (
-                self.figure(Figure::TokensPerStep)? / (self.figure(Figure::StepTime)? * devices),
-                "Per device, so that jobs of different sizes compare.",
-                Source::convention("tokens of all devices over time and devices"),
-            ),
-            Figure::FlopPerToken => (
-                Formula::from(6.0) * self.counted_parameters() + Formula::from(3.0) * self.attention(),
-                "Forward and backward need 2 and 4 flop for each parameter and token; attention three passes over \
-                 the full square of scores, not halved for causality.",
-                self.flop_convention(),
-            ),
-            Figure::Recomputed => (
-                self.recomputed(),
-                "What backward computes again instead of keeping it from forward.",
-                Source::paper(MEGATRON),
-            ),
-            Figure::ModelFlops => (
-                self.figure(Figure::FlopPerToken)? * self.figure(Figure::TokensPerSecond)?,
-                "The arithmetic that the model needs; what is computed twice counts once.",
-                self.flop_convention(),
-            ),
-            Figure::HardwareFlops => (
-                (self.figure(Figure::FlopPerToken)? + self.figure(Figure::Recomputed)?)
-                    * self.figure(Figure::TokensPerSecond)?,
-                "The arithmetic that the device does, recompute counted.",
-                self.flop_convention(),
-            ),
-            Figure::Mfu => (
-                self.figure(Figure::ModelFlops)? / self.peak(),
-                "The share of the peak that goes into what the model needs.",
-                Source::paper("Chowdhery et al., PaLM, arXiv 2204.02311, appendix B"),
-            ),
-            Figure::Hfu => (
-                self.figure(Figure::HardwareFlops)? / self.peak(),
-                "The share of the peak that is used, recompute counted; above 100 % where causal kernels skip half of the \
-                 scores.",
-                Source::paper("Chowdhery et al., PaLM, arXiv 2204.02311, appendix B"),
-            ),
-            Figure::Limit => (
-                self.limit()?,
-                "No schedule of this plan's work beats it: the peak, the busiest level or the link to the host takes \
-                 the whole step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
-                Source::paper("the network floor of the FSDP limits, arXiv 2504.03655"),
-            ),
-            Figure::ShareOfLimit => {
-                return Some(Why {
-                    formula: self.figure(Figure::ModelFlops)? / self.figure(Figure::Limit)?,
-                    about: self.beyond().into(),
-                    source: Source::convention("throughput over its limit"),
-                });
-            }
-            _ => return self.training(figure),
-        };
-        Some(Why { formula, about: about.into(), source })
-    }
+/// Where utilisation is defined.
+const PALM: &str = "Chowdhery et al., PaLM, arXiv 2204.02311, appendix B";
 
+/// Tokens, flop, utilisation, and the length of a training.
+pub(super) const FIGURES: [Entry; 15] = [
+    figure(Figure::Devices, "devices", "devices", Dimension::Of(""))
+        .about("Devices of the job: what one rank runs on.")
+        .value(|of, _| Some(f64::from(of.summary.devices)))
+        .why(|facts, _| because(facts.devices(), Source::chosen("nodes x devices of a node, or as given"))),
+    figure(Figure::TokensPerStep, "tokens-per-step", "tokens per step", Dimension::Of("tokens"))
+        .about(
+            "Every data-parallel rank takes its micro-batches, one after the other; ranks of a tensor, context or \
+             pipeline group work on the same tokens.",
+        )
+        .value(|of, _| Some(of.summary.tokens_per_step))
+        .why(|facts, _| because(facts.sequences() * facts.sequence(), Source::convention("one optimizer step"))),
+    figure(Figure::TokensPerSecond, "tokens", "tokens per second and device", Dimension::Of("tokens/s"))
+        .label("tokens/s")
+        .more_is_better()
+        .about("Per device, so that jobs of different sizes compare.")
+        .value(|of, _| Some(of.summary.tokens_per_s_per_device))
+        .why(|facts, _| {
+            let device_time = facts.figure(Figure::StepTime)? * facts.devices();
+            let source = Source::convention("tokens of all devices over time and devices");
+            because(facts.figure(Figure::TokensPerStep)? / device_time, source)
+        }),
+    figure(Figure::FlopPerToken, "flop-per-token", "model flop per token", Dimension::Flop)
+        .about(
+            "Forward and backward need 2 and 4 flop for each parameter and token; attention three passes over the \
+             full square of scores, not halved for causality.",
+        )
+        .value(|of, _| Some(of.summary.model_flops.get() / of.summary.tokens_per_s_per_device))
+        .why(|facts, _| {
+            let flop = Formula::from(6.0) * facts.counted_parameters() + Formula::from(3.0) * facts.attention();
+            because(flop, facts.flop_convention())
+        }),
+    figure(Figure::Recomputed, "recomputed", "recomputed flop per token", Dimension::Flop)
+        .about("What backward computes again instead of keeping it from forward.")
+        .value(|of, _| {
+            let Summary { hardware_flops, model_flops, tokens_per_s_per_device, .. } = of.summary;
+            Some((*hardware_flops - *model_flops).get() / tokens_per_s_per_device)
+        })
+        .why(|facts, _| because(facts.recomputed(), Source::paper(MEGATRON))),
+    figure(Figure::ModelFlops, "throughput", "model flop per second and device", Dimension::FlopPerSecond)
+        .label("TFLOP/s")
+        .more_is_better()
+        .map("Throughput, TFLOP/s per device", "TFLOP/s per device")
+        .about("The arithmetic that the model needs; what is computed twice counts once.")
+        .value(|of, _| Some(of.summary.model_flops.get()))
+        .why(|facts, _| {
+            let rate = facts.figure(Figure::FlopPerToken)? * facts.figure(Figure::TokensPerSecond)?;
+            because(rate, facts.flop_convention())
+        }),
+    figure(Figure::HardwareFlops, "hardware-flop", "hardware flop per second and device", Dimension::FlopPerSecond)
+        .more_is_better()
+        .about("The arithmetic that the device does, recompute counted.")
+        .value(|of, _| Some(of.summary.hardware_flops.get()))
+        .why(|facts, _| {
+            let flop = facts.figure(Figure::FlopPerToken)? + facts.figure(Figure::Recomputed)?;
+            because(flop * facts.figure(Figure::TokensPerSecond)?, facts.flop_convention())
+        }),
+    figure(Figure::Mfu, "mfu", "model flop utilisation", Dimension::Share)
+        .label("MFU")
+        .more_is_better()
+        .map("Model flop utilisation, %", "% MFU")
+        .about("The share of the peak that goes into what the model needs.")
+        .value(|of, _| Some(of.summary.mfu))
+        .why(|facts, _| because(facts.figure(Figure::ModelFlops)? / facts.peak(), Source::paper(PALM))),
+    figure(Figure::Hfu, "hfu", "hardware flop utilisation", Dimension::Share)
+        .label("HFU")
+        .more_is_better()
+        .about(
+            "The share of the peak that is used, recompute counted; above 100 % where causal kernels skip half of the \
+             scores.",
+        )
+        .value(|of, _| Some(of.summary.hfu))
+        .why(|facts, _| because(facts.figure(Figure::HardwareFlops)? / facts.peak(), Source::paper(PALM))),
+    figure(Figure::Limit, "limit", "limit of the model flop rate", Dimension::FlopPerSecond)
+        .more_is_better()
+        .map("Throughput limit, TFLOP/s per device", "TFLOP/s per device at most")
+        .about(
+            "No schedule of this plan's work beats it: the peak, the busiest level or the link to the host takes the \
+             whole step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
+        )
+        .value(|of, _| Some(of.summary.limit.get()))
+        .why(|facts, _| {
+            because(facts.limit()?, Source::paper("the network floor of the FSDP limits, arXiv 2504.03655"))
+        }),
+    figure(Figure::ShareOfLimit, "share-of-limit", "share of the limit", Dimension::Share)
+        .more_is_better()
+        .map("Throughput, % of its limit", "% of the limit")
+        .about("Throughput over what no schedule of the plan beats: the rest is what could still be won.")
+        .value(|of, _| Some(of.summary.model_flops / of.summary.limit))
+        .why(|facts, _| {
+            let formula = facts.figure(Figure::ModelFlops)? / facts.figure(Figure::Limit)?;
+            let source = Source::convention("throughput over its limit");
+            Some(Why { formula, about: Some(facts.beyond().into()), source })
+        }),
+    figure(Figure::Days, "days", "training time", Dimension::Of("days"))
+        .label("days")
+        .less_is_better()
+        .about("At the speed of this step from beginning to end: no restarts, no evaluation.")
+        .value(|of, _| Some(of.expense()?.time.days()))
+        .why(|facts, _| {
+            let rate = facts.figure(Figure::TokensPerSecond)? * facts.devices();
+            because(facts.tokens()? / rate / Seconds::DAY.get(), Source::convention("86,400 seconds a day"))
+        }),
+    figure(Figure::DeviceHours, "device-hours", "device-hours", Dimension::Of("device-hours"))
+        .less_is_better()
+        .map("Device-hours of {}", "device-hours")
+        .about("What the whole training costs, whatever the number of devices.")
+        .value(|of, _| Some(of.expense()?.device_time.hours()))
+        .why(|facts, _| {
+            let hours = facts.tokens()? / facts.figure(Figure::TokensPerSecond)? / 3600.0;
+            because(hours, Source::convention("3,600 seconds an hour"))
+        }),
+    figure(Figure::Cost, "cost", "cost of the training", Dimension::Money(None))
+        .label("cost")
+        .less_is_better()
+        .map("Cost of {}", "")
+        .about("Device-hours alone: no storage, no people, no discount.")
+        .value(|of, _| Some(of.expense()?.cost?.amount))
+        .why(|facts, _| {
+            let price = facts.scenario.cluster.price_per_device_hour?;
+            let price = input("price of a device-hour", price, facts.stated());
+            because(facts.figure(Figure::DeviceHours)? * price, Source::convention("device-hours times their price"))
+        }),
+    figure(Figure::Energy, "energy", "energy of the training", Dimension::Joules)
+        .label("energy")
+        .less_is_better()
+        .map("Energy of {}, kWh", "kWh")
+        .about("At the stated power from beginning to end, busy or not.")
+        .value(|of, _| Some(of.expense()?.energy?.get()))
+        .why(|facts, _| {
+            let power = input("power of a device", facts.scenario.cluster.watts_per_device?, facts.stated());
+            let source = Source::convention("device-hours times the power of a device");
+            because(facts.figure(Figure::DeviceHours)? * 3600.0 * power, source)
+        }),
+];
+
+impl Facts<'_> {
     /// What keeps the step from its limit, as shares of the step: what a better schedule could win, and what it could
     /// not.
     fn beyond(&self) -> String {
@@ -103,38 +181,6 @@ impl Facts<'_> {
             of(time.compute - *step_time * reached),
             of(time.optimizer + time.other),
         )
-    }
-
-    /// What the whole training takes.
-    fn training(&self, figure: Figure) -> Option<Why> {
-        let cluster = &self.scenario.cluster;
-        let (formula, about, source) = match figure {
-            Figure::Days => (
-                self.tokens()? / (self.figure(Figure::TokensPerSecond)? * self.devices()) / Seconds::DAY.get(),
-                "At the speed of this step from beginning to end: no restarts, no evaluation.",
-                Source::convention("86,400 seconds a day"),
-            ),
-            Figure::DeviceHours => (
-                self.tokens()? / self.figure(Figure::TokensPerSecond)? / 3600.0,
-                "What the whole training costs, whatever the number of devices.",
-                Source::convention("3,600 seconds an hour"),
-            ),
-            Figure::Cost => (
-                self.figure(Figure::DeviceHours)?
-                    * input("price of a device-hour", cluster.price_per_device_hour?, self.stated()),
-                "Device-hours alone: no storage, no people, no discount.",
-                Source::convention("device-hours times their price"),
-            ),
-            Figure::Energy => (
-                self.figure(Figure::DeviceHours)?
-                    * 3600.0
-                    * input("power of a device", cluster.watts_per_device?, self.stated()),
-                "At the stated power from beginning to end, busy or not.",
-                Source::convention("device-hours times the power of a device"),
-            ),
-            _ => return None,
-        };
-        Some(Why { formula, about: about.into(), source })
     }
 
     /// Sequences of a step.
@@ -216,7 +262,7 @@ impl Facts<'_> {
                 let attention = self.attention().value();
                 let repeated =
                     self.recomputed().value() - (1.0 - square) * attention * self.scenario.plan.recompute.layers();
-                let flop = super::Amount { value: repeated, unit: super::Unit::Flop };
+                let flop = Amount { value: repeated, unit: Dimension::Flop };
                 executed = executed + input("recomputed flop per token", flop, self.shape());
             }
         }

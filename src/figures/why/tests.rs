@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::Workspace;
+use crate::evaluate::{Property, Workspace};
 use crate::presets::Library;
 use crate::scenario::file;
 use crate::search;
@@ -79,8 +79,8 @@ fn every_figure_has_an_explanation_whose_formula_gives_it() {
 /// What only the simulation knows, in any scenario: the buffers of collectives, and what re-tuning gives.
 fn is_only_counted(figure: Figure, evaluation: &Evaluation) -> bool {
     match figure {
-        Figure::Part(index) => evaluation.summary.memory.parts.named()[index].0 == "communication",
-        Figure::Elasticity(index) => evaluation.elasticity[index].resource == "memory_capacity",
+        Figure::Buffers => true,
+        Figure::Elasticity(index) => evaluation.elasticity[index].property == Property::MemoryCapacity,
         _ => false,
     }
 }
@@ -130,15 +130,15 @@ fn the_state_of_fsdp_is_sixteen_bytes_over_all_ranks() {
     // all 128 ranks [ZeRO, arXiv 1910.02054, section 3.1].
     let scenario = scenario(&[("hardware", "h100-80gb-dgx"), ("nodes", "16")]);
     let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
-    let text = |part: usize| explain(Figure::Part(part), &scenario, &evaluation).unwrap();
+    let text = |part: Figure| explain(part, &scenario, &evaluation).unwrap();
     let parameters = scenario.model.parameters() as f64;
-    for (part, bytes) in [(0, 2.0), (2, 12.0)] {
+    for (part, bytes) in [(Figure::Weights, 2.0), (Figure::OptimizerState, 12.0)] {
         let explanation = text(part);
         let inputs = explanation.formula.inputs();
         let values: Vec<f64> = inputs.iter().map(|input| input.amount.value).collect();
         assert_eq!(values, [parameters, bytes, 128.0], "{}", explanation.formula);
     }
-    assert_eq!(text(0).formula.to_string(), "parameters x bytes of a weight / ranks that share it");
+    assert_eq!(text(Figure::Weights).formula.to_string(), "parameters x bytes of a weight / ranks that share it");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn gathered_weights_are_whole_units_the_one_that_computes_and_at_most_one_ahead(
     // Blocks only: every unit is a layer.
     let scenario = scenario(&[("model", "fsdp-7b"), ("nodes", "4")]);
     let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
-    let gathered = explain(Figure::Part(5), &scenario, &evaluation).unwrap();
+    let gathered = explain(Figure::Gathered, &scenario, &evaluation).unwrap();
     let layers = gathered.formula.inputs()[0].amount.value;
     assert!([1.0, 2.0].contains(&layers), "{}", gathered.formula.in_numbers());
 }
@@ -261,7 +261,7 @@ fn the_bubble_is_held_against_its_law() {
         let evaluation = search::full(&scenario, &mut Workspace::default()).unwrap();
         let bubble = explain(Figure::Bubble, &scenario, &evaluation).unwrap();
         assert!(
-            bubble.holds() && bubble.formula.to_string().starts_with("compute x bubble's law"),
+            bubble.holds() && bubble.formula.to_string().starts_with("compute x bubble overhead"),
             "{}",
             bubble.formula
         );

@@ -1,12 +1,16 @@
 //! The step and its parts.
 
+use crate::bounds::pipeline::Pipeline;
 use crate::evaluate::{ErrorBand, IdleCause, Lane, Span, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
 use crate::program::PICOS;
 use crate::units::{Seconds, significant};
 
-use super::facts::{Facts, count, input};
-use super::{Figure, Formula, LAYERED, Source, Why};
+use crate::figures::amount::{Amount, Dimension};
+use crate::figures::figure::{Figure, TIME_PARTS};
+
+use super::facts::{Entry, Facts, LAYERED, because, count, figure, input};
+use super::formula::{Formula, Source};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "at each moment the step is charged to what compute does, or to what its next task waits for";
@@ -14,71 +18,97 @@ const PARTS: &str = "at each moment the step is charged to what compute does, or
 /// Less than this is rounding: sums of spans that begin and end at whole picoseconds.
 const LEAST: Seconds = Seconds::new(1e-9);
 
+/// The step and its parts.
+pub(super) const FIGURES: [Entry; 9] = [
+    figure(Figure::StepTime, "step-time", "step time", Dimension::Seconds)
+        .less_is_better()
+        .map("Step time, s", "s per step")
+        .about("One optimizer step on the rank that ends last. The parts cover it without gap or overlap.")
+        .value(|of, _| Some(of.summary.step_time.get()))
+        .why(|facts, _| {
+            let parts = TIME_PARTS.into_iter().map(|part| facts.figure(part)).collect::<Option<_>>()?;
+            because(Formula::Sum(parts), Source::convention(&format!("{PARTS}; {}", facts.confidence())))
+        }),
+    figure(Figure::Compute, "compute", "compute", Dimension::Seconds)
+        .about(
+            "Forward, recompute and backward: matrix products and attention at the rate that their shape reaches, \
+             element-wise operators at the memory's.",
+        )
+        .value(|of, _| Some(of.summary.time.compute.get()))
+        .why(|facts, _| because(facts.computing()?, facts.calibrated())),
+    figure(Figure::Exposed, "exposed-time", "exposed communication", Dimension::Seconds)
+        .label("exposed")
+        .less_is_better()
+        .about(
+            "Compute stalls for a transfer that its next task needs. Communication behind compute costs nothing here.",
+        )
+        .value(|of, _| Some(of.summary.time.exposed.get()))
+        .why(|facts, _| because(facts.exposed(), Source::convention(PARTS))),
+    figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
+        .less_is_better()
+        .about(
+            "Compute waits for what another pipeline rank has not sent yet. Its law holds where all stages take as \
+             long and transfers take no time; what it leaves out stands beside it.",
+        )
+        .value(|of, _| Some(of.summary.time.bubble.get()))
+        .why(|facts, _| because(facts.bubble()?, facts.overhead_and_share())),
+    figure(Figure::Optimizer, "optimizer", "optimizer's update", Dimension::Seconds)
+        .label("optimizer")
+        .about(
+            "Gradients are read, state and master weights read and written, weights written: all at the memory's \
+             rate, over this rank's shard.",
+        )
+        .value(|of, _| Some(of.summary.time.optimizer.get()))
+        .why(|facts, _| because(facts.update()?, facts.calibrated())),
+    figure(Figure::Other, "other", "other", Dimension::Seconds)
+        .about(
+            "The host: launching small kernels too slowly, fixed work at each micro-batch and step; and waits that \
+             belong to nothing else.",
+        )
+        .value(|of, _| Some(of.summary.time.other.get()))
+        .why(|facts, _| because(facts.other()?, facts.software())),
+    figure(Figure::BubbleLaw, "bubble-overhead", "bubble overhead (idle / busy)", Dimension::Share)
+        .less_is_better()
+        .about(
+            "Idle over busy time of a rank, where all stages take as long and transfers take no time. A share of the \
+             step is less: overhead / (1 + overhead).",
+        )
+        .value(|of, _| {
+            let pipeline = (of.scenario.plan.pipeline > 1).then(|| Pipeline::of(&of.scenario.plan))?;
+            Some(pipeline.bubble())
+        })
+        .why(|facts, _| {
+            let law = "(P - 1) / (M K), and for fewer micro-batches than ranks by counting its slots";
+            because(facts.bubble_law()?, Source::paper(&format!("{LAYERED}: {law}")))
+        }),
+    figure(Figure::ExposedShare, "exposed", "exposed share of the step", Dimension::Share)
+        .less_is_better()
+        .map("Exposed communication, % of the step", "% of the step exposed")
+        .about("The share of the step in which compute stalls for a transfer.")
+        .value(|of, _| Some(of.summary.time.exposed / of.summary.step_time))
+        .why(|facts, _| {
+            let share = facts.figure(Figure::Exposed)? / facts.figure(Figure::StepTime)?;
+            because(share, Source::convention(PARTS))
+        }),
+    figure(Figure::Communication, "communication", "communication, hidden or not", Dimension::Seconds)
+        .about("Any transfer runs, whether compute waits for it or not; two at a time count once.")
+        .value(|of, _| Some(of.summary.time.communication.get()))
+        .why(|facts, _| {
+            let source = "the union of the transfers' time on the rank that ends last";
+            because(facts.figure(Figure::Exposed)? + facts.hidden()?, Source::convention(source))
+        }),
+];
+
 impl Facts<'_> {
-    pub(super) fn time(&self, figure: Figure) -> Option<Why> {
-        let (formula, about, source) = match figure {
-            Figure::StepTime => (
-                self.figure(Figure::Compute)?
-                    + self.figure(Figure::Exposed)?
-                    + self.figure(Figure::Bubble)?
-                    + self.figure(Figure::Optimizer)?
-                    + self.figure(Figure::Other)?,
-                "One optimizer step on the rank that ends last. The parts cover it without gap or overlap.",
-                Source::convention(&format!("{PARTS}; {}", self.sureness())),
-            ),
-            Figure::Compute => (
-                if self.in_order() { self.work() } else { self.running()? },
-                "Forward, recompute and backward: matrix products and attention at the rate that their shape reaches, \
-                 element-wise operators at the memory's.",
-                self.calibrated(),
-            ),
-            Figure::Exposed => (
-                self.exposed(),
-                "Compute stands still for a transfer that its next task needs. Communication behind compute costs \
-                 nothing here.",
-                Source::convention(PARTS),
-            ),
-            Figure::Bubble => (
-                self.bubble()?,
-                "Compute waits for what another pipeline rank has not sent yet. Its law holds where all stages take as \
-                 long and transfers take no time; what it leaves out stands beside it.",
-                self.overhead_and_share(),
-            ),
-            Figure::BubbleLaw => (
-                self.bubble_law()?,
-                "The overhead: idle over busy time of a rank, where all stages take as long and transfers take no time. \
-                 A share of the step is less: overhead / (1 + overhead).",
-                Source::paper(&format!(
-                    "{LAYERED}: (P - 1) / (M K), and for fewer micro-batches than ranks by counting its slots"
-                )),
-            ),
-            Figure::Optimizer => (
-                self.update()?,
-                "Gradients are read, state and master weights read and written, weights written: all at the memory's \
-                 rate, over this rank's shard.",
-                self.calibrated(),
-            ),
-            Figure::Other => (
-                self.other()?,
-                "The host: launching small kernels too slowly, fixed work at each micro-batch and step; and waits that \
-                 belong to nothing else.",
-                self.software(),
-            ),
-            Figure::Communication => (
-                self.figure(Figure::Exposed)? + self.hidden()?,
-                "Any transfer runs, whether compute waits for it or not; two at a time count once.",
-                Source::convention("the union of the transfers' time on the rank that ends last"),
-            ),
-            _ => return None,
-        };
-        Some(Why { formula, about: about.into(), source })
+    fn computing(&self) -> Option<Formula> {
+        if self.in_order() { Some(self.work()) } else { self.running() }
     }
 
     /// How sure the step time is, and by what.
-    fn sureness(&self) -> String {
+    fn confidence(&self) -> String {
         match (self.evaluation.error_band, evidence(self.scenario)) {
             (Some(ErrorBand { low, high, .. }), Some(behind)) => format!(
-                "8 of 10 such runs took {low} to {high}: as far from what was predicted without them as {behind} were \
+                "80 % of such runs take {low} to {high}: as far from what was predicted without them as {behind} were \
                  (calibration {})",
                 self.scenario.calibration.id
             ),
@@ -244,7 +274,7 @@ impl Facts<'_> {
         let storage = plan.precision.storage();
         let parameters = self.program.states.get(self.last)?.parameters;
         let bytes = 2.0 * plan.optimizer.state(storage) + 2.0 * storage.bytes();
-        let per = super::Amount { value: bytes, unit: super::Unit::Bytes };
+        let per = Amount { value: bytes, unit: Dimension::Bytes };
         let adam = Source::convention("state read and written, gradient read, weight written");
         let stream = self.rank_parameters(parameters, self.last)
             / input(

@@ -3,49 +3,63 @@
 use crate::evaluate::{HostDirection, Lane};
 use crate::units::{Bytes, Seconds};
 
-use super::facts::{Facts, count, counted, input, share};
-use super::{Amount, Authority, Figure, Formula, Source, Unit, Why};
+use crate::figures::amount::{Amount, Dimension};
+use crate::figures::figure::Figure;
 
-/// How much more of a resource the explorer asks about.
-pub const MORE: f64 = 1.1;
+use super::facts::{Entry, Facts, Why, because, count, counted, figure, input, share, way};
+use super::formula::{Authority, Formula, Source};
 
-/// How much less of a latency.
-pub const LESS: f64 = 0.9;
+/// What each level and each way of the link to the host carries, and what more of each resource would give.
+pub(super) const FIGURES: [Entry; 5] = [
+    figure(Figure::Traffic(0), "traffic", "sent into the {} level", Dimension::Bytes)
+        .less_is_better()
+        .about(
+            "Bytes that one device sends into the level in a step, on average over the devices: a ring of n ranks \
+             passes (n-1)/n of what it gathers or reduces over each of its edges.",
+        )
+        .value(|of, level| Some(of.summary.traffic.get(level)?.bytes_per_device.get()))
+        .why(|facts, level| {
+            let source = "Thakur et al., Optimization of Collective Communication in MPICH, 2005";
+            because(facts.sent(level), Source::paper(source))
+        }),
+    figure(Figure::Busy(0), "busy", "the {} level's busy time", Dimension::Seconds)
+        .less_is_better()
+        .about(
+            "How long the level would be busy if each transfer had it alone. More than the step means that the level \
+             cannot keep up.",
+        )
+        .value(|of, level| Some(of.summary.traffic.get(level)?.busy.get()))
+        .why(|facts, level| because(facts.busy(level)?, facts.calibrated())),
+    figure(Figure::Copied(HostDirection::Out), "copied", "copied {}", Dimension::Bytes)
+        .less_is_better()
+        .about(
+            "Bytes that one device copies this way in a step: its shard of the state that lives on the host, and \
+             checkpoints that do.",
+        )
+        .value(|of, at| Some(of.summary.host.way(way(at)).bytes.get()))
+        .why(|facts, at| because(facts.copied(way(at))?, Source::simulated())),
+    figure(Figure::Copying(HostDirection::Out), "copying", "busy time of copies {}", Dimension::Seconds)
+        .less_is_better()
+        .about(
+            "How long this way of the link would be busy if each copy had it alone. More than the step means that the \
+             link cannot keep up.",
+        )
+        .value(|of, at| Some(of.summary.host.way(way(at)).busy.get()))
+        .why(|facts, at| {
+            let link = input("bandwidth of the link to the host", facts.rates.host, facts.sheet());
+            let source = Source::convention("each way has the link's bandwidth for itself");
+            because(facts.figure(Figure::Copied(way(at)))? / link, source)
+        }),
+    figure(Figure::Elasticity(0), "elasticity", "10 % {}", Dimension::Change)
+        .about(
+            "Throughput goes with a power of the resource, its elasticity: d ln throughput / d ln resource. 1 means \
+             that nothing else counts, 0 that it does not matter.",
+        )
+        .value(|of, at| Some(of.elasticity.get(at)?.gain()))
+        .why(|facts, at| facts.elasticity(at)),
+];
 
 impl Facts<'_> {
-    pub(super) fn traffic(&self, figure: Figure) -> Option<Why> {
-        let (formula, about, source) = match figure {
-            Figure::Traffic(level) => (
-                self.sent(level),
-                "Bytes that one device sends into the level in a step, on average over the devices: a ring of n ranks \
-                 passes (n-1)/n of what it gathers or reduces over each of its edges.",
-                Source::paper("Thakur et al., Optimization of Collective Communication in MPICH, 2005"),
-            ),
-            Figure::Busy(level) => (
-                self.busy(level)?,
-                "How long the level would be busy if each transfer had it alone. More than the step means that the \
-                 level cannot keep up.",
-                self.calibrated(),
-            ),
-            Figure::Copied(way) => (
-                self.copied(way)?,
-                "Bytes that one device copies this way in a step: its shard of the state that lives on the host, and \
-                 checkpoints that do.",
-                Source::simulated(),
-            ),
-            Figure::Copying(way) => (
-                self.figure(Figure::Copied(way))?
-                    / input("bandwidth of the link to the host", self.rates.host, self.sheet()),
-                "How long this way of the link would be busy if each copy had it alone. More than the step means that \
-                 the link cannot keep up.",
-                Source::convention("each way has the link's bandwidth for itself"),
-            ),
-            Figure::Elasticity(index) => self.elasticity(index)?,
-            _ => return None,
-        };
-        Some(Why { formula, about: about.into(), source })
-    }
-
     /// By what sends it.
     fn sent(&self, level: usize) -> Formula {
         let sent = self.program.volume(self.last).sent;
@@ -91,58 +105,18 @@ impl Facts<'_> {
         )
     }
 
-    /// A resource and what more (or, of a latency, less) of it gives.
-    pub(super) fn gain(&self, index: usize) -> Option<(String, Amount)> {
+    fn elasticity(&self, index: usize) -> Option<Why> {
         let found = self.evaluation.elasticity.get(index)?;
-        let factor = change(&found.resource);
-        let gain = match factor {
-            None => found.value,
-            Some(factor) => libm::pow(factor, found.value) - 1.0,
-        };
-        let words = if factor == Some(LESS) { "less" } else { "more" };
-        Some((format!("10 % {words} {}", resource(&found.resource)), Amount { value: gain, unit: Unit::Change }))
-    }
-
-    fn elasticity(&self, index: usize) -> Option<(Formula, &'static str, Source)> {
-        let found = self.evaluation.elasticity.get(index)?;
-        let Some(factor) = change(&found.resource) else {
-            return Some((
-                counted("gain in throughput", Amount { value: found.value, unit: Unit::Change }),
-                "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.",
-                Source::simulated(),
-            ));
+        let Some(factor) = found.property.change() else {
+            let gain = Amount { value: found.value, unit: Dimension::Change };
+            let about =
+                "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.";
+            let formula = counted("gain in throughput", gain);
+            return Some(Why { formula, about: Some(about.into()), source: Source::simulated() });
         };
         let tried = Source::new(Authority::Simulation, "the step with 0.5 % more of it and with 0.5 % less");
         let elasticity = input("elasticity of throughput", count(found.value, ""), tried);
-        Some((
-            Formula::Power(Box::new([Formula::from(factor), elasticity])) - 1.0,
-            "Throughput goes with a power of the resource, its elasticity: d ln throughput / d ln resource. 1 means that \
-             nothing else counts, 0 that it does not matter.",
-            Source::convention("the elasticity of the middle 1 % is taken to hold for 10 %"),
-        ))
-    }
-}
-
-/// A resource in words: `node.bandwidth` is `bandwidth of the node level`.
-fn resource(key: &str) -> String {
-    match key {
-        "peak_flop" => "arithmetic peak".to_owned(),
-        "memory_bandwidth" => "memory bandwidth".to_owned(),
-        "memory_capacity" => "memory".to_owned(),
-        "host_bandwidth" => "bandwidth of the host link".to_owned(),
-        other => match other.rsplit_once('.') {
-            Some((level, what)) => format!("{what} of the {level} level"),
-            None => other.replace('_', " "),
-        },
-    }
-}
-
-/// By how much a resource is changed when one asks what it would give; `None` for memory's capacity, whose figure is
-/// the gain itself.
-fn change(resource: &str) -> Option<f64> {
-    match resource {
-        "memory_capacity" => None,
-        latency if latency.ends_with(".latency") => Some(LESS),
-        _ => Some(MORE),
+        let gain = Formula::Power(Box::new([Formula::from(factor), elasticity])) - 1.0;
+        because(gain, Source::convention("the elasticity of the middle 1 % is taken to hold for 10 %"))
     }
 }

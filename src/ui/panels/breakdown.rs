@@ -8,10 +8,9 @@ use ratatui::widgets::Widget;
 
 use super::{frame, in_view, staleness};
 use crate::app::{Answer, App, Panel};
-use crate::evaluate::{Copies, Elasticity, Expense, Traffic};
-use crate::figures::Figure;
+use crate::evaluate::Elasticity;
+use crate::figures::{Amount, Figure, TRAINING};
 use crate::ui::theme::{Role, Theme};
-use crate::units::{Seconds, significant, thousands};
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;
@@ -78,54 +77,35 @@ fn columns(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect,
 /// The section that a row belongs to.
 fn heading(figure: Figure) -> &'static str {
     match figure {
-        Figure::Elasticity(_) => "throughput follows (elasticity)",
+        Figure::Elasticity(_) => "throughput elasticity",
         Figure::Traffic(_) => "sent per device",
         Figure::Copied(_) => "copied per device",
-        Figure::Days | Figure::DeviceHours | Figure::Cost | Figure::Energy => "training",
+        _ if TRAINING.contains(&figure) => "training",
         _ => "time",
     }
 }
 
 fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
     let summary = &answer.evaluation.summary;
-    let time = &summary.time;
-    let part = |name: &str, part: Seconds| {
-        let share = part / summary.step_time;
-        let bar = theme.glyphs().fills[0].repeat((share * BAR as f64).round() as usize);
-        Line::raw(format!(" {name:<10}{part:>9} {:>5.1} %  {bar}", 100.0 * share))
-    };
-    match figure {
-        Figure::Compute => part("compute", time.compute),
-        Figure::Exposed => part("exposed", time.exposed),
-        Figure::Bubble => part("bubble", time.bubble),
-        Figure::Optimizer => part("optimizer", time.optimizer),
-        Figure::Traffic(level) => {
-            let name = answer.scenario.cluster.levels.get(level).map_or("network", |level| &level.name);
-            let Traffic { bytes_per_device, busy, .. } = summary.traffic[level];
-            Line::raw(format!(" {name:<10}{bytes_per_device:>9}, busy {busy}"))
-        }
-        Figure::Copied(way) => {
-            let Copies { bytes, busy } = summary.host.way(way);
-            Line::raw(format!(" {:<10}{bytes:>9}, busy {busy}", way.lane().name()))
+    let subject = answer.subject();
+    let label = figure.entry().map_or("", |entry| entry.label);
+    let amount = figure.amount(&subject);
+    let value = amount.map_or_else(String::new, Amount::in_row);
+    Line::raw(match figure {
+        Figure::Traffic(_) | Figure::Copied(_) => {
+            let name = subject.which(figure).unwrap_or_default();
+            let busy = figure.busy().and_then(|busy| busy.amount(&subject)).map_or_else(String::new, Amount::in_row);
+            format!(" {name:<10}{value:>9}, busy {busy}")
         }
         Figure::Elasticity(index) => {
-            let Elasticity { resource, value } = &answer.evaluation.elasticity[index];
-            Line::raw(format!(" {resource:<24}{value:>+7.2}"))
+            let Elasticity { property, value } = answer.evaluation.elasticity[index];
+            format!(" {:<24}{value:>+7.2}", property.key(&answer.scenario))
         }
-        Figure::Days | Figure::DeviceHours | Figure::Cost | Figure::Energy => training(figure, answer),
-        _ => part("other", time.other),
-    }
-}
-
-/// What the whole training takes of one thing.
-fn training(figure: Figure, Answer { scenario, evaluation }: &Answer) -> Line<'static> {
-    let tokens = scenario.plan.tokens.unwrap_or(0.0);
-    let Expense { time, device_time, cost, energy } = Expense::of(tokens, &evaluation.summary, &scenario.cluster);
-    let (name, amount) = match figure {
-        Figure::Days => ("days", Some(significant(time.days(), 3))),
-        Figure::DeviceHours => ("device-hours", Some(thousands(device_time.hours()))),
-        Figure::Cost => ("cost", cost.map(|cost| cost.to_string())),
-        _ => ("energy", energy.map(|energy| energy.to_string())),
-    };
-    Line::raw(format!(" {name:<13}{:>18}", amount.unwrap_or_default()))
+        _ if TRAINING.contains(&figure) => format!(" {label:<13}{value:>18}"),
+        _ => {
+            let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
+            let bar = theme.glyphs().fills[0].repeat((share * BAR as f64).round() as usize);
+            format!(" {label:<10}{value:>9} {:>5.1} %  {bar}", 100.0 * share)
+        }
+    })
 }

@@ -8,12 +8,13 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::{frame, outdated, words};
 use crate::app::views::compare::{Column, MOST};
 use crate::app::{App, Panel};
-use crate::evaluate::{Evaluation, Expense, Summary};
+use crate::evaluate::{Evaluation, Summary};
 use crate::figures::difference::{Side, sentence};
+use crate::figures::{Amount, Better, COMPARED, Dimension, Figure, Subject};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
-use crate::units::{Bytes, Seconds, devices, significant, thousands};
+use crate::units::{Bytes, Seconds, devices};
 
 /// Columns of the names of figures, of a value at least and at most, of the difference at most.
 const NAMES: usize = 13;
@@ -48,11 +49,11 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
     }
     let table = Table::new(&shown, theme, inside.width.into());
-    let mut drawn: Vec<Row> = shown.figures().iter().map(|figure| Row::Line(table.row(figure))).collect();
+    let mut drawn: Vec<Drawn> = shown.figures().iter().map(|figure| Drawn::Line(table.row(figure))).collect();
     let why = shown.why().map_or_else(Vec::new, |why| wrapped(&why, inside.width.into()));
-    drawn.extend(why.into_iter().map(|line| Row::Line(Line::styled(line, theme.style(Role::Title)))));
-    drawn.extend((0..shown.columns.len()).map(Row::Memory));
-    drawn.extend((0..shown.columns.len()).map(Row::Step));
+    drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
+    drawn.extend((0..shown.columns.len()).map(Drawn::Memory));
+    drawn.extend((0..shown.columns.len()).map(Drawn::Step));
     let mut rows = inside.rows();
     if let Some(at) = rows.next() {
         buf.set_line(at.x, at.y, &table.header(), at.width);
@@ -60,9 +61,9 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let top = app.views.compare.top.min((drawn.len() + 1).saturating_sub(inside.height.into()));
     for (row, at) in drawn.into_iter().skip(top).zip(rows) {
         match row {
-            Row::Line(line) => buf.set_line(at.x, at.y, &line, at.width).0,
-            Row::Memory(index) => shown.draw_memory(index, theme, at, buf),
-            Row::Step(index) => shown.draw_step(index, app.views.compare.zoom, theme, at, buf),
+            Drawn::Line(line) => buf.set_line(at.x, at.y, &line, at.width).0,
+            Drawn::Memory(index) => shown.draw_memory(index, theme, at, buf),
+            Drawn::Step(index) => shown.draw_step(index, app.views.compare.zoom, theme, at, buf),
         };
     }
 }
@@ -94,7 +95,7 @@ pub(super) fn status(app: &App) -> String {
 }
 
 /// One row of the drawing.
-enum Row {
+enum Drawn {
     Line(Line<'static>),
     Memory(usize),
     Step(usize),
@@ -110,13 +111,13 @@ struct Shown<'a> {
 }
 
 /// One figure of all columns.
-struct Figure {
+struct Row {
+    figure: Figure,
     name: String,
     values: Vec<f64>,
-    /// Whether more is better; `None` where it is neither.
-    more_is_better: Option<bool>,
-    /// Digits behind the point, or none for counts with thousands.
-    digits: Option<usize>,
+    better: Better,
+    /// What the values count.
+    dimension: Dimension,
     /// What its difference is in.
     unit: &'static str,
 }
@@ -163,56 +164,34 @@ impl<'a> Shown<'a> {
         Some(sentence(side(&a, one), side(&b, two)))
     }
 
-    /// The figures, the most telling first; those that are nothing everywhere are left out.
-    fn figures(&self) -> Vec<Figure> {
-        let row = |name: &str, of: &dyn Fn(&Summary) -> f64, better, digits, unit| Figure {
-            name: name.to_owned(),
-            values: self.summaries().map(of).collect(),
-            more_is_better: better,
-            digits,
-            unit,
-        };
+    /// The figures, the most telling first; those that are nothing everywhere are left out, and those that some column
+    /// lacks.
+    fn figures(&self) -> Vec<Row> {
         let most = self.summaries().map(|summary| summary.step_time.get()).fold(0.0, f64::max);
-        let (unit, factor) = if most < 1.0 { ("ms", 1e3) } else { ("s", 1.0) };
-        let time = |name: &str, of: fn(&Summary) -> Seconds| {
-            row(&format!("{name}, {unit}"), &|summary| of(summary).get() * factor, Some(false), Some(3), unit)
-        };
-        let gib = |bytes: Bytes| bytes.get() / 1_073_741_824.0;
-        let mut rows = vec![
-            time("step time", |summary| summary.step_time),
-            row("TFLOP/s", &|summary| summary.model_flops.get() / 1e12, Some(true), Some(3), ""),
-            row("tokens/s", &|summary| summary.tokens_per_s_per_device, Some(true), None, ""),
-            row("MFU, %", &|summary| 100.0 * summary.mfu, Some(true), Some(3), ""),
-            row("memory, GiB", &|summary| gib(summary.memory.peak), Some(false), Some(3), "GiB"),
-            time("exposed", |summary| summary.time.exposed),
-            time("bubble", |summary| summary.time.bubble),
-            row("devices", &|summary| f64::from(summary.devices), None, None, ""),
-        ];
-        rows.extend(self.expenses());
-        rows.retain(|row| row.values.iter().any(|value| *value > 0.0));
-        rows
+        let time = if most < 1.0 { ("ms", 1e3) } else { ("s", 1.0) };
+        let rows = COMPARED.into_iter().filter_map(|figure| self.row(figure, time));
+        rows.filter(|row| row.values.iter().any(|value| *value > 0.0)).collect()
     }
 
-    /// What the trainings take, where each column has one; money where all are in one currency.
-    fn expenses(&self) -> Vec<Figure> {
-        let of = |(column, evaluation): &(Column, &Evaluation)| {
-            Some(Expense::of(column.scenario.plan.tokens?, &evaluation.summary, &column.scenario.cluster))
+    /// A figure of all columns, where these count it in the same unit; times in one that suits the longest step.
+    fn row(&self, figure: Figure, (time, factor): (&'static str, f64)) -> Option<Row> {
+        let entry = figure.entry()?;
+        let amount = |(column, evaluation): &(Column, &Evaluation)| {
+            figure.amount(&Subject::evaluated(column.scenario, evaluation))
         };
-        let Some(all) = self.columns.iter().map(of).collect::<Option<Vec<_>>>() else { return Vec::new() };
-        let row = |name: String, of: &dyn Fn(&Expense) -> Option<f64>| {
-            let values = all.iter().map(of).collect::<Option<Vec<f64>>>()?;
-            Some(Figure { name, values, more_is_better: Some(false), digits: None, unit: "" })
+        let amounts = self.columns.iter().map(amount).collect::<Option<Vec<Amount>>>()?;
+        let dimension = amounts.first()?.unit;
+        let same = amounts.iter().all(|amount| amount.unit == dimension);
+        let in_column = amounts.into_iter().map(Amount::in_column);
+        let (unit, values) = match dimension {
+            Dimension::Seconds => (time, in_column.map(|value| value * factor).collect()),
+            Dimension::Bytes => ("GiB", in_column.collect()),
+            _ => ("", in_column.collect()),
         };
-        let price = all.first().and_then(|first| first.cost);
-        let currency = price.and_then(|price| price.currency);
-        let cost = currency.map_or_else(|| "cost".to_owned(), |currency| format!("cost, {currency}"));
-        let same = |expense: &Expense| expense.cost.filter(|cost| cost.currency == currency).map(|cost| cost.amount);
-        let rows = [
-            row("device-hours".to_owned(), &|expense| Some(expense.device_time.hours())),
-            row(cost, &same),
-            row("energy, kWh".to_owned(), &|expense| Some(expense.energy?.kwh())),
-        ];
-        rows.into_iter().flatten().collect()
+        let written = if unit.is_empty() { dimension.column_unit() } else { unit.to_owned() };
+        let known = written.is_empty() || written == entry.label;
+        let name = if known { entry.label.to_owned() } else { format!("{}, {written}", entry.label) };
+        same.then_some(Row { figure, name, values, better: entry.better, dimension, unit })
     }
 
     fn draw_letter(&self, index: usize, theme: Theme, row: Rect, buf: &mut Buffer) -> Rect {
@@ -284,10 +263,10 @@ impl<'a> Table<'a> {
         Line::from(spans)
     }
 
-    fn row(&self, figure: &Figure) -> Line<'static> {
+    fn row(&self, figure: &Row) -> Line<'static> {
         let mut spans = vec![Span::styled(format!("{:<NAMES$}", figure.name), self.theme.style(Role::Dim))];
         for (index, value) in figure.values.iter().enumerate() {
-            let over = figure.name.starts_with("memory") && !self.shown.columns[index].1.summary.fits;
+            let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
             let mark = if over { format!(" {}", self.theme.glyphs().too_big) } else { String::new() };
             let text = format!("{}{mark}", figure.text(*value));
             let role = if over { Role::Bad } else { Role::Text };
@@ -298,7 +277,7 @@ impl<'a> Table<'a> {
     }
 
     /// `  ▼ 3.87 s  −36 %  better`, as much of it as there is room for.
-    fn differing(&self, figure: &Figure) -> Option<Span<'static>> {
+    fn differing(&self, figure: &Row) -> Option<Span<'static>> {
         let (from, to) = (*figure.values.first()?, *figure.values.get(self.shown.chosen)?);
         let (change, role) = verdict(figure, from, to);
         let percent = if from > 0.0 { words::change(from, to, self.theme) } else { String::new() };
@@ -320,20 +299,22 @@ impl<'a> Table<'a> {
 }
 
 /// Whether a change is for the better, in a word.
-fn verdict(figure: &Figure, from: f64, to: f64) -> (&'static str, Role) {
-    match figure.more_is_better {
-        Some(more) if (to > from) == more && figure.text(from) != figure.text(to) => ("better", Role::Good),
-        Some(_) if figure.text(from) != figure.text(to) => ("worse", Role::Bad),
-        _ => ("", Role::Dim),
+fn verdict(figure: &Row, from: f64, to: f64) -> (&'static str, Role) {
+    let more = match figure.better {
+        Better::More => true,
+        Better::Less => false,
+        Better::Neither => return ("", Role::Dim),
+    };
+    match figure.text(from) != figure.text(to) {
+        true if (to > from) == more => ("better", Role::Good),
+        true => ("worse", Role::Bad),
+        false => ("", Role::Dim),
     }
 }
 
-impl Figure {
+impl Row {
     fn text(&self, value: f64) -> String {
-        match self.digits {
-            Some(digits) => significant(value, digits),
-            None => thousands(value),
-        }
+        Amount::in_column_text(self.dimension, value)
     }
 }
 

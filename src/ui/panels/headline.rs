@@ -6,11 +6,11 @@ use ratatui::text::{Line, Span};
 
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
-use crate::evaluate::{Evaluation, Expense, Summary};
-use crate::figures::{self, Verdict};
+use crate::evaluate::{Evaluation, Summary};
+use crate::figures::{self, Amount, Figure, Limiting, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::units::{devices, significant, thousands};
+use crate::units::{devices, significant};
 
 /// Draws it; `wide` says how the facts are shared between the lines.
 pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf: &mut Buffer) {
@@ -65,8 +65,8 @@ struct Facts {
     tokens: Span<'static>,
     training: Span<'static>,
     cost: Span<'static>,
-    limit: Span<'static>,
-    difference: Span<'static>,
+    limit: Limiting,
+    difference: Option<Span<'static>>,
 }
 
 impl Facts {
@@ -85,8 +85,8 @@ impl Facts {
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
             training: Span::raw(training),
             cost: Span::raw(cost),
-            limit: Span::raw(figures::limit(scenario, evaluation)),
-            difference: Span::styled(difference(app, summary, theme), theme.style(Role::Accent)),
+            limit: figures::limit(scenario, evaluation),
+            difference: difference(app, summary, theme),
         }
     }
 
@@ -95,14 +95,13 @@ impl Facts {
         (
             vec![self.verdict, self.speed, self.utilisation],
             vec![self.step, self.bubble, self.tokens, self.training, self.cost],
-            vec![self.limit, self.difference],
+            std::iter::once(Span::raw(self.limit.to_string())).chain(self.difference).collect(),
         )
     }
 
     /// The same where there is little room: the limit in few words, which the difference to the pinned one replaces.
     fn compact(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
-        let limit = self.limit.content.split(':').next().unwrap_or_default().to_owned();
-        let last = if self.difference.content.is_empty() { Span::raw(limit) } else { self.difference };
+        let last = self.difference.unwrap_or_else(|| Span::raw(self.limit.what));
         (vec![self.verdict], vec![self.speed, self.step, self.bubble, self.mfu], vec![last])
     }
 }
@@ -140,23 +139,24 @@ fn bubble(summary: &Summary) -> String {
 }
 
 /// The whole training, and what it costs: `300B in 3.77 days, 34,790 device-hours`, `86,975 EUR, 24.4 MWh`.
-fn training(tokens: f64, Answer { scenario, evaluation }: &Answer) -> [String; 2] {
-    let Expense { time, device_time, cost, energy } = Expense::of(tokens, &evaluation.summary, &scenario.cluster);
-    let (days, hours) = (significant(time.days(), 3), thousands(device_time.hours()));
-    let spent = [cost.map(|cost| cost.to_string()), energy.map(|energy| energy.to_string())];
-    [
-        format!("{} in {days} days, {hours} device-hours", words::count(tokens)),
-        spent.into_iter().flatten().collect::<Vec<_>>().join(", "),
-    ]
+fn training(tokens: f64, answer: &Answer) -> [String; 2] {
+    let subject = answer.subject();
+    let said = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
+    let [days, hours] = [Figure::Days, Figure::DeviceHours].map(|figure| said(figure).unwrap_or_default());
+    let spent = [Figure::Cost, Figure::Energy].into_iter().filter_map(said);
+    [format!("{} in {days} days, {hours} device-hours", words::count(tokens)), spent.collect::<Vec<_>>().join(", ")]
 }
 
 /// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.
-fn difference(app: &App, summary: &Summary, theme: Theme) -> String {
-    let Some((_, pinned)) = app.pins.reference() else { return String::new() };
-    if pinned == summary {
-        return format!("{} pinned", theme.glyphs().pinned);
-    }
-    let step = words::change(pinned.step_time.get(), summary.step_time.get(), theme);
-    let speed = words::change(pinned.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
-    format!("{} step {step}, speed {speed} vs A", theme.glyphs().pinned)
+fn difference(app: &App, summary: &Summary, theme: Theme) -> Option<Span<'static>> {
+    let (_, pinned) = app.pins.reference()?;
+    let mark = theme.glyphs().pinned;
+    let text = if pinned == summary {
+        format!("{mark} pinned")
+    } else {
+        let step = words::change(pinned.step_time.get(), summary.step_time.get(), theme);
+        let speed = words::change(pinned.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme);
+        format!("{mark} step {step}, speed {speed} vs A")
+    };
+    Some(Span::styled(text, theme.style(Role::Accent)))
 }

@@ -10,7 +10,8 @@ use crate::app::rows::Find;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::evaluate::Resource;
-use crate::search::{Cell, Metric};
+use crate::figures::Figure;
+use crate::search::Cell;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
 use crate::units::devices;
@@ -82,7 +83,7 @@ pub(super) fn cell(app: &App, width: u16) -> String {
 /// What sets a cell's limit, where that is shown: `, set by the link to the host`.
 fn limiting(map: &Map) -> String {
     let Some(Cell::Possible { summary, .. }) = map.cell(map.cursor) else { return String::new() };
-    if !matches!(map.metric, Metric::Limit | Metric::ShareOfLimit) {
+    if !matches!(map.metric, Figure::Limit | Figure::ShareOfLimit) {
         return String::new();
     }
     match summary.limiting() {
@@ -116,21 +117,5 @@ fn is_possible(app: &App) -> bool {
 
 /// The unit of a map's figures, in words.
 pub(super) fn unit(map: &Map) -> String {
-    let words = match map.metric {
-        Metric::Cost => {
-            let price = map.sweep.base.cluster.price_per_device_hour;
-            return price.and_then(|price| price.currency).map_or_else(String::new, |currency| currency.to_string());
-        }
-        Metric::Throughput => "TFLOP/s per device",
-        Metric::Mfu => "% MFU",
-        Metric::StepTime => "s per step",
-        Metric::Memory => "GiB at the peak",
-        Metric::Headroom => "GiB left",
-        Metric::Exposed => "% of the step exposed",
-        Metric::DeviceHours => "device-hours",
-        Metric::Energy => "kWh",
-        Metric::Limit => "TFLOP/s per device at most",
-        Metric::ShareOfLimit => "% of the limit",
-    };
-    words.to_owned()
+    map.metric.unit_in_words(&map.sweep.base)
 }

@@ -17,7 +17,8 @@ use crate::app::action::Action;
 use crate::app::pointing::Gesture;
 use crate::app::tests as engine;
 use crate::config::Markers;
-use crate::search::{Cell, Metric};
+use crate::figures::Figure;
+use crate::search::Cell;
 use crate::ui::caps::Depth;
 
 const UTF8: Caps =
@@ -200,7 +201,7 @@ fn the_traffic_on_a_large_screen() {
 #[test]
 fn a_limit_says_what_sets_it() {
     let mut app = fixture::explorer();
-    app.map.metric = Metric::ShareOfLimit;
+    app.map.metric = Figure::ShareOfLimit;
     let line = |app: &App| {
         let shown = screen(app, UTF8, (200, 50));
         let row = shown.buffer().content.chunks(200).nth(48).unwrap();

@@ -144,6 +144,6 @@ fn i_explains_the_run_under_the_cursor() {
     let mut app = opened(vec![few("deepspeed.csv", 8)]);
     press(&mut app, "mi");
     let (residual, run) = app.views.evidence.chosen().unwrap();
-    let (title, peak) = (format!("peak of the memory, {}", residual.id), run.summary.memory.peak.get());
+    let (title, peak) = (format!("peak memory, {}", residual.id), run.summary.memory.peak.get());
     assert_eq!(explained(&app), (title, Figure::Peak, peak));
 }

@@ -106,7 +106,7 @@ fn i_explains_the_row_under_the_cursor() {
     let mut seen = Vec::new();
     for (keys, name, figure) in [
         ("", "model flop per second and device", Figure::ModelFlops),
-        ("m", "peak of the memory", Figure::Peak),
+        ("m", "peak memory", Figure::Peak),
         ("m", "exposed communication", Figure::Exposed),
         ("m", "sent into the system level", Figure::Traffic(2)),
     ] {

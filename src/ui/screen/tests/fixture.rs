@@ -13,7 +13,7 @@ use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{
     Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Lane, Memory, MemoryParts,
-    MemoryPoint, ModelPart, Phases, Resource, Span, Stall, Summary, TaskKind, TimeParts, Trace, Traffic,
+    MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Summary, TaskKind, TimeParts, Trace, Traffic,
 };
 use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
@@ -245,12 +245,16 @@ fn activity(kind: TaskKind, layer: u32) -> Activity {
 }
 
 fn evaluation() -> Evaluation {
-    let felt = |resource: &str, value| Elasticity { resource: resource.to_owned(), value };
+    let felt = |property, value| Elasticity { property, value };
     Evaluation {
         summary: summary(),
         stages: vec![summary().memory],
         trace: trace(),
-        elasticity: vec![felt("node.bandwidth", 0.55), felt("peak_flop", 0.32), felt("system.latency", -0.02)],
+        elasticity: vec![
+            felt(Property::LevelBandwidth(0), 0.55),
+            felt(Property::PeakFlop, 0.32),
+            felt(Property::LevelLatency(1), -0.02),
+        ],
         error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
     }
 }

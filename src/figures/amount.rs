@@ -1,0 +1,163 @@
+//! A number and what it counts, as people read it.
+
+use std::fmt;
+
+use crate::units::{
+    Bytes, BytesPerSecond, Currency, Flop, FlopPerSecond, Joules, Money, Seconds, Watts, counted, engineering, short,
+    significant, thousands,
+};
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dimension {
+    /// Things with a name, or nothing at all.
+    Of(&'static str),
+    /// A share of a whole, shown in percent.
+    Share,
+    /// A relative change, shown in percent with its sign.
+    Change,
+    /// Time.
+    Seconds,
+    /// Memory or traffic.
+    Bytes,
+    /// A rate of transfer.
+    BytesPerSecond,
+    /// Money.
+    Money(Option<Currency>),
+    /// Energy.
+    Joules,
+    /// Power.
+    Watts,
+    /// Arithmetic.
+    Flop,
+    /// A rate of arithmetic.
+    FlopPerSecond,
+}
+
+impl Dimension {
+    /// The unit of a column of such numbers, which all rows share.
+    pub fn column_unit(self) -> String {
+        match self {
+            Self::Of(_) | Self::Money(None) => String::new(),
+            Self::Share | Self::Change => "%".to_owned(),
+            Self::Seconds => "s".to_owned(),
+            Self::Bytes => "GiB".to_owned(),
+            Self::BytesPerSecond => "B/s".to_owned(),
+            Self::Money(Some(currency)) => currency.to_string(),
+            Self::Joules => "kWh".to_owned(),
+            Self::Watts => "W".to_owned(),
+            Self::Flop => "flop".to_owned(),
+            Self::FlopPerSecond => "TFLOP/s".to_owned(),
+        }
+    }
+}
+
+/// A number with its unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Amount {
+    /// The number, in the base unit.
+    pub value: f64,
+    /// The unit.
+    pub unit: Dimension,
+}
+
+impl Amount {
+    /// The number in [`Dimension::column_unit`].
+    pub fn in_column(self) -> f64 {
+        match self.unit {
+            Dimension::Share | Dimension::Change => 100.0 * self.value,
+            Dimension::Bytes => self.value / Bytes::GIB.get(),
+            Dimension::Joules => Joules::new(self.value).kwh(),
+            Dimension::FlopPerSecond => self.value / 1e12,
+            _ => self.value,
+        }
+    }
+
+    /// A number in the unit of a column, for people: counts, money and energy whole, the rest with three digits.
+    /// Days are no count: most trainings take few.
+    pub fn in_column_text(unit: Dimension, value: f64) -> String {
+        match unit {
+            Dimension::Of("days") => significant(value, 3),
+            Dimension::Of(_) | Dimension::Money(_) | Dimension::Joules => thousands(value),
+            _ => significant(value, 3),
+        }
+    }
+
+    /// The number with its unit, for a row that names what is counted.
+    pub fn in_row(self) -> String {
+        match self.unit {
+            Dimension::Of(_) => Self::in_column_text(self.unit, self.value),
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.value;
+        match self.unit {
+            Dimension::Of("") => f.pad(&plain(value)),
+            Dimension::Of(name) => f.pad(&format!("{} {name}", plain(value))),
+            Dimension::Share => f.pad(&format!("{} %", significant(100.0 * value, 3))),
+            Dimension::Change => f.pad(&format!("{:+.1} %", 100.0 * value)),
+            Dimension::Seconds => Seconds::new(value).fmt(f),
+            Dimension::Bytes => Bytes::new(value).fmt(f),
+            Dimension::BytesPerSecond => BytesPerSecond::new(value).fmt(f),
+            Dimension::Money(currency) => Money { amount: value, currency }.fmt(f),
+            Dimension::Joules => Joules::new(value).fmt(f),
+            Dimension::Watts => Watts::new(value).fmt(f),
+            Dimension::Flop => Flop::new(value).fmt(f),
+            Dimension::FlopPerSecond => FlopPerSecond::new(value).fmt(f),
+        }
+    }
+}
+
+/// A count as such, anything else with four digits.
+fn plain(value: f64) -> String {
+    if value.abs() >= 999.5e6 {
+        return engineering(value, 3);
+    }
+    if value.abs() >= 1.0 && (value.fract() == 0.0 || value.abs() >= 1e4) { counted(value) } else { short(value, 4) }
+}
+
+impl From<Seconds> for Amount {
+    fn from(time: Seconds) -> Self {
+        Self { value: time.get(), unit: Dimension::Seconds }
+    }
+}
+
+impl From<Bytes> for Amount {
+    fn from(bytes: Bytes) -> Self {
+        Self { value: bytes.get(), unit: Dimension::Bytes }
+    }
+}
+
+impl From<BytesPerSecond> for Amount {
+    fn from(rate: BytesPerSecond) -> Self {
+        Self { value: rate.get(), unit: Dimension::BytesPerSecond }
+    }
+}
+
+impl From<Money> for Amount {
+    fn from(money: Money) -> Self {
+        Self { value: money.amount, unit: Dimension::Money(money.currency) }
+    }
+}
+
+impl From<Watts> for Amount {
+    fn from(power: Watts) -> Self {
+        Self { value: power.get(), unit: Dimension::Watts }
+    }
+}
+
+impl From<Flop> for Amount {
+    fn from(flop: Flop) -> Self {
+        Self { value: flop.get(), unit: Dimension::Flop }
+    }
+}
+
+impl From<FlopPerSecond> for Amount {
+    fn from(rate: FlopPerSecond) -> Self {
+        Self { value: rate.get(), unit: Dimension::FlopPerSecond }
+    }
+}

@@ -1,0 +1,174 @@
+//! The names of all figures. What each is called, its unit, its value and its reasons stand in the tables of `why`.
+
+use crate::evaluate::HostDirection;
+
+/// A figure. Levels are indices into the cluster's, elasticities into the evaluation's, transfers into those of
+/// [`crate::bounds::intensity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the tables say what each one is")]
+pub enum Figure {
+    StepTime,
+    Compute,
+    Exposed,
+    ExposedShare,
+    Bubble,
+    BubbleLaw,
+    Optimizer,
+    Other,
+    Communication,
+    Devices,
+    TokensPerStep,
+    TokensPerSecond,
+    FlopPerToken,
+    Recomputed,
+    ModelFlops,
+    HardwareFlops,
+    Mfu,
+    Hfu,
+    Limit,
+    ShareOfLimit,
+    Days,
+    DeviceHours,
+    Cost,
+    Energy,
+    Peak,
+    Weights,
+    Gradients,
+    OptimizerState,
+    SecondaryWeights,
+    Activations,
+    Gathered,
+    Buffers,
+    Reserved,
+    Capacity,
+    Headroom,
+    Traffic(usize),
+    Busy(usize),
+    Copied(HostDirection),
+    Copying(HostDirection),
+    Slowdown(usize),
+    Intensity(usize),
+    Threshold(usize),
+    Elasticity(usize),
+    /// Of fully sharded data parallelism, whatever the plan; [`super::limits`] has it.
+    Limits(Limit),
+    /// Of the whole training by a plan that a search found; [`super::run`] has it.
+    Run(RunFigure),
+}
+
+impl Figure {
+    /// Which one of several it is.
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Traffic(at)
+            | Self::Busy(at)
+            | Self::Slowdown(at)
+            | Self::Intensity(at)
+            | Self::Threshold(at)
+            | Self::Elasticity(at) => at,
+            Self::Copied(way) | Self::Copying(way) => way as usize,
+            _ => 0,
+        }
+    }
+
+    /// For how long what carries these bytes is busy.
+    pub const fn busy(self) -> Option<Self> {
+        match self {
+            Self::Traffic(level) => Some(Self::Busy(level)),
+            Self::Copied(way) => Some(Self::Copying(way)),
+            _ => None,
+        }
+    }
+}
+
+/// The parts of a step, which sum to its time.
+pub const TIME_PARTS: [Figure; 5] =
+    [Figure::Compute, Figure::Exposed, Figure::Bubble, Figure::Optimizer, Figure::Other];
+
+/// The parts of the peak of memory, which sum to it, in the order of [`crate::evaluate::MemoryParts::named`].
+pub const MEMORY_PARTS: [Figure; 8] = [
+    Figure::Weights,
+    Figure::Gradients,
+    Figure::OptimizerState,
+    Figure::SecondaryWeights,
+    Figure::Activations,
+    Figure::Gathered,
+    Figure::Buffers,
+    Figure::Reserved,
+];
+
+/// What a training of given length takes.
+pub const TRAINING: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::Energy];
+
+/// What a map can show.
+pub const METRICS: [Figure; 11] = [
+    Figure::ModelFlops,
+    Figure::Mfu,
+    Figure::StepTime,
+    Figure::Peak,
+    Figure::Headroom,
+    Figure::ExposedShare,
+    Figure::DeviceHours,
+    Figure::Cost,
+    Figure::Energy,
+    Figure::Limit,
+    Figure::ShareOfLimit,
+];
+
+/// What scenarios are compared by, side by side.
+pub const COMPARED: [Figure; 11] = [
+    Figure::StepTime,
+    Figure::ModelFlops,
+    Figure::TokensPerSecond,
+    Figure::Mfu,
+    Figure::Peak,
+    Figure::Exposed,
+    Figure::Bubble,
+    Figure::Devices,
+    Figure::DeviceHours,
+    Figure::Cost,
+    Figure::Energy,
+];
+
+/// A number among the limits of fully sharded data parallelism.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the table of limits says what each one is")]
+pub enum Limit {
+    Parameters,
+    State,
+    Free,
+    Activation,
+    Tokens,
+    Sequence,
+    Transfer,
+    ForwardFlop,
+    Flop,
+    Arithmetic,
+    Forward,
+    Backward,
+    Shortest(Form),
+    Uncapped(Form),
+    Hfu(Form),
+    Mfu(Form),
+    TokensPerSecond(Form),
+}
+
+/// The two forms of a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Each pass hides its own transfers.
+    Hidden,
+    /// No step ends before its transfers.
+    Floor,
+}
+
+/// A number of a whole training by a plan that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunFigure {
+    /// Days of the whole training.
+    Days,
+    /// Steps of it.
+    Steps,
+    /// Sequences of a step.
+    Batch,
+}

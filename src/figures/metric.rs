@@ -1,0 +1,79 @@
+//! What a map shows of a figure: its word, its title, its value in the unit of the title.
+
+use crate::evaluate::Summary;
+use crate::scenario::{Problem, Scenario};
+
+use super::amount::Dimension;
+use super::figure::{Figure, METRICS};
+use super::why::facts::{Better, Subject};
+
+/// Tokens of the training that a map takes where no length is given.
+const TOKENS: f64 = 1e9;
+
+impl Figure {
+    /// Its word on the command line.
+    pub fn word(self) -> &'static str {
+        self.entry().map_or("", |entry| entry.id)
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        self.entry().is_some_and(|entry| entry.better == Better::More)
+    }
+
+    /// What it is and in which unit, for the title of a map.
+    pub fn title(self, scenario: &Scenario) -> String {
+        let of = if scenario.plan.tokens.is_some() { "the training" } else { "1e9 tokens" };
+        let Some([title, _]) = self.entry().and_then(|entry| entry.map) else { return String::new() };
+        let currency = if self == Self::Cost { currency(scenario) } else { String::new() };
+        let comma = if currency.is_empty() { "" } else { ", " };
+        format!("{}{comma}{currency}", title.replace("{}", of))
+    }
+
+    /// The unit of a map of it, in words.
+    pub fn unit_in_words(self, scenario: &Scenario) -> String {
+        match self.entry().and_then(|entry| entry.map) {
+            _ if self == Self::Cost => currency(scenario),
+            words => words.map_or_else(String::new, |[_, unit]| unit.to_owned()),
+        }
+    }
+
+    /// Its value in the unit of its title, for a length in tokens where the plan has none; NaN where the scenario lacks
+    /// what the figure needs.
+    pub fn plotted(self, summary: &Summary, scenario: &Scenario) -> f64 {
+        let tokens = scenario.plan.tokens.or(Some(TOKENS));
+        let amount = self.amount(&Subject { tokens, ..Subject::new(scenario, summary) });
+        amount.map_or(f64::NAN, super::amount::Amount::in_column)
+    }
+
+    /// Why a scenario has no such figure, whatever its plan.
+    pub fn lacks(self, scenario: &Scenario) -> Option<Problem> {
+        let cluster = &scenario.cluster;
+        let (field, fix) = match self {
+            Self::Cost if cluster.price_per_device_hour.is_none() => {
+                ("cluster.price_per_device_hour", "add price_per_device_hour = \"2.50 EUR\" to a copy of its file")
+            }
+            Self::Energy if cluster.watts_per_device.is_none() => {
+                ("cluster.watts_per_device", "add watts_per_device = \"1.2 kW\" to a copy of its file")
+            }
+            _ => return None,
+        };
+        let what = format!("{} does not say, so there is no {}", cluster.name, self.word());
+        Some(Problem { field: field.to_owned(), what, fix: fix.to_owned() })
+    }
+}
+
+/// Reads the word of a figure that maps show.
+pub fn metric(word: &str) -> Result<Figure, String> {
+    let words = || METRICS.map(Figure::word).join(", ");
+    METRICS.into_iter().find(|metric| metric.word() == word).ok_or_else(|| format!("a metric is one of {}", words()))
+}
+
+/// What money is counted in, where the cluster's price says so.
+fn currency(scenario: &Scenario) -> String {
+    let currency = scenario.cluster.price_per_device_hour.and_then(|price| price.currency);
+    Dimension::Money(currency).column_unit()
+}
+
+#[cfg(test)]
+mod tests;
