@@ -3,6 +3,7 @@
 //! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
 
 mod export;
+mod flags;
 mod plan;
 
 use std::path::PathBuf;
@@ -14,7 +15,6 @@ use clap_complete::Shell;
 use crate::bounds::fsdp::Stage;
 use crate::config::{PALETTES, Palette};
 use crate::figures::{self, Figure, METRICS};
-use crate::plan::{Accumulation, Offload, Precision, Schedule};
 use crate::presets::Kind;
 use crate::scenario::Field;
 use crate::search::Axis;
@@ -22,6 +22,7 @@ use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 pub use export::{Export, Target};
+pub use flags::ScenarioFlags;
 pub use plan::{CostModel, Objective, Plan};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
@@ -249,133 +250,15 @@ pub struct Input {
 impl Input {
     /// The first argument that was given, as it may be named in a message.
     pub fn first(&self) -> Option<String> {
-        let flag = || self.flags.given().next().map(|(flag, _)| format!("--{flag}"));
+        let flag = || self.flags.given().next().map(|(field, _)| format!("--{field}"));
         self.scenario.clone().or_else(flag)
     }
 
     /// The flag of a field (`plan.tensor`): one that was given, or any where no file can have set the field.
-    pub fn flag(&self, field: &str) -> Option<&'static str> {
-        let (flag, text) = self.flags.of(field)?;
+    pub fn flag(&self, path: &str) -> Option<Field> {
+        let field = Field::from_path(path)?;
         let file = self.scenario.as_deref().is_some_and(snapshot::is_path);
-        (text.is_some() || !file).then_some(flag)
-    }
-}
-
-/// Flags over the scenario, as they were written.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Scenario", allow_negative_numbers = true)]
-pub struct ScenarioFlags {
-    /// Cluster (`shardscope presets clusters`)
-    #[arg(long, value_name = "ID")]
-    hardware: Option<String>,
-    /// Software stack (`shardscope presets stacks`)
-    #[arg(long, value_name = "ID")]
-    stack: Option<String>,
-    /// Model (`shardscope presets models`); brings its own sequence length
-    #[arg(long, value_name = "ID")]
-    model: Option<String>,
-    /// Sharding strategy (`shardscope presets strategies`)
-    #[arg(long, value_name = "ID")]
-    strategy: Option<String>,
-    /// Nodes of the job
-    #[arg(long, value_name = "N")]
-    nodes: Option<String>,
-    /// Devices of the job, instead of whole nodes
-    #[arg(long, value_name = "N", conflicts_with = "nodes")]
-    devices: Option<String>,
-    /// Sequences per device and micro-batch
-    #[arg(long, value_name = "B")]
-    micro_batch: Option<String>,
-    /// Micro-batches per optimizer step
-    #[arg(long, value_name = "G")]
-    accumulate: Option<String>,
-    /// Tokens per sequence
-    #[arg(long, value_name = "S")]
-    seq: Option<String>,
-    /// Extent of the first sharded part of the state: device, innermost, node, system, another level of
-    /// the cluster, or a count of ranks
-    #[arg(long, value_name = "EXTENT")]
-    shard: Option<String>,
-    /// Gathered weights in int8, as ZeRO++ has them
-    #[arg(long, value_parser = PossibleValuesParser::new(["on", "off"]))]
-    qwz: Option<String>,
-    /// Extent of a second copy of the weights for backward, as ZeRO++ has it; device: none
-    #[arg(long, value_name = "EXTENT")]
-    hpz: Option<String>,
-    /// Gradients in int4 and two hops, as ZeRO++ has them
-    #[arg(long, value_parser = PossibleValuesParser::new(["on", "off"]))]
-    qgz: Option<String>,
-    /// Number formats of weights and arithmetic
-    #[arg(long, value_parser = PossibleValuesParser::new(Precision::ALL.iter().map(|choice| choice.word())))]
-    precision: Option<String>,
-    /// What backward computes again: none, selective, full, or the share of layers from 0 to 1
-    #[arg(long, value_name = "WHAT")]
-    recompute: Option<String>,
-    /// Tensor-parallel ranks
-    #[arg(long, value_name = "N")]
-    tp: Option<String>,
-    /// Context-parallel ranks (ring attention)
-    #[arg(long, value_name = "N")]
-    cp: Option<String>,
-    /// What lives in the host's memory
-    #[arg(long, value_parser = PossibleValuesParser::new(Offload::ALL.iter().map(|choice| choice.word())))]
-    offload: Option<String>,
-    /// Tokens of the whole training, for days and device-hours
-    #[arg(long, value_name = "T")]
-    tokens: Option<String>,
-    /// Pipeline ranks
-    #[arg(long, value_name = "N")]
-    pp: Option<String>,
-    /// Order of the pipeline's work
-    #[arg(long, value_parser = PossibleValuesParser::new(Schedule::ALL.iter().map(|choice| choice.word())))]
-    schedule: Option<String>,
-    /// Stages on each pipeline rank, for the interleaved and breadth-first schedules
-    #[arg(long, value_name = "K")]
-    stages_per_rank: Option<String>,
-    /// Whether all layers of a micro-batch come before the next one, or all micro-batches of a layer
-    #[arg(long, value_parser = PossibleValuesParser::new(Accumulation::ALL.iter().map(|choice| choice.word())))]
-    accumulation: Option<String>,
-}
-
-impl ScenarioFlags {
-    /// The flags that were given, each with its text; presets first, since what follows refines them.
-    pub fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.all().into_iter().filter_map(|(flag, text)| Some((flag, text?)))
-    }
-
-    fn all(&self) -> [(&'static str, Option<&str>); 23] {
-        [
-            ("hardware", &self.hardware),
-            ("stack", &self.stack),
-            ("model", &self.model),
-            ("strategy", &self.strategy),
-            ("nodes", &self.nodes),
-            ("devices", &self.devices),
-            ("micro-batch", &self.micro_batch),
-            ("accumulate", &self.accumulate),
-            ("seq", &self.seq),
-            ("shard", &self.shard),
-            ("qwz", &self.qwz),
-            ("hpz", &self.hpz),
-            ("qgz", &self.qgz),
-            ("precision", &self.precision),
-            ("recompute", &self.recompute),
-            ("tp", &self.tp),
-            ("pp", &self.pp),
-            ("cp", &self.cp),
-            ("schedule", &self.schedule),
-            ("stages-per-rank", &self.stages_per_rank),
-            ("accumulation", &self.accumulation),
-            ("offload", &self.offload),
-            ("tokens", &self.tokens),
-        ]
-        .map(|(flag, text)| (flag, text.as_deref()))
-    }
-
-    /// The flag of a field (`plan.tensor`), if it has one, and what was given for it.
-    pub fn of(&self, field: &str) -> Option<(&'static str, Option<&str>)> {
-        let known = Field::from_path(field)?.spec().flag;
-        self.all().into_iter().find(|(flag, _)| *flag == known)
+        (self.flags.has(field) || !file).then_some(field)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bounds::fsdp;
 use crate::figures::LimitsReport;
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 use crate::units::{BytesPerSecond, FlopPerSecond};
 
 use super::args::{Bare, Input, Limits};
@@ -45,7 +45,20 @@ pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(Sc
 }
 
 /// Flags of what the formulas know; those of other ways to be parallel are refused.
-const KNOWN: [&str; 9] = ["hardware", "model", "nodes", "devices", "seq", "precision", "tp", "cp", "pp"];
+const KNOWN: [Field; 12] = [
+    Field::Cluster,
+    Field::Model,
+    Field::Nodes,
+    Field::Devices,
+    Field::Bandwidth,
+    Field::Memory,
+    Field::Sequence,
+    Field::Precision,
+    Field::Optimizer,
+    Field::Tensor,
+    Field::Context,
+    Field::Pipeline,
+];
 
 /// Refuses what the formulas cannot be asked, and says what changes nothing in them.
 fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure> {
@@ -61,8 +74,8 @@ fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure>
         refuse(ranks > 1, &line);
     }
     refusals.end()?;
-    for (flag, _) in input.flags.given().filter(|(flag, _)| !KNOWN.contains(flag)) {
-        output::note(&format!("--{flag}: changes no limit; the formulas know stage, gamma and the tokens that fit"));
+    for (field, _) in input.flags.given().filter(|(field, _)| !KNOWN.contains(field)) {
+        output::note(&format!("--{field}: changes no limit; the formulas know stage, gamma and the tokens that fit"));
     }
     Ok(())
 }

@@ -53,13 +53,18 @@ impl Session {
         let Input { scenario, flags } = input;
         let name = scenario.as_deref().unwrap_or("default");
         let mut opened = snapshot::open(name, &self.library).map_err(unopened)?;
-        if scenario.is_none() && flags.of("model").is_some_and(|(_, model)| model.is_some()) {
+        if scenario.is_none() && flags.has(Field::Model) {
             // How long the default's model trains says nothing of another one.
             opened.file.plan.put(Field::Tokens, None);
         }
-        let mut problems: Vec<Problem> =
-            flags.given().filter_map(|(flag, text)| opened.file.set(flag, text).err()).collect();
-        if flags.given().next().is_some() {
+        let mut problems = Vec::new();
+        for (field, text) in flags.given() {
+            match field.read(text) {
+                Ok(value) => opened.file.put(field, value),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !flags.is_empty() {
             match self.library.resolve_over(&opened.file, Some(&opened.scenario)) {
                 Ok(scenario) => opened.scenario = scenario,
                 Err(more) => problems.extend(more),
@@ -73,7 +78,7 @@ impl Session {
         let opened = self.open(input)?;
         match opened.scenario.layout() {
             Ok(_) => {}
-            Err(problems) if input.flags.given().next().is_some() => return Err(refused(&problems, input)),
+            Err(problems) if !input.flags.is_empty() => return Err(refused(&problems, input)),
             Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
         Ok(opened)
@@ -100,16 +105,16 @@ pub(super) fn note_idle(input: &Input, plans: impl IntoIterator<Item = Plan>) {
         idle.retain(|one| here.iter().any(|other| other.field == one.field));
     }
     for Idle { field, why, fix } in idle {
-        if let Some((flag, Some(_))) = input.flags.of(field) {
-            output::note(&format!("--{flag}: {why}; {fix}"));
+        if let Some(field) = Field::from_path(field).filter(|field| input.flags.has(*field)) {
+            output::note(&format!("--{field}: {why}; {fix}"));
         }
     }
 }
 
 /// Says which flags a search does not heed, since it chooses itself what they say.
-pub(super) fn note_chosen(input: &Input, chosen: &[&str]) {
-    for (flag, _) in input.flags.given().filter(|(flag, _)| chosen.contains(flag)) {
-        output::note(&format!("--{flag}: changes nothing; the search chooses it"));
+pub(super) fn note_chosen(input: &Input, chosen: &[Field]) {
+    for (field, _) in input.flags.given().filter(|(field, _)| chosen.contains(field)) {
+        output::note(&format!("--{field}: changes nothing; the search chooses it"));
     }
 }
 

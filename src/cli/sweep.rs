@@ -12,7 +12,7 @@ use signal_hook::{flag, low_level};
 use crate::app::Options;
 use crate::figures::SweepReport;
 use crate::plan::{Plan, Recompute};
-use crate::scenario::Problem;
+use crate::scenario::{Field, Problem};
 use crate::search::{self, Cancel, Cell};
 use crate::units::thousands;
 
@@ -62,7 +62,9 @@ fn edges(sweep: &search::Sweep) -> impl Iterator<Item = Plan> {
 /// The problem of a flag that makes every cell impossible.
 fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Problem> {
     let mut problems = cells.iter().map(|cell| match cell {
-        Some(Cell::Impossible(problem)) => flags.of(&problem.field)?.1.map(|_| problem),
+        Some(Cell::Impossible(problem)) => {
+            Field::from_path(&problem.field).filter(|field| flags.has(*field)).map(|_| problem)
+        }
         _ => None,
     });
     let first = problems.next()??;

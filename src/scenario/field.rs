@@ -66,7 +66,7 @@ pub struct FieldSpec {
     pub label: &'static str,
     /// What its values are.
     pub takes: Type,
-    /// What its value is called in a usage line; nothing where the valid words stand there.
+    /// What its value is called in a usage line.
     pub value_name: &'static str,
     /// What it is, in a sentence without full stop.
     pub help: &'static str,

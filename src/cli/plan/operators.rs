@@ -8,12 +8,13 @@ use crate::cli::{Exit, Failure, output};
 use crate::evaluate::Workspace;
 use crate::figures::PlanReport;
 use crate::plan::{Plan, Recompute};
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 use crate::search::planner::{self, CostModel, Objective, Request};
 use crate::search::{self, Cancel};
 
 /// Flags of what the search chooses.
-const CHOSEN: [&str; 2] = ["shard", "recompute"];
+const CHOSEN: [Field; 5] =
+    [Field::Shard, Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Recompute];
 
 pub fn run(session: &Session, arguments: &args::Plan, objective: Objective) -> Result<Exit, Failure> {
     let mut scenario = session.open_possible(&arguments.input)?.scenario;

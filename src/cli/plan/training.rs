@@ -9,28 +9,32 @@ use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{Exit, Failure, Refusals, log, output, sweep};
 use crate::evaluate::{Memory, Workspace, stages};
 use crate::figures::TrainingReport;
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 use crate::search::training::{Account, Answer, Best, Closed, Goal, METHODS, Training};
 use crate::search::{self, Cancel};
 use crate::units::Seconds;
 
 /// Flags of what the search chooses, or of what its methods have of their own.
-const CHOSEN: [&str; 15] = [
-    "strategy",
-    "nodes",
-    "devices",
-    "micro-batch",
-    "accumulate",
-    "shard",
-    "qwz",
-    "hpz",
-    "qgz",
-    "tp",
-    "pp",
-    "schedule",
-    "stages-per-rank",
-    "accumulation",
-    "offload",
+const CHOSEN: [Field; 19] = [
+    Field::Strategy,
+    Field::Nodes,
+    Field::Devices,
+    Field::MicroBatch,
+    Field::Accumulate,
+    Field::Shard,
+    Field::WeightsOver,
+    Field::GradientsOver,
+    Field::OptimizerOver,
+    Field::Reshard,
+    Field::Qwz,
+    Field::Hpz,
+    Field::Qgz,
+    Field::Tensor,
+    Field::Pipeline,
+    Field::Schedule,
+    Field::StagesPerRank,
+    Field::Accumulation,
+    Field::Offload,
 ];
 
 pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {

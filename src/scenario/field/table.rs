@@ -103,7 +103,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .axis("recompute")
         .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
     word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
-        .help("", "Number formats of weights and arithmetic")
+        .help("PRECISION", "Number formats of weights and arithmetic")
         .lens(|plan| some(plan.precision), |plan, format| format.put(&mut plan.precision)),
     plan(Field::Tensor, "plan.tensor", "tp", COUNT, "1")
         .help("N", "Tensor-parallel ranks")
@@ -123,7 +123,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .range(1, 64)
         .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
     word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
-        .help("", "Order of the pipeline's work")
+        .help("SCHEDULE", "Order of the pipeline's work")
         .lens(|plan| some(plan.schedule), |plan, schedule| schedule.put(&mut plan.schedule)),
     plan(Field::StagesPerRank, "plan.stages_per_rank", "stages-per-rank", COUNT, "1")
         .label("stages")
@@ -133,17 +133,17 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
     word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
         .label("order")
-        .help("", "Whether all layers of a micro-batch come before the next one, or all micro-batches of a layer")
+        .help("ORDER", "Whether all layers of a micro-batch come before the next one, or all micro-batches of a layer")
         .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
     word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")
-        .help("", "Optimizer, which says how much state there is")
+        .help("OPTIMIZER", "Optimizer, which says how much state there is")
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
-        .help("", "What lives in the host's memory")
+        .help("OFFLOAD", "What lives in the host's memory")
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
-        .help("", "Gathered weights in int8, as ZeRO++ has them")
+        .help("SWITCH", "Gathered weights in int8, as ZeRO++ has them")
         .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
     sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
         .label("hpZ")
@@ -152,7 +152,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .state(|sharding| some(second_copy(sharding)), copy_weights),
     sharding(Field::Qgz, "plan.qgz", "qgz", Type::Switch)
         .label("qgZ")
-        .help("", "Gradients in int4 and two hops, as ZeRO++ has them")
+        .help("SWITCH", "Gradients in int4 and two hops, as ZeRO++ has them")
         .state(|sharding| some(sharding.wire.gradients.quantised()), quantise_gradients),
     plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
         .help("T", "Tokens of the whole training, for days and device-hours")
@@ -160,7 +160,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .no_axis()
         .lens(|plan| plan.tokens.map(Value::Number), |plan, tokens| put_tokens(plan, tokens)),
     word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
-        .help("", "When gradients are reduced: as they are sharded, at each micro-batch, or once per step")
+        .help("WHEN", "When gradients are reduced: as they are sharded, at each micro-batch, or once per step")
         .rare()
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
     plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
@@ -170,7 +170,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .rare()
         .lens(|plan| some(plan.prefetch), |plan, count| count.put(&mut plan.prefetch)),
     sharding(Field::Reshard, "plan.reshard_after_forward", "reshard", Type::Switch)
-        .help("", "Whether gathered weights are dropped after forward and gathered again for backward")
+        .help("SWITCH", "Whether gathered weights are dropped after forward and gathered again for backward")
         .rare()
         .state(
             |sharding| some(sharding.reshard_after_forward),
@@ -178,7 +178,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         ),
     word::<FlopCount>(Field::FlopCount, "plan.flop_count", "flop-count", "parameters")
         .label("MFU counts")
-        .help("", "What counts as model flop: trained parameters, or the weights of matrix products")
+        .help("CONVENTION", "What counts as model flop: trained parameters, or the weights of matrix products")
         .rare()
         .no_axis()
         .lens(|plan| some(plan.flop_count), |plan, count| count.put(&mut plan.flop_count)),
