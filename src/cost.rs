@@ -2,7 +2,7 @@
 //! formula and source.
 //!
 //! Nothing here knows what runs before or beside it: order is [`crate::program`]'s, time is
-//! [`crate::sim`]'s. Times are `f64` seconds; they become whole picoseconds where a task is made.
+//! [`crate::sim`]'s. Times become whole picoseconds where a task is made.
 
 mod activation;
 mod attention;
@@ -13,7 +13,7 @@ mod rates;
 
 pub use activation::{Activations, HalfActivations};
 pub use collective::{Form, Payload, Transfer};
-pub use layer::{LayerWork, Work};
+pub use layer::{LayerWork, Passes, Work};
 pub(crate) use rates::peak;
 pub use rates::{Factors, Rates};
 

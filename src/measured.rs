@@ -253,9 +253,9 @@ pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> B
     }
     // What a layer works in stays on the device, whatever is kept elsewhere.
     let own = Rates::of(scenario, &Factors::default()).activations();
-    let kept = (summary.memory.parts.activations - Bytes::new(own.whole + own.working)).max(Bytes::ZERO);
+    let kept = (summary.memory.parts.activations - (own.whole + own.working)).max(Bytes::ZERO);
     let stages = f64::from(scenario.plan.pipeline) * f64::from(scenario.plan.stages_per_rank);
-    let stage = Bytes::new(own.layer * f64::from(scenario.model.layers) / stages);
+    let stage = own.layer * f64::from(scenario.model.layers) / stages;
     whole - (kept - stage * PASSING).max(Bytes::ZERO) * peak.offloaded
 }
 

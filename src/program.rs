@@ -24,6 +24,7 @@ mod visit;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
+use crate::units::Seconds;
 
 use build::RankBuilder;
 use pipeline::PipelineBuilder;
@@ -87,8 +88,8 @@ impl Program {
         self.ranks[rank].volume(&self.code)
     }
 
-    /// Seconds that the tasks of all ranks would take one after the other.
-    pub fn serial(&self) -> f64 {
+    /// What the tasks of all ranks would take one after the other.
+    pub fn serial(&self) -> Seconds {
         self.ranks.iter().map(|program| program.serial(&self.code)).sum()
     }
 }

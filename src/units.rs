@@ -14,7 +14,7 @@ mod quantity;
 
 pub use money::{Currency, Money};
 pub use parse::ParseError;
-pub use quantity::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Joules, Quantity, Seconds, Unit, Watts};
+pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Quantity, Seconds, Unit, Watts};
 
 /// A count with thousands separated, for people: `9420` is `9,420`.
 pub fn thousands(count: f64) -> String {

@@ -19,7 +19,7 @@ use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
 use shardscope::search::{pool, summaries};
-use shardscope::units::BytesPerSecond;
+use shardscope::units::{BytesPerSecond, Count};
 
 fn validated(rows: &[Row]) -> Validation {
     let (cases, unbuilt) = cases(rows, &Library::embedded());
@@ -128,11 +128,11 @@ fn collective(library: &Library, cluster: &str, gigabits: Option<f64>, (kind, ra
         level.injection = Some(BytesPerSecond::new(gigabits * 1e9 / 8.0));
     }
     let rates = Rates::of(&scenario, &Factors::default());
-    let payload = Payload { elements: bytes / 2.0, format: Format::Bf16, block: f64::INFINITY, parts: 1.0 };
+    let payload = Payload::plain(Count::new(bytes / 2.0), Format::Bf16);
     let group = Group { stride: 1, size: ranks };
     match kind {
-        "all_reduce" => rates.all_reduce(payload, group).time,
-        _ => rates.gather(payload, group).time,
+        "all_reduce" => rates.all_reduce(payload, group).time.get(),
+        _ => rates.gather(payload, group).time.get(),
     }
 }
 

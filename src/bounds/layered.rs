@@ -10,7 +10,7 @@ mod batch;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::Scenario;
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Flop, Seconds};
 
 use super::intensity::{self, Kind};
 use super::pipeline::Pipeline;
@@ -45,8 +45,8 @@ impl Step {
         let parameters = (model.matrix_parameters() - logits) as f64;
         let tokens = rates.tokens() * f64::from(plan.accumulate);
         let devices = f64::from(layout.pipeline * layout.tensor);
-        let flop = (6.0 + 2.0 * plan.recompute.layers()) * parameters * tokens / devices;
-        let ideal = Seconds::new(flop / rates.peak.get());
+        let flop = Flop::new((6.0 + 2.0 * plan.recompute.layers()) * parameters * tokens.get() / devices);
+        let ideal = flop / rates.peak;
         let mut step =
             Self { ideal, tensor: 1.0, bubble: Pipeline::of(plan).bubble(), exposed: 1.0, alone: Seconds::ZERO };
         for transfer in intensity::of(scenario) {
@@ -93,20 +93,20 @@ impl Memory {
         let rates = Rates::of(scenario, &Factors::default());
         let pipeline = Pipeline::of(plan);
         let stage = layers / f64::from(pipeline.ranks * pipeline.stages);
-        let gradient = scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes();
+        let gradient = Bytes::new(scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes());
         let buffered = layout.weights > 1 || plan.offload.state();
-        let buffers = if buffered { 2.0 * (rates.storage() + gradient) * layer } else { 0.0 };
+        let buffers = if buffered { 2.0 * (rates.storage() + gradient) * layer } else { Bytes::ZERO };
         let input = rates.tokens() * f64::from(model.hidden) * rates.storage() / tensor;
         let held = f64::from(pipeline.checkpoints(plan.effective_schedule())) * plan.recompute.layers();
         let own = layer * layers / f64::from(layout.pipeline);
-        let checkpoints = if plan.offload.checkpoints() { 0.0 } else { held * stage * input };
+        let checkpoints = if plan.offload.checkpoints() { Bytes::ZERO } else { held * stage * input };
         let optimizer = Bytes::new(plan.optimizer.state(plan.precision.storage()) / f64::from(layout.optimizer));
         let state = match (plan.offload.state(), plan.offload.optimizer()) {
             (true, _) => Bytes::ZERO,
             (false, true) => state_per_parameter(scenario, &layout) - optimizer,
             (false, false) => state_per_parameter(scenario, &layout),
         };
-        Some(Self { state: state * own, buffers: Bytes::new(buffers), checkpoints: Bytes::new(checkpoints) })
+        Some(Self { state: state * own, buffers, checkpoints })
     }
 
     /// All of it.

@@ -8,7 +8,7 @@
 use crate::cost::{Payload, Rates};
 use crate::hardware::Group;
 use crate::plan::Format;
-use crate::units::{Bytes, BytesPerSecond, Seconds};
+use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 /// A ring of devices.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,17 +48,10 @@ impl Ring {
     /// Of a group of ranks at the rates of a stack: the time of a collective without bytes, spread over its
     /// steps, and the rate of its slowest level.
     pub fn of(rates: &Rates<'_>, group: Group) -> Self {
-        let time = |elements: f64| {
-            let payload = Payload { elements, format: Format::Int8, block: f64::INFINITY, parts: 1.0 };
-            rates.gather(payload, group).time
-        };
+        let time = |elements: f64| rates.gather(Payload::plain(Count::new(elements), Format::Int8), group).time;
         let (ranks, latency) = (f64::from(group.size), time(0.0));
         let per_byte = (time(PROBE) - latency) / PROBE * ranks / (ranks - 1.0);
-        Self {
-            ranks: group.size,
-            step: Seconds::new(latency / (ranks - 1.0)),
-            bandwidth: BytesPerSecond::new(1.0 / per_byte),
-        }
+        Self { ranks: group.size, step: latency / (ranks - 1.0), bandwidth: BytesPerSecond::new(1.0 / per_byte.get()) }
     }
 
     /// An all-gather, or a reduce-scatter: `(N - 1) (alpha + S beta / N)`, with one alpha per collective.

@@ -93,7 +93,7 @@ fn the_program_holds_what_the_closed_form_says() {
         let mut program = Program::default();
         program.build(&scenario, &layout, &cost::Factors::default());
         let ModelState { weights, gradients, optimizer, .. } = program.states[0];
-        let expected = state_per_parameter(&scenario, &layout).get() * scenario.model.parameters() as f64;
+        let expected = state_per_parameter(&scenario, &layout) * scenario.model.parameters() as f64;
         assert!(((weights + gradients + optimizer) / expected - 1.0).abs() < 1e-12, "{strategy}");
     }
 }

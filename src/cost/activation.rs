@@ -2,6 +2,7 @@
 
 use crate::plan::{Format, Recompute};
 use crate::stack::Selective;
+use crate::units::{Bytes, Count};
 
 use super::rates::Rates;
 
@@ -9,17 +10,17 @@ use super::rates::Rates;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Activations {
     /// Kept by a layer that is computed again from its input.
-    pub checkpoint: f64,
+    pub checkpoint: Bytes,
     /// Kept by a layer that is not.
-    pub layer: f64,
+    pub layer: Bytes,
     /// Everything that a layer's backward reads, whatever was kept.
-    pub whole: f64,
+    pub whole: Bytes,
     /// What a layer's backward needs beside it: gradients of the widest intermediates.
-    pub working: f64,
+    pub working: Bytes,
     /// Logits and loss at their worst moment.
-    pub logits: f64,
+    pub logits: Bytes,
     /// The embedding's output.
-    pub embedding: f64,
+    pub embedding: Bytes,
     /// A layer's attention and its MLP by themselves.
     pub halves: [HalfActivations; 2],
 }
@@ -28,11 +29,11 @@ pub struct Activations {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct HalfActivations {
     /// Kept by a half that is not computed again from the layer's input.
-    pub kept: f64,
+    pub kept: Bytes,
     /// Everything that its backward reads.
-    pub whole: f64,
+    pub whole: Bytes,
     /// What its backward needs beside it.
-    pub working: f64,
+    pub working: Bytes,
 }
 
 impl Rates<'_> {
@@ -46,7 +47,7 @@ impl Rates<'_> {
     /// shares of the scores, of norm outputs and the MLP's product, and of the matrix products' outputs.
     pub fn activations(&self) -> Activations {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
-        let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), self.sequence_ranks());
+        let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
         let ffn = f64::from(model.ffn_hidden) * model.active_experts() as f64;
@@ -55,13 +56,13 @@ impl Rates<'_> {
         let qkv = attention + 2.0 * model.kv_width() as f64;
         let product = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 } * ffn;
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
-        let masks = if stack.dropout { 2.0 * hidden } else { 0.0 };
+        let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };
         let again = match plan.recompute {
             Recompute::Selective => stack.selective,
             _ => Selective::NOTHING,
         };
         // The outputs of the half's first matrices, and what else it keeps beside its norm's input and output.
-        let half = |outputs: f64, core: f64, product: f64, scores: f64| {
+        let half = |outputs: f64, core: f64, product: f64, scores: Bytes| {
             let stream = tokens * (hidden * storage * (1.0 / streams + 1.0 / inputs) + masks / 2.0 / streams);
             let whole = stream + tokens * (outputs + core + product) * storage / tensor + scores;
             let element_wise = tokens * (hidden / inputs + product / tensor) * storage;
@@ -70,8 +71,8 @@ impl Rates<'_> {
             let working = tokens * (hidden + outputs) * storage / tensor;
             HalfActivations { kept: whole - dropped, whole, working }
         };
-        let halves = [half(qkv, attention, 0.0, self.scores(tokens)), half(up, 0.0, product, 0.0)];
-        let sum = |part: fn(&HalfActivations) -> f64| halves.iter().map(part).sum();
+        let halves = [half(qkv, attention, 0.0, self.scores(tokens)), half(up, 0.0, product, Bytes::ZERO)];
+        let sum = |part: fn(&HalfActivations) -> Bytes| halves.iter().map(part).sum();
         Activations {
             halves,
             checkpoint: tokens * hidden * storage / streams,
@@ -83,26 +84,26 @@ impl Rates<'_> {
         }
     }
 
-    fn scores(&self, tokens: f64) -> f64 {
+    /// Scores that backward reads: none with flash attention, which computes them again tile by tile.
+    fn scores(&self, tokens: Count) -> Bytes {
         let (model, plan, stack) = (&self.scenario.model, &self.scenario.plan, &self.scenario.stack);
         if self.attention.flash() {
-            return 0.0;
+            return Bytes::ZERO;
         }
-        let mask = if stack.dropout { 1.0 } else { 0.0 };
+        let mask = Bytes::new(if stack.dropout { 1.0 } else { 0.0 });
         let scores = tokens * f64::from(plan.sequence) * f64::from(model.heads) / f64::from(plan.tensor);
         scores * (2.0 * self.storage() + mask)
     }
-}
 
-impl Rates<'_> {
     /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
-    pub fn gradient_bytes(&self, whole: bool) -> f64 {
+    pub fn gradient_bytes(&self, whole: bool) -> Bytes {
         let (stack, precision) = (&self.scenario.stack, self.scenario.plan.precision);
         let copies = match precision.storage() {
             Format::Bf16 => stack.gradient_copies.bf16,
             Format::Fp16 => stack.gradient_copies.fp16,
             _ => 0.0,
         };
-        stack.gradient_format.unwrap_or_else(|| precision.storage()).bytes() + if whole { copies } else { 0.0 }
+        let kept = stack.gradient_format.unwrap_or_else(|| precision.storage());
+        Bytes::new(kept.bytes() + if whole { copies } else { 0.0 })
     }
 }

@@ -1,8 +1,9 @@
 //! The attention core: scores, softmax and values, by kernel.
 
 use crate::stack::Attention;
+use crate::units::{Bytes, Flop};
 
-use super::layer::Work;
+use super::layer::{Passes, Work};
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.
@@ -23,41 +24,40 @@ impl Rates<'_> {
     /// the kernel's share of the peak, which falls off below the half-rate sequence length.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
-    pub(crate) fn attention(&self, sequences: f64) -> (Work, Work) {
+    pub(crate) fn attention(&self, sequences: u32) -> Passes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let sequence = f64::from(plan.sequence);
-        let rows = sequences * sequence / f64::from(plan.context);
+        let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let width = model.attention_width() as f64 / f64::from(plan.tensor);
-        let products = 4.0 * rows * sequence * width;
-        let (forward, backward) = match flash_version(self.attention) {
+        let products = Flop::new(4.0 * rows * sequence * width);
+        let passes = match flash_version(self.attention) {
             Some(version) => self.flash(version, products),
             None => self.plain(rows, products),
         };
-        let imbalance = self.imbalance();
-        (forward * imbalance, backward * imbalance)
+        passes * self.imbalance()
     }
 
-    fn flash(&self, version: usize, products: f64) -> (Work, Work) {
+    fn flash(&self, version: usize, products: Flop) -> Passes {
         let efficiency = self.efficiency;
         let sequence = f64::from(self.scenario.plan.sequence);
         let ramp = sequence / (sequence + efficiency.attention_half_sequence);
         let causal = if self.scenario.model.causal { 0.5 } else { 1.0 };
-        let rate = self.peak_storage.get() * efficiency.attention_flash[version] * ramp;
+        let rate = self.peak_storage * efficiency.attention_flash[version] * ramp;
         let forward = products * causal / rate;
         let backward = FLASH_BACKWARD * forward / efficiency.attention_backward;
-        (Work::arithmetic(forward), Work::arithmetic(backward))
+        Passes::of_inputs(Work::arithmetic(forward), Work::arithmetic(backward))
     }
 
-    fn plain(&self, rows: f64, products: f64) -> (Work, Work) {
+    fn plain(&self, rows: f64, products: Flop) -> Passes {
         let plan = &self.scenario.plan;
         let scores = rows * f64::from(plan.sequence) * f64::from(self.scenario.model.heads) / f64::from(plan.tensor);
         let fused = if self.attention == Attention::FusedSoftmax { FUSED_TRAFFIC } else { 1.0 };
-        let traffic = scores * self.efficiency.attention_score_bytes * fused / self.memory.get();
+        let traffic = Bytes::new(scores * self.efficiency.attention_score_bytes * fused) / self.memory;
         let aligned = self.scenario.model.head_size.is_multiple_of(ALIGNED_HEAD);
         let slower = if aligned { 1.0 } else { self.efficiency.attention_misaligned };
-        let arithmetic = slower * products / (self.peak_storage.get() * self.efficiency.attention_plain);
+        let arithmetic = slower * products / (self.peak_storage * self.efficiency.attention_plain);
         let traffic = Work::traffic(traffic);
-        (Work::arithmetic(arithmetic) + traffic, Work::arithmetic(2.0 * arithmetic) + traffic)
+        Passes::of_inputs(Work::arithmetic(arithmetic) + traffic, Work::arithmetic(2.0 * arithmetic) + traffic)
     }
 
     /// How much longer the slowest context rank takes than the average: under a causal mask with

@@ -7,7 +7,7 @@ use std::ops::Add;
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::plan::Format;
 use crate::stack::AllReduceForm;
-use crate::units::BytesPerSecond;
+use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 use super::rates::Rates;
 
@@ -28,14 +28,14 @@ pub enum Form {
 /// Time and traffic of one collective, alone on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Transfer {
-    /// Seconds.
-    pub time: f64,
-    /// Seconds that each level's wire is busy.
-    pub busy: [f64; MAX_LEVELS],
-    /// Bytes that one device sends into each level, on average over the group.
-    pub bytes: [f64; MAX_LEVELS],
-    /// Bytes that one device receives.
-    pub received: f64,
+    /// From its launch until the last rank is done.
+    pub time: Seconds,
+    /// How long each level's wire is busy.
+    pub busy: [Seconds; MAX_LEVELS],
+    /// What one device sends into each level, on average over the group.
+    pub bytes: [Bytes; MAX_LEVELS],
+    /// What one device receives.
+    pub received: Bytes,
     /// The form taken.
     pub form: Form,
 }
@@ -43,38 +43,48 @@ pub struct Transfer {
 /// What travels: elements in a format, with a scale per block where the format is quantised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Payload {
-    /// Elements.
-    pub elements: f64,
+    /// How many of them.
+    pub elements: Count,
     /// Format on the wire.
     pub format: Format,
     /// Elements per scale.
-    pub block: f64,
+    pub block: Count,
     /// Collectives that carry it: one per matrix where they are not flattened together.
-    pub parts: f64,
+    pub parts: Count,
 }
 
 /// Bytes of one scale of a quantised block: `DeepSpeed` keeps them in fp32 [frontier D4].
-const SCALE_BYTES: f64 = 4.0;
+const SCALE: Bytes = Bytes::new(4.0);
 
 impl Payload {
+    /// Elements that one collective carries, without scales.
+    pub const fn plain(elements: Count, format: Format) -> Self {
+        Self { elements, format, block: Count::new(f64::INFINITY), parts: Count::new(1.0) }
+    }
+
     /// Bytes on the wire, scales included.
-    pub fn bytes(self) -> f64 {
-        let scales = if self.format.quantised() { self.elements / self.block * SCALE_BYTES } else { 0.0 };
-        self.elements * self.format.bytes() + scales
+    pub fn bytes(self) -> Bytes {
+        let scales = if self.format.quantised() { self.elements / self.block * SCALE } else { Bytes::ZERO };
+        self.elements * Bytes::new(self.format.bytes()) + scales
     }
 }
 
 impl Transfer {
     /// The level that is busiest: where the transfer would gain most from bandwidth.
     pub fn level(&self) -> Option<usize> {
-        let busiest = |a: &usize, b: &usize| self.busy[*a].total_cmp(&self.busy[*b]);
-        (0..MAX_LEVELS).filter(|level| self.busy[*level] > 0.0).max_by(busiest)
+        let busiest = |a: &usize, b: &usize| self.busy[*a].get().total_cmp(&self.busy[*b].get());
+        (0..MAX_LEVELS).filter(|level| self.busy[*level] > Seconds::ZERO).max_by(busiest)
+    }
+
+    /// How long the busiest level's wire is busy.
+    fn slowest(&self) -> Seconds {
+        self.busy.into_iter().fold(Seconds::ZERO, Seconds::max)
     }
 
     /// The same bytes at `factor` times the rate.
     #[must_use]
     fn faster(mut self, factor: f64) -> Self {
-        let slowest = self.busy.iter().copied().fold(0.0, f64::max);
+        let slowest = self.slowest();
         self.time += slowest / factor - slowest;
         self.busy = self.busy.map(|busy| busy / factor);
         self
@@ -82,8 +92,8 @@ impl Transfer {
 
     /// Adds time that is not on the wire: passes over memory that quantise or dequantise.
     #[must_use]
-    pub fn with_passes(mut self, seconds: f64) -> Self {
-        self.time += seconds;
+    pub fn with_passes(mut self, passes: Seconds) -> Self {
+        self.time += passes;
         self
     }
 }
@@ -132,11 +142,11 @@ impl Rates<'_> {
         best
     }
 
-    /// What tensor ranks exchange after half a layer, `amount` elements each: an all-reduce, or with sequence
+    /// What tensor ranks exchange after half a layer, so many elements each: an all-reduce, or with sequence
     /// parallelism a reduce-scatter and an all-gather, which move the same.
-    pub fn tensor_collective(&self, amount: f64, group: Group) -> Transfer {
+    pub fn tensor_collective(&self, elements: Count, group: Group) -> Transfer {
         let format = self.scenario.plan.precision.storage();
-        let payload = Payload { elements: amount, format, block: f64::INFINITY, parts: 1.0 };
+        let payload = Payload::plain(elements, format);
         if group.size < 2 {
             return Transfer::default();
         }
@@ -145,7 +155,7 @@ impl Rates<'_> {
         } else {
             self.all_reduce(payload, group)
         };
-        transfer.with_passes(self.runtime.tensor_collective.get())
+        transfer.with_passes(self.runtime.tensor_collective)
     }
 
     /// Each of `n` ranks sends another part of the payload to each other rank; `two_hop` sends it
@@ -166,11 +176,11 @@ impl Rates<'_> {
     pub fn broadcast(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
         let ring = self.ring_pass(payload.bytes(), group, launches);
-        let whole = payload.bytes() / ring.received.max(f64::MIN_POSITIVE);
+        let whole = payload.bytes() / ring.received.max(Bytes::new(f64::MIN_POSITIVE));
         if group.size < 2 {
             return ring;
         }
-        let slowest = ring.busy.iter().copied().fold(0.0, f64::max);
+        let slowest = ring.slowest();
         Transfer {
             time: ring.time + slowest * (whole - 1.0),
             busy: ring.busy.map(|busy| busy * whole),
@@ -181,11 +191,11 @@ impl Rates<'_> {
     }
 
     /// One rank of a group to another, over the level that joins them, while all other groups do the same.
-    pub fn send(&self, bytes: f64, group: Group, level: usize) -> Transfer {
+    pub fn send(&self, bytes: Bytes, group: Group, level: usize) -> Transfer {
         let span = self.network.ring(group)[level];
-        let seconds = bytes / (span.per_rank.get() * self.wire(level));
+        let seconds = bytes / (span.per_rank * self.wire(level));
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
-        transfer.time = self.efficiency.collective_launch.get() + span.latency.get() + seconds;
+        transfer.time = self.efficiency.collective_launch + span.latency + seconds;
         (transfer.busy[level], transfer.bytes[level]) = (seconds, bytes);
         transfer
     }
@@ -193,7 +203,7 @@ impl Rates<'_> {
     /// Collectives to start for a payload: its parts, and their scales' where those travel apart.
     fn launches(&self, payload: Payload) -> f64 {
         let scales = payload.format.quantised() && self.scenario.stack.collectives.separate_scales;
-        payload.parts * if scales { 2.0 } else { 1.0 }
+        payload.parts.get() * if scales { 2.0 } else { 1.0 }
     }
 
     /// The share of a level's wire that collectives reach.
@@ -202,25 +212,25 @@ impl Rates<'_> {
     }
 
     /// What a ring reaches of a level's rate.
-    fn reached(&self, level: usize, rate: BytesPerSecond) -> f64 {
-        let wire = rate.get() * self.wire(level);
+    fn reached(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
+        let wire = rate * self.wire(level);
         match self.runtime.most_received {
-            Some(most) if level >= self.beyond_node => wire.min(most.get()),
+            Some(most) if level >= self.beyond_node => wire.min(most),
             _ => wire,
         }
     }
 
-    fn ring_pass(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+    fn ring_pass(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let mut transfer = Transfer::default();
         if group.size < 2 {
             return transfer;
         }
         let ranks = f64::from(group.size);
         transfer.received = bytes * (ranks - 1.0) / ranks;
-        let mut latency = self.efficiency.collective_launch.get();
-        let mut slowest = 0.0_f64;
+        let mut latency = self.efficiency.collective_launch;
+        let mut slowest = Seconds::ZERO;
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
-            latency += f64::from(span.hops) * span.latency.get();
+            latency += f64::from(span.hops) * span.latency;
             transfer.busy[level] = transfer.received / self.reached(level, span.rate);
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
@@ -230,9 +240,9 @@ impl Rates<'_> {
     }
 
     /// Around a ring and back; inside a node at the rate of all-reduces.
-    fn rings(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+    fn rings(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let pass = self.ring_pass(bytes, group, launches);
-        let crosses = pass.busy[self.beyond_node..].iter().any(|busy| *busy > 0.0);
+        let crosses = pass.busy[self.beyond_node..].iter().any(|busy| *busy > Seconds::ZERO);
         if crosses { pass + pass } else { (pass + pass).faster(1.0 / self.slower_gather()) }
     }
 
@@ -245,18 +255,18 @@ impl Rates<'_> {
     /// Two-tree algorithms, 2009): twice the payload past a device, and out of a node half of it up in each tree
     /// and half down to each child: once the payload between two nodes, 1.5 times among three, twice from four on.
     /// The latency grows with the logarithm of the ranks.
-    fn trees(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+    fn trees(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let ring = self.ring_pass(bytes, group, launches);
         if group.size < 2 {
             return ring;
         }
-        let mut latency = self.efficiency.collective_launch.get();
+        let mut latency = self.efficiency.collective_launch;
         let (mut busy, mut sent) = (ring.busy, ring.bytes);
         let mut inside = 1;
         let ranks = f64::from(group.size);
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             let joined = f64::from(span.members / inside);
-            latency += libm::ceil(libm::log2(joined)) * span.latency.get();
+            latency += libm::ceil(libm::log2(joined)) * span.latency;
             inside = span.members;
             // From the ring's `(n - 1) / n` of the payload to what the busiest of the tree's members sends.
             let inside_node = 2.0 * self.slower_gather();
@@ -264,7 +274,7 @@ impl Rates<'_> {
             let factor = most * ranks / (ranks - 1.0);
             (busy[level], sent[level]) = (busy[level] * factor, sent[level] * factor);
         }
-        let slowest = busy.iter().copied().fold(0.0, f64::max);
+        let slowest = busy.into_iter().fold(Seconds::ZERO, Seconds::max);
         Transfer {
             time: 2.0 * launches * latency + slowest,
             busy,
@@ -275,7 +285,7 @@ impl Rates<'_> {
     }
 
     /// A ring on each level in turn: the outer ones carry only what each rank owns of the inner ones.
-    fn by_level(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+    fn by_level(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let mut total = self.stages(group, |inside, stage| self.ring_pass(bytes / f64::from(inside), stage, launches));
         total.form = Form::Hierarchical;
         total
@@ -293,21 +303,21 @@ impl Rates<'_> {
         total
     }
 
-    fn pairwise(&self, bytes: f64, group: Group, launches: f64) -> Transfer {
+    fn pairwise(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let mut transfer = Transfer { form: Form::Pairwise, ..Transfer::default() };
         if group.size < 2 {
             return transfer;
         }
         let each = bytes / f64::from(group.size);
-        let mut latency = self.efficiency.collective_launch.get();
+        let mut latency = self.efficiency.collective_launch;
         let mut inside = 1;
-        let mut slowest = 0.0_f64;
+        let mut slowest = Seconds::ZERO;
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             let peers = f64::from(span.members - inside);
-            latency += peers * span.latency.get();
+            latency += peers * span.latency;
             transfer.bytes[level] = each * peers;
             transfer.received += each * peers;
-            transfer.busy[level] = each * peers / (span.per_rank.get() * self.wire(level));
+            transfer.busy[level] = each * peers / (span.per_rank * self.wire(level));
             slowest = slowest.max(transfer.busy[level]);
             inside = span.members;
         }
@@ -316,8 +326,8 @@ impl Rates<'_> {
     }
 
     /// To or from the host.
-    pub fn host_copy(&self, bytes: f64) -> f64 {
-        bytes / self.host.get()
+    pub fn host_copy(&self, bytes: Bytes) -> Seconds {
+        bytes / self.host
     }
 }
 

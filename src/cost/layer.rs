@@ -4,32 +4,33 @@ use std::ops::{Add, Mul};
 
 use crate::model::Matrix;
 use crate::stack::Attention;
-use crate::units::FlopPerSecond;
+use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
 
+use super::matmul::Product;
 use super::rates::Rates;
 
 /// Device time of some compute, and how much of it the memory's bandwidth sets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work {
-    /// Seconds.
-    pub time: f64,
-    /// Seconds of it that are bound by memory.
-    pub memory: f64,
+    /// All of it.
+    pub time: Seconds,
+    /// The part that is bound by memory.
+    pub memory: Seconds,
 }
 
 impl Work {
     /// Bound by arithmetic.
-    pub const fn arithmetic(time: f64) -> Self {
-        Self { time, memory: 0.0 }
+    pub const fn arithmetic(time: Seconds) -> Self {
+        Self { time, memory: Seconds::ZERO }
     }
 
     /// Bound by memory.
-    pub const fn traffic(time: f64) -> Self {
+    pub const fn traffic(time: Seconds) -> Self {
         Self { time, memory: time }
     }
 
     /// The slower of arithmetic and traffic.
-    pub fn roofline(arithmetic: f64, traffic: f64) -> Self {
+    pub fn roofline(arithmetic: Seconds, traffic: Seconds) -> Self {
         if traffic > arithmetic { Self::traffic(traffic) } else { Self::arithmetic(arithmetic) }
     }
 }
@@ -48,6 +49,33 @@ impl Mul<f64> for Work {
     }
 }
 
+/// Device time of forward and backward of some operators.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Passes {
+    /// Forward.
+    pub forward: Work,
+    /// Backward, the gradients of inputs and of weights together.
+    pub backward: Work,
+    /// What of `backward` computes gradients of weights, which nothing in the layers before waits for. The rest
+    /// computes those of inputs: a schedule that runs the two apart rounds this part and the whole to picoseconds and
+    /// takes the difference, so that both still add up exactly.
+    pub weights: Work,
+}
+
+impl Passes {
+    /// Without weights: backward has gradients of inputs only.
+    pub(super) const fn of_inputs(forward: Work, backward: Work) -> Self {
+        Self { forward, backward, weights: Work::traffic(Seconds::ZERO) }
+    }
+}
+
+impl Mul<f64> for Passes {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
+    }
+}
+
 /// Device time of one layer for one micro-batch, in its two halves: tensor parallelism meets between them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LayerWork {
@@ -55,6 +83,8 @@ pub struct LayerWork {
     pub forward: [Work; 2],
     /// Backward of attention and of the MLP, recompute apart.
     pub backward: [Work; 2],
+    /// What of backward computes gradients of weights, as in [`Passes::weights`].
+    pub weights: [Work; 2],
     /// What selective recompute repeats of each forward.
     pub selective: [Work; 2],
 }
@@ -79,19 +109,19 @@ const BACKWARD_TRAFFIC: f64 = 1.5;
 
 impl Rates<'_> {
     /// Tokens of one micro-batch on one rank.
-    pub fn tokens(&self) -> f64 {
+    pub fn tokens(&self) -> Count {
         let plan = &self.scenario.plan;
-        f64::from(plan.micro_batch) * f64::from(plan.sequence) / f64::from(plan.context)
+        Count::from(plan.micro_batch) * f64::from(plan.sequence) / f64::from(plan.context)
     }
 
     /// Bytes per element of weights and activations.
-    pub fn storage(&self) -> f64 {
-        self.scenario.plan.precision.storage().bytes()
+    pub fn storage(&self) -> Bytes {
+        Bytes::new(self.scenario.plan.precision.storage().bytes())
     }
 
     /// Tensor ranks that share the residual stream between the matrices: all with sequence parallelism, else 1.
-    pub fn sequence_ranks(&self) -> f64 {
-        if self.scenario.stack.sequence_parallel { f64::from(self.scenario.plan.tensor) } else { 1.0 }
+    pub fn sequence_ranks(&self) -> u32 {
+        if self.scenario.stack.sequence_parallel { self.scenario.plan.tensor } else { 1 }
     }
 
     /// One layer, one micro-batch.
@@ -105,7 +135,7 @@ impl Rates<'_> {
         let [attention, mlp] = slices.map(f64::from);
         let model = &self.scenario.model;
         let tokens = self.tokens();
-        let (core, core_backward) = self.attention(f64::from(self.scenario.plan.micro_batch));
+        let core = self.attention(self.scenario.plan.micro_batch);
         let (qkv, projection) =
             (self.columns(model.qkv(), tokens, attention), self.rows(model.projection(), tokens, attention));
         let (experts, routed) = match model.experts {
@@ -114,106 +144,114 @@ impl Rates<'_> {
         };
         let (up, down) = (self.columns(model.up(), routed, mlp), self.rows(model.down(), routed, mlp));
         let [streams, ffn] = self.element_wise(tokens);
-        let (forward, mlp_forward) = (qkv.0 + projection.0, (up.0 + down.0) * experts);
+        let (forward, mlp_forward) = (qkv.forward + projection.forward, (up.forward + down.forward) * experts);
         let again = self.scenario.stack.selective;
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.matmul > 0.0 { streams } else { streams * (NORM_PASSES / STREAM_PASSES) };
         LayerWork {
-            forward: [forward + core + streams, mlp_forward + streams + ffn],
+            forward: [forward + core.forward + streams, mlp_forward + streams + ffn],
             backward: [
-                qkv.1 + core_backward + projection.1 + streams * BACKWARD_TRAFFIC,
-                (up.1 + down.1) * experts + (streams + ffn) * BACKWARD_TRAFFIC,
+                qkv.backward + core.backward + projection.backward + streams * BACKWARD_TRAFFIC,
+                (up.backward + down.backward) * experts + (streams + ffn) * BACKWARD_TRAFFIC,
             ],
+            weights: [qkv.weights + projection.weights, (up.weights + down.weights) * experts],
             selective: [
-                core * again.core + forward * again.matmul + repeated * again.element_wise,
+                core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
                 mlp_forward * again.matmul + (repeated + ffn) * again.element_wise,
             ],
         }
     }
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
-    fn columns(&self, matrix: Matrix, tokens: f64, slices: f64) -> (Work, Work) {
-        let output = matrix.output as f64 / f64::from(self.scenario.plan.tensor);
-        self.sliced(tokens, output, matrix.input as f64, slices)
+    fn columns(&self, matrix: Matrix, tokens: Count, slices: f64) -> Passes {
+        let output = Count::from(matrix.output) / f64::from(self.scenario.plan.tensor);
+        self.sliced(Product { m: tokens, n: output, k: matrix.input.into() }, slices)
     }
 
     /// The same, split by rows.
-    fn rows(&self, matrix: Matrix, tokens: f64, slices: f64) -> (Work, Work) {
-        let input = matrix.input as f64 / f64::from(self.scenario.plan.tensor);
-        self.sliced(tokens, matrix.output as f64, input, slices)
+    fn rows(&self, matrix: Matrix, tokens: Count, slices: f64) -> Passes {
+        let input = Count::from(matrix.input) / f64::from(self.scenario.plan.tensor);
+        self.sliced(Product { m: tokens, n: matrix.output.into(), k: input }, slices)
     }
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
-    fn sliced(&self, m: f64, n: f64, k: f64, slices: f64) -> (Work, Work) {
-        let (forward, backward) = self.both(m, n, k / slices, self.matmul);
-        let additions = Work::traffic(3.0 * (slices - 1.0) * m * n * self.storage() / self.memory.get());
-        (forward * slices + additions, backward * slices)
+    fn sliced(&self, product: Product, slices: f64) -> Passes {
+        let slice = self.passes(Product { k: product.k / slices, ..product }, self.matmul) * slices;
+        let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get();
+        let additions = Work::traffic(outputs * self.storage() / self.memory);
+        Passes { forward: slice.forward + additions, ..slice }
     }
 
-    fn both(&self, m: f64, n: f64, k: f64, rate: FlopPerSecond) -> (Work, Work) {
-        let bytes = self.storage();
-        (self.product(m, n, k, rate, bytes), self.product_backward(m, n, k, rate, bytes))
+    /// Forward and backward of a product of activations by weights.
+    fn passes(&self, product: Product, rate: FlopPerSecond) -> Passes {
+        let time = |product: Product| self.product(product, rate, self.storage());
+        let weights = time(product.weight_gradient());
+        Passes { forward: time(product), backward: time(product.input_gradient()) + weights, weights }
     }
 
     /// Forward traffic of norms, residuals and activation functions: of the residual stream (half a
     /// layer; sequence parallelism splits it) and of the MLP's width.
-    fn element_wise(&self, tokens: f64) -> [Work; 2] {
+    fn element_wise(&self, tokens: Count) -> [Work; 2] {
         let model = &self.scenario.model;
-        let scale = self.element_wise * self.storage() * tokens / self.memory.get();
-        let streams = scale * STREAM_PASSES * f64::from(model.hidden) / self.sequence_ranks();
+        let scale = tokens * (self.element_wise * self.storage()) / self.memory;
+        let streams = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
         let ffn = FFN_PASSES[usize::from(model.gated)] * f64::from(model.ffn_hidden) * model.active_experts() as f64;
         [Work::traffic(streams), Work::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
     }
 
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added.
-    pub fn embedding(&self) -> (Work, Work) {
+    pub fn embedding(&self) -> Passes {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
-        let pass = Work::traffic(bytes / self.memory.get());
-        (pass * 2.0, pass * 3.0)
+        let pass = Work::traffic(bytes / self.memory);
+        Passes { forward: pass * 2.0, backward: pass * 3.0, weights: pass * 3.0 }
     }
 
     /// Forward and backward of last norm, logits and loss. Logits stay in the storage format; the
     /// loss moves a number of bytes per logit, a third of them in forward.
-    pub fn head(&self) -> (Work, Work) {
+    pub fn head(&self) -> Passes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let tokens = self.tokens();
-        let vocab = f64::from(model.vocab) / f64::from(plan.tensor);
-        let (forward, backward) = self.both(tokens, vocab, f64::from(model.hidden), self.matmul_storage);
-        let loss = Work::traffic(tokens * vocab * self.loss / self.memory.get());
-        (forward + loss * (1.0 / 3.0), backward + loss * (2.0 / 3.0))
+        let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
+        let logits = self.passes(Product { m: tokens, n: vocab, k: model.hidden.into() }, self.matmul_storage);
+        let loss = Work::traffic(tokens * vocab.get() * self.loss / self.memory);
+        Passes {
+            forward: logits.forward + loss * (1.0 / 3.0),
+            backward: logits.backward + loss * (2.0 / 3.0),
+            weights: logits.weights,
+        }
     }
 
     /// The update of `parameters` local parameters: gradient read, state read and written, weight written.
-    pub fn optimizer(&self, parameters: f64) -> Work {
+    pub fn optimizer(&self, parameters: Count) -> Work {
         let storage = self.scenario.plan.precision.storage();
         let state = self.scenario.plan.optimizer.state(storage);
-        let bytes = parameters * (2.0 * state + 2.0 * storage.bytes()) * self.software.optimizer_traffic;
-        Work::traffic(bytes / self.memory.get())
+        let each = Bytes::new(2.0 * state + 2.0 * storage.bytes());
+        Work::traffic(parameters * each * self.software.optimizer_traffic / self.memory)
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.
-    pub fn pass(&self, bytes: f64) -> f64 {
-        bytes / self.memory.get()
+    pub fn pass(&self, bytes: Bytes) -> Seconds {
+        bytes / self.memory
     }
 
     /// Time of the host to launch one layer's forward: more of it where softmax is not fused.
-    pub fn host_layer(&self) -> f64 {
+    pub fn host_layer(&self) -> Seconds {
         let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
-        self.runtime.layer.get() * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
+        self.runtime.layer * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
     }
 
     /// Fixed time of a step for a state that `shards` ranks share.
-    pub fn host_step(&self, shards: u32) -> f64 {
+    pub fn host_step(&self, shards: u32) -> Seconds {
         let broadcasts = if shards > 1 { f64::from(shards) } else { 0.0 };
-        self.runtime.step.get() + self.runtime.step_per_shard.get() * broadcasts
+        self.runtime.step + self.runtime.step_per_shard * broadcasts
     }
 
     /// How long `device` time takes when the host needs `host` to launch it: the soft maximum
     /// `(device^e + host^e)^(1/e)`.
-    pub fn launched(&self, device: f64, host: f64) -> f64 {
+    pub fn launched(&self, device: Seconds, host: Seconds) -> Seconds {
         let exponent = self.software.host_exponent;
         let (larger, smaller) = if device > host { (device, host) } else { (host, device) };
-        if smaller <= 0.0 {
+        if smaller <= Seconds::ZERO {
             return larger;
         }
         larger * libm::pow(1.0 + libm::pow(smaller / larger, exponent), 1.0 / exponent)

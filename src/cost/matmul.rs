@@ -1,6 +1,6 @@
 //! Matrix products: tiles, waves and the memory's floor.
 
-use crate::units::FlopPerSecond;
+use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::layer::Work;
 use super::rates::Rates;
@@ -14,36 +14,57 @@ const TILES: [(f64, f64, f64); 3] = [(128.0, 256.0, 1.0), (128.0, 128.0, 0.93), 
 /// multiplication background user's guide).
 const ALIGNED: u32 = 64;
 
+/// A matrix product of `m x k` by `k x n`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Product {
+    /// Rows of the output: tokens, in forward.
+    pub m: Count,
+    /// Columns of the output.
+    pub n: Count,
+    /// What is summed over.
+    pub k: Count,
+}
+
+impl Product {
+    /// The gradient of the left factor: `m x n` by `n x k`.
+    pub(super) const fn input_gradient(self) -> Self {
+        Self { m: self.m, n: self.k, k: self.n }
+    }
+
+    /// The gradient of the right factor: `k x m` by `m x n`.
+    pub(super) const fn weight_gradient(self) -> Self {
+        Self { m: self.k, n: self.n, k: self.m }
+    }
+}
+
 impl Rates<'_> {
-    /// Time of `m x k` by `k x n` at the plateau `rate`, on factors of `bytes` per element:
+    /// Time of a product at the plateau `rate`, on factors of `element` bytes:
     ///
     /// `max( tiles x tile area x 2 (k + depth) / (rate x tile share), (mk + kn + mn) x bytes / memory )`
     ///
     /// where `tiles` lies between the exact ratio of areas and whole waves over the compute units,
     /// by the calibration's `wave`, and the first term grows with each power of two that `n` and `k`
     /// lack to [`ALIGNED`].
-    pub(crate) fn product(&self, m: f64, n: f64, k: f64, rate: FlopPerSecond, bytes: f64) -> Work {
+    pub(crate) fn product(&self, product: Product, rate: FlopPerSecond, element: Bytes) -> Work {
+        let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let units = f64::from(self.scenario.cluster.device.compute_units);
         let wave = self.efficiency.wave;
         let tiled = |(height, width, share): (f64, f64, f64)| {
             let exact = m * n / (height * width);
+            // Tiles run in waves of as many as there are compute units; a last wave that is not full takes as long.
             let whole = libm::ceil(libm::ceil(m / height) * libm::ceil(n / width) / units) * units;
             let tiles = wave * whole + (1.0 - wave) * exact;
-            tiles * height * width * 2.0 * (k + self.efficiency.matmul_depth) / (rate.get() * share)
+            Flop::new(tiles * height * width * 2.0 * (k + self.efficiency.matmul_depth)) / (rate * share)
         };
-        let tiled = TILES.into_iter().map(tiled).fold(f64::INFINITY, f64::min);
+        let tiled = TILES.into_iter().map(tiled).fold(Seconds::new(f64::INFINITY), Seconds::min);
         let arithmetic = tiled * (1.0 + self.efficiency.misalignment * lacking(n, k));
-        Work::roofline(arithmetic, (m * k + k * n + m * n) * bytes / self.memory.get())
-    }
-
-    /// Backward of the same product: the input's gradient and the weight's.
-    pub(crate) fn product_backward(&self, m: f64, n: f64, k: f64, rate: FlopPerSecond, bytes: f64) -> Work {
-        self.product(m, k, n, rate, bytes) + self.product(k, n, m, rate, bytes)
+        Work::roofline(arithmetic, (m * k + k * n + m * n) * element / self.memory)
     }
 }
 
 /// Powers of two that the smaller alignment of two dimensions lacks to [`ALIGNED`].
 fn lacking(n: f64, k: f64) -> f64 {
+    // A power of two divides both where it divides their bits or-ed together: of 1800 = 8 x 225 and 1024, 8.
     let zeros = (n as u64 | k as u64).trailing_zeros().min(ALIGNED.trailing_zeros());
     f64::from(ALIGNED.trailing_zeros() - zeros)
 }

@@ -4,7 +4,7 @@ use crate::hardware::{MAX_LEVELS, Network};
 use crate::plan::Precision;
 use crate::scenario::Scenario;
 use crate::stack::{Attention, Efficiency, Runtime, Software};
-use crate::units::{BytesPerSecond, FlopPerSecond};
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond};
 
 /// What-if factors on the hardware, all 1 outside elasticities.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,9 +41,9 @@ pub struct Rates<'a> {
     /// Traffic of element-wise operators, in multiples of passing each intermediate once.
     pub element_wise: f64,
     /// Bytes moved per logit by the loss, forward and backward.
-    pub loss: f64,
+    pub loss: Bytes,
     /// Bytes held per logit at the worst moment of the loss.
-    pub logits_held: f64,
+    pub logits_held: Bytes,
     /// The attention kernel that runs.
     pub attention: Attention,
     /// Peak in the format of the layers' matrix products.
@@ -105,8 +105,8 @@ impl<'a> Rates<'a> {
             software: &calibration.software,
             runtime,
             element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
-            loss: calibration.loss.get(&stack.loss).copied().unwrap_or(0.0),
-            logits_held: calibration.logits_held.get(&stack.loss).copied().unwrap_or(0.0),
+            loss: Bytes::new(calibration.loss.get(&stack.loss).copied().unwrap_or(0.0)),
+            logits_held: Bytes::new(calibration.logits_held.get(&stack.loss).copied().unwrap_or(0.0)),
             attention: attention(scenario),
             peak,
             matmul: peak * share,

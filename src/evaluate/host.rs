@@ -61,8 +61,7 @@ impl HostTraffic {
 
     /// What one rank copies; `exposed` is how long its compute stands still for that.
     pub(super) fn of(volume: &Volume, exposed: Seconds) -> Self {
-        let way =
-            |way: usize| Copies { bytes: Bytes::new(volume.copied[way]), busy: Seconds::new(volume.copying[way]) };
+        let way = |way: usize| Copies { bytes: volume.copied[way], busy: volume.copying[way] };
         Self { to: way(0), from: way(1), exposed }
     }
 }

@@ -33,13 +33,13 @@ impl Workspace {
 
     /// Memory that each rank of the program that was built last holds all the time.
     pub(super) fn state_bytes(&self) -> impl Iterator<Item = f64> {
-        self.program.states.iter().map(|state| state.weights + state.gradients + state.optimizer)
+        self.program.states.iter().map(|state| (state.weights + state.gradients + state.optimizer).get())
     }
 }
 
 /// A step whose tasks, one after the other, would take so many seconds: more than the clock may have to count.
-fn too_long(serial: f64) -> Problem {
-    let [serial, longest] = [serial, LONGEST].map(|time| Seconds::new(time).to_string());
+fn too_long(serial: Seconds) -> Problem {
+    let [serial, longest] = [serial, LONGEST].map(|time| time.to_string());
     Problem {
         field: "plan".to_owned(),
         what: format!("a step is {serial} of work and transfers, those of all pipeline ranks added up"),
@@ -172,7 +172,7 @@ impl<'a> RunFigures<'a> {
     /// floor of the FSDP limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each
     /// micro-batch's gathers.
     fn busiest(&self) -> Seconds {
-        let levels = Seconds::new(self.volume.busy.iter().copied().fold(0.0, f64::max));
+        let levels = self.volume.busy.into_iter().fold(Seconds::ZERO, Seconds::max);
         levels.max(self.host.to.busy).max(self.host.from.busy)
     }
 
@@ -212,8 +212,8 @@ impl<'a> RunFigures<'a> {
     fn traffic(&self) -> [Traffic; MAX_LEVELS] {
         let volume = &self.volume;
         std::array::from_fn(|level| Traffic {
-            bytes_per_device: Bytes::new(volume.bytes[level]),
-            busy: Seconds::new(volume.busy[level]),
+            bytes_per_device: volume.bytes[level],
+            busy: volume.busy[level],
             exposed: seconds(self.outcome.totals.exposed[level]),
         })
     }
@@ -221,7 +221,7 @@ impl<'a> RunFigures<'a> {
     /// Whatever most of the step goes into.
     fn bottleneck(&self) -> Resource {
         let time = self.time();
-        let memory_bound = Seconds::new(self.volume.memory_bound).min(time.compute);
+        let memory_bound = self.volume.memory_bound.min(time.compute);
         let exposed = self.outcome.totals.exposed.map(seconds);
         let mut shares = [(Resource::Compute, Seconds::ZERO); MAX_LEVELS + 5];
         shares[0] = (Resource::Compute, time.compute - memory_bound);
@@ -242,15 +242,15 @@ impl<'a> RunFigures<'a> {
 fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak) -> Memory {
     let state = &program.states[rank];
     let MemoryPeak { held: in_use, at, task, place } = *peak;
-    let dynamic = |part: usize| in_use[part] as f64;
+    let dynamic = |part: usize| Bytes::new(in_use[part] as f64);
     let mut parts = MemoryParts {
-        weights: Bytes::new(state.weights),
-        gradients: Bytes::new(state.gradients + dynamic(held::GRADIENTS)),
-        optimizer: Bytes::new(state.optimizer),
-        secondary_weights: Bytes::new(dynamic(held::SECONDARY)),
-        activations: Bytes::new(dynamic(held::ACTIVATIONS)),
-        gathered: Bytes::new(dynamic(held::GATHERED)),
-        communication: Bytes::new(dynamic(held::COMMUNICATION)),
+        weights: state.weights,
+        gradients: state.gradients + dynamic(held::GRADIENTS),
+        optimizer: state.optimizer,
+        secondary_weights: dynamic(held::SECONDARY),
+        activations: dynamic(held::ACTIVATIONS),
+        gathered: dynamic(held::GATHERED),
+        communication: dynamic(held::COMMUNICATION),
         reserved: Bytes::ZERO,
     };
     let asked = parts.total();

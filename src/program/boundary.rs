@@ -4,18 +4,19 @@ use crate::plan::Reduction;
 
 use super::build::{CollectiveStreams, GraphBuilder, HOST_IN, HOST_OUT, LaunchedWork};
 use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
-use super::state::gradient_format;
+use super::state::gradient_size;
 use super::step::held_bytes;
 use super::task::{Task, TaskClass, TaskEvent, held, waits};
 use super::visit::{UnitCollective, UnitCosts};
 use crate::cost::{Payload, Transfer};
+use crate::units::{Bytes, Count, Seconds};
 
 /// Parameters that are placed alike, and how.
 #[derive(Clone, Copy)]
 pub(super) struct ParameterGroup<'a> {
     pub costs: &'a UnitCosts<'a>,
     /// On one tensor and pipeline rank, before sharding.
-    pub parameters: f64,
+    pub parameters: Count,
 }
 
 impl<'a> ParameterGroup<'a> {
@@ -35,19 +36,20 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
             reduce(share, streams, builder);
         }
     }
-    let owned: f64 = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
+    let owned: Count = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
-        let gradients = if plan.offload.state() { 0.0 } else { owned * gradient_format(rates).bytes() };
+        let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * gradient_size(rates) };
         copy(costs, builder, gradients, HOST_OUT, Lane::HostOut, TaskEvent::HostOut);
-        let weights = if plan.offload.state() { 0.0 } else { owned * rates.storage() };
+        let weights = if plan.offload.state() { Bytes::ZERO } else { owned * rates.storage() };
         copy(costs, builder, weights, HOST_IN, Lane::HostIn, TaskEvent::HostIn);
     } else {
-        let piece = LaunchedWork { work: rates.optimizer(owned), host: 0.0 };
+        let piece = LaunchedWork { work: rates.optimizer(owned), host: Seconds::ZERO };
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Lane::Compute, TaskKind::Optimizer));
         task.waits = done(builder);
         task.signals = [Some(TaskEvent::Computed), None];
-        (task.takes, task.gives) = [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * stack.update_copies)).into();
+        (task.takes, task.gives) =
+            [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * Bytes::new(stack.update_copies))).into();
         builder.push(task);
     }
     for share in shares {
@@ -59,7 +61,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
 fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     let ParameterGroup { costs, parameters } = *share;
     let scenario = costs.rates.scenario;
-    let parts = buckets(costs, parameters * gradient_format(costs.rates).bytes());
+    let parts = buckets(costs, parameters * gradient_size(costs.rates));
     let Some(reduce) = costs.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
         return;
     };
@@ -78,8 +80,8 @@ fn done(builder: &GraphBuilder<'_>) -> [Option<super::EventWait>; super::WAITS] 
     )
 }
 
-fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: f64, stream: u8, lane: Lane, event: TaskEvent) {
-    if bytes == 0.0 {
+fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, stream: u8, lane: Lane, event: TaskEvent) {
+    if bytes == Bytes::ZERO {
         return;
     }
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
@@ -107,7 +109,7 @@ fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut
 /// collectives. Where the next step's first forward hides them, only the rest is left.
 fn ways_back(
     share: &ParameterGroup<'_>,
-    parts: fn(&UnitCosts<'_>, f64) -> f64,
+    parts: fn(&UnitCosts<'_>, Bytes) -> Count,
 ) -> impl Iterator<Item = UnitCollective> {
     let ParameterGroup { costs, parameters } = *share;
     let (rates, layout) = (costs.rates, costs.layout);
@@ -117,8 +119,8 @@ fn ways_back(
         let wire = rates.scenario.plan.sharding.wire;
         let format = rates.scenario.plan.precision.wire(wire.boundary);
         let elements = parameters / f64::from(inner);
-        let parts = parts(costs, elements * format.bytes());
-        let payload = Payload { elements, format, block: f64::from(wire.block), parts };
+        let parts = parts(costs, elements * Bytes::new(format.bytes()));
+        let payload = Payload { elements, format, block: wire.block.into(), parts };
         let mut gather = costs.gathered(payload, layout.replica_group(inner, outer));
         if rates.scenario.stack.gather_during_forward {
             gather.transfer.time -= gather.transfer.time.min(costs.forward()) * (1.0 - rates.runtime.contention);
@@ -127,21 +129,21 @@ fn ways_back(
     })
 }
 
-/// Seconds that the end of a step takes at least, latencies left out: the update and the weights' way back.
-pub(super) fn least(share: &ParameterGroup<'_>) -> f64 {
+/// Time that the end of a step takes at least, latencies left out: the update and the weights' way back.
+pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
     let (rates, owned) = (share.costs.rates, share.parameters / f64::from(share.costs.layout.optimizer));
     let offload = rates.scenario.plan.offload;
     let update = match (offload.optimizer(), offload.state()) {
         (false, _) => rates.optimizer(owned).time,
-        (true, false) => rates.host_copy(owned * (gradient_format(rates).bytes() + rates.storage())),
-        (true, true) => 0.0,
+        (true, false) => rates.host_copy(owned * (gradient_size(rates) + rates.storage())),
+        (true, true) => Seconds::ZERO,
     };
-    update + ways_back(share, |_, _| 0.0).map(|gather| gather.transfer.time).sum::<f64>()
+    update + ways_back(share, |_, _| Count::ZERO).map(|gather| gather.transfer.time).sum::<Seconds>()
 }
 
 /// Collectives for so many bytes of the whole model.
-fn buckets(costs: &UnitCosts<'_>, bytes: f64) -> f64 {
-    libm::ceil(bytes / costs.rates.scenario.stack.collectives.bucket.get()).max(1.0)
+fn buckets(costs: &UnitCosts<'_>, bytes: Bytes) -> Count {
+    Count::new(libm::ceil(bytes / costs.rates.scenario.stack.collectives.bucket).max(1.0))
 }
 
 fn label(lane: Lane, kind: TaskKind) -> Label {

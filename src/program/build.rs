@@ -4,6 +4,7 @@
 use crate::cost::{Transfer, Work};
 use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
+use crate::units::{Bytes, Seconds};
 
 use super::label::{Label, Lane};
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
@@ -15,22 +16,22 @@ use super::task::{
 /// What the tasks of a step move and need, repeats counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Volume {
-    /// Bytes that one device sends into each level.
-    pub bytes: [f64; MAX_LEVELS],
+    /// What one device sends into each level.
+    pub bytes: [Bytes; MAX_LEVELS],
     /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
-    pub sent: [[f64; MAX_LEVELS]; Lane::ALL.len()],
-    /// Seconds that each level would be busy.
-    pub busy: [f64; MAX_LEVELS],
-    /// Bytes copied to the host and from it.
-    pub copied: [f64; 2],
-    /// Seconds that each of these ways would be busy.
-    pub copying: [f64; 2],
+    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// How long each level would be busy.
+    pub busy: [Seconds; MAX_LEVELS],
+    /// What is copied to the host and from it.
+    pub copied: [Bytes; 2],
+    /// How long each of these ways would be busy.
+    pub copying: [Seconds; 2],
     /// Time added to compute because the host launches it too slowly.
     pub host: Picos,
-    /// Seconds that all tasks would take one after the other.
-    pub serial: f64,
-    /// Seconds of compute that the memory's bandwidth sets.
-    pub memory_bound: f64,
+    /// What all tasks would take one after the other.
+    pub serial: Seconds,
+    /// Compute that the memory's bandwidth sets.
+    pub memory_bound: Seconds,
 }
 
 impl Volume {
@@ -42,7 +43,7 @@ impl Volume {
             self.busy[level] += other.busy[level] * times;
         }
         for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
-            *sent += other * times;
+            *sent += *other * times;
         }
         for way in 0..2 {
             self.copied[way] += other.copied[way] * times;
@@ -86,7 +87,7 @@ impl CollectiveStreams {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct LaunchedWork {
     pub work: Work,
-    pub host: f64,
+    pub host: Seconds,
 }
 
 /// Fills one graph.
@@ -189,14 +190,14 @@ impl GraphBuilder<'_> {
         }
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
-            if busy > 0.0 {
+            if busy > Seconds::ZERO {
                 let share = (busy / transfer.time).min(1.0);
                 *demand = (libm::ceil(share * f64::from(WHOLE)) as u32).min(WHOLE);
             }
         }
         demand[DEVICE] = libm::round(contention * f64::from(WHOLE)) as u32;
         let label = Label {
-            bytes: libm::round(transfer.received) as u64,
+            bytes: libm::round(transfer.received.get()) as u64,
             level: transfer.level().map(|level| level as u8),
             ..label
         };

@@ -6,6 +6,7 @@
 
 use crate::cost::{LayerWork, Work};
 use crate::plan::Recompute;
+use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
@@ -26,7 +27,7 @@ struct HalfLayer<'a> {
     /// Slices of this half.
     slices: u32,
     /// Time of the host to launch one unit of this size.
-    host: f64,
+    host: Seconds,
 }
 
 /// A slice's compute and what it meets.
@@ -52,8 +53,8 @@ pub(super) fn of_layer(costs: [&UnitCosts<'_>; 2], slices: [u32; 2], recomputed:
 
 /// Collectives for a slice of one half of a layer that takes `whole`: half of its matrices, where they travel one by
 /// one.
-pub(super) fn collectives(whole: f64) -> f64 {
-    (whole / 2.0).max(1.0)
+pub(super) fn collectives(whole: Count) -> Count {
+    (whole / 2.0).max(Count::new(1.0))
 }
 
 impl<'a> HalfLayer<'a> {
@@ -90,15 +91,15 @@ impl<'a> HalfLayer<'a> {
                 backward: self.sliced(Traversal::Backward, [again, back], [working + own.working, -kept]),
             };
         }
-        let input = if index == 0 { self.share(activations.checkpoint) } else { 0.0 };
+        let input = if index == 0 { self.share(activations.checkpoint) } else { Bytes::ZERO };
         let left = whole_left - input;
         let inputs = input * f64::from(self.slices);
         let mut forward = self.sliced(Traversal::Forward, [ahead, SliceCompute::default()], [whole - inputs, input]);
         if index == 1 && self.slices == 1 {
-            let backward = self.sliced(Traversal::Backward, [ahead, back], [whole + own.working, 0.0]);
+            let backward = self.sliced(Traversal::Backward, [ahead, back], [whole + own.working, Bytes::ZERO]);
             return HalfPasses { forward, again: Vec::new(), backward };
         }
-        let mut again = self.sliced(Traversal::Recompute, [ahead, SliceCompute::default()], [0.0, left]);
+        let mut again = self.sliced(Traversal::Recompute, [ahead, SliceCompute::default()], [Bytes::ZERO, left]);
         if index == 0 && self.costs.rates.scenario.plan.offload.checkpoints() {
             for visit in &mut forward {
                 visit.to_host = input;
@@ -114,12 +115,12 @@ impl<'a> HalfLayer<'a> {
     }
 
     /// What one slice has of some memory, in whole bytes, so that what forward leaves is what backward frees.
-    fn share(&self, bytes: f64) -> f64 {
-        libm::round(bytes / f64::from(self.slices))
+    fn share(&self, bytes: Bytes) -> Bytes {
+        Bytes::new(libm::round((bytes / f64::from(self.slices)).get()))
     }
 
     /// The slices of one pass. `memory` is what each works in, and what it leaves behind.
-    fn sliced(&self, pass: Traversal, compute: [SliceCompute; 2], memory: [f64; 2]) -> Vec<UnitPass> {
+    fn sliced(&self, pass: Traversal, compute: [SliceCompute; 2], memory: [Bytes; 2]) -> Vec<UnitPass> {
         let [working, kept] = memory;
         let slice = |slice: u32| {
             let [first, second] = compute.map(|compute| self.step(compute, slice));

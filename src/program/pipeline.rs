@@ -14,6 +14,7 @@ use std::ops::Range;
 use crate::cost::{Factors, Rates};
 use crate::plan::{Accumulation, Offload, Schedule, Site};
 use crate::scenario::Layout;
+use crate::units::Bytes;
 
 use super::boundary::{self, ParameterGroup};
 use super::build::{CollectiveStreams, GraphBuilder, LaunchOf, LaunchedWork, PIPELINE, RankBuilder};
@@ -192,7 +193,7 @@ impl<'a> PipelineBuilder<'a> {
         let rates = self.costs().rates;
         let owners = self.shares(rank).first().map_or(1, |share| share.costs.layout.optimizer);
         TaskEmitter::host(graph, rates.host_step(owners));
-        TaskEmitter::host(graph, rates.software.micro_batch.get());
+        TaskEmitter::host(graph, rates.software.micro_batch);
     }
 
     /// The boundary, after what the ends of the pipeline sum.
@@ -377,7 +378,7 @@ impl<'a> PipelineBuilder<'a> {
 
     /// Whether a backward_run of backward brings sums of gradients back from the host: a stage's last, where it had others.
     fn resumed(&self, work: usize, backward_run: BackwardRun) -> bool {
-        self.offload.state() && backward_run.last && !backward_run.first && self.unreduced(work) > 0.0
+        self.offload.state() && backward_run.last && !backward_run.first && self.unreduced(work) > Bytes::ZERO
     }
 
     /// Reduces a stage's gradients when backward leaves it.

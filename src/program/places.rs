@@ -8,6 +8,7 @@ use std::ops::Range;
 use crate::cost::Rates;
 use crate::plan::Site;
 use crate::scenario::{Layout, Scenario};
+use crate::units::Count;
 
 use super::halves;
 use super::order::UnitList;
@@ -48,8 +49,8 @@ pub(super) struct StageParameters {
     pub way: usize,
     pub parameters: u64,
     /// Units that they are in, and collectives that gather or reduce all of these.
-    pub units: f64,
-    pub collectives: f64,
+    pub units: Count,
+    pub collectives: Count,
 }
 
 /// The ways in which a plan places operators, and which one each of its entries is.
@@ -113,14 +114,14 @@ impl<'a> OperatorLayouts<'a> {
     /// The parameters of a layers_of, way by way; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
     pub fn holdings(&self, layers_of: &StageLayers) -> Vec<StageParameters> {
-        let (model, whole) = (&self.scenario.model, f64::from(self.scenario.stack.collectives.per_layer));
+        let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
         let mut held = vec![StageParameters::default(); self.ways.len()];
-        let mut add = |way: usize, (count, slices): (u32, u32), parameters: u64, collectives: f64| {
-            let units = f64::from(count) * f64::from(slices);
+        let mut add = |way: usize, (count, slices): (u32, u32), parameters: u64, collectives: Count| {
+            let units = Count::from(count) * f64::from(slices);
             held[way].way = way;
             held[way].parameters += u64::from(count) * parameters;
             held[way].units += units;
-            held[way].collectives += units * collectives;
+            held[way].collectives += collectives * units.get();
         };
         for LayerRange { layers, placed: [attention, mlp], apart, .. } in layers_of.stretches.iter().copied() {
             if apart {

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::units::Seconds;
+
 use super::build::Volume;
 use super::label::{Activity, ModelPart};
 use super::task::{COMPUTE, EVENTS, EventWait, STREAMS, Task, TaskEvent, WAITS};
@@ -237,8 +239,8 @@ impl RankProgram {
         volume
     }
 
-    /// Seconds that they would take one after the other.
-    pub fn serial(&self, code: &Code) -> f64 {
+    /// What they would take one after the other.
+    pub fn serial(&self, code: &Code) -> Seconds {
         self.runs().map(|(launch, times)| code.graphs[launch.graph as usize].volume.serial * times as f64).sum()
     }
 

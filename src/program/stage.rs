@@ -1,5 +1,7 @@
 //! PipelineStages of a pipeline: which layers each has, and what a pass over it computes.
 
+use crate::units::Seconds;
+
 use super::build::LaunchedWork;
 use super::order::UnitList;
 use super::places::{OperatorLayouts, StageLayers, StageParameters};
@@ -102,8 +104,8 @@ impl StageWork {
     }
 }
 
-/// Forward and backward of a unit.
+/// Seconds of forward and backward of a unit.
 fn time(costs: &[UnitPass; 2]) -> f64 {
     let pieces = costs.iter().flat_map(|visit| visit.steps).map(|step| step.piece);
-    pieces.map(|piece: LaunchedWork| piece.work.time + piece.host).sum()
+    pieces.map(|piece: LaunchedWork| piece.work.time + piece.host).sum::<Seconds>().get()
 }

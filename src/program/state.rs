@@ -2,34 +2,36 @@
 
 use crate::cost::Rates;
 use crate::model::Model;
-use crate::plan::{Format, Reduction};
+use crate::plan::Reduction;
 use crate::scenario::Layout;
+use crate::units::{Bytes, Count};
 
 use super::boundary::ParameterGroup;
 
-/// Static memory of one rank, in bytes, and how its gradients are kept.
+/// Static memory of one rank, and how its gradients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ModelState {
     /// This rank's shard of the weights.
-    pub weights: f64,
+    pub weights: Bytes,
     /// Gradients that are kept all the time.
-    pub gradients: f64,
+    pub gradients: Bytes,
     /// Optimizer state and master weights.
-    pub optimizer: f64,
+    pub optimizer: Bytes,
     /// Whether gradients of all units are kept whole, rather than reduced unit by unit.
     pub whole_gradients: bool,
     /// Parameters of this rank's part of the model, before sharding.
-    pub parameters: f64,
+    pub parameters: Count,
 }
 
-/// Format in which gradients are kept and accumulated.
-pub(super) fn gradient_format(rates: &Rates<'_>) -> Format {
-    rates.scenario.stack.gradient_format.unwrap_or_else(|| rates.scenario.plan.precision.storage())
+/// What a gradient takes while it is kept and accumulated.
+pub(super) fn gradient_size(rates: &Rates<'_>) -> Bytes {
+    let kept = rates.scenario.stack.gradient_format;
+    kept.map_or_else(|| rates.storage(), |format| Bytes::new(format.bytes()))
 }
 
 /// Parameters of the model on one tensor rank.
-pub(super) fn local(model: &Model, layout: &Layout) -> f64 {
-    model.parameters() as f64 / f64::from(layout.tensor)
+pub(super) fn local(model: &Model, layout: &Layout) -> Count {
+    Count::from(model.parameters()) / f64::from(layout.tensor)
 }
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
@@ -57,18 +59,18 @@ impl ModelState {
 
     /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
     /// are not reduced before the step's end count whole.
-    pub(super) fn of(rates: &Rates<'_>, layout: &Layout, parameters: f64) -> Self {
+    pub(super) fn of(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
         let plan = &rates.scenario.plan;
         let whole_gradients = whole_gradients(rates, layout);
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };
         let storage = plan.precision.storage();
-        let on_device = |on_host: bool, bytes: f64, ranks: u32| {
-            if on_host { 0.0 } else { parameters * bytes / f64::from(ranks) }
+        let on_device = |on_host: bool, each: Bytes, ranks: u32| {
+            if on_host { Bytes::ZERO } else { parameters * each / f64::from(ranks) }
         };
         Self {
-            weights: on_device(plan.offload.state(), storage.bytes(), layout.weights),
+            weights: on_device(plan.offload.state(), rates.storage(), layout.weights),
             gradients: on_device(plan.offload.state(), rates.gradient_bytes(whole_gradients), gradient_ranks),
-            optimizer: on_device(plan.offload.optimizer(), plan.optimizer.state(storage), layout.optimizer),
+            optimizer: on_device(plan.offload.optimizer(), Bytes::new(plan.optimizer.state(storage)), layout.optimizer),
             whole_gradients,
             parameters,
         }

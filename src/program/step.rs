@@ -3,6 +3,7 @@
 use crate::cost::{Rates, Work};
 use crate::plan::Recompute;
 use crate::scenario::Layout;
+use crate::units::{Bytes, Seconds};
 
 use super::boundary::{self, ParameterGroup};
 use super::build::{CollectiveStreams, GraphBuilder, HOST_IN, HOST_OUT, LaunchedWork, RankBuilder};
@@ -25,7 +26,7 @@ pub(super) struct UnitRun {
 /// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckpointFetch {
-    bytes: f64,
+    bytes: Bytes,
     part: ModelPart,
     /// Layer, how it moves with the body's iterations, and micro-batch.
     layer: u32,
@@ -38,7 +39,7 @@ impl CheckpointFetch {
     pub fn of(run: &UnitRun, position: u32) -> Option<Self> {
         let UnitRun { visit: UnitPass { part, checkpoint, .. }, step, .. } = *run;
         let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
-        (checkpoint > 0.0).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
+        (checkpoint > Bytes::ZERO).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
     }
 
     /// The same with its layer and micro-batch counted from those of another launch.
@@ -106,7 +107,7 @@ pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
 impl TaskEmitter<'_> {
     /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
     fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
-        Self::host(builder, self.costs.rates.software.micro_batch.get());
+        Self::host(builder, self.costs.rates.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
             let alike = order.alike(*pattern, self.ahead);
             let mut turn = |position: u32, repeat: u32| {
@@ -130,21 +131,24 @@ impl TaskEmitter<'_> {
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
             let visit = &order.run(place).visit;
-            [gathers + i64::from(visit.gather.is_some()), copies + i64::from(visit.from_host > 0.0)]
+            [gathers + i64::from(visit.gather.is_some()), copies + i64::from(visit.from_host > Bytes::ZERO)]
         });
         self.visit(builder, order.run(place), place.position, ahead, micro_batch, last.is_some());
     }
 
     /// A fixed time of the host.
-    pub fn host(builder: &mut GraphBuilder<'_>, seconds: f64) {
-        if seconds <= 0.0 {
+    pub fn host(builder: &mut GraphBuilder<'_>, time: Seconds) {
+        if time <= Seconds::ZERO {
             return;
         }
         builder.task_loop(1, |builder| {
             let first = Activity { kind: TaskKind::Host, part: ModelPart::Model, ..Activity::default() };
             let label = Label { first, ..Label::default() };
-            let mut task =
-                builder.compute(LaunchedWork { work: Work::arithmetic(seconds), host: 0.0 }, TaskClass::Host, label);
+            let mut task = builder.compute(
+                LaunchedWork { work: Work::arithmetic(time), host: Seconds::ZERO },
+                TaskClass::Host,
+                label,
+            );
             task.signals = [Some(TaskEvent::Computed), None];
             builder.push(task);
         });
@@ -168,12 +172,12 @@ impl TaskEmitter<'_> {
         let micro_batch = last.unwrap_or(0) + place.later;
         let released = builder.after(TaskEvent::Released, 0);
         let mut taken = held_bytes(held::GATHERED, visit.gathered);
-        if visit.from_host > 0.0 {
+        if visit.from_host > Bytes::ZERO {
             let label = Self::label(run, place.position, Lane::HostIn, TaskKind::Copy, micro_batch);
             let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
-            let written = (visit.checkpoint > 0.0).then(|| {
+            let written = (visit.checkpoint > Bytes::ZERO).then(|| {
                 let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
-                let writes = between.filter(|place| order.run(*place).visit.to_host > 0.0);
+                let writes = between.filter(|place| order.run(*place).visit.to_host > Bytes::ZERO);
                 builder.after(TaskEvent::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
             });
             task.waits = waits([Some(released), written]);
@@ -185,7 +189,7 @@ impl TaskEmitter<'_> {
         if let Some(gather) = &visit.gather {
             let label = Self::label(run, place.position, Lane::Gather, gather.kind, micro_batch);
             let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
-            let copied = (visit.from_host > 0.0).then(|| builder.after(TaskEvent::HostIn, 0));
+            let copied = (visit.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
             task.signals = [Some(TaskEvent::Gathered), None];
             taken[held::COMMUNICATION] += bytes(gather.buffer);
@@ -208,13 +212,13 @@ impl TaskEmitter<'_> {
         let visit = &run.visit;
         let reduce = visit.reduce[usize::from(last)];
         // Two gradient buffers: one is filled while the other is emptied.
-        let emptied = match (visit.store[usize::from(last)] > 0.0, reduce) {
+        let emptied = match (visit.store[usize::from(last)] > Bytes::ZERO, reduce) {
             (true, _) => Some(TaskEvent::Stored),
-            (false, reduce) => reduce.filter(|_| visit.gradients > 0.0).map(|_| TaskEvent::Reduced),
+            (false, reduce) => reduce.filter(|_| visit.gradients > Bytes::ZERO).map(|_| TaskEvent::Reduced),
         };
         let start = [
             visit.fetched().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
-            (visit.from_host > 0.0).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
+            (visit.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
             emptied.map(|event| builder.after(event, 1)),
         ];
         self.compute(builder, run, position, start, micro_batch);
@@ -232,7 +236,7 @@ impl TaskEmitter<'_> {
         start: [Option<EventWait>; 2],
         ahead: Option<CheckpointFetch>,
     ) {
-        let copied = (run.visit.checkpoint > 0.0).then(|| builder.after(TaskEvent::HostIn, 0));
+        let copied = (run.visit.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
         self.compute(builder, run, 0, [start[0], start[1], copied], 0);
         self.write_checkpoint(builder, run, 0, 0);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
@@ -248,7 +252,7 @@ impl TaskEmitter<'_> {
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
     fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, run: &UnitRun, position: u32, micro_batch: u32) {
         let moved = run.visit.to_host;
-        if moved <= 0.0 {
+        if moved <= Bytes::ZERO {
             return;
         }
         let label = Self::label(run, position, Lane::HostOut, TaskKind::Copy, micro_batch);
@@ -269,8 +273,8 @@ impl TaskEmitter<'_> {
         label: impl Fn(Lane, TaskKind) -> Label,
     ) {
         let store = visit.store[usize::from(last)];
-        let sums = if last { visit.sums } else { 0.0 };
-        if sums > 0.0 {
+        let sums = if last { visit.sums } else { Bytes::ZERO };
+        if sums > Bytes::ZERO {
             let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, TaskKind::Copy));
             task.waits =
                 waits([Some(builder.after(TaskEvent::Released, 1)), Some(builder.after(TaskEvent::Stored, 1))]);
@@ -282,14 +286,14 @@ impl TaskEmitter<'_> {
         if let Some(reduce) = reduce {
             let label = label(Lane::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
-            task.waits = waits([Some(released), (sums > 0.0).then(|| builder.after(TaskEvent::Loaded, 0))]);
+            task.waits = waits([Some(released), (sums > Bytes::ZERO).then(|| builder.after(TaskEvent::Loaded, 0))]);
             task.signals = [Some(TaskEvent::Reduced), None];
             task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
             task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
             task.gives[held::GRADIENTS] = bytes(visit.gradients) + bytes(sums) - bytes(store);
             builder.push(task);
         }
-        if store > 0.0 {
+        if store > Bytes::ZERO {
             let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
@@ -310,7 +314,8 @@ impl TaskEmitter<'_> {
         let visit = &run.visit;
         let layout = self.costs.layout;
         let kind = if visit.backward { TaskKind::Backward } else { TaskKind::Forward };
-        let steps = visit.steps.iter().filter(|step| step.piece.work.time > 0.0 || step.piece.host > 0.0);
+        let steps =
+            visit.steps.iter().filter(|step| step.piece.work.time > Seconds::ZERO || step.piece.host > Seconds::ZERO);
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
@@ -369,7 +374,7 @@ impl TaskEmitter<'_> {
     }
 
     /// A copy to or from the host.
-    pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: f64, stream: u8, label: Label) -> Task {
+    pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, stream: u8, label: Label) -> Task {
         let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
         transfer.time = self.costs.rates.host_copy(moved);
         builder.transfer(&transfer, stream, self.contention, label)
@@ -384,14 +389,14 @@ impl TaskEmitter<'_> {
 impl UnitPass {
     /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
     fn fetched(&self) -> bool {
-        self.freed > 0.0 || self.gathered > 0.0 || self.gather.is_some()
+        self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
     }
 
     fn takes(&self) -> [i64; super::HELD] {
         let mut takes = held_bytes(held::ACTIVATIONS, self.working);
         takes[held::GRADIENTS] = bytes(self.gradients);
         // The second copy is made from the gathered unit: both are there at once.
-        takes[held::SECONDARY] = bytes(self.secondary.max(0.0));
+        takes[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
         takes
     }
 
@@ -399,17 +404,17 @@ impl UnitPass {
         let mut gives = held_bytes(held::ACTIVATIONS, self.working);
         gives[held::ACTIVATIONS] -= bytes(self.kept);
         gives[held::GATHERED] = bytes(self.freed);
-        gives[held::SECONDARY] = bytes((-self.secondary).max(0.0));
+        gives[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
         gives
     }
 }
 
 /// Whole bytes.
-pub(super) fn bytes(amount: f64) -> i64 {
-    libm::round(amount) as i64
+pub(super) fn bytes(amount: Bytes) -> i64 {
+    libm::round(amount.get()) as i64
 }
 
-pub(super) fn held_bytes(part: usize, amount: f64) -> [i64; super::HELD] {
+pub(super) fn held_bytes(part: usize, amount: Bytes) -> [i64; super::HELD] {
     let mut held = [0; super::HELD];
     held[part] = bytes(amount);
     held

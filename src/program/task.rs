@@ -5,6 +5,7 @@
 //! announced so far, so one task stands for all its repeats ([`super::program`]).
 
 use crate::hardware::MAX_LEVELS;
+use crate::units::Seconds;
 
 use super::label::Label;
 
@@ -14,18 +15,18 @@ pub type Picos = u64;
 /// Picoseconds per second.
 pub const PICOS: f64 = 1e12;
 
-/// The most seconds that the tasks of all ranks may take one after the other, so that no moment of the step is beyond
+/// The longest that the tasks of all ranks may take one after the other, so that no moment of the step is beyond
 /// what the clock counts: tasks that share what they need take up to [`STREAMS`] times as long.
-pub const LONGEST: f64 = Picos::MAX as f64 / PICOS / STREAMS as f64;
+pub const LONGEST: Seconds = Seconds::new(Picos::MAX as f64 / PICOS / STREAMS as f64);
 
 /// Rounds seconds to picoseconds, once, where a task is made.
-pub fn picos(seconds: f64) -> Picos {
-    libm::round(seconds * PICOS) as Picos
+pub fn picos(time: Seconds) -> Picos {
+    libm::round(time.get() * PICOS) as Picos
 }
 
 /// Whole picoseconds in seconds.
-pub fn seconds(picos: Picos) -> f64 {
-    picos as f64 / PICOS
+pub fn seconds(picos: Picos) -> Seconds {
+    Seconds::new(picos as f64 / PICOS)
 }
 
 /// CollectiveStreams per rank.

@@ -3,6 +3,7 @@
 
 use crate::cost::{Factors, Rates, Transfer};
 use crate::scenario::{Layout, Scenario};
+use crate::units::{Bytes, Seconds};
 
 use super::boundary::{self, ParameterGroup};
 use super::label::ModelPart;
@@ -19,27 +20,27 @@ use super::visit::{UnitCollective, UnitCosts, UnitPass};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageCost {
     /// Forward and backward, with the tensor collectives, beside which nothing computes.
-    pub compute: [f64; 2],
+    pub compute: [Seconds; 2],
     /// The gathers of the weights for them; nothing where they are not sharded.
     pub gather: [Transfer; 2],
     /// The reductions of the gradients: at each micro-batch, and at the last.
     pub reduce: [Transfer; 2],
     /// Copies from the host, and to it.
-    pub host: [f64; 2],
+    pub host: [Seconds; 2],
     /// Copies of a stage's weights from the host, for the gathers for forward and for backward.
-    pub load: [f64; 2],
+    pub load: [Seconds; 2],
     /// The copy of a stage's gradients to the host, after the last reduction.
-    pub store: f64,
+    pub store: Seconds,
     /// Kept in memory between forward and backward.
-    pub kept: f64,
+    pub kept: Bytes,
     /// Taken beside that when backward begins.
-    pub working: f64,
+    pub working: Bytes,
     /// Gathered weights, and gradients that wait for their reduction.
-    pub buffers: f64,
+    pub buffers: Bytes,
     /// Weights, gradients and optimizer state that stay in memory.
-    pub state: f64,
+    pub state: Bytes,
     /// The update, and the way back of what it has changed.
-    pub update: f64,
+    pub update: Seconds,
 }
 
 /// The parts of a plan's step.
@@ -49,8 +50,8 @@ pub struct StepTerms {
     pub parts: Vec<StageCost>,
     /// Which of them forward passes, in order; stage `i` is of pipeline rank `i mod P`.
     pub order: Vec<u16>,
-    /// Seconds in which activations reach the next pipeline rank, where it is nearest.
-    pub send: f64,
+    /// Time in which activations reach the next pipeline rank, where it is nearest.
+    pub send: Seconds,
     /// Whether gradients wait in two buffers for their reduction, rather than stay whole.
     pub buffered: bool,
 }
@@ -61,7 +62,7 @@ impl StepTerms {
         let rates = Rates::of(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, pipeline::wanted(&rates, layout));
         let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, false));
-        let send = hops.map(|level| costs.send(level).time).reduce(f64::min).unwrap_or(0.0);
+        let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);
         let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
         if costs.staged {
@@ -133,20 +134,22 @@ fn of(moved: Option<UnitCollective>) -> Transfer {
     moved.map(|moved| moved.transfer).unwrap_or_default()
 }
 
+/// Something of each unit's pass, over all passes of some runs.
+fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of: impl Fn(&UnitPass) -> Q) -> Q {
+    runs.iter().map(|run| of(&run.visit) * f64::from(run.count)).sum()
+}
+
 /// Forward and backward of runs.
 fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> StageCost {
-    let sum = |runs: &[UnitRun], of: &dyn Fn(&UnitPass) -> f64| {
-        runs.iter().map(|run| f64::from(run.count) * of(&run.visit)).sum::<f64>()
-    };
-    let both = |of: &dyn Fn(&UnitPass) -> f64| sum(ahead, of) + sum(behind, of);
+    let both = |of: fn(&UnitPass) -> Bytes| sum(ahead, of) + sum(behind, of);
     StageCost {
-        compute: [ahead, behind].map(|runs| sum(runs, &|visit| costs.serial(visit))),
+        compute: [ahead, behind].map(|runs| sum(runs, |visit| costs.serial(visit))),
         host: [
-            costs.rates.host_copy(both(&|visit| visit.from_host)),
-            costs.rates.host_copy(both(&|visit| visit.to_host)),
+            costs.rates.host_copy(both(|visit| visit.from_host)),
+            costs.rates.host_copy(both(|visit| visit.to_host)),
         ],
-        kept: sum(ahead, &|visit| visit.kept - visit.to_host),
-        working: behind.first().map_or(0.0, |run| run.visit.working),
+        kept: sum(ahead, |visit| visit.kept - visit.to_host),
+        working: behind.first().map_or(Bytes::ZERO, |run| run.visit.working),
         ..StageCost::default()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::plan::{Extent, Format, Precision, Reduction, Secondary, Sharding, Size};
 use crate::testing;
-use crate::units::BytesPerSecond;
+use crate::units::{Bytes, BytesPerSecond};
 
 fn built(scenario: &Scenario) -> Program {
     let mut program = Program::default();
@@ -14,10 +14,15 @@ fn built(scenario: &Scenario) -> Program {
     program
 }
 
+/// Bytes that the first rank sends into all levels.
+fn sent(scenario: &Scenario) -> f64 {
+    built(scenario).volume(0).bytes.into_iter().sum::<Bytes>().get()
+}
+
 fn traffic(sharding: Sharding) -> f64 {
     let mut scenario = testing::scenario();
     scenario.plan.sharding = sharding;
-    built(&scenario).volume(0).bytes.iter().sum()
+    sent(&scenario)
 }
 
 fn close(value: f64, expected: f64) {
@@ -41,7 +46,7 @@ fn tied_ends_are_gathered_twice_too() {
         let model = Arc::make_mut(&mut scenario.model);
         (model.vocab, model.tied) = (32_000, tied);
         scenario.plan.sharding = sharding;
-        built(&scenario).volume(0).bytes.iter().sum::<f64>()
+        sent(&scenario)
     };
     for tied in [false, true] {
         close(with(tied, testing::zero3()) / with(tied, testing::ddp()), 1.5);
@@ -60,7 +65,7 @@ fn fp32_training_sends_twice_the_bytes_of_bf16() {
     let with = |precision: Precision| {
         let mut scenario = testing::scenario();
         scenario.plan.precision = precision;
-        built(&scenario).volume(0).bytes.iter().sum::<f64>()
+        sent(&scenario)
     };
     close(with(Precision::Fp32) / with(Precision::Bf16), 2.0);
 }
@@ -69,11 +74,11 @@ fn fp32_training_sends_twice_the_bytes_of_bf16() {
 fn backward_passes_keys_values_and_their_gradients_around() {
     let mut scenario = testing::scenario();
     scenario.plan.sharding = testing::ddp();
-    let alone = built(&scenario).volume(0).bytes[0];
+    let alone = built(&scenario).volume(0).bytes[0].get();
     scenario.plan.context = 2;
     // Per layer 512 tokens of each of 2 ranks, keys and values 2 x 1024 wide in bf16: of 4 MiB one rank
     // receives 2 MiB, once in forward and twice in backward, in 8 layers.
-    close(built(&scenario).volume(0).bytes[0] - alone, 8.0 * 3.0 * 2.0 * 1024.0 * 1024.0);
+    close(built(&scenario).volume(0).bytes[0].get() - alone, 8.0 * 3.0 * 2.0 * 1024.0 * 1024.0);
 }
 
 /// ZeRO++ with scales too few to count.
@@ -95,7 +100,7 @@ fn zeropp_sends_a_quarter_of_zero3_out_of_the_node() {
         let mut scenario = testing::scenario();
         scenario.plan.sharding = sharding;
         scenario.plan.size = Size::Nodes(4);
-        (built(&scenario).volume(0).bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
+        (built(&scenario).volume(0).bytes[1].get() * 4.0, scenario.model.parameters() as f64 * 2.0)
     };
     let (zero3, weights) = node_bytes(testing::zero3());
     let (ranks, nodes) = (16.0, 4.0);
@@ -113,7 +118,7 @@ fn a_node_must_receive_a_quarter_under_zeropp() {
         let mut scenario = testing::scenario();
         Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
         scenario.plan.sharding = sharding;
-        (built(&scenario).volume(0).bytes[1] * 4.0, scenario.model.parameters() as f64 * 2.0)
+        (built(&scenario).volume(0).bytes[1].get() * 4.0, scenario.model.parameters() as f64 * 2.0)
     };
     let (zero3, weights) = node_bytes(testing::zero3());
     close(zero3, 3.0 * weights * 0.5);
@@ -133,7 +138,7 @@ fn three_levels_leave_the_node_only_at_the_boundary() {
         scenario.plan.sharding = sharding.clone();
         scenario.plan.accumulate = accumulate;
         let weights = scenario.model.parameters() as f64 * 2.0;
-        close(built(&scenario).volume(0).bytes[1] * 4.0, 2.0 * weights * 0.5);
+        close(built(&scenario).volume(0).bytes[1].get() * 4.0, 2.0 * weights * 0.5);
     }
 }
 
@@ -198,7 +203,7 @@ fn accumulation_repeats_what_is_sharded_and_nothing_else() {
         let mut scenario = testing::scenario();
         (scenario.plan.sharding, scenario.plan.reduction) = (sharding, reduction);
         scenario.plan.accumulate = accumulate;
-        built(&scenario).volume(0).bytes.iter().sum::<f64>()
+        sent(&scenario)
     };
     // ZeRO-3: everything, four times over.
     let once = moved(testing::zero3(), Reduction::Default, 1);
@@ -218,7 +223,7 @@ fn sharding_further_never_needs_more_state() {
         let mut scenario = testing::scenario();
         scenario.plan.sharding = sharding;
         let state = built(&scenario).states[0];
-        state.weights + state.gradients + state.optimizer
+        (state.weights + state.gradients + state.optimizer).get()
     };
     let extents = || [Extent::Device, Extent::Ranks(2), Extent::Node, Extent::System];
     for (weights, gradients, optimizer) in triples_of(extents) {

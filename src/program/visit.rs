@@ -1,23 +1,24 @@
 //! What one visit of one unit is: the transfers that bring its weights, the compute, the memory it
 //! takes, and the transfers that reduce its gradients.
 
-use crate::cost::{Activations, LayerWork, Payload, Rates, Transfer, Work};
+use crate::cost::{Activations, LayerWork, Passes, Payload, Rates, Transfer, Work};
 use crate::hardware::Group;
 use crate::plan::{Format, Recompute, Reduction};
 use crate::scenario::Layout;
+use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::{ModelPart, TaskKind};
-use super::state::{gradient_format, whole_gradients};
+use super::state::{gradient_size, whole_gradients};
 
 /// A unit: what is gathered and reduced together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct UnitParameters {
     pub part: ModelPart,
     /// Parameters on one tensor rank that this visit gathers.
-    pub gathered: f64,
+    pub gathered: Count,
     /// Parameters whose gradients are complete after this unit's backward.
-    pub reduced: f64,
+    pub reduced: Count,
 }
 
 /// Where in a micro-batch a visit is.
@@ -45,31 +46,31 @@ pub(super) struct UnitPass {
     pub part: ModelPart,
     pub backward: bool,
     /// Bytes from the host: this rank's shard of the weights, and a checkpoint.
-    pub from_host: f64,
+    pub from_host: Bytes,
     /// Bytes of that checkpoint.
-    pub checkpoint: f64,
+    pub checkpoint: Bytes,
     /// Gather of the weights, if any.
     pub gather: Option<UnitCollective>,
     /// Bytes of the gathered weights, taken with the gather.
-    pub gathered: f64,
+    pub gathered: Bytes,
     /// Bytes of gathered weights that this visit's end frees.
-    pub freed: f64,
+    pub freed: Bytes,
     pub steps: [ComputeStep; 3],
     /// Activations taken while it runs, left behind by forward, and freed by backward.
-    pub working: f64,
-    pub kept: f64,
+    pub working: Bytes,
+    pub kept: Bytes,
     /// Secondary weights left behind by forward (positive) or freed by backward (negative).
-    pub secondary: f64,
+    pub secondary: Bytes,
     /// Gradients of the unit while they are not reduced.
-    pub gradients: f64,
+    pub gradients: Bytes,
     /// To the host when it is done: a checkpoint.
-    pub to_host: f64,
+    pub to_host: Bytes,
     /// Reduction at each micro-batch, and at the last one.
     pub reduce: [Option<UnitCollective>; 2],
     /// Gradients that go to the host at each micro-batch, and at the last one.
-    pub store: [f64; 2],
+    pub store: [Bytes; 2],
     /// Sums of those before that come back from there to be reduced with the last ones.
-    pub sums: f64,
+    pub sums: Bytes,
 }
 
 /// A transfer with what surrounds it.
@@ -78,7 +79,7 @@ pub(super) struct UnitCollective {
     pub transfer: Transfer,
     pub kind: TaskKind,
     /// Bytes of buffers while it runs.
-    pub buffer: f64,
+    pub buffer: Bytes,
 }
 
 /// Everything that costs are made from.
@@ -91,7 +92,7 @@ pub(super) struct UnitCosts<'a> {
     pub tensor: Transfer,
     pub exchange: Transfer,
     /// Collectives that gather or reduce one unit.
-    pub collectives: f64,
+    pub collectives: Count,
     /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
     pub staged: bool,
 }
@@ -100,7 +101,6 @@ impl<'a> UnitCosts<'a> {
     pub fn new(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool) -> Self {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
-        let plain = |elements: f64| Payload { elements, format: storage, block: f64::INFINITY, parts: 1.0 };
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
         let kv = 2.0 * rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
         Self {
@@ -109,14 +109,14 @@ impl<'a> UnitCosts<'a> {
             layer: rates.layer(),
             activations: rates.activations(),
             tensor: rates.tensor_collective(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
-            exchange: rates.gather(plain(kv), layout.context_group()),
-            collectives: f64::from(rates.scenario.stack.collectives.per_layer),
+            exchange: rates.gather(Payload::plain(kv, storage), layout.context_group()),
+            collectives: rates.scenario.stack.collectives.per_layer.into(),
             staged,
         }
     }
 
-    pub fn local(&self, parameters: u64) -> f64 {
-        parameters as f64 / f64::from(self.layout.tensor)
+    pub fn local(&self, parameters: u64) -> Count {
+        Count::from(parameters) / f64::from(self.layout.tensor)
     }
 
     /// The level on which a pipeline rank reaches the one after it, or the one before; the last and the first are
@@ -132,9 +132,9 @@ impl<'a> UnitCosts<'a> {
         self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group(), level)
     }
 
-    /// Seconds of a visit, whose pieces and tensor collectives run one after the other.
-    pub fn serial(&self, visit: &UnitPass) -> f64 {
-        let meet = if self.layout.tensor > 1 { self.tensor.time } else { 0.0 };
+    /// Time of a visit, whose pieces and tensor collectives run one after the other.
+    pub fn serial(&self, visit: &UnitPass) -> Seconds {
+        let meet = if self.layout.tensor > 1 { self.tensor.time } else { Seconds::ZERO };
         visit.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
     }
 
@@ -151,8 +151,8 @@ impl<'a> UnitCosts<'a> {
         let (first, second) = (head == backward, head != backward);
         UnitParameters {
             part,
-            gathered: if first { embedding + logits } else { 0.0 },
-            reduced: if second { embedding + logits } else { 0.0 },
+            gathered: if first { embedding + logits } else { Count::ZERO },
+            reduced: if second { embedding + logits } else { Count::ZERO },
         }
     }
 
@@ -166,9 +166,9 @@ impl<'a> UnitCosts<'a> {
         let host = self.rates.host_layer();
         let forward = self.layer.forward;
         let all = forward[0] + forward[1];
-        let launched = |work: Work, host: f64| self.rates.launched(work.time, host) - work.time;
+        let launched = |work: Work, host: Seconds| self.rates.launched(work.time, host) - work.time;
         let late = launched(all, host);
-        let half = |work: Work, whole: Work, late: f64, tensor: u32, exchange: u32| ComputeStep {
+        let half = |work: Work, whole: Work, late: Seconds, tensor: u32, exchange: u32| ComputeStep {
             piece: LaunchedWork { work, host: late * share(work, whole) },
             tensor,
             exchange,
@@ -179,7 +179,7 @@ impl<'a> UnitCosts<'a> {
             (true, _) => ComputeStep { piece: LaunchedWork { work: all, host: late }, tensor: 2, exchange: 1 },
             (false, true) => {
                 let work = self.layer.selective[0] + self.layer.selective[1];
-                ComputeStep { piece: LaunchedWork { work, host: 0.0 }, tensor: 0, exchange: 1 }
+                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 1 }
             }
             (false, false) => ComputeStep::default(),
         };
@@ -191,7 +191,7 @@ impl<'a> UnitCosts<'a> {
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
         let unit = self.layer_unit();
         let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
-        let moved = if checkpoints { kept } else { 0.0 };
+        let moved = if checkpoints { kept } else { Bytes::ZERO };
         let back = self.visit(unit, Traversal::Backward, behind);
         [
             UnitPass {
@@ -212,7 +212,7 @@ impl<'a> UnitCosts<'a> {
 
     /// Forward and backward of the embedding.
     pub fn embedding(&self) -> [UnitPass; 2] {
-        let (forward, backward) = self.rates.embedding();
+        let Passes { forward, backward, .. } = self.rates.embedding();
         let kept = self.activations.embedding;
         [
             UnitPass { kept, ..self.visit(self.ends(false, false), Traversal::Forward, alone(forward)) },
@@ -222,7 +222,7 @@ impl<'a> UnitCosts<'a> {
 
     /// Forward and backward of last norm, logits and loss.
     pub fn head(&self) -> [UnitPass; 2] {
-        let (forward, backward) = self.rates.head();
+        let Passes { forward, backward, .. } = self.rates.head();
         let kept = self.activations.logits;
         [
             UnitPass { kept, ..self.visit(self.ends(true, false), Traversal::Forward, alone(forward)) },
@@ -239,7 +239,8 @@ impl<'a> UnitCosts<'a> {
             return UnitPass { part: unit.part, backward, steps, ..UnitPass::default() };
         }
         let kept_gathered = backward && !self.regathers() && self.layout.weights > 1;
-        let fetched = if self.fetched() && unit.gathered > 0.0 && !kept_gathered { unit.gathered } else { 0.0 };
+        let fetched =
+            if self.fetched() && unit.gathered > Count::ZERO && !kept_gathered { unit.gathered } else { Count::ZERO };
         let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second visit: the one that gathers nothing.
         let shared = matches!(unit.part, ModelPart::Embedding | ModelPart::Head) && self.rates.scenario.model.tied;
@@ -249,23 +250,23 @@ impl<'a> UnitCosts<'a> {
             part: unit.part,
             backward,
             from_host: self.loaded(fetched, backward),
-            checkpoint: 0.0,
+            checkpoint: Bytes::ZERO,
             gather: self.weights(unit.gathered, backward),
             gathered: fetched * self.rates.storage(),
-            freed: if drops { dropped * self.rates.storage() } else { 0.0 },
+            freed: if drops { dropped * self.rates.storage() } else { Bytes::ZERO },
             steps,
-            working: 0.0,
-            kept: 0.0,
+            working: Bytes::ZERO,
+            kept: Bytes::ZERO,
             secondary: match pass {
                 Traversal::Forward => secondary,
-                Traversal::Recompute => 0.0,
+                Traversal::Recompute => Bytes::ZERO,
                 Traversal::Backward => -secondary,
             },
-            gradients: if last { self.waiting(unit.reduced) } else { 0.0 },
-            to_host: 0.0,
+            gradients: if last { self.waiting(unit.reduced) } else { Bytes::ZERO },
+            to_host: Bytes::ZERO,
             reduce: [false, true].map(|end| self.reduce(unit.reduced, end).filter(|_| last)),
-            store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { 0.0 }),
-            sums: if last { self.resumed(unit.reduced) } else { 0.0 },
+            store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { Bytes::ZERO }),
+            sums: if last { self.resumed(unit.reduced) } else { Bytes::ZERO },
         }
     }
 
@@ -280,15 +281,15 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Bytes of gathered weights while they are in memory for a visit.
-    pub fn buffer(&self, elements: f64) -> f64 {
-        if self.fetched() { elements * self.rates.storage() } else { 0.0 }
+    pub fn buffer(&self, elements: Count) -> Bytes {
+        if self.fetched() { elements * self.rates.storage() } else { Bytes::ZERO }
     }
 
     /// Bytes from the host for so many weights: this rank's shard, where it lives there and no second copy on the
     /// device serves backward.
-    pub fn loaded(&self, elements: f64, backward: bool) -> f64 {
+    pub fn loaded(&self, elements: Count, backward: bool) -> Bytes {
         let there = self.rates.scenario.plan.offload.state() && !(backward && self.second().is_some());
-        if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { 0.0 }
+        if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { Bytes::ZERO }
     }
 
     /// Whether gradients are reduced at the end of the step only.
@@ -297,22 +298,22 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
-    pub fn waiting(&self, elements: f64) -> f64 {
+    pub fn waiting(&self, elements: Count) -> Bytes {
         let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
-        if buffered { elements * gradient_format(self.rates).bytes() } else { 0.0 }
+        if buffered { elements * gradient_size(self.rates) } else { Bytes::ZERO }
     }
 
     /// Bytes of that which go to the host when backward is over, or over for good: what is reduced then, or all.
-    pub fn stored(&self, elements: f64, last: bool) -> f64 {
+    pub fn stored(&self, elements: Count, last: bool) -> Bytes {
         let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
         let offloaded = self.rates.scenario.plan.offload.state();
-        if offloaded { elements * gradient_format(self.rates).bytes() / f64::from(ranks) } else { 0.0 }
+        if offloaded { elements * gradient_size(self.rates) / f64::from(ranks) } else { Bytes::ZERO }
     }
 
     /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
-    pub fn unreduced(&self, elements: f64) -> f64 {
+    pub fn unreduced(&self, elements: Count) -> Bytes {
         let ranks = if self.whole() { 1 } else { self.layout.gradients };
-        if self.layout.group() > ranks { self.stored(elements, false) } else { 0.0 }
+        if self.layout.group() > ranks { self.stored(elements, false) } else { Bytes::ZERO }
     }
 
     /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no
@@ -324,37 +325,37 @@ impl<'a> UnitCosts<'a> {
     }
 
     /// Bytes of this rank's shard of the second copy of so many weights.
-    pub fn secondary(&self, elements: f64) -> f64 {
-        self.second().map_or(0.0, |(ranks, format)| elements * format.bytes() / f64::from(ranks))
+    pub fn secondary(&self, elements: Count) -> Bytes {
+        self.second().map_or(Bytes::ZERO, |(ranks, format)| elements * Bytes::new(format.bytes()) / f64::from(ranks))
     }
 
-    fn payload(&self, elements: f64, format: Format) -> Payload {
+    fn payload(&self, elements: Count, format: Format) -> Payload {
         let parts = self.parts();
-        Payload { elements, format, block: f64::from(self.rates.scenario.plan.sharding.wire.block), parts }
+        Payload { elements, format, block: self.rates.scenario.plan.sharding.wire.block.into(), parts }
     }
 
-    /// Seconds of one micro-batch's forward through a pipeline rank's layers, everything alone.
-    pub fn forward(&self) -> f64 {
+    /// Time of one micro-batch's forward through a pipeline rank's layers, everything alone.
+    pub fn forward(&self) -> Seconds {
         let [ahead, _] = self.layers(false);
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
         let step =
             |step: &ComputeStep| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
-        layers * ahead.steps.iter().map(step).sum::<f64>()
+        layers * ahead.steps.iter().map(step).sum::<Seconds>()
     }
 
     /// Collectives per unit.
-    pub fn parts(&self) -> f64 {
+    pub fn parts(&self) -> Count {
         self.collectives
     }
 
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
-    fn weights(&self, elements: f64, backward: bool) -> Option<UnitCollective> {
-        let there = elements == 0.0 || (backward && !self.regathers());
+    fn weights(&self, elements: Count, backward: bool) -> Option<UnitCollective> {
+        let there = elements == Count::ZERO || (backward && !self.regathers());
         if there { None } else { self.gather(elements, self.parts(), backward) }
     }
 
     /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
-    pub fn gather(&self, elements: f64, parts: f64, backward: bool) -> Option<UnitCollective> {
+    pub fn gather(&self, elements: Count, parts: Count, backward: bool) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
         let (ranks, format) = self.second().filter(|_| backward).unwrap_or(own);
@@ -369,11 +370,11 @@ impl<'a> UnitCosts<'a> {
         let storage = self.rates.storage();
         let passes = if format.quantised() {
             // Quantise this rank's shard, dequantise the whole.
-            elements * (storage + format.bytes()) * (1.0 + 1.0 / f64::from(group.size))
+            elements * (storage + Bytes::new(format.bytes())) * (1.0 + 1.0 / f64::from(group.size))
         } else {
-            0.0
+            Bytes::ZERO
         };
-        let buffer = if format.quantised() { payload.bytes() } else { 0.0 };
+        let buffer = if format.quantised() { payload.bytes() } else { Bytes::ZERO };
         let transfer = transfer.with_passes(self.rates.pass(passes));
         UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
     }
@@ -386,10 +387,10 @@ impl<'a> UnitCosts<'a> {
 
     /// [`Self::unreduced`] where micro-batches are visited one by one: nothing is left of those before where there
     /// are none, or where each was reduced over all ranks.
-    fn resumed(&self, elements: f64) -> f64 {
+    fn resumed(&self, elements: Count) -> Bytes {
         let plan = &self.rates.scenario.plan;
         let later = plan.accumulate > 1 && plan.reduction != Reduction::MicroBatch;
-        if later { self.unreduced(elements) } else { 0.0 }
+        if later { self.unreduced(elements) } else { Bytes::ZERO }
     }
 
     /// Whether all is reduced after backward; what lives on the host is reduced before it goes there.
@@ -399,20 +400,20 @@ impl<'a> UnitCosts<'a> {
 
     /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
     /// is reduced then or everything is reduced after backward.
-    fn reduce(&self, elements: f64, last: bool) -> Option<UnitCollective> {
+    fn reduce(&self, elements: Count, last: bool) -> Option<UnitCollective> {
         let plan = &self.rates.scenario.plan;
         let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
         let rest = last || plan.reduction == Reduction::MicroBatch;
         let shard = shard && !(self.late() && plan.reduction == Reduction::Step);
         let rest = rest && !self.late();
-        if elements == 0.0 { None } else { self.reduction(elements, shard, rest, self.parts()) }
+        if elements == Count::ZERO { None } else { self.reduction(elements, shard, rest, self.parts()) }
     }
 
     /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
     /// optimizer's extent and over its replicas (`rest`).
-    pub fn reduction(&self, elements: f64, shard: bool, rest: bool, parts: f64) -> Option<UnitCollective> {
+    pub fn reduction(&self, elements: Count, shard: bool, rest: bool, parts: Count) -> Option<UnitCollective> {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
-        let payload = |elements: f64, format: Format| Payload { parts, ..self.payload(elements, format) };
+        let payload = |elements: Count, format: Format| Payload { parts, ..self.payload(elements, format) };
         let mut found: Option<(Transfer, TaskKind)> = None;
         let mut add = |transfer: Transfer, kind: TaskKind| {
             found = Some(found.map_or((transfer, kind), |(before, first)| (before + transfer, first)));
@@ -437,7 +438,7 @@ impl<'a> UnitCosts<'a> {
             add(self.rates.all_reduce(payload(left, boundary), group), TaskKind::AllReduce);
         }
         let same = format == self.rates.scenario.plan.precision.storage();
-        let buffer = if same { 0.0 } else { payload(elements, format).bytes() };
+        let buffer = if same { Bytes::ZERO } else { payload(elements, format).bytes() };
         found.map(|(transfer, kind)| UnitCollective { transfer, kind, buffer })
     }
 
@@ -450,7 +451,7 @@ impl<'a> UnitCosts<'a> {
         let ranks = if self.whole() { 1 } else { layout.gradients };
         let elements = self.local(shared) / f64::from(ranks);
         let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
-        let payload = Payload { parts: 1.0, ..self.payload(elements, format) };
+        let payload = Payload { parts: Count::new(1.0), ..self.payload(elements, format) };
         apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
     }
 
@@ -461,7 +462,7 @@ impl<'a> UnitCosts<'a> {
             return (self.rates.gather(payload, group), TaskKind::ReduceScatter);
         }
         // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
-        let one = payload.elements * (self.rates.storage() + 2.0 * payload.format.bytes());
+        let one = payload.elements * (self.rates.storage() + 2.0 * Bytes::new(payload.format.bytes()));
         let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
         let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
         let transfer = self.rates.all_to_all(payload, group, two_hop);
@@ -470,7 +471,7 @@ impl<'a> UnitCosts<'a> {
 }
 
 fn alone(work: Work) -> [ComputeStep; 3] {
-    let step = ComputeStep { piece: LaunchedWork { work, host: 0.0 }, tensor: 0, exchange: 0 };
+    let step = ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 0 };
     [step, ComputeStep::default(), ComputeStep::default()]
 }
 
@@ -484,5 +485,5 @@ fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
 }
 
 fn share(part: Work, whole: Work) -> f64 {
-    if whole.time > 0.0 { part.time / whole.time } else { 0.5 }
+    if whole.time > Seconds::ZERO { part.time / whole.time } else { 0.5 }
 }

@@ -72,8 +72,9 @@ pub trait Quantity: Copy + Sized {
 
 const KI: f64 = 1024.0;
 
-macro_rules! quantity {
-    ($(#[$doc:meta])* $name:ident, $words:literal, $example:literal, [$($unit:expr),+ $(,)?]) => {
+/// A newtype over `f64` with the arithmetic that all quantities have.
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
         pub struct $name(f64);
@@ -102,20 +103,6 @@ macro_rules! quantity {
             #[must_use]
             pub fn min(self, other: Self) -> Self {
                 Self(self.0.min(other.0))
-            }
-        }
-
-        impl Quantity for $name {
-            const NAME: &'static str = $words;
-            const EXAMPLE: &'static str = $example;
-            const UNITS: &'static [Unit] = &[$($unit),+];
-
-            fn from_base(value: f64) -> Self {
-                Self(value)
-            }
-
-            fn base(self) -> f64 {
-                self.0
             }
         }
 
@@ -186,6 +173,27 @@ macro_rules! quantity {
                 items.fold(Self::ZERO, Self::add)
             }
         }
+    };
+}
+
+/// A number that people and files write with a unit.
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident, $words:literal, $example:literal, [$($unit:expr),+ $(,)?]) => {
+        number!($(#[$doc])* $name);
+
+        impl Quantity for $name {
+            const NAME: &'static str = $words;
+            const EXAMPLE: &'static str = $example;
+            const UNITS: &'static [Unit] = &[$($unit),+];
+
+            fn from_base(value: f64) -> Self {
+                Self(value)
+            }
+
+            fn base(self) -> f64 {
+                self.0
+            }
+        }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,6 +220,32 @@ macro_rules! quantity {
             }
         }
     };
+}
+
+number!(
+    /// How many of something: parameters, tokens, elements of a tensor. Not always whole, since a rank's share of
+    /// them need not be.
+    Count
+);
+
+impl From<u32> for Count {
+    fn from(count: u32) -> Self {
+        Self(f64::from(count))
+    }
+}
+
+impl From<u64> for Count {
+    fn from(count: u64) -> Self {
+        Self(count as f64)
+    }
+}
+
+/// So many of them, and as much of each.
+impl Mul<Bytes> for Count {
+    type Output = Bytes;
+    fn mul(self, each: Bytes) -> Bytes {
+        Bytes(self.0 * each.0)
+    }
 }
 
 quantity!(

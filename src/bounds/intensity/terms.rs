@@ -69,10 +69,10 @@ impl<'a> Terms<'a> {
             layout,
             pipeline: Pipeline::of(&scenario.plan),
             again: scenario.plan.recompute.layers(),
-            tokens: rates.tokens(),
+            tokens: rates.tokens().get(),
             layer,
             active: layer / all,
-            stream: rates.storage() * f64::from(model.hidden) / f64::from(layout.tensor),
+            stream: rates.storage().get() * f64::from(model.hidden) / f64::from(layout.tensor),
             rates,
         }
     }

@@ -8,6 +8,7 @@ use crate::plan::{Extent, Format, Offload, Recompute, Secondary, Size};
 use crate::presets::Library;
 use crate::stack::Overlap;
 use crate::testing::{self, x_160};
+use crate::units::Count;
 
 use super::terms::FORWARD;
 use super::*;
@@ -268,8 +269,8 @@ fn the_link_is_the_one_that_the_program_crosses() {
 fn the_verdict_is_the_programs_own_gather() {
     let scenario = testing::scenario();
     let (rates, parameters) = (Rates::of(&scenario, &Factors::default()), scenario.model.layer_parameters() as f64);
-    let payload = Payload { elements: parameters, format: Format::Bf16, block: f64::INFINITY, parts: 1.0 };
-    let gather = rates.gather(payload, Group { stride: 1, size: 8 }).time;
+    let payload = Payload::plain(Count::new(parameters), Format::Bf16);
+    let gather = rates.gather(payload, Group { stride: 1, size: 8 }).time.get();
     let forward = FORWARD * parameters * 1024.0 / scenario.cluster.device.peak.bf16.expect("a peak").get();
     assert_close(gather / forward, row(&scenario, Kind::PartitionedState).slowdown() * 7.0 / 8.0);
 }

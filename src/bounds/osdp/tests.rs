@@ -109,7 +109,7 @@ fn law_b_the_activations_per_token() {
         scenario.plan.precision = Precision::Fp32;
         Arc::make_mut(&mut scenario.stack).dropout = true;
         let rates = Rates::of(&scenario, &Factors::default());
-        let expected = rates.activations().whole / rates.tokens();
+        let expected = rates.activations().whole.get() / rates.tokens().get();
         assert!((expected / (16.5 * 4.0 * f64::from(hidden)) - 1.0).abs() < 1e-12);
         // Batches 3 and 4: what is not sharded no longer hides the activations.
         let more = mib(&profile, hidden, 4, 3) - mib(&profile, hidden, 3, 3);

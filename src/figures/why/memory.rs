@@ -2,7 +2,7 @@
 
 use crate::evaluate::{Memory, ModelPart, TaskKind};
 use crate::plan::Recompute;
-use crate::units::Bytes;
+use crate::units::{Bytes, Count};
 
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, MEMORY_PARTS};
@@ -101,13 +101,13 @@ impl Facts<'_> {
     }
 
     /// Parameters of a pipeline rank, before sharding.
-    pub(super) fn rank_parameters(&self, parameters: f64, rank: usize) -> Formula {
+    pub(super) fn rank_parameters(&self, parameters: Count, rank: usize) -> Formula {
         let name = match (self.layout.tensor, self.layout.pipeline) {
             (1, 1) => "parameters".to_owned(),
             (_, 1) => "parameters of a tensor rank".to_owned(),
             _ => format!("parameters of pipeline rank {rank}"),
         };
-        input(name, count(parameters, ""), self.shape())
+        input(name, count(parameters.get(), ""), self.shape())
     }
 
     fn bytes_each(name: &str, bytes: f64) -> Formula {
@@ -126,17 +126,17 @@ impl Facts<'_> {
         if self.scenario.plan.offload.state() {
             return Some(Formula::from(0.0));
         }
-        self.state("bytes of a weight", self.rates.storage(), self.layout.weights)
+        self.state("bytes of a weight", self.rates.storage().get(), self.layout.weights)
     }
 
     fn gradients(&self) -> Option<Formula> {
         let state = self.program.states.get(self.fullest)?;
-        let waiting = self.memory_of_fullest().parts.gradients - Bytes::new(state.gradients);
+        let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
         let waiting = (waiting > Bytes::ZERO)
             .then(|| input("gradients that wait for their reduction", waiting, Source::simulated()));
         let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
         let kept = (!self.scenario.plan.offload.state())
-            .then(|| self.state("bytes of a gradient", self.rates.gradient_bytes(state.whole_gradients), ranks))
+            .then(|| self.state("bytes of a gradient", self.rates.gradient_bytes(state.whole_gradients).get(), ranks))
             .flatten();
         Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
     }
@@ -174,7 +174,7 @@ impl Facts<'_> {
 
     fn gathered(&self) -> Formula {
         let held = self.memory_of_fullest().parts.gathered;
-        self.layers_worth("gathered weights", held, self.layer(self.rates.storage()))
+        self.layers_worth("gathered weights", held, self.layer(self.rates.storage().get()))
     }
 
     fn reserved(&self) -> Formula {
@@ -195,9 +195,7 @@ impl Facts<'_> {
         let close = |formula: &Formula| {
             (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.layers)
         };
-        ordered
-            .filter(close)
-            .unwrap_or_else(|| self.layers_worth("kept activations", held.parts.activations, Bytes::new(one)))
+        ordered.filter(close).unwrap_or_else(|| self.layers_worth("kept activations", held.parts.activations, one))
     }
 
     /// At the peak in a layer's backward, the layers up to it still keep what forward left; at the logits all do.
@@ -206,18 +204,18 @@ impl Facts<'_> {
         let layer = f64::from(held.during.layer);
         let backward = held.during.kind == TaskKind::Backward;
         let paper = || Source::paper(ACTIVATIONS);
-        let size = |name: &str, bytes: f64| input(name, Bytes::new(bytes), paper());
+        let size = |name: &str, bytes: Bytes| input(name, bytes, paper());
         let again = self.recomputed_layers();
         let (whole, working, logits) = match held.during.part {
-            ModelPart::Layer if backward => (layer + 1.0, kept.whole + kept.working, 0.0),
-            ModelPart::Layer => (layer, kept.whole, 0.0),
-            ModelPart::Head => (f64::from(model.layers), 0.0, kept.logits),
+            ModelPart::Layer if backward => (layer + 1.0, kept.whole + kept.working, Bytes::ZERO),
+            ModelPart::Layer => (layer, kept.whole, Bytes::ZERO),
+            ModelPart::Head => (f64::from(model.layers), Bytes::ZERO, kept.logits),
             ModelPart::Attention | ModelPart::Mlp | ModelPart::Embedding | ModelPart::Model => return None,
         };
         let checkpoints = whole.min(again);
         let own = if layer < again { kept.checkpoint } else { kept.layer };
         let mut terms = Vec::new();
-        let mut add = |number: f64, what: &str, name: &str, bytes: f64| {
+        let mut add = |number: f64, what: &str, name: &str, bytes: Bytes| {
             if number > 0.0 {
                 let number = input(what, count(number, ""), Source::new(Authority::Simulation, "at the peak"));
                 terms.push(number * size(name, bytes));
@@ -230,10 +228,10 @@ impl Facts<'_> {
             "activations of a layer"
         };
         add(whole - checkpoints, "layers kept whole", all, kept.layer);
-        if working > 0.0 {
+        if working > Bytes::ZERO {
             terms.push(size("what the layer at the peak works in", working - own));
         }
-        if logits > 0.0 {
+        if logits > Bytes::ZERO {
             terms.push(size("logits and loss", logits));
         }
         if model.vocab > 0 {

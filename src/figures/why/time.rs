@@ -125,11 +125,10 @@ impl Facts<'_> {
     /// Compute from the cost of a layer.
     fn work(&self) -> Formula {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let seconds = |time: f64| Seconds::new(time);
         let layer = self.rates.layer();
         let forward = layer.forward[0].time + layer.forward[1].time;
         let backward = layer.backward[0].time + layer.backward[1].time;
-        let cost = |name: &str, time: f64| input(name, seconds(time), self.calibrated());
+        let cost = |name: &str, time: Seconds| input(name, time, self.calibrated());
         let layers = || input("layers", count(model.layers, ""), self.shape());
         let mut passes = layers() * (cost("forward of a layer", forward) + cost("backward of a layer", backward));
         match plan.recompute {
@@ -145,7 +144,8 @@ impl Facts<'_> {
             }
         }
         if model.vocab > 0 {
-            let [embedding, head] = [self.rates.embedding(), self.rates.head()].map(|(one, two)| one.time + two.time);
+            let [embedding, head] =
+                [self.rates.embedding(), self.rates.head()].map(|passes| passes.forward.time + passes.backward.time);
             passes = passes + cost("embedding, logits and loss", embedding + head);
         }
         let micro_batches =

@@ -71,7 +71,7 @@ impl Facts<'_> {
             Lane::Pipeline => "pipeline",
             Lane::Compute | Lane::HostOut | Lane::HostIn => "other transfers",
         };
-        let lanes = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(sent[lane as usize][level])));
+        let lanes = Lane::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
         Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Source::simulated())).collect())
     }

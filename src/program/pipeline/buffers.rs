@@ -8,6 +8,7 @@
 //! after the last backward [frontier D4]; a stage that stays in its buffer needs none.
 
 use crate::cost::Transfer;
+use crate::units::{Bytes, Count};
 
 use super::super::build::{GraphBuilder, HOST_IN, HOST_OUT};
 use super::super::label::{Lane, ModelPart, Phase, TaskKind};
@@ -42,7 +43,7 @@ pub(super) struct BufferDrain {
 
 impl<'a> PipelineBuilder<'a> {
     /// What a stage holds, by how it is placed.
-    fn held(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, f64)> {
+    fn held(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
         let placed = |holding: &StageParameters| {
             let costs = &self.ways[holding.way];
             (costs, *holding, costs.local(holding.parameters))
@@ -51,7 +52,7 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// The sum of something over the parameters of a stage.
-    fn sum(&self, work: usize, of: impl Fn(&UnitCosts<'a>, f64) -> f64) -> f64 {
+    fn sum(&self, work: usize, of: impl Fn(&UnitCosts<'a>, Count) -> Bytes) -> Bytes {
         self.held(work).map(|(costs, _, elements)| of(costs, elements)).sum()
     }
 
@@ -67,7 +68,7 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Bytes of sums on the host that are still to be reduced over other ranks.
-    pub(super) fn unreduced(&self, work: usize) -> f64 {
+    pub(super) fn unreduced(&self, work: usize) -> Bytes {
         self.sum(work, UnitCosts::unreduced)
     }
 
@@ -94,9 +95,9 @@ impl<'a> PipelineBuilder<'a> {
         let phase = Phase::of(backward);
         let released = Some(body.after(TaskEvent::Released, 0));
         let copied = self.sum(work, |costs, elements| costs.loaded(elements, backward));
-        let loaded = (copied > 0.0).then(|| body.after(TaskEvent::Loaded, -1));
+        let loaded = (copied > Bytes::ZERO).then(|| body.after(TaskEvent::Loaded, -1));
         let mut tasks = Vec::new();
-        if copied > 0.0 {
+        if copied > Bytes::ZERO {
             let task =
                 self.emit().copy(body, copied, HOST_IN, label(Lane::HostIn, TaskKind::Copy, ModelPart::Layer, phase));
             tasks.push(Task { waits: waits([released]), signals: [Some(TaskEvent::Loaded), None], ..task });
@@ -126,11 +127,11 @@ impl<'a> PipelineBuilder<'a> {
         stream: u8,
         lane: Lane,
         phase: Phase,
-        units: f64,
+        units: Count,
     ) -> Task {
         let task =
             body.transfer(&moved.transfer, stream, self.contention(), label(lane, moved.kind, ModelPart::Layer, phase));
-        let buffer = held_bytes(held::COMMUNICATION, moved.buffer / units);
+        let buffer = held_bytes(held::COMMUNICATION, moved.buffer / units.get());
         Task { takes: buffer, gives: buffer, ..task }
     }
 

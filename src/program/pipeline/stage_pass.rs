@@ -1,5 +1,7 @@
 //! One shape of a stage: forward or backward for one micro-batch, from what arrives to what is sent on.
 
+use crate::units::Bytes;
+
 use super::super::build::{GraphBuilder, PIPELINE};
 use super::super::label::{Lane, ModelPart, Phase, TaskKind};
 use super::super::step::{self, TaskEmitter};
@@ -48,7 +50,7 @@ impl PipelineBuilder<'_> {
         let mut turns = listing.turns().peekable();
         while let Some(runs) = turns.next() {
             let after = turns.peek().map_or(after, |next| step::CheckpointFetch::of(&next[0], 0));
-            let apart = u32::from(after.is_some() || runs[0].visit.checkpoint > 0.0);
+            let apart = u32::from(after.is_some() || runs[0].visit.checkpoint > Bytes::ZERO);
             let count = runs[0].count;
             let mut costs = |times: u32, position: u32, copy: Option<step::CheckpointFetch>| {
                 graph.task_loop(times, |body| {
@@ -69,7 +71,7 @@ impl PipelineBuilder<'_> {
             graph.task_loop(1, |body| self.send(body, arrival, level));
         }
         if next.opens {
-            TaskEmitter::host(graph, self.costs().rates.software.micro_batch.get());
+            TaskEmitter::host(graph, self.costs().rates.software.micro_batch);
         }
     }
 

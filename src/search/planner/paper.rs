@@ -12,7 +12,7 @@ use crate::plan::{Format, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
 use crate::search::Tuned;
-use crate::units::Bytes;
+use crate::units::{Bytes, Count, Seconds};
 
 use super::Objective;
 use super::candidate::{Candidate, Slot};
@@ -206,7 +206,7 @@ impl<'a> Model<'a> {
         let ends = ends.iter().filter_map(|end| Some(end.first()?.0.slot.way)).collect();
         Some(Led {
             candidate: Candidate::of(halves, ends),
-            seconds: picos as f64 / PICOS + self.fixed(rates),
+            seconds: picos as f64 / PICOS + self.fixed(rates).get(),
             memory: (state + held) as f64 * unit,
         })
     }
@@ -239,11 +239,11 @@ impl<'a> Model<'a> {
     fn treated(&self, rates: &Rates<'_>, alike: &Alike, ways: &[usize], unit: f64) -> Treated {
         let whole = [1];
         let slices: &[u32] = if matches!(alike.part, Part::Half(_)) { &self.space.slices } else { &whole };
-        let compute: Vec<f64> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
+        let compute: Vec<Seconds> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
         let treatments = ways.iter().flat_map(|way| {
             let layout = &self.space.ways[*way].layout;
             slices.iter().zip(&compute).map(move |(slices, compute)| {
-                let time = compute + self.transfers(rates, alike, layout, *slices) + update(rates, alike, layout);
+                let time = *compute + self.transfers(rates, alike, layout, *slices) + update(rates, alike, layout);
                 let (memory, held) = self.memory(alike, layout, *slices);
                 let units = |bytes: f64| libm::ceil(bytes / unit) as u64;
                 let cost = Choice { time: picos(time), memory: units(memory) };
@@ -254,41 +254,38 @@ impl<'a> Model<'a> {
     }
 
     /// Arithmetic of a step: forward, backward, and forward again where that is.
-    fn compute(&self, rates: &Rates<'_>, part: Part, slices: u32) -> f64 {
+    fn compute(&self, rates: &Rates<'_>, part: Part, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
+        let layer = rates.sliced_layer([slices; 2]);
         let (forward, backward) = match part {
-            Part::Embedding => rates.embedding(),
-            Part::Head => rates.head(),
-            Part::Half(half) => {
-                let work = rates.sliced_layer([slices; 2]);
-                (work.forward[half], work.backward[half])
-            }
+            Part::Embedding => (rates.embedding().forward, rates.embedding().backward),
+            Part::Head => (rates.head().forward, rates.head().backward),
+            Part::Half(half) => (layer.forward[half], layer.backward[half]),
         };
         let again = match (part, plan.recompute) {
             (Part::Half(_), Recompute::Full) => forward.time,
-            (Part::Half(half), Recompute::Selective) => rates.sliced_layer([slices; 2]).selective[half].time,
-            _ => 0.0,
+            (Part::Half(half), Recompute::Selective) => layer.selective[half].time,
+            _ => Seconds::ZERO,
         };
         let host = match part {
             Part::Half(_) => rates.host_layer() / 2.0,
-            Part::Embedding | Part::Head => 0.0,
+            Part::Embedding | Part::Head => Seconds::ZERO,
         };
         let slices = f64::from(slices);
-        let launched = |time: f64, host: f64| slices * rates.launched(time / slices, host);
+        let launched = |time: Seconds, host: Seconds| slices * rates.launched(time / slices, host);
         f64::from(plan.accumulate) * (launched(forward.time + again, host) + launched(backward.time, 1.5 * host))
     }
 
     /// Transfers of a step [osdp C3]: gathers and reductions of what is sharded at each micro-batch, and what is left
     /// once: up to the optimizer's shards, over its replicas, and the updated weights back.
-    fn transfers(&self, rates: &Rates<'_>, alike: &Alike, layout: &Layout, slices: u32) -> f64 {
+    fn transfers(&self, rates: &Rates<'_>, alike: &Alike, layout: &Layout, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
         let wire = plan.sharding.wire;
         let collectives = alike.collectives * f64::from(slices);
         let pass = |share: u32, format: Format, group: Group| {
-            let elements = alike.parameters / f64::from(share);
-            let format = plan.precision.wire(format);
-            let payload = Payload { elements, format, block: f64::from(wire.block), parts: 1.0 };
-            Ring::of(rates, group).pass(Bytes::new(payload.bytes()), collectives).get()
+            let elements = Count::new(alike.parameters / f64::from(share));
+            let payload = Payload { block: wire.block.into(), ..Payload::plain(elements, plan.precision.wire(format)) };
+            Ring::of(rates, group).pass(payload.bytes(), collectives)
         };
         let usual = |format: Format| {
             if format.quantised() { format } else { self.scenario.stack.reduce_format.unwrap_or(format) }
@@ -325,14 +322,14 @@ impl<'a> Model<'a> {
     }
 
     /// Time of a step that no operator has a part in.
-    fn fixed(&self, rates: &Rates<'_>) -> f64 {
-        rates.host_step(1) + rates.software.micro_batch.get() * f64::from(self.scenario.plan.accumulate)
+    fn fixed(&self, rates: &Rates<'_>) -> Seconds {
+        rates.host_step(1) + rates.software.micro_batch * f64::from(self.scenario.plan.accumulate)
     }
 }
 
 /// The optimizer's update of what a rank owns of an operator.
-fn update(rates: &Rates<'_>, alike: &Alike, layout: &Layout) -> f64 {
-    rates.optimizer(alike.parameters / f64::from(layout.optimizer)).time
+fn update(rates: &Rates<'_>, alike: &Alike, layout: &Layout) -> Seconds {
+    rates.optimizer(Count::new(alike.parameters / f64::from(layout.optimizer))).time
 }
 
 /// Memory of a device less its reserve, its fragments and the activations of a micro-batch.
@@ -346,8 +343,8 @@ fn room(scenario: &Scenario) -> f64 {
         _ => layers * activations.layer + activations.whole - activations.layer,
     };
     let memory = scenario.cluster.device.memory * scenario.plan.memory_factor;
-    let ends = if scenario.model.vocab > 0 { activations.embedding + activations.logits } else { 0.0 };
-    scenario.calibration.allocator.asked(memory).get() - kept - activations.working - ends
+    let ends = if scenario.model.vocab > 0 { activations.embedding + activations.logits } else { Bytes::ZERO };
+    (scenario.calibration.allocator.asked(memory) - kept - activations.working - ends).get()
 }
 
 #[cfg(test)]

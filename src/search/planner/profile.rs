@@ -8,6 +8,7 @@ mod read;
 use std::collections::BTreeMap;
 
 use crate::program::{PICOS, picos};
+use crate::units::Seconds;
 
 use super::classes::{Choice, Class, fastest};
 
@@ -111,7 +112,7 @@ fn cut(layer: &Measured) -> u64 {
 }
 
 fn best(choices: &BTreeMap<u32, Measured>, request: Request, batch_index: u32) -> Option<BatchPlan> {
-    let cost = |layer: &Measured| Choice { time: picos(layer.time_s), memory: cut(layer) };
+    let cost = |layer: &Measured| Choice { time: picos(Seconds::new(layer.time_s)), memory: cut(layer) };
     let class = Class { copies: request.layers, choices: choices.values().map(cost).collect() };
     let found = fastest(&[class], request.room_mib)?;
     let mut counts = vec![0; most_strategies(choices)];

@@ -111,11 +111,11 @@ impl Waits {
 /// Attention cores of a rank's layers, both ways and again where they are computed again.
 fn attention(scenario: &Scenario) -> Seconds {
     let plan = &scenario.plan;
-    let (forward, backward) = Rates::of(scenario, &Factors::default()).attention(f64::from(plan.micro_batch));
+    let core = Rates::of(scenario, &Factors::default()).attention(plan.micro_batch);
     let again = match plan.recompute {
         Recompute::Selective => 1.0,
         other => other.layers(),
     };
     let layers = f64::from(scenario.model.layers) / f64::from(plan.pipeline);
-    Seconds::new((forward.time * (1.0 + again) + backward.time) * layers * f64::from(plan.accumulate))
+    (core.forward.time * (1.0 + again) + core.backward.time) * layers * f64::from(plan.accumulate)
 }

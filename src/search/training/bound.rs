@@ -5,10 +5,14 @@
 //! transfer after the other. Every term is a line in the micro-batches of a step, so a plan's bounds for
 //! all their counts are found at once. Not an estimate: whatever may overlap is taken to.
 
+use std::iter::Sum;
+use std::ops::{Add, Mul};
+
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Schedule;
 use crate::program::{StageCost, StepTerms};
+use crate::units::{Bytes, Seconds};
 
 use super::method::Dealing;
 
@@ -17,30 +21,31 @@ const ROUNDING: f64 = 1.0 - 1e-6;
 
 /// The greatest of some lines `fixed + each x micro-batches`.
 #[derive(Debug, Default)]
-struct Lines(Vec<(f64, f64)>);
+struct Lines<Q>(Vec<(Q, Q)>);
 
-impl Lines {
-    fn add(&mut self, fixed: f64, each: f64) {
+impl<Q: Copy + Default + PartialOrd + Add<Output = Q> + Mul<f64, Output = Q>> Lines<Q> {
+    fn add(&mut self, fixed: Q, each: Q) {
         if !self.0.iter().any(|(other, slope)| *other >= fixed && *slope >= each) {
             self.0.push((fixed, each));
         }
     }
 
-    fn at(&self, micro_batches: f64) -> f64 {
-        self.0.iter().map(|(fixed, each)| fixed + each * micro_batches).fold(0.0, f64::max)
+    fn at(&self, micro_batches: f64) -> Q {
+        let values = self.0.iter().map(|(fixed, each)| *fixed + *each * micro_batches);
+        values.fold(Q::default(), |most, value| if value > most { value } else { most })
     }
 }
 
 /// Bounds on a step of any count of micro-batches.
 #[derive(Debug, Default)]
 pub(super) struct Bound {
-    /// Seconds until the last rank has passed all forward, and from then on.
-    forward: Lines,
-    backward: Lines,
-    /// Seconds of the whole step.
-    whole: Lines,
-    /// Bytes where at most so many micro-batches are in flight.
-    memory: Vec<(u32, Lines)>,
+    /// Until the last rank has passed all forward, and from then on.
+    forward: Lines<Seconds>,
+    backward: Lines<Seconds>,
+    /// The whole step.
+    whole: Lines<Seconds>,
+    /// Memory where at most so many micro-batches are in flight.
+    memory: Vec<(u32, Lines<Bytes>)>,
 }
 
 impl Bound {
@@ -58,16 +63,16 @@ impl Bound {
         bound
     }
 
-    /// Seconds of a step.
-    pub fn time(&self, micro_batches: u32) -> f64 {
+    /// Time of a step.
+    pub fn time(&self, micro_batches: u32) -> Seconds {
         let count = f64::from(micro_batches);
         (self.forward.at(count) + self.backward.at(count)).max(self.whole.at(count)) * ROUNDING
     }
 
-    /// Bytes of the fullest rank, not before its first backward.
-    pub fn memory(&self, micro_batches: u32) -> f64 {
-        let most = |(most, lines): &(u32, Lines)| lines.at(f64::from(micro_batches.min(*most)));
-        self.memory.iter().map(most).fold(0.0, f64::max) * ROUNDING
+    /// Memory of the fullest rank, not before its first backward.
+    pub fn memory(&self, micro_batches: u32) -> Bytes {
+        let most = |(most, lines): &(u32, Lines<Bytes>)| lines.at(f64::from(micro_batches.min(*most)));
+        self.memory.iter().map(most).fold(Bytes::ZERO, Bytes::max) * ROUNDING
     }
 
     /// Each micro-batch passes all units, there and back. The gathers of a pass run one after the other,
@@ -75,10 +80,10 @@ impl Bound {
     fn unit_by_unit(&mut self, order: &[&StageCost], buffered: bool, ends: bool, ahead: u32) {
         let layers = if ends { &order[1..order.len() - 1] } else { order };
         let (first, last) = (order[0], order[order.len() - 1]);
-        let outside = if ends { [0, 1].map(|way| first.compute[way] + last.compute[way]) } else { [0.0; 2] };
+        let outside = if ends { [0, 1].map(|way| first.compute[way] + last.compute[way]) } else { [Seconds::ZERO; 2] };
         let gathers = layers.len().saturating_sub(ahead as usize) as f64;
         let pass = |way: usize| {
-            let shortest = layers.iter().map(|unit| unit.compute[way]).fold(f64::INFINITY, f64::min);
+            let shortest = layers.iter().map(|unit| unit.compute[way]).fold(Seconds::new(f64::INFINITY), Seconds::min);
             let gathered = outside[way] + gathers * layers[0].gather[way].time + shortest;
             sum(order.iter().copied(), |unit| unit.compute[way]).max(gathered)
         };
@@ -86,7 +91,7 @@ impl Bound {
         let reduced = layers.len().saturating_sub(2) as f64;
         let shared = |reduce: &Transfer| {
             let wire = outside[1] + busiest(&[(gathers, &layers[0].gather[1]), (reduced, reduce)]);
-            if buffered { wire } else { 0.0 }
+            if buffered { wire } else { Seconds::ZERO }
         };
         let [each, final_one] = layers[0].reduce.map(|reduce| pass(1).max(shared(&reduce)));
         let reductions = last.compute[1] + sum(order.iter().copied(), |unit| unit.reduce[1].time);
@@ -98,11 +103,11 @@ impl Bound {
             let gathers = sum(order.iter().copied(), |unit| unit.gather[0].busy[level] + unit.gather[1].busy[level]);
             self.whole.add(rest - one, gathers + one);
         }
-        (0..2).for_each(|way| self.whole.add(0.0, sum(order.iter().copied(), |unit| unit.host[way])));
+        (0..2).for_each(|way| self.whole.add(Seconds::ZERO, sum(order.iter().copied(), |unit| unit.host[way])));
         let held = sum(order.iter().copied(), |unit| unit.state + unit.kept);
-        let logits = if ends { last.kept } else { 0.0 };
+        let logits = if ends { last.kept } else { Bytes::ZERO };
         let layer = layers[layers.len() - 1];
-        self.memory.push((1, Lines(vec![(held.max(held - logits + layer.working + layer.buffers), 0.0)])));
+        self.memory.push((1, Lines(vec![(held.max(held - logits + layer.working + layer.buffers), Bytes::ZERO)])));
     }
 
     /// Ranks visit their stages with all micro-batches; in `pairs`, a forward and a backward in turn.
@@ -121,7 +126,7 @@ impl Bound {
                 self.forward.add(opening + ahead, forward);
                 self.backward.add(behind + closing, backward);
             }
-            let state: [&dyn Fn(&StageCost) -> f64; 2] = [&|stage| stage.load[0], &|stage| stage.store];
+            let state: [fn(&StageCost) -> Seconds; 2] = [|stage| stage.load[0], |stage| stage.store];
             for (way, state) in state.into_iter().enumerate() {
                 let copies = sum(stages.of_rank(rank), |stage| stage.host[way]);
                 self.whole.add(sum(stages.of_rank(rank), state), copies);
@@ -153,7 +158,7 @@ impl Bound {
     /// many micro-batches take a round of all ranks between the two, a send at each step, and there are at least
     /// `micro-batches / held - 1` rounds between the first backward of the last rank and its last one. The first
     /// micro-batch passes all ranks there and the last one all ranks back.
-    fn alternate(&mut self, stages: &Stages<'_>, opening: f64, closing: f64) {
+    fn alternate(&mut self, stages: &Stages<'_>, opening: Seconds, closing: Seconds) {
         let Stages { order, ranks, send, .. } = *stages;
         let between = |from: usize| [0, 1].map(|way| stages.before[ranks][way] - stages.before[from][way] - send);
         let own = order[ranks - 1].compute[0] + order[ranks - 1].compute[1];
@@ -187,15 +192,15 @@ impl Bound {
 struct Stages<'a> {
     order: &'a [&'a StageCost],
     ranks: usize,
-    send: f64,
+    send: Seconds,
     /// What passes until a stage begins, each way: its predecessors and their sends.
-    before: Vec<[f64; 2]>,
+    before: Vec<[Seconds; 2]>,
 }
 
 impl<'a> Stages<'a> {
-    fn new(order: &'a [&'a StageCost], ranks: usize, send: f64) -> Self {
-        let mut before = vec![[0.0; 2]];
-        let mut passed = [0.0; 2];
+    fn new(order: &'a [&'a StageCost], ranks: usize, send: Seconds) -> Self {
+        let mut before = vec![[Seconds::ZERO; 2]];
+        let mut passed = [Seconds::ZERO; 2];
         for stage in order {
             passed = [0, 1].map(|way| passed[way] + stage.compute[way] + send);
             before.push(passed);
@@ -208,18 +213,18 @@ impl<'a> Stages<'a> {
     }
 
     /// What passes before a rank's first stage and after its last, one way through all stages.
-    fn around(&self, rank: usize, way: usize) -> f64 {
+    fn around(&self, rank: usize, way: usize) -> Seconds {
         let stages = self.order.len();
         self.before[rank][way] + self.before[stages][way] - self.before[stages - self.ranks + rank + 1][way]
     }
 }
 
-fn sum<'a>(costs: impl IntoIterator<Item = &'a StageCost>, of: impl Fn(&StageCost) -> f64) -> f64 {
+fn sum<'a, Q: Sum>(costs: impl IntoIterator<Item = &'a StageCost>, of: impl Fn(&StageCost) -> Q) -> Q {
     costs.into_iter().map(of).sum()
 }
 
 /// Time in which so many of each transfer pass the level that they keep busiest.
-fn busiest(transfers: &[(f64, &Transfer)]) -> f64 {
-    let busy = |level: usize| transfers.iter().map(|(count, transfer)| count * transfer.busy[level]).sum::<f64>();
-    (0..MAX_LEVELS).map(busy).fold(0.0, f64::max)
+fn busiest(transfers: &[(f64, &Transfer)]) -> Seconds {
+    let busy = |level: usize| transfers.iter().map(|(count, transfer)| *count * transfer.busy[level]).sum::<Seconds>();
+    (0..MAX_LEVELS).map(busy).fold(Seconds::ZERO, Seconds::max)
 }

@@ -165,12 +165,12 @@ impl Training {
         let bound = Bound::of(&terms, dealing, layered, choice.pipeline, trial.model.vocab > 0, trial.plan.prefetch);
         let most = MOST_CRITICAL * self.goal.critical / choice.sequences();
         for accumulate in counts().take_while(|count| f64::from(*count) <= most || *count <= choice.pipeline) {
-            let memory = Bytes::new(bound.memory(accumulate)) * lost + reserve;
+            let memory = bound.memory(accumulate) * lost + reserve;
             if memory > capacity {
                 break;
             }
             let choice = Choice { accumulate, ..choice };
-            let days = self.goal.days(choice.sequences(), bound.time(accumulate));
+            let days = self.goal.days(choice.sequences(), bound.time(accumulate).get());
             found.push(Candidate { days, memory, choice });
         }
     }
