@@ -4,10 +4,15 @@
 
 pub mod action;
 mod answers;
+pub mod assumed;
 pub mod axes;
 pub mod browser;
+pub mod context;
+pub mod cursor;
 pub mod diagnostics;
 mod edit;
+pub mod effect;
+mod explain;
 pub mod explaining;
 pub mod files;
 pub mod form;
@@ -16,14 +21,20 @@ pub mod inputs;
 pub mod jobs;
 pub mod keymap;
 pub mod layer;
+pub mod list;
 pub mod palette;
 pub mod panel;
+mod perform;
 pub mod pins;
 pub mod pointing;
 pub mod rows;
+pub mod runs;
 mod start;
+mod taking;
 pub mod timeline;
 mod update;
+pub mod view;
+mod viewing;
 pub mod views;
 pub mod work;
 
@@ -37,12 +48,14 @@ use crate::search::{Cell, Fixes};
 use crate::units::{Bytes, significant};
 
 use action::{Command, Report};
-use answers::Answers;
+use answers::{Answers, COMPUTING};
+use cursor::ListCursor;
+use explain::Awaited;
 use history::History;
 use inputs::Inputs;
 use keymap::{Keymap, Place};
 use layer::Layer;
-use panel::View;
+use panel::ViewId;
 use pins::Pins;
 use pointing::Mouse;
 use rows::Find;
@@ -55,12 +68,6 @@ use work::Found;
 pub use answers::Answer;
 pub use panel::Panel;
 pub use start::{Options, Start};
-
-/// Bytes of a GiB.
-const GIB: f64 = 1_073_741_824.0;
-
-/// How a notice begins that something has to be waited for.
-const COMPUTING: &str = "still computing";
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;
@@ -77,7 +84,7 @@ pub struct App {
     /// The fields.
     pub inputs: Inputs,
     /// What stands in the map's place.
-    pub view: View,
+    pub view: ViewId,
     /// The map around the scenario.
     pub map: Map,
     /// What the other views know.
@@ -99,7 +106,7 @@ pub struct App {
     /// What the timeline shows.
     pub timeline: Timeline,
     /// The row of the panel of the time that has the keys.
-    pub time: usize,
+    pub time: ListCursor,
     /// What can be undone and redone.
     pub history: History,
     /// The last answers.
@@ -112,6 +119,8 @@ pub struct App {
     pub find: Option<Find>,
     /// What just happened, until the next key.
     pub notice: Option<String>,
+    /// The explanation that is opened when its figures are there.
+    awaited: Option<Awaited>,
     /// The keys.
     pub keymap: Keymap,
     /// The mouse.
@@ -120,10 +129,12 @@ pub struct App {
     page: usize,
     /// The number of the last question; older answers are dropped.
     question: u64,
+    /// The number of the last explanation that was asked for.
+    explanation: u64,
     /// The number of the last work of a view.
     work: u64,
     /// The view that it was asked for, unless it was stopped.
-    works_for: Option<View>,
+    works_for: Option<ViewId>,
 }
 
 impl App {
@@ -135,7 +146,7 @@ impl App {
             library,
             file,
             inputs: Inputs::default(),
-            view: View::default(),
+            view: ViewId::default(),
             map: Map::around(&base, &scenario),
             views: Views { evidence: Evidence::of(options.rows), ..Views::default() },
             shown: Ok(scenario.clone()),
@@ -147,17 +158,19 @@ impl App {
             fix: None,
             pins: Pins::default(),
             timeline: Timeline::default(),
-            time: 0,
+            time: ListCursor::default(),
             history: History::default(),
             answers: Answers::default(),
             focus: Panel::Map,
             layer: None,
             find: None,
             notice: None,
+            awaited: None,
             keymap: options.keymap,
             mouse: Mouse::new(options.mouse),
             page: PAGE,
             question: 0,
+            explanation: 0,
             work: 0,
             works_for: None,
         };
@@ -189,7 +202,7 @@ impl App {
     /// What would have the keys without a layer.
     pub fn panel_place(&self) -> Place {
         match self.focus {
-            Panel::Map if self.view != View::Map => Place::View(self.view),
+            Panel::Map if self.view != ViewId::Map => Place::View(self.view),
             panel => Place::Panel(panel),
         }
     }
@@ -201,7 +214,7 @@ impl App {
 
     /// Whether the screen waits for an answer, rather than for a map or a pin that is filled meanwhile.
     pub fn is_asking(&self) -> bool {
-        self.shown.is_ok() && self.stale || self.view_is_waiting()
+        self.shown.is_ok() && self.stale || self.awaited.is_some() || self.view_is_waiting()
     }
 
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
@@ -220,7 +233,8 @@ impl App {
 
     fn take_in(&mut self, report: Report) -> Vec<Command> {
         match report {
-            Report::Evaluated { generation, result } if generation == self.question => self.take_answer(result),
+            Report::Evaluated { generation, result } if generation == self.question => return self.take_answer(result),
+            Report::Explained { generation, result } if generation == self.explanation => self.take_explained(result),
             Report::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
             Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
             // A pin's figures are its own, whatever has been asked for since.
@@ -232,7 +246,7 @@ impl App {
             Report::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
             Report::Said(said) => self.tell(said),
             Report::Failed { generation, job, message }
-                if [self.question, self.map.generation, self.work].contains(&generation) =>
+                if [self.question, self.map.generation, self.explanation, self.work].contains(&generation) =>
             {
                 self.notice = Some(format!("{job} broke down: {message}; this is a bug, please report it"));
             }
@@ -246,7 +260,7 @@ impl App {
         self.notice = Some(notice);
     }
 
-    fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) {
+    fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) -> Vec<Command> {
         match (result, &self.shown) {
             (Ok(evaluation), Ok(scenario)) => {
                 let answer = Answer { scenario: scenario.clone(), evaluation };
@@ -257,13 +271,14 @@ impl App {
             (Err(problems), shown) => {
                 let refused = shown.as_ref().ok().and_then(|scenario| self.pins.waiting(scenario));
                 self.shown = Err(problems.clone());
-                self.follow_grid();
                 if let Some(id) = refused {
                     self.hear_pin(id, Err(problems));
                 }
+                return self.ask_view().into_iter().collect();
             }
             (Ok(_), Err(_)) => {}
         }
+        Vec::new()
     }
 
     /// Cells of the map are there; what the cursor is on may have settled on another batch.
@@ -348,7 +363,7 @@ impl App {
     /// would fit`.
     pub fn excess(&self, summary: &Summary) -> Option<String> {
         let memory = summary.memory;
-        let gib = |bytes: Bytes| significant(bytes.get() / GIB, 3);
+        let gib = |bytes: Bytes| significant(bytes / Bytes::GIB, 3);
         let fix = self.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix} would fit"));
         let text = || format!("needs {} GiB, {} too many{fix}", gib(memory.peak), gib(memory.peak - memory.capacity));
         (!summary.fits).then(text)

@@ -267,6 +267,7 @@ impl Explorer {
         self.asked |= matches!(command, Command::Evaluate { .. } | Command::Sweep { .. } | Command::Work { .. });
         match command {
             Command::Evaluate { generation, scenario } => self.jobs.evaluate(generation, scenario),
+            Command::Explain { generation, scenario } => self.jobs.explain(generation, scenario),
             Command::Sweep { generation, sweep, from } => self.jobs.sweep(generation, sweep, from),
             Command::Work { generation, work } => self.jobs.work(generation, work),
             Command::Rest => self.jobs.rest(),

@@ -13,8 +13,7 @@ use crate::snapshot::{Listed, Opened};
 
 use super::answers::Answer;
 use super::panel::Panel;
-use super::panel::View;
-use super::views::evidence::Facet;
+use super::panel::ViewId;
 use super::work::{Found, Work};
 
 /// An intent of the user. What a way or a step means is up to the panel or layer that has the keys.
@@ -51,7 +50,7 @@ pub enum Action {
     /// The keys go to this panel.
     Panel(Panel),
     /// This view takes the map's place.
-    View(View),
+    View(ViewId),
     /// Opens the list of views.
     Views,
     /// The map shows the next metric.
@@ -136,6 +135,31 @@ pub enum Action {
     Quit,
 }
 
+/// What runs can be filtered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Facet {
+    /// The cluster.
+    Hardware,
+    /// The class of the strategy.
+    Strategy,
+    /// How many devices.
+    Devices,
+}
+
+impl Facet {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Hardware, Self::Strategy, Self::Devices];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hardware => "hardware",
+            Self::Strategy => "strategy",
+            Self::Devices => "devices",
+        }
+    }
+}
+
 /// In what form the screen is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -185,6 +209,13 @@ pub enum Command {
     /// Evaluate a scenario in full.
     Evaluate {
         /// Comes back with the answer.
+        generation: u64,
+        /// The scenario.
+        scenario: Box<Scenario>,
+    },
+    /// Run a scenario that is not shown, for one explanation of it.
+    Explain {
+        /// Comes back with the figures.
         generation: u64,
         /// The scenario.
         scenario: Box<Scenario>,
@@ -253,6 +284,13 @@ pub enum Report {
         generation: u64,
         /// The smallest change.
         fix: Fixes,
+    },
+    /// The figures for an explanation.
+    Explained {
+        /// Of the explanation.
+        generation: u64,
+        /// The figures, or why there are none.
+        result: Result<Box<Evaluation>, Vec<Problem>>,
     },
     /// Some cells of a map.
     Cells {

@@ -8,6 +8,9 @@ use crate::figures::Subject;
 use crate::scenario::Scenario;
 use crate::search::Fixes;
 
+/// How a notice begins that something has to be waited for.
+pub const COMPUTING: &str = "still computing";
+
 /// An answered question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {

@@ -6,8 +6,9 @@ use crate::snapshot::{Listed, Opened};
 
 use super::App;
 use super::action::{Action, Command};
-use super::layer::{Entry, Layer, Subject};
-use super::update::moved;
+use super::cursor::ListCursor;
+use super::layer::Layer;
+use super::list::{Entry, Subject};
 
 /// The list on the screen.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +16,7 @@ pub struct Browser {
     /// The files, once they have been looked for.
     pub files: Option<Vec<Listed>>,
     /// Which of them has the keys.
-    pub cursor: usize,
+    pub cursor: ListCursor,
     /// What is searched for in names and contents.
     pub search: Input,
     /// Whether keys are text of the search.
@@ -36,9 +37,14 @@ impl Browser {
         self.files.iter().flatten().filter(found).collect()
     }
 
+    /// The file that has the keys, of those that are found.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.found().len())
+    }
+
     /// The file that has the keys.
     pub fn file(&self) -> Option<&Listed> {
-        self.found().get(self.cursor).copied()
+        self.found().get(self.row()).copied()
     }
 
     /// Does what the user asked of the search; says whether that was all.
@@ -48,7 +54,7 @@ impl Browser {
             Action::Close if self.searching => self.searching = false,
             Action::Type(request) => {
                 if self.search.handle(request).is_some_and(|changed| changed.value) {
-                    self.cursor = 0;
+                    self.cursor = ListCursor::default();
                 }
             }
             _ => return false,
@@ -67,7 +73,6 @@ impl App {
     /// The files that were found.
     pub(super) fn take_list(&mut self, files: Vec<Listed>) {
         if let Some(Layer::Browser(browser)) = &mut self.layer {
-            browser.cursor = browser.cursor.min(files.len().saturating_sub(1));
             browser.files = Some(files);
         }
     }
@@ -102,7 +107,9 @@ impl App {
                     return commands;
                 }
             }
-            (false, _) => browser.cursor = moved(browser.cursor, action, browser.found().len(), self.page),
+            (false, _) => {
+                browser.cursor.go(action, browser.found().len(), self.page);
+            }
         }
         self.layer = Some(Layer::Browser(browser));
         commands

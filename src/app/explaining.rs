@@ -1,26 +1,37 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
-mod views;
-
 use crate::bounds::fsdp;
-use crate::evaluate::{HostDirection, Lane, TaskKind};
+use crate::evaluate::HostDirection;
 use crate::figures::run::Run;
-use crate::figures::{self, Explanation, Figure, Subject as Figured, TIME_PARTS, explain, figures, limits, run};
+use crate::figures::{
+    self, Explanation, Figure, Limit, RunFigure, Subject as Figured, TIME_PARTS, explain, figures, limits, run,
+};
+use crate::scenario::Scenario;
 
-use super::App;
 use super::action::Action;
 use super::answers::Answer;
-use super::inputs::FIELDS;
-use super::layer::Layer;
-use super::panel::Panel;
-use super::timeline::Step;
-use super::update::moved;
+use super::cursor::ListCursor;
 
 /// What is said where there is no figure.
-const NOTHING: &str = "there is no figure here yet";
+pub(super) const NOTHING: &str = "there is no figure here yet";
 
 /// What is said where it is still computed.
-const LATER: &str = "still computing: there is no figure yet";
+pub(super) const LATER: &str = "still computing: there is no figure yet";
+
+/// What is to be explained.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// A figure of what the screen shows.
+    Shown(Figure),
+    /// A figure of something else that is evaluated, with its name.
+    Evaluated(String, Figure, Box<Answer>),
+    /// A figure of a scenario that is still to be run for that, with its name.
+    Other(String, Figure, Box<Scenario>),
+    /// A figure of the limits of the machine.
+    Limit(Limit, Box<fsdp::Limits>),
+    /// The days of a training.
+    Training(Box<Run>),
+}
 
 /// An explanation and the way to it.
 #[derive(Debug, Clone)]
@@ -51,7 +62,7 @@ impl Subject {
             (Self::Run(run), Figure::Run(which)) => Some(run::explain(which, run)),
             _ => None,
         };
-        explanation.map(|explanation| Page { explanation, cursor: 0 })
+        explanation.map(|explanation| Page { explanation, cursor: ListCursor::default() })
     }
 
     /// All that there are, in the order in which one turns from one to the next.
@@ -70,7 +81,7 @@ pub struct Page {
     /// What it says.
     pub explanation: Explanation,
     /// The input that the cursor is on; behind the last one what the figure is, and who says so.
-    pub cursor: usize,
+    cursor: ListCursor,
 }
 
 impl Page {
@@ -78,22 +89,32 @@ impl Page {
     fn stops(&self) -> usize {
         self.explanation.formula.inputs().len() + 2
     }
+
+    /// Where the cursor is: on an input, or behind the last one.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.stops())
+    }
 }
 
 impl Explaining {
-    /// The explanation of a figure of an answer.
-    pub fn of(figure: Figure, answer: &Answer) -> Option<Self> {
-        Self::about(figure, Subject::Step(Box::new(answer.clone())))
+    /// The explanation of a figure of an answer, and whose it is where that is not what the screen shows.
+    pub fn new(figure: Figure, answer: &Answer, whose: Option<String>) -> Option<Self> {
+        Self::about(figure, Subject::Step(Box::new(answer.clone())), whose)
     }
 
-    fn about(figure: Figure, subject: Subject) -> Option<Self> {
+    /// The explanation of one of the limits.
+    pub fn limit(which: Limit, limits: Box<fsdp::Limits>) -> Option<Self> {
+        Self::about(Figure::Limits(which), Subject::Limits(limits), None)
+    }
+
+    /// The explanation of a training's days.
+    pub fn training(run: Box<Run>) -> Option<Self> {
+        Self::about(Figure::Run(RunFigure::Days), Subject::Run(run), None)
+    }
+
+    fn about(figure: Figure, subject: Subject, whose: Option<String>) -> Option<Self> {
         let page = subject.explain(figure)?;
-        Some(Self { subject, whose: None, way: vec![page] })
-    }
-
-    /// The same of something else than the scenario shown.
-    fn of_other(whose: &str, figure: Figure, answer: &Answer) -> Option<Self> {
-        Some(Self { whose: Some(whose.to_owned()), ..Self::of(figure, answer)? })
+        Some(Self { subject, whose, way: vec![page] })
     }
 
     /// What is explained: `step time`, or `step time, zero3` of something else than the scenario shown.
@@ -121,7 +142,7 @@ impl Explaining {
             Action::PreviousPanel => self.turn(-1),
             _ => {
                 if let Some(page) = self.way.last_mut() {
-                    page.cursor = moved(page.cursor, action, page.stops(), rows);
+                    page.cursor.go(action, page.stops(), rows);
                 }
             }
         }
@@ -130,13 +151,13 @@ impl Explaining {
     /// The cursor goes to an input, or to what stands under them.
     pub(super) fn go_to(&mut self, row: usize) {
         if let Some(page) = self.way.last_mut() {
-            page.cursor = row.min(page.stops() - 1);
+            page.cursor = ListCursor::at(row);
         }
     }
 
     /// Goes on to the input under the cursor, if it is a figure.
     fn follow(&mut self) {
-        let inputs = |page: &Page| page.explanation.formula.inputs().get(page.cursor).and_then(|input| input.figure);
+        let inputs = |page: &Page| page.explanation.formula.inputs().get(page.row()).and_then(|input| input.figure);
         let Some(figure) = self.page().and_then(inputs) else { return };
         self.way.extend(self.subject.explain(figure));
     }
@@ -153,71 +174,26 @@ impl Explaining {
     }
 }
 
-impl App {
-    /// Explains the figure that the cursor is on, or says why there is none.
-    pub(super) fn explain(&mut self) {
-        let found = match self.focus {
-            Panel::Map => self.explain_view(),
-            _ => self.of_answer(self.figure()),
-        };
-        match found {
-            Ok(explaining) => self.layer = Some(Layer::Explain(Box::new(explaining))),
-            Err(why) => self.tell(why.to_owned()),
-        }
-    }
-
-    /// The explanation of a figure of what is shown.
-    fn of_answer(&self, figure: Figure) -> Result<Explaining, &'static str> {
-        let found = self.answer.as_ref().and_then(|answer| Explaining::of(figure, answer));
-        found.ok_or(NOTHING)
-    }
-
-    /// The figure of the answer that the cursor is on.
-    fn figure(&self) -> Figure {
-        match self.focus {
-            Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
-            Panel::Map => self.map.metric,
-            Panel::Memory => Figure::Peak,
-            Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),
-            Panel::Time => self.breakdown().get(self.time).copied().unwrap_or(Figure::StepTime),
-        }
-    }
-
-    /// What the span that is chosen on the timeline adds to.
-    fn of_span(&self) -> Option<Figure> {
-        let answer = self.answer.as_ref()?;
-        let span = self.timeline.chosen(Step::of(&answer.evaluation))?.first()?;
-        Some(match span.activity.kind {
-            TaskKind::Forward | TaskKind::Backward => Figure::Compute,
-            TaskKind::Optimizer => Figure::Optimizer,
-            TaskKind::Host => Figure::Other,
-            TaskKind::Copy if span.lane == Lane::HostIn => Figure::Copied(HostDirection::In),
-            TaskKind::Copy => Figure::Copied(HostDirection::Out),
-            _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
-        })
-    }
-
-    /// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
-    /// anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
-    pub fn breakdown(&self) -> Vec<Figure> {
-        let Some(Answer { scenario, evaluation }) = &self.answer else { return Vec::new() };
-        let summary = &evaluation.summary;
-        let subject = Figured::evaluated(scenario, evaluation);
-        let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
-        let spent = TIME_PARTS.into_iter().filter(|figure| share(figure) >= SEEN);
-        let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
-        let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
-        let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
-        felt.retain(|index| evaluation.elasticity[*index].value.abs() >= FELT);
-        let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
-        felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
-        spent
-            .chain(used.map(|(level, _)| Figure::Traffic(level)))
-            .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
-            .chain(felt.into_iter().map(Figure::Elasticity))
-            .chain(figures::training(scenario))
-            .collect()
-    }
+/// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
+/// anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
+pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
+    let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
+    let summary = &evaluation.summary;
+    let subject = Figured::evaluated(scenario, evaluation);
+    let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
+    let spent = TIME_PARTS.into_iter().filter(|figure| share(figure) >= SEEN);
+    let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
+    let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
+    let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
+    felt.retain(|index| evaluation.elasticity[*index].value.abs() >= FELT);
+    let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
+    felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    spent
+        .chain(used.map(|(level, _)| Figure::Traffic(level)))
+        .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
+        .chain(felt.into_iter().map(Figure::Elasticity))
+        .chain(figures::training(scenario))
+        .collect()
 }
 
 /// The smallest share of the step that is worth a row.
@@ -227,7 +203,7 @@ const SEEN: f64 = 0.000_5;
 const FELT: f64 = 0.005;
 
 /// The figure that a field changes most plainly.
-fn of_field(flag: &str) -> Figure {
+pub(super) fn of_field(flag: &str) -> Figure {
     match flag {
         "nodes" => Figure::TokensPerSecond,
         "bandwidth" => Figure::Exposed,

@@ -9,10 +9,10 @@ use crate::scenario::file::ScenarioFile;
 
 use super::App;
 use super::action::{Action, Command};
+use super::cursor::ListCursor;
 use super::edit::resolve;
 use super::inputs::FIELDS;
 use super::layer::Layer;
-use super::update::moved;
 
 /// One field.
 #[derive(Debug, Clone)]
@@ -198,7 +198,11 @@ impl App {
                 form.warned = true;
                 self.tell("not saved yet: s saves, Esc once more leaves it".to_owned());
             }
-            _ => form.cursor = moved(form.cursor, action, form.rows.len(), self.page),
+            _ => {
+                let mut cursor = ListCursor::at(form.cursor);
+                cursor.go(action, form.rows.len(), self.page);
+                form.cursor = cursor.row(form.rows.len());
+            }
         }
         self.layer = Some(Layer::Form(form));
         commands

@@ -1,4 +1,4 @@
-//! The work behind the screen: one thread for the scenario in hand, one that fills the map and one for the other views,
+//! The work behind the screen: one thread for the scenario in hand, one for an explanation of another, one that fills the map and one for the other views,
 //! both on a private pool, so that an edit never queues behind a map.
 //!
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
@@ -43,6 +43,17 @@ impl Question {
     }
 }
 
+/// Of an explanation of a scenario that is not shown.
+struct Asking(Question);
+
+impl Asking {
+    fn answer(&self, tell: &Tell) {
+        let Question { generation, scenario } = &self.0;
+        let result = search::once(scenario, &mut Workspace::default()).map(Box::new);
+        tell(Report::Explained { generation: *generation, result });
+    }
+}
+
 struct Filling {
     generation: u64,
     sweep: Arc<Sweep>,
@@ -76,6 +87,7 @@ impl Working {
 /// The threads that work. They end when this is dropped.
 pub struct Jobs {
     questions: Arc<Slot<Question>>,
+    askings: Arc<Slot<Asking>>,
     fillings: Arc<Slot<Filling>>,
     works: Arc<Slot<Working>>,
     filling: Cancel,
@@ -88,12 +100,14 @@ impl Jobs {
         let pool = Arc::new(search::polite_pool(threads).map_err(io::Error::other)?);
         let jobs = Self {
             questions: Arc::default(),
+            askings: Arc::default(),
             fillings: Arc::default(),
             works: Arc::default(),
             filling: Cancel::default(),
             working: Cancel::default(),
         };
         spawn("evaluation", &jobs.questions, tell, |job, tell| job.answer(&mut Workspace::default(), tell))?;
+        spawn("explanation", &jobs.askings, tell, Asking::answer)?;
         let shared = Arc::clone(&pool);
         spawn("map", &jobs.fillings, tell, move |job, tell| job.fill(&shared, pause, tell))?;
         spawn("view", &jobs.works, tell, move |job, tell| job.run(&pool, pause, tell))?;
@@ -103,6 +117,11 @@ impl Jobs {
     /// Evaluates a scenario in full, instead of any that waits.
     pub fn evaluate(&self, generation: u64, scenario: Box<Scenario>) {
         self.questions.put(Question { generation, scenario });
+    }
+
+    /// Runs a scenario for an explanation, instead of any that waits.
+    pub fn explain(&self, generation: u64, scenario: Box<Scenario>) {
+        self.askings.put(Asking(Question { generation, scenario }));
     }
 
     /// Fills a map, instead of the one that is being filled.
@@ -138,6 +157,7 @@ pub fn in_line(command: Command) -> Vec<Report> {
         Command::Evaluate { generation, scenario } => {
             Question { generation, scenario }.answer(&mut Workspace::default(), &tell);
         }
+        Command::Explain { generation, scenario } => Asking(Question { generation, scenario }).answer(&tell),
         Command::Sweep { generation, sweep, from } => {
             Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
         }
@@ -167,6 +187,7 @@ impl Drop for Jobs {
         self.filling.cancel();
         self.working.cancel();
         self.questions.close();
+        self.askings.close();
         self.fillings.close();
         self.works.close();
     }
@@ -180,6 +201,12 @@ trait Job: Send + 'static {
 impl Job for Question {
     fn generation(&self) -> u64 {
         self.generation
+    }
+}
+
+impl Job for Asking {
+    fn generation(&self) -> u64 {
+        self.0.generation
     }
 }
 

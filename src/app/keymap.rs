@@ -14,7 +14,7 @@ use tui_input::backend::crossterm::to_input_request;
 
 use super::action::Action;
 use super::panel::Panel;
-use super::panel::View;
+use super::panel::ViewId;
 
 pub use custom::{documented, markdown};
 pub use table::BINDINGS;
@@ -27,7 +27,7 @@ pub enum Place {
     /// One panel; in the map's place, the map.
     Panel(Panel),
     /// Another view in the map's place.
-    View(View),
+    View(ViewId),
     /// The list of snapshots and sets.
     Snapshots,
     /// The form of a cluster or a model.
@@ -72,7 +72,8 @@ impl Place {
 
     /// All of them, in the order of the help.
     pub fn all() -> impl Iterator<Item = Self> {
-        let panels = std::iter::once(Self::Panels).chain(Panel::ALL.map(Self::Panel)).chain(View::ALL.map(Self::View));
+        let panels =
+            std::iter::once(Self::Panels).chain(Panel::ALL.map(Self::Panel)).chain(ViewId::ALL.map(Self::View));
         let layers = [
             Self::Explain,
             Self::Palette,
@@ -173,7 +174,7 @@ impl Keymap {
     }
 
     /// The key that shows a view, in words.
-    pub fn key_of(&self, view: View, ascii: bool) -> &str {
+    pub fn key_of(&self, view: ViewId, ascii: bool) -> &str {
         let binding = self.bindings.iter().find(|binding| binding.action == Action::View(view));
         binding.map_or("", |binding| binding.name(ascii))
     }

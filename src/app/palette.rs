@@ -7,12 +7,12 @@ use crate::figures::{Figure, METRICS};
 
 use super::App;
 use super::action::{Action, Command};
+use super::cursor::ListCursor;
 use super::inputs::FIELDS;
 use super::keymap::{Binding, Keymap, Place};
 use super::layer::Layer;
 use super::panel::Panel;
-use super::panel::View;
-use super::update::moved;
+use super::panel::ViewId;
 
 /// The palette on the screen.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Palette {
     /// What is searched for.
     pub search: Input,
     /// Which of the items that are found has the keys.
-    pub cursor: usize,
+    pub cursor: ListCursor,
 }
 
 /// One line of the palette.
@@ -64,7 +64,12 @@ impl Palette {
         });
         let bindings = bindings.into_iter().map(|binding| Item::of(binding, ascii));
         let items = bindings.chain(fields).chain(metrics).collect();
-        Self { items, search: Input::default(), cursor: 0 }
+        Self { items, search: Input::default(), cursor: ListCursor::default() }
+    }
+
+    /// The item that has the keys, of those that are found.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.found().len())
     }
 
     /// The items that match the searched text, the best first.
@@ -138,7 +143,7 @@ impl App {
         match action {
             Action::Close => return Vec::new(),
             Action::Take => {
-                let Some(deed) = palette.found().get(palette.cursor).map(|item| item.deed) else {
+                let Some(deed) = palette.found().get(palette.row()).map(|item| item.deed) else {
                     self.layer = Some(Layer::Palette(palette));
                     return Vec::new();
                 };
@@ -146,10 +151,12 @@ impl App {
             }
             Action::Type(request) => {
                 if palette.search.handle(request).is_some_and(|changed| changed.value) {
-                    palette.cursor = 0;
+                    palette.cursor = ListCursor::default();
                 }
             }
-            _ => palette.cursor = moved(palette.cursor, action, palette.found().len(), self.page),
+            _ => {
+                palette.cursor.go(action, palette.found().len(), self.page);
+            }
         }
         self.layer = Some(Layer::Palette(palette));
         Vec::new()
@@ -163,7 +170,7 @@ impl App {
                 commands.extend(self.update(Action::Take));
             }
             Deed::Metric(metric) => {
-                (self.view, self.focus) = (View::Map, Panel::Map);
+                (self.view, self.focus) = (ViewId::Map, Panel::Map);
                 match metric.lacks(&self.map.sweep.base) {
                     Some(problem) => self.tell(problem.to_string()),
                     None => self.map.metric = metric,
@@ -172,7 +179,7 @@ impl App {
             Deed::Action(place, action) => {
                 match place {
                     Place::Panel(panel) => {
-                        self.view = if panel == Panel::Map { View::Map } else { self.view };
+                        self.view = if panel == Panel::Map { ViewId::Map } else { self.view };
                         self.focus = panel;
                     }
                     Place::View(view) => commands.extend(self.open_view(view)),

@@ -40,7 +40,7 @@ impl Panel {
 
 /// What stands in the map's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum View {
+pub enum ViewId {
     /// A figure over nodes and shard extents.
     #[default]
     Map,
@@ -68,7 +68,7 @@ pub enum View {
     Evidence,
 }
 
-impl View {
+impl ViewId {
     /// All of them, in the order of the list of views.
     pub const ALL: [Self; 12] = [
         Self::Map,

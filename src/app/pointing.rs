@@ -4,10 +4,10 @@
 
 use super::App;
 use super::action::{Action, Command};
+use super::cursor::ListCursor;
 use super::keymap::Place;
 use super::layer::Layer;
 use super::panel::Panel;
-use super::panel::View;
 use super::timeline::Step;
 
 /// What lies under the pointer.
@@ -138,9 +138,9 @@ impl App {
         };
         let before = self.row();
         match &mut self.layer {
-            Some(Layer::List(list)) => list.cursor = index,
-            Some(Layer::Palette(palette)) => palette.cursor = index,
-            Some(Layer::Browser(browser)) if !browser.asking => browser.cursor = index,
+            Some(Layer::List(list)) => list.cursor = ListCursor::at(index),
+            Some(Layer::Palette(palette)) => palette.cursor = ListCursor::at(index),
+            Some(Layer::Browser(browser)) if !browser.asking => browser.cursor = ListCursor::at(index),
             Some(Layer::Form(form)) if form.typing.is_some() => return Vec::new(),
             Some(Layer::Form(_) | Layer::Explain(_)) => self.go_to_row(index),
             _ => return Vec::new(),
@@ -151,37 +151,24 @@ impl App {
     /// The row that has the cursor.
     fn row(&self) -> Option<usize> {
         match &self.layer {
-            Some(Layer::List(list)) => Some(list.cursor),
-            Some(Layer::Palette(palette)) => Some(palette.cursor),
-            Some(Layer::Browser(browser)) => Some(browser.cursor),
+            Some(Layer::List(list)) => Some(list.row()),
+            Some(Layer::Palette(palette)) => Some(palette.row()),
+            Some(Layer::Browser(browser)) => Some(browser.row()),
             _ => self.rows().map(|(_, row)| row),
         }
     }
 
     /// The cell of the map that has the cursor, or the place of the chart.
     fn cell(&self) -> Option<usize> {
-        match self.view {
-            View::Map => Some(self.map.cursor),
-            View::Hardware => self.views.hardware.map.as_ref().map(|map| map.cursor),
-            View::Training => Some(self.views.training.budget()),
-            View::Plan => Some(self.views.planning.place()),
-            View::Evidence => self.row(),
-            _ => None,
-        }
+        self.views.get(self.view).map_or(Some(self.map.cursor), |view| view.place(&self.context()))
     }
 
     /// The cursor goes to a cell of the map, or to a place of the chart.
     fn go_to(&mut self, index: usize) {
-        match self.view {
-            View::Map if index != self.map.cursor && index < self.map.progress().1 => {
-                self.map.cursor = index;
-                self.look();
-            }
-            View::Hardware => self.views.hardware.go_to(index),
-            View::Training => self.views.training.go_to_budget(index),
-            View::Plan => self.views.planning.go_to_place(index),
-            View::Evidence => self.go_to_row(index),
-            _ => {}
+        let went = self.with_view(|view, context| view.go_to_place(index, context));
+        if went.is_none() && index != self.map.cursor && index < self.map.progress().1 {
+            self.map.cursor = index;
+            self.look();
         }
     }
 

@@ -4,21 +4,15 @@
 
 use tui_input::Input;
 
-use crate::bounds::intensity;
-use crate::figures::Figure;
-use crate::measured::Residual;
-use crate::search::training::METHODS;
-
 use super::App;
 use super::action::{Action, Command};
+use super::cursor::ListCursor;
 use super::diagnostics::{Finding, LINES};
-use super::explaining::Page;
+use super::explaining::breakdown;
 use super::inputs::FIELDS;
 use super::layer::Layer;
-use super::panel::Panel;
-use super::panel::View;
+use super::panel::{Panel, ViewId};
 use super::timeline::Step;
-use super::views::limits::{Assumption, LAST, NUMBERS};
 
 /// A search on the screen.
 #[derive(Debug, Clone, Default)]
@@ -100,11 +94,12 @@ impl App {
                 form.rows.iter().map(|row| format!("{} {} {}", row.label, row.text(), row.note)).collect(),
                 form.cursor,
             )),
-            Some(Layer::Explain(explaining)) => explaining.page().map(|Page { explanation, cursor }| {
+            Some(Layer::Explain(explaining)) => explaining.page().map(|page| {
+                let explanation = &page.explanation;
                 let inputs = explanation.formula.inputs();
                 let inputs = inputs.iter().map(|input| input.name.clone());
                 let ends = [explanation.about.to_string(), explanation.source.to_string()];
-                (inputs.chain(ends).collect(), *cursor)
+                (inputs.chain(ends).collect(), page.row())
             }),
             Some(Layer::List(_) | Layer::Browser(_) | Layer::Palette(_) | Layer::Entry(_)) => None,
         }
@@ -118,7 +113,11 @@ impl App {
                 };
                 Some((FIELDS.iter().enumerate().map(text).collect(), self.inputs.cursor))
             }
-            Panel::Time => Some((self.names(self.breakdown())?, self.time)),
+            Panel::Time => {
+                let figures = breakdown(self.answer.as_ref());
+                let row = self.time.row(figures.len());
+                Some((self.context().names(figures)?, row))
+            }
             Panel::Map => self.view_rows(),
             Panel::Memory => {
                 let step = Step::of(&self.answer.as_ref()?.evaluation);
@@ -130,63 +129,14 @@ impl App {
         }
     }
 
-    /// The names of figures of the answer.
-    fn names(&self, figures: Vec<Figure>) -> Option<Vec<String>> {
-        let answer = self.answer.as_ref()?;
-        let subject = answer.subject();
-        let name = |figure: Figure| figure.name(&subject).unwrap_or_default();
-        Some(figures.into_iter().map(name).collect())
-    }
-
     fn view_rows(&self) -> Option<Rows> {
-        let views = &self.views;
-        match self.view {
-            View::Map | View::Hardware => None,
-            View::Traffic => {
-                let figures = self.carried();
-                let cursor = views.traffic.cursor(figures.len());
-                Some((self.names(figures)?, cursor))
-            }
-            View::Compare => {
-                let columns = self.columns();
-                let text = |column: &super::views::compare::Column| format!("{} {}", column.letter(), column.name);
-                Some((columns.iter().map(text).collect(), views.compare.cursor(columns.len())))
-            }
-            View::Advice => {
-                let rows = self.advice_rows();
-                let names = rows.iter().map(|row| self.advice_name(row)).collect();
-                Some((names, self.advice_cursor(rows.len())))
-            }
-            View::Limits => {
-                let names = Assumption::ALL.map(Assumption::name).into_iter().chain(NUMBERS.map(|(name, _)| name));
-                Some((names.map(str::to_owned).collect(), views.limits.cursor))
-            }
-            View::Intensities => {
-                let all = intensity::of(self.shown.as_ref().unwrap_or(&self.scenario));
-                let cursor = views.intensities.cursor(all.len());
-                Some((all.iter().map(|one| one.kind.word().to_owned()).collect(), cursor))
-            }
-            View::Grid => {
-                let (rows, cursor) = self.grid();
-                let text = |row: &super::views::grid::Row| format!("{} {}", row.devices, row.best.words());
-                Some((rows.iter().map(text).collect(), cursor))
-            }
-            View::Strategies => {
-                let rows = views.strategies.rows();
-                Some((rows.iter().map(|row| row.id.clone()).collect(), views.strategies.cursor()))
-            }
-            View::Training => Some((METHODS.iter().map(|one| one.name.to_owned()).collect(), views.training.method())),
-            View::Plan => {
-                let found = views.planning.chosen()?;
-                let names = found.operators.iter().map(|placement| found.name(placement)).collect();
-                Some((names, views.planning.operator()))
-            }
-            View::Evidence => {
-                let (shown, _) = views.evidence.shown();
-                let text = |one: &&Residual| format!("{} {} {} {}", one.id, one.hardware, one.class, one.stack);
-                Some((shown.iter().map(text).collect(), views.evidence.cursor(&shown)))
-            }
+        if self.view == ViewId::Advice {
+            let rows = self.advice_rows();
+            let names = rows.iter().map(|row| self.advice_name(row)).collect();
+            return Some((names, self.advice_cursor(rows.len())));
         }
+        let (view, context) = (self.views.get(self.view)?, self.context());
+        Some((view.rows(&context)?, view.cursor(&context)))
     }
 
     /// Gives a row the cursor.
@@ -206,8 +156,11 @@ impl App {
             Some(_) => {}
             None => match self.focus {
                 Panel::Inputs => self.inputs.cursor = row.min(FIELDS.len() - 1),
-                Panel::Time => self.time = row.min(self.breakdown().len().saturating_sub(1)),
-                Panel::Map => self.go_to_row_of_view(row),
+                Panel::Time => self.time = ListCursor::at(row),
+                Panel::Map if self.view == ViewId::Advice => self.views.advice.go_to(row),
+                Panel::Map => {
+                    self.with_view(|view, context| view.go_to(row, context));
+                }
                 Panel::Memory => {
                     if let Some(answer) = &self.answer {
                         let step = Step::of(&answer.evaluation);
@@ -217,23 +170,6 @@ impl App {
                 }
                 Panel::Timeline => {}
             },
-        }
-    }
-
-    fn go_to_row_of_view(&mut self, row: usize) {
-        let views = &mut self.views;
-        match self.view {
-            View::Map | View::Hardware => {}
-            View::Traffic => views.traffic.go_to(row),
-            View::Compare => views.compare.go_to(row),
-            View::Advice => views.advice.go_to(row),
-            View::Limits => views.limits.cursor = row.min(LAST),
-            View::Intensities => views.intensities.go_to(row),
-            View::Grid => self.go_to_point(row),
-            View::Strategies => views.strategies.go_to(row),
-            View::Training => views.training.go_to(row),
-            View::Plan => views.planning.go_to(row),
-            View::Evidence => views.evidence.go_to(row),
         }
     }
 }

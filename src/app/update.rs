@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use crate::scenario::{Field, Problem, Scenario};
 use crate::search::AxisKind;
 
 use super::action::{Action, Command, Format};
+use super::answers::COMPUTING;
+use super::cursor::ListCursor;
 use super::diagnostics::LINES;
+use super::explaining::breakdown;
 use super::inputs::{Choice, FIELDS};
 use super::keymap::Place;
-use super::layer::{Entry, Layer, List, Subject};
-use super::panel::Panel;
-use super::panel::View;
+use super::layer::Layer;
+use super::list::{Entry, List, Subject};
+use super::panel::{Panel, ViewId};
 use super::pins::letter;
+use super::taking::{SETTLED, take_hardware, take_nothing};
 use super::timeline::Step;
-use super::{App, COMPUTING, axes, edit};
-
-/// The fields that a tuned cell settles on.
-const SETTLED: [&str; 3] = ["micro-batch", "accumulate", "recompute"];
+use super::{App, axes, edit};
 
 impl App {
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action) -> Vec<Command> {
         self.notice = None;
+        self.awaited = None;
         if !self.is_step(action) {
             self.history.settle();
         }
@@ -69,7 +70,7 @@ impl App {
             Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
-            Action::Explain => self.explain(),
+            Action::Explain => return self.explain(),
             Action::Undo => return self.travel(true),
             Action::Redo => return self.travel(false),
             Action::Snapshots => return self.open_browser(),
@@ -81,14 +82,16 @@ impl App {
             Action::Diagnostics => return vec![Command::Diagnose],
             Action::Mouse => return vec![self.toggle_mouse()],
             Action::Screen => self.layer = Some(Layer::List(List::of_formats())),
-            Action::Close if self.view != View::Map => return self.close_view(),
+            Action::Close if self.view != ViewId::Map => return self.close_view(),
             Action::Close => return self.go_home(),
             _ => match self.focus {
                 Panel::Inputs => return self.on_inputs(action),
                 Panel::Map => return self.on_view(action),
                 Panel::Memory => self.on_memory(action),
                 Panel::Timeline => self.on_timeline(action),
-                Panel::Time => self.time = moved(self.time, action, self.breakdown().len(), self.page),
+                Panel::Time => {
+                    self.time.go(action, breakdown(self.answer.as_ref()).len(), self.page);
+                }
             },
         }
         Vec::new()
@@ -99,7 +102,11 @@ impl App {
             Action::Right | Action::More => return self.step_field(true),
             Action::Left | Action::Less => return self.step_field(false),
             Action::Take => self.open_field(),
-            _ => self.inputs.cursor = moved(self.inputs.cursor, action, FIELDS.len(), self.page),
+            _ => {
+                let mut cursor = ListCursor::at(self.inputs.cursor);
+                cursor.go(action, FIELDS.len(), self.page);
+                self.inputs.cursor = cursor.row(FIELDS.len());
+            }
         }
         Vec::new()
     }
@@ -120,7 +127,9 @@ impl App {
 
     pub(super) fn on_map(&mut self, action: Action) -> Vec<Command> {
         match action {
-            Action::Take if self.inputs.are_possible() && self.map.is_home(&self.scenario) => self.take_nothing(),
+            Action::Take if self.inputs.are_possible() && self.map.is_home(&self.scenario) => {
+                self.perform(take_nothing())
+            }
             Action::Take => self.take_cell(),
             Action::Metric => {
                 self.map.next_metric();
@@ -149,19 +158,14 @@ impl App {
         }
     }
 
-    /// The cell under the cursor is the scenario already.
-    fn take_nothing(&mut self) -> Vec<Command> {
-        self.tell("this is the present scenario: nothing to take".to_owned());
-        Vec::new()
-    }
-
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
         let kinds = self.map.kinds(&self.scenario);
         if kinds.iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
             let settled = self.map.tuned(self.map.cursor).map_or(&[][..], |_| &SETTLED);
-            let flags = kinds.map(|kind| kind.field().spec().flag).into_iter().chain(settled.iter().copied());
-            return self.take_hardware(self.map.scenario(self.map.cursor), flags);
+            let flags = kinds.map(AxisKind::word).into_iter().chain(settled.iter().copied());
+            let taken = take_hardware(self.map.scenario(self.map.cursor), flags, &self.file);
+            return self.perform(taken);
         }
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
         let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
@@ -199,51 +203,6 @@ impl App {
         let redo = self.map.follow(&base, &self.scenario);
         let home = self.go_home();
         redo.then(|| self.fill_map()).into_iter().chain(home).collect()
-    }
-
-    /// A cell of a map over more or less hardware becomes the scenario, with the fields that it sets besides.
-    fn take_hardware(
-        &mut self,
-        cell: Result<Scenario, Problem>,
-        flags: impl IntoIterator<Item = &'static str>,
-    ) -> Vec<Command> {
-        let Ok(cell) = cell else {
-            self.tell("not possible, so there is nothing to take".to_owned());
-            return Vec::new();
-        };
-        let mut file = self.file.clone();
-        for field in [Field::Bandwidth, Field::Memory] {
-            file.plan.put(field, field.value(&cell));
-        }
-        let fields = flags.into_iter().filter_map(|flag| FIELDS.iter().find(|field| field.flag == flag));
-        for field in fields {
-            if let Err(problem) = file.set(field.flag, &field.read(&cell)) {
-                self.tell(problem.to_string());
-                return Vec::new();
-            }
-        }
-        let commands = self.revise(file);
-        if self.notice.is_none() {
-            self.tell("took the hardware of the cell: u undoes it".to_owned());
-        }
-        commands
-    }
-
-    /// Does what the user asked of the view of the hardware.
-    pub(super) fn on_hardware(&mut self, action: Action) -> Vec<Command> {
-        match &self.views.hardware.map {
-            Some(map) if action == Action::Take && self.inputs.are_possible() && map.is_home(&self.scenario) => {
-                self.take_nothing()
-            }
-            Some(map) if action == Action::Take => {
-                let settled = map.tuned(map.cursor).map_or(&[][..], |_| &SETTLED);
-                self.take_hardware(map.scenario(map.cursor), settled.iter().copied())
-            }
-            _ => {
-                self.views.hardware.update(action);
-                Vec::new()
-            }
-        }
     }
 
     /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
@@ -306,7 +265,9 @@ impl App {
             return self.timeline.to_moment(peak.moment, step);
         }
         let (from, count) = (self.timeline.rank(step) as usize, step.trace.ranks() as usize);
-        self.go_to_row(moved(from, action, count, self.page));
+        let mut rank = ListCursor::at(from);
+        rank.go(action, count, self.page);
+        self.go_to_row(rank.row(count));
     }
 
     /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
@@ -366,8 +327,10 @@ impl App {
 
     /// The line to which a text of so many lines scrolls; `None` where it is closed.
     fn scrolled(&self, line: usize, action: Action, lines: usize) -> Option<usize> {
-        let to = || moved(line, action, (lines + 1).saturating_sub(self.page), self.page);
-        (action != Action::Close).then(to)
+        let tops = (lines + 1).saturating_sub(self.page);
+        let mut top = ListCursor::at(line);
+        top.go(action, tops, self.page);
+        (action != Action::Close).then(|| top.row(tops))
     }
 
     fn toggle_mouse(&mut self) -> Command {
@@ -393,7 +356,9 @@ impl App {
             }
             Action::Search => list.searching = true,
             Action::Type(request) => list.search(request),
-            _ => list.cursor = moved(list.cursor, action, list.found().len(), self.page),
+            _ => {
+                list.cursor.go(action, list.found().len(), self.page);
+            }
         }
         self.layer = Some(Layer::List(list));
         Vec::new()
@@ -409,7 +374,7 @@ impl App {
             }
             Subject::Axis(at) => self.take_axis(at, &text),
             Subject::Views => {
-                let view = View::ALL.into_iter().find(|view| view.name() == text);
+                let view = ViewId::ALL.into_iter().find(|view| view.name() == text);
                 view.map_or_else(Vec::new, |view| self.open_view(view))
             }
         }
@@ -438,20 +403,4 @@ impl App {
         }
         Vec::new()
     }
-}
-
-/// Where a key of a list leads, from a place among so many, of which a page is seen at once.
-pub(super) fn moved(from: usize, action: Action, count: usize, page: usize) -> usize {
-    let last = count.saturating_sub(1);
-    let page = page.saturating_sub(1).max(1);
-    let to = match action {
-        Action::Up => from.saturating_sub(1),
-        Action::Down => from + 1,
-        Action::PageUp => from.saturating_sub(page),
-        Action::PageDown => from.saturating_add(page),
-        Action::First => 0,
-        Action::Last => last,
-        _ => from,
-    };
-    to.min(last)
 }

@@ -10,7 +10,7 @@ use crate::search::training::{Answer, Training};
 use crate::search::{self, Cancel, Cell, Pool, Sweep};
 
 use super::jobs::Batch;
-use super::views::evidence::{self, Picture, Tables};
+use super::runs::{self, Picture, Tables};
 use super::views::strategies::{Row, evaluate};
 
 /// What is to be computed.
@@ -99,7 +99,7 @@ impl Work {
                 let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
                 ladder.run(desk.pool, *from, desk.cancel, &found);
             }
-            Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(evidence::compare(tables, desk.pool)))),
+            Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(runs::compare(tables, desk.pool)))),
         }
     }
 }

@@ -9,7 +9,7 @@ use ratatui::Terminal;
 use super::wire::Wire;
 use super::*;
 use crate::app::action::Action;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
 use crate::presets::Library;
 
@@ -52,7 +52,7 @@ impl Line {
 
 #[test]
 fn a_whole_frame_of_any_view_stays_within_its_budget() {
-    for view in View::ALL {
+    for view in ViewId::ALL {
         let mut app = explorer();
         app.update(Action::View(view));
         let full = Line::new((80, 24)).draw(&app);

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use super::caps::Caps;
 use super::panels::{breakdown, footer, headline, inputs, layers, memory, status, strips, tabs, timeline, view};
 use super::theme::{Role, Theme};
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::{App, Panel};
 
 /// Below this nothing can be read.
@@ -133,7 +133,7 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
 /// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel or the
 /// panel is a view that takes all.
 fn compact(app: &App, area: Rect) -> [Rect; 3] {
-    let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != View::Map;
+    let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != ViewId::Map;
     let room = area.height >= strips::HEIGHT + 10 && !takes_all;
     let strip = if room { strips::HEIGHT } else { 0 };
     area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)]))

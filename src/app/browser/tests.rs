@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::app::action::Report;
 use crate::app::keymap::Place;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, value};
 use crate::presets::Library;
 use crate::snapshot::{self, Held, Set, Snapshot};
@@ -73,7 +73,7 @@ fn deleting_asks_first() {
     press(&mut app, "<esc>");
     assert_eq!(app.place(), Place::Snapshots, "Esc leaves the file, and the list open");
     press(&mut app, "xj");
-    assert_eq!((app.place(), browser(&app).cursor), (Place::Question, 0), "a key without meaning answers nothing");
+    assert_eq!((app.place(), browser(&app).row()), (Place::Question, 0), "a key without meaning answers nothing");
     assert_eq!(press(&mut app, "<ret>"), [Command::Delete(PathBuf::from("./one.toml")), Command::List]);
 }
 
@@ -116,7 +116,7 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
     assert!(again.pins.missing().is_empty());
     assert!(again.notice.as_ref().unwrap().contains("2 pinned"), "{:?}", again.notice);
     press(&mut again, "c");
-    assert_eq!((again.view, again.columns().len()), (View::Compare, 2));
+    assert_eq!((again.view, crate::app::views::compare::columns(&again.context()).len()), (ViewId::Compare, 2));
     press(&mut again, "u");
     assert_eq!(value(&again, "nodes"), "2");
 }

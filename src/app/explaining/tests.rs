@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::app::App;
 use crate::app::action::Command;
+use crate::app::layer::Layer;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
 use crate::figures::{Form, Limit, RunFigure};
 use crate::plan::Offload;
@@ -51,7 +53,7 @@ fn inputs_that_are_figures_are_followed_and_come_back_from() {
     press(&mut app, "<ret>");
     assert_eq!(page(&app).explanation.figure, Figure::Exposed, "the wait on a level leads no further");
     press(&mut app, "h");
-    assert_eq!((page(&app).explanation.figure, page(&app).cursor), (Figure::StepTime, 1));
+    assert_eq!((page(&app).explanation.figure, page(&app).row()), (Figure::StepTime, 1));
     press(&mut app, "h");
     assert_eq!(page(&app).explanation.figure, Figure::StepTime, "the first has nothing before it");
 }
@@ -71,9 +73,9 @@ fn tab_goes_round_all_figures() {
 fn the_cursor_stays_on_the_page() {
     let mut app = explorer();
     press(&mut app, "iG<pgdn>jjjj");
-    assert_eq!(page(&app).cursor, page(&app).stops() - 1);
+    assert_eq!(page(&app).row(), page(&app).stops() - 1);
     press(&mut app, "gkkk");
-    assert_eq!(page(&app).cursor, 0);
+    assert_eq!(page(&app).row(), 0);
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn the_explanation_is_of_the_cell_shown() {
 #[test]
 fn every_row_of_the_time_panel_has_an_explanation() {
     let mut app = explorer();
-    let rows = app.breakdown();
+    let rows = breakdown(app.answer.as_ref());
     assert!(rows.len() > 5, "{rows:?}");
     press(&mut app, "5g");
     for figure in rows {

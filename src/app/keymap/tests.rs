@@ -105,8 +105,10 @@ fn ctrl_c_quits_and_ctrl_z_suspends_wherever_the_keys_go() {
 #[test]
 fn the_footer_names_the_metric_where_there_is_one() {
     let named = |place| Keymap::default().hints(place).any(|binding| binding.action == Action::Metric);
-    assert!(named(Place::Panel(Panel::Map)) && named(Place::View(View::Hardware)) && named(Place::View(View::Plan)));
-    assert!(!named(Place::View(View::Traffic)) && !named(Place::View(View::Limits)));
+    assert!(
+        named(Place::Panel(Panel::Map)) && named(Place::View(ViewId::Hardware)) && named(Place::View(ViewId::Plan))
+    );
+    assert!(!named(Place::View(ViewId::Traffic)) && !named(Place::View(ViewId::Limits)));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_command_is_found_and_done() {
     press(&mut app, ":go to mem<ret>");
     assert_eq!(app.focus, Panel::Memory);
     press(&mut app, ":limits<ret>");
-    assert_eq!(app.view, View::Limits);
+    assert_eq!(app.view, ViewId::Limits);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn nothing_found_is_nothing_done() {
     assert!(matches!(app.layer, Some(Layer::Palette(_))));
     press(&mut app, "<bs><bs><bs><bs><down><down><up>");
     let Some(Layer::Palette(palette)) = &app.layer else { panic!("closed") };
-    assert_eq!(palette.cursor, 1);
+    assert_eq!(palette.row(), 1);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_figure_of_the_map_is_found_by_its_name() {
     press(&mut app, "W:map exposed");
     assert_eq!(names(&app)[0], "Map: exposed");
     press(&mut app, "<ret>");
-    assert_eq!((app.view, app.map.metric), (View::Map, Figure::ExposedShare));
+    assert_eq!((app.view, app.map.metric), (ViewId::Map, Figure::ExposedShare));
     press(&mut app, ":map cost<ret>");
     assert_eq!(app.map.metric, Figure::ExposedShare, "the cluster has no price");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("price")), "{:?}", app.notice);

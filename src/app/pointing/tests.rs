@@ -22,7 +22,7 @@ fn a_click_goes_to_a_field_and_the_same_again_opens_it() {
     app.point(Target::Row(Panel::Inputs, 2), Gesture::Click);
     assert_eq!(app.place(), Place::List);
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
-    let (cursor, before) = (list.cursor, app.scenario.model.id.clone());
+    let (cursor, before) = (list.row(), app.scenario.model.id.clone());
     app.point(Target::Item(cursor + 1), Gesture::Click);
     app.point(Target::Item(cursor + 1), Gesture::Click);
     assert!(app.layer.is_none());

@@ -13,8 +13,8 @@ use crate::scenario::Scenario;
 
 use crate::app::action::{Action, Command};
 use crate::app::answers::Answer;
+use crate::app::cursor::ListCursor;
 use crate::app::inputs::FIELDS;
-use crate::app::update::moved;
 use crate::app::work::Work;
 use crate::app::{App, edit};
 
@@ -306,8 +306,10 @@ impl App {
         let rows = self.advice_rows();
         let at = self.advice_cursor(rows.len());
         if action != Action::Take {
-            let to = moved(at, action, rows.len(), self.page);
-            self.views.advice.cursor = to;
+            let (count, page) = (rows.len(), self.page);
+            let mut cursor = ListCursor::at(at);
+            cursor.go(action, count, page);
+            self.views.advice.cursor = cursor.row(count);
             return Vec::new();
         }
         match rows.get(at) {
@@ -322,7 +324,7 @@ impl App {
                 }
                 return commands;
             }
-            Some(Row::Resource(..)) => self.explain(),
+            Some(Row::Resource(..)) => return self.explain(),
             None => {}
         }
         Vec::new()

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::app::action::Action;
+use crate::app::answers::Answer;
+use crate::app::context::Context;
+use crate::app::cursor::{ListCursor, across};
+use crate::app::effect::Effect;
+use crate::app::explaining::{Asked, LATER, NOTHING};
+use crate::app::list::{Entry, Subject};
+use crate::app::pins::letter;
+use crate::app::view::View;
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
-
-use crate::app::App;
-use crate::app::action::{Action, Command};
-use crate::app::answers::Answer;
-use crate::app::layer::{Entry, Layer, Subject};
-use crate::app::pins::letter;
 
 /// The most scenarios that are seen at once.
 pub const MOST: usize = 6;
@@ -22,7 +24,7 @@ const CLOSEST: u32 = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compare {
     /// The column that has the keys.
-    cursor: usize,
+    cursor: ListCursor,
     /// Rows scrolled away.
     pub top: usize,
     /// How often the time that the timelines show was halved.
@@ -49,97 +51,106 @@ impl Column<'_> {
     }
 }
 
+/// All that can be compared: the pins in order, then the scenario shown if it is not one of them.
+pub fn columns<'a>(context: &Context<'a>) -> Vec<Column<'a>> {
+    let pins = context.pins.all().iter().enumerate().map(|(index, pin)| Column {
+        pin: Some(index),
+        name: &pin.name,
+        scenario: &pin.scenario,
+        evaluation: pin.evaluation.as_ref(),
+    });
+    let shown = context.answer.filter(|answer| context.pins.position(&answer.scenario).is_none());
+    let now = shown.map(|Answer { scenario, evaluation }| Column {
+        pin: None,
+        name: &scenario.strategy,
+        scenario,
+        evaluation: Some(evaluation),
+    });
+    pins.chain(now).collect()
+}
+
+/// Rows of so many columns that can be scrolled away: figures, bars, timelines.
+fn rows(columns: usize) -> usize {
+    14 + 2 * columns.min(MOST)
+}
+
 impl Compare {
-    /// The column that is to have the keys.
-    pub(in crate::app) const fn go_to(&mut self, column: usize) {
-        self.cursor = column;
+    /// The column that has the keys, of so many.
+    pub fn column(&self, count: usize) -> usize {
+        self.cursor.row(count)
     }
 
-    /// The column that has the keys, of so many.
-    pub fn cursor(&self, count: usize) -> usize {
-        self.cursor.min(count.saturating_sub(1))
+    /// What a key does with the pinned scenario under the cursor.
+    fn change(&mut self, action: Action, pin: usize, context: &Context) -> Vec<Effect> {
+        let pinned = &context.pins.all()[pin];
+        match action {
+            Action::Earlier | Action::Later => {
+                let by = if action == Action::Earlier { -1 } else { 1 };
+                let last = context.pins.all().len() - 1;
+                self.cursor = ListCursor::at(pin.saturating_add_signed(by).min(last));
+                vec![Effect::ShiftPin(pin, by)]
+            }
+            Action::Remove => vec![Effect::Unpin(pin)],
+            Action::Rename => vec![Effect::Ask(Entry::new(Subject::Pin(pin), pinned.name.clone()))],
+            Action::Take => {
+                vec![Effect::Adopt(Box::new(pinned.scenario.clone()), format!("took {}", pinned.name))]
+            }
+            _ => Vec::new(),
+        }
     }
 }
 
-impl App {
-    /// All that can be compared: the pins in order, then the scenario shown if it is not one of them.
-    pub fn columns(&self) -> Vec<Column<'_>> {
-        let pins = self.pins.all().iter().enumerate().map(|(index, pin)| Column {
-            pin: Some(index),
-            name: &pin.name,
-            scenario: &pin.scenario,
-            evaluation: pin.evaluation.as_ref(),
-        });
-        let shown = self.answer.as_ref().filter(|answer| self.pins.position(&answer.scenario).is_none());
-        let now = shown.map(|Answer { scenario, evaluation }| Column {
-            pin: None,
-            name: &scenario.strategy,
-            scenario,
-            evaluation: Some(evaluation),
-        });
-        pins.chain(now).collect()
-    }
-
-    /// Does what the user asked of the comparison.
-    pub(in crate::app) fn on_compare(&mut self, action: Action) -> Vec<Command> {
-        let count = self.columns().len();
-        let at = self.views.compare.cursor(count);
-        let pin = self.columns().get(at).and_then(|column| column.pin);
-        let (rows, page) = (self.rows_compared(), self.page);
-        let compare = &mut self.views.compare;
+impl View for Compare {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let columns = columns(context);
+        let (rows, page) = (rows(columns.len()), context.page);
         match action {
-            Action::Left => compare.cursor = at.saturating_sub(1),
-            Action::Right => compare.cursor = (at + 1).min(count.saturating_sub(1)),
-            Action::First => compare.cursor = 0,
-            Action::Last => compare.cursor = count.saturating_sub(1),
-            Action::Up => compare.top = compare.top.saturating_sub(1),
-            Action::Down => compare.top = (compare.top + 1).min(rows),
-            Action::PageUp => compare.top = compare.top.saturating_sub(page),
-            Action::PageDown => compare.top = (compare.top + page).min(rows),
-            Action::More => compare.zoom = (compare.zoom + 1).min(CLOSEST),
-            Action::Less => compare.zoom = compare.zoom.saturating_sub(1),
-            Action::Earlier | Action::Later => {
-                if let Some(pin) = pin {
-                    let by = if action == Action::Earlier { -1 } else { 1 };
-                    self.views.compare.cursor = self.pins.shift(pin, by);
-                }
+            Action::Up => self.top = self.top.saturating_sub(1),
+            Action::Down => self.top = (self.top + 1).min(rows),
+            Action::PageUp => self.top = self.top.saturating_sub(page),
+            Action::PageDown => self.top = (self.top + page).min(rows),
+            Action::More => self.zoom = (self.zoom + 1).min(CLOSEST),
+            Action::Less => self.zoom = self.zoom.saturating_sub(1),
+            Action::Left | Action::Right | Action::First | Action::Last => {
+                self.cursor.go(across(action), columns.len(), page);
             }
-            Action::Remove => self.let_go(pin),
-            Action::Rename => self.open_rename(pin),
-            Action::Take => return self.take_pin(pin),
-            _ => {}
+            _ => {
+                let pin = columns.get(self.cursor(context)).and_then(|column| column.pin);
+                return match (pin, action) {
+                    (Some(pin), _) => self.change(action, pin, context),
+                    (None, Action::Remove) => said("this is the scenario shown: p pins it"),
+                    (None, Action::Rename) => said("this is the scenario shown: p pins it, then it can be named"),
+                    (None, _) => Vec::new(),
+                };
+            }
         }
         Vec::new()
     }
 
-    /// Rows of the comparison that can be scrolled away: figures, bars, timelines.
-    fn rows_compared(&self) -> usize {
-        14 + 2 * self.columns().len().min(MOST)
+    /// The map's figure of the column.
+    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+        let columns = columns(context);
+        let column = columns.get(self.cursor(context)).ok_or(NOTHING)?;
+        let evaluation = Arc::clone(column.evaluation.ok_or(LATER)?);
+        let answer = Answer { scenario: column.scenario.clone(), evaluation };
+        Ok(Asked::Evaluated(column.name.to_owned(), context.metric, Box::new(answer)))
     }
 
-    fn let_go(&mut self, pin: Option<usize>) {
-        match pin {
-            Some(pin) => self.pins.remove(pin),
-            None => self.tell("this is the scenario shown: p pins it".to_owned()),
-        }
+    fn rows(&self, context: &Context) -> Option<Vec<String>> {
+        Some(columns(context).iter().map(|column| format!("{} {}", column.letter(), column.name)).collect())
     }
 
-    fn open_rename(&mut self, pin: Option<usize>) {
-        match pin.and_then(|pin| Some((pin, self.pins.all().get(pin)?))) {
-            Some((index, pin)) => {
-                self.layer = Some(Layer::Entry(Entry::new(Subject::Pin(index), pin.name.clone())));
-            }
-            None => self.tell("this is the scenario shown: p pins it, then it can be named".to_owned()),
-        }
+    fn cursor(&self, context: &Context) -> usize {
+        self.column(columns(context).len())
     }
 
-    /// The pinned scenario becomes the one in hand.
-    fn take_pin(&mut self, pin: Option<usize>) -> Vec<Command> {
-        let Some(pin) = pin.and_then(|pin| self.pins.all().get(pin)).cloned() else { return Vec::new() };
-        let commands = self.adopt(ScenarioFile::of(&pin.scenario), pin.scenario);
-        self.tell(format!("took {}", pin.name));
-        commands
+    fn go_to(&mut self, column: usize, _: &Context) {
+        self.cursor = ListCursor::at(column);
     }
+}
+
+fn said(what: &str) -> Vec<Effect> {
+    vec![Effect::Tell(what.to_owned())]
 }
 
 #[cfg(test)]

@@ -3,15 +3,18 @@
 //! Closed forms, so nothing is computed behind the screen: the rows are there as soon as something else is asked. Not
 //! for the search ([`crate::bounds::fsdp::grid`]).
 
-use crate::bounds::fsdp::Limits;
+use crate::app::action::Action;
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::Effect;
+use crate::app::explaining::Asked;
+use crate::app::taking::revise;
+use crate::app::view::View;
+use crate::app::work::Work;
 use crate::bounds::fsdp::grid::{self, Found, Point};
+use crate::bounds::fsdp::{self, Limits};
 use crate::plan::Size;
-use crate::scenario::{Field, Scenario};
-
-use crate::app::App;
-use crate::app::action::{Action, Command};
-use crate::app::panel::View;
-use crate::app::update::moved;
+use crate::scenario::Scenario;
 
 /// What a point is the best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,15 +94,9 @@ impl Grid {
         f64::from(self.efficiency) / 20.0
     }
 
-    /// Follows the limits of a scenario: what is asked already is not searched again.
-    fn follow(&mut self, limits: Limits, scenario: &Scenario) {
-        let same = |(of, about, efficiency): &(Limits, Scenario, u8)| {
-            *of == limits && about == scenario && *efficiency == self.efficiency
-        };
-        if !self.asked.as_ref().is_some_and(same) {
-            self.rows = self.search(&limits, scenario);
-            self.asked = Some((limits, scenario.clone(), self.efficiency));
-        }
+    /// The rows.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     /// The best points of each size for the limits of a scenario: powers of two, and its own size.
@@ -124,92 +121,95 @@ impl Grid {
     }
 
     /// The row that has the keys; where its size is no longer there, that of the next smaller one.
-    fn cursor(&self, scenario: &Scenario) -> usize {
+    pub fn row(&self, scenario: &Scenario) -> usize {
         let (devices, best) = self.cursor.unwrap_or((scenario.devices(), Best::Mfu));
         self.rows.iter().rposition(|row| row.devices <= devices && row.best == best).unwrap_or(0)
     }
 }
 
-impl App {
-    /// The rows of the view of the grid, and the one that has the keys.
-    pub fn grid(&self) -> (&[Row], usize) {
-        let scenario = self.shown.as_ref().unwrap_or(&self.scenario);
-        (&self.views.grid.rows, self.views.grid.cursor(scenario))
-    }
-
-    /// The view of the grid, where it is open, follows what is shown and what is assumed.
-    pub(in crate::app) fn follow_grid(&mut self) {
-        if self.view == View::Grid {
-            let scenario = self.shown.as_ref().unwrap_or(&self.scenario);
-            self.views.grid.follow(self.views.limits.of(scenario), scenario);
-        }
-    }
-
-    /// The cursor of the view of the grid goes to a row.
-    pub(in crate::app) fn go_to_point(&mut self, row: usize) {
-        let grid = &mut self.views.grid;
-        grid.cursor = grid.rows.get(row).map(|row| (row.devices, row.best));
-    }
-
-    /// Does what the user asked of the view.
-    pub(in crate::app) fn on_grid(&mut self, action: Action) -> Vec<Command> {
-        let grid = &mut self.views.grid;
-        match action {
-            Action::Take => return self.take_point(),
-            Action::More => grid.efficiency = (grid.efficiency + 1).min(20),
-            Action::Less => grid.efficiency = grid.efficiency.saturating_sub(1).max(1),
-            _ => {
-                let (rows, cursor) = self.grid();
-                self.go_to_point(moved(cursor, action, rows.len(), self.page));
-            }
-        }
-        self.follow_grid();
-        Vec::new()
-    }
-
+impl Grid {
     /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
-    fn take_point(&mut self) -> Vec<Command> {
-        let (rows, cursor) = self.grid();
-        let Some((row, point)) = rows.get(cursor).and_then(|row| Some((*row, row.point?))) else {
-            self.tell("not one sequence fits on so many devices, by any stage".to_owned());
-            return Vec::new();
+    fn take(&self, context: &Context) -> Vec<Effect> {
+        let Some((row, point)) = self.rows.get(self.row(context.shown)).and_then(|row| Some((*row, row.point?))) else {
+            return vec![Effect::Tell("not one sequence fits on so many devices, by any stage".to_owned())];
         };
         let recompute = match 1.0 - point.gamma {
             none if none <= 0.0 => "none".to_owned(),
             all if all >= 1.0 => "full".to_owned(),
             share => format!("{share:.1}"),
         };
-        let [one, devices] = [1, row.devices].map(|count| count.to_string());
+        let one = || "1".to_owned();
+        let size = match row.devices.is_multiple_of(context.scenario.cluster.devices_per_node()) {
+            true => ("nodes", row.nodes.to_string()),
+            false => ("devices", row.devices.to_string()),
+        };
         let fields = [
             ("strategy", format!("zero{}", point.stage.number())),
-            ("devices", devices),
-            ("tp", one.clone()),
-            ("cp", one.clone()),
-            ("pp", one.clone()),
+            size,
+            ("tp", one()),
+            ("cp", one()),
+            ("pp", one()),
             ("accumulation", "standard".to_owned()),
-            ("accumulate", one),
+            ("accumulate", one()),
             ("offload", "none".to_owned()),
             ("recompute", recompute),
             ("seq", point.sequence.to_string()),
             ("micro-batch", point.batch.to_string()),
         ];
-        let mut file = self.file.clone();
-        for (flag, text) in fields {
-            if let Err(problem) = file.set(flag, &text) {
-                self.tell(problem.to_string());
+        let percent = 100.0 * point.reached.mfu;
+        let said = format!("took {percent:.1} % MFU by the limits; the headline simulates it; u goes back");
+        revise(context.file.clone(), fields, said)
+    }
+}
+
+impl View for Grid {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Take => return self.take(context),
+            Action::More => self.efficiency = (self.efficiency + 1).min(20),
+            Action::Less => self.efficiency = self.efficiency.saturating_sub(1).max(1),
+            _ => {
+                let mut cursor = ListCursor::at(self.row(context.shown));
+                if cursor.go(action, self.rows.len(), context.page) {
+                    self.go_to(cursor.row(self.rows.len()), context);
+                }
                 return Vec::new();
             }
         }
-        let per_node = self.scenario.cluster.devices_per_node();
-        if row.devices.is_multiple_of(per_node) {
-            file.put(Field::Nodes, Some(row.nodes.into()));
+        vec![Effect::Follow]
+    }
+
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        Err("the limits behind these points are explained in their view, L")
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.rows.iter().map(|row| format!("{} {}", row.devices, row.best.words())).collect())
+    }
+
+    fn cursor(&self, context: &Context) -> usize {
+        self.row(context.shown)
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) {
+        self.cursor = self.rows.get(row).map(|row| (row.devices, row.best));
+    }
+
+    /// What is shown and what is assumed; what is asked already is not searched again.
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        let limits = context.assumed.limits(context.shown);
+        let same = |(of, about, efficiency): &(fsdp::Limits, Scenario, u8)| {
+            *of == limits && about == context.shown && *efficiency == self.efficiency
+        };
+        if !self.asked.as_ref().is_some_and(same) {
+            self.rows = self.search(&limits, context.shown);
+            self.asked = Some((limits, context.shown.clone(), self.efficiency));
         }
-        let commands = self.revise(file);
-        if self.notice.is_none() {
-            let percent = 100.0 * point.reached.mfu;
-            self.tell(format!("took {percent:.1} % MFU by the limits; the headline simulates it; u goes back"));
-        }
-        commands
+        None
+    }
+
+    fn is_of_current(&self) -> bool {
+        true
     }
 }
 

@@ -3,13 +3,18 @@
 
 use std::sync::Arc;
 
+use crate::app::action::Action;
+use crate::app::axes;
+use crate::app::context::Context;
+use crate::app::effect::Effect;
+use crate::app::explaining::{Asked, LATER};
+use crate::app::taking::{SETTLED, take_hardware, take_nothing};
+use crate::app::view::View;
+use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
 use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
 
 use super::map::Map;
-use crate::app::action::Action;
-use crate::app::axes;
-use crate::app::work::Work;
 
 /// A gain from twice as much of something that is worth naming.
 const FELT: f64 = 0.05;
@@ -56,49 +61,6 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// Follows the scenario; gives what has to be computed.
-    pub fn follow(&mut self, scenario: &Scenario) -> Option<Work> {
-        let sweep = sweep(scenario);
-        let (x, y) = (axes::position(&sweep.x, scenario), axes::position(&sweep.y, scenario));
-        let home = x.zip(y).map(|(x, y)| y * sweep.x.values.len() + x);
-        let map = match &mut self.map {
-            Some(map) => {
-                map.replace(sweep, home);
-                map
-            }
-            none => none.insert(Map::new(sweep, home)),
-        };
-        (!map.is_complete()).then(|| Work::Hardware(Arc::clone(&map.sweep), map.home.unwrap_or(0)))
-    }
-
-    /// Takes cells over.
-    pub fn fill(&mut self, cells: Vec<(usize, Cell)>) {
-        if let Some(map) = &mut self.map {
-            map.fill(cells);
-        }
-    }
-
-    /// Whether each cell is of the last scenario.
-    pub fn is_complete(&self) -> bool {
-        self.map.as_ref().is_none_or(Map::is_complete)
-    }
-
-    /// Does what the user asked for.
-    pub fn update(&mut self, action: Action) {
-        let Some(map) = &mut self.map else { return };
-        if action == Action::Metric {
-            map.next_metric();
-        }
-        map.go(action);
-    }
-
-    /// The cursor goes to a cell.
-    pub(in crate::app) fn go_to(&mut self, index: usize) {
-        if let Some(map) = self.map.as_mut().filter(|map| index < map.progress().1) {
-            map.cursor = index;
-        }
-    }
-
     /// What limits a cell, once it and its neighbours are known.
     pub fn limiting(&self, index: usize) -> Option<Limiting> {
         let map = self.map.as_ref()?;
@@ -176,6 +138,74 @@ fn factors(kind: AxisKind, own: f64, scenario: &Scenario) -> Axis {
         axis.values.insert(place, twice);
     }
     axis
+}
+
+impl View for Hardware {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let Some(map) = &mut self.map else { return Vec::new() };
+        match action {
+            Action::Take if context.fields_agree && map.is_home(context.scenario) => return take_nothing(),
+            Action::Take => {
+                let settled = map.tuned(map.cursor).map_or(&[][..], |_| &SETTLED);
+                return take_hardware(map.scenario(map.cursor), settled.iter().copied(), context.file);
+            }
+            Action::Metric => map.next_metric(),
+            _ => {
+                map.go(action);
+            }
+        }
+        Vec::new()
+    }
+
+    /// The figure of the cell.
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        let map = self.map.as_ref().ok_or(LATER)?;
+        if !map.is_fresh(map.cursor) {
+            return Err(LATER);
+        }
+        let scenario = map.scenario(map.cursor).map_err(|_| "this cell is not possible: it has no figures")?;
+        let whose = scenario.altered().unwrap_or_else(|| "the machine as it is".to_owned());
+        Ok(Asked::Other(whose, map.metric, Box::new(scenario)))
+    }
+
+    fn place(&self, _: &Context) -> Option<usize> {
+        self.map.as_ref().map(|map| map.cursor)
+    }
+
+    fn go_to_place(&mut self, place: usize, _: &Context) {
+        if let Some(map) = self.map.as_mut().filter(|map| place < map.progress().1) {
+            map.cursor = place;
+        }
+    }
+
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        let sweep = sweep(context.shown);
+        let (x, y) = (axes::position(&sweep.x, context.shown), axes::position(&sweep.y, context.shown));
+        let home = x.zip(y).map(|(x, y)| y * sweep.x.values.len() + x);
+        let map = match &mut self.map {
+            Some(map) => {
+                map.replace(sweep, home);
+                map
+            }
+            none => none.insert(Map::new(sweep, home)),
+        };
+        (!map.is_complete()).then(|| Work::Hardware(Arc::clone(&map.sweep), map.home.unwrap_or(0)))
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        self.map.as_ref().is_some_and(|map| !map.is_complete())
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        if let (Found::Hardware(cells), Some(map)) = (found, &mut self.map) {
+            map.fill(cells);
+        }
+        Vec::new()
+    }
+
+    fn is_of_current(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

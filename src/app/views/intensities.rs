@@ -1,31 +1,55 @@
-//! The view of the intensities: which transfer has the keys.
-
-use crate::bounds::intensity;
-use crate::scenario::Scenario;
+//! The view of the intensities: which transfers hide behind arithmetic.
 
 use crate::app::action::Action;
-use crate::app::update::moved;
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::Effect;
+use crate::app::explaining::{Asked, LATER};
+use crate::app::view::View;
+use crate::bounds::intensity;
+use crate::figures::Figure;
 
 /// The cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Intensities {
-    cursor: usize,
-}
+pub struct Intensities(ListCursor);
 
 impl Intensities {
     /// The transfer that has the keys, of so many.
-    pub fn cursor(&self, count: usize) -> usize {
-        self.cursor.min(count.saturating_sub(1))
+    pub fn row(self, count: usize) -> usize {
+        self.0.row(count)
+    }
+}
+
+fn count(context: &Context) -> usize {
+    intensity::of(context.shown).len()
+}
+
+impl View for Intensities {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let count = count(context);
+        // All rows are seen at once, so that a page is all of them.
+        self.0.go(action, count, count + 1);
+        Vec::new()
     }
 
-    /// The transfer that is to have the keys.
-    pub(in crate::app) const fn go_to(&mut self, transfer: usize) {
-        self.cursor = transfer;
+    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+        match count(context) {
+            // What counts here is the scenario; the answer may be that of another one.
+            _ if context.stale => Err(LATER),
+            0 => Err("nothing is transferred: there is no figure to explain"),
+            count => Ok(Asked::Shown(Figure::Slowdown(self.row(count)))),
+        }
     }
 
-    /// Does what the user asked for.
-    pub fn update(&mut self, action: Action, scenario: &Scenario) {
-        let count = intensity::of(scenario).len();
-        self.cursor = moved(self.cursor(count), action, count, count);
+    fn rows(&self, context: &Context) -> Option<Vec<String>> {
+        Some(intensity::of(context.shown).iter().map(|one| one.kind.word().to_owned()).collect())
+    }
+
+    fn cursor(&self, context: &Context) -> usize {
+        self.row(count(context))
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) {
+        self.0 = ListCursor::at(row);
     }
 }

@@ -4,14 +4,18 @@
 
 use std::sync::Arc;
 
+use crate::app::action::Action;
+use crate::app::answers::COMPUTING;
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::Effect;
+use crate::app::explaining::{Asked, LATER};
+use crate::app::view::View;
+use crate::app::work::{Found, Work};
+use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
-use crate::search::planner::{CostModel, Found, Ladder, Objective, Planned, Request};
-
-use crate::app::action::{Action, Command};
-use crate::app::update::moved;
-use crate::app::work::Work;
-use crate::app::{App, COMPUTING};
+use crate::search::planner::{CostModel, Found as Best, Ladder, Objective, Planned, Request};
 
 /// What a key steps through.
 const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];
@@ -24,7 +28,7 @@ pub struct Planning {
     /// The limit under the cursor, as a share of the device's memory; the scenario's own where none was chosen.
     limit: Option<f64>,
     /// The operators under the cursor.
-    operator: usize,
+    operator: ListCursor,
     /// The last picture.
     pub picture: Option<Picture>,
 }
@@ -51,6 +55,12 @@ impl Picture {
         Self { fresh: vec![false; plans.len()], ladder: Arc::new(ladder), plans }
     }
 
+    fn fill(&mut self, place: usize, planned: Planned) {
+        if let (Some(slot), Some(fresh)) = (self.plans.get_mut(place), self.fresh.get_mut(place)) {
+            (*slot, *fresh) = (Some(planned), true);
+        }
+    }
+
     /// What was found within the limit at a place, as far as is known.
     pub fn at(&self, place: usize) -> Option<&Planned> {
         self.plans.get(place)?.as_ref()
@@ -73,33 +83,6 @@ impl Picture {
 }
 
 impl Planning {
-    /// Follows the scenario; gives what has to be computed.
-    pub fn follow(&mut self, scenario: &Scenario) -> Option<Work> {
-        let (scenario, objective) = (scenario.clone(), self.objective());
-        let ladder = Ladder::new(Request { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
-        let picture = match self.picture.take() {
-            Some(last) if *last.ladder == ladder => last,
-            last => Picture::new(ladder, last.as_ref()),
-        };
-        let work = Work::Plan(Arc::clone(&picture.ladder), self.place_in(&picture));
-        let open = !picture.is_complete();
-        self.picture = Some(picture);
-        open.then_some(work)
-    }
-
-    /// Takes over what was found within the limit at a place.
-    pub fn fill(&mut self, place: usize, planned: Planned) {
-        let Some(picture) = &mut self.picture else { return };
-        if let (Some(slot), Some(fresh)) = (picture.plans.get_mut(place), picture.fresh.get_mut(place)) {
-            (*slot, *fresh) = (Some(planned), true);
-        }
-    }
-
-    /// Whether each limit was searched.
-    pub fn is_complete(&self) -> bool {
-        self.picture.as_ref().is_none_or(Picture::is_complete)
-    }
-
     /// What the plans are best in.
     pub fn objective(&self) -> Objective {
         OBJECTIVES[self.objective]
@@ -122,87 +105,119 @@ impl Planning {
     }
 
     /// The plan within the limit under the cursor.
-    pub fn chosen(&self) -> Option<&Found> {
+    pub fn chosen(&self) -> Option<&Best> {
         self.planned()?.plans.first()
     }
 
     /// The operators under the cursor, by their place in the plan.
     pub fn operator(&self) -> usize {
-        self.operator.min(self.chosen().map_or(0, |found| found.operators.len().saturating_sub(1)))
+        self.operator.row(self.operators())
     }
 
-    /// The cursor goes to some operators.
-    pub(in crate::app) const fn go_to(&mut self, operator: usize) {
-        self.operator = operator;
+    fn operators(&self) -> usize {
+        self.chosen().map_or(0, |found| found.operators.len())
     }
 
     /// The cursor goes to a limit, by its place.
-    pub(in crate::app) fn go_to_place(&mut self, place: usize) {
+    fn choose_limit(&mut self, place: usize) {
         if let Some(picture) = &self.picture {
             self.limit = picture.ladder.limits.get(place).copied().or(self.limit);
         }
     }
 
-    /// Moves the cursors; says whether something else is asked now.
-    fn update(&mut self, action: Action, page: usize) -> bool {
-        let Some(picture) = &self.picture else { return false };
-        let (place, limits) = (self.place_in(picture), &picture.ladder.limits);
-        match action {
-            Action::Left => self.go_to_place(place.saturating_sub(1)),
-            Action::Right => self.go_to_place((place + 1).min(limits.len() - 1)),
-            Action::Metric => {
-                self.objective = (self.objective + 1) % OBJECTIVES.len();
-                return true;
-            }
-            _ => {
-                let count = self.chosen().map_or(0, |found| found.operators.len());
-                self.operator = moved(self.operator(), action, count, page);
-            }
+    /// The plan within the limit under the cursor becomes the scenario's.
+    fn take(&self, context: &Context) -> Effect {
+        if !self.picture.as_ref().is_some_and(|picture| picture.is_fresh(self.place())) {
+            return Effect::Tell(format!("{COMPUTING}: take the plan when it is there"));
         }
-        false
+        let Some(found) = self.chosen() else {
+            return Effect::Tell("no plan fits within this limit".to_owned());
+        };
+        Effect::Revise(Box::new(with_plan(context.file, found, context.scenario)), said(found))
     }
 }
 
-impl App {
-    /// Does what the user asked of the view.
-    pub(in crate::app) fn on_plan(&mut self, action: Action) -> Vec<Command> {
-        if action == Action::Take {
-            return self.take_plan();
+impl View for Planning {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Take => return vec![self.take(context)],
+            Action::Left => self.choose_limit(self.place().saturating_sub(1)),
+            Action::Right => self.choose_limit(self.place() + 1),
+            Action::Metric => {
+                self.objective = (self.objective + 1) % OBJECTIVES.len();
+                return vec![Effect::Follow];
+            }
+            _ => {
+                self.operator.go(action, self.operators(), context.page);
+            }
         }
-        let asks = self.views.planning.update(action, self.page);
-        asks.then(|| self.ask_view()).flatten().into_iter().collect()
+        Vec::new()
     }
 
-    /// An answer has come, perhaps the one that is waited for.
-    pub(in crate::app) fn hear_plan(&mut self, place: usize, planned: Planned) {
-        self.views.planning.fill(place, planned);
-        if place == self.views.planning.place() {
-            self.computed();
+    /// What the plan within the limit is the best in.
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        if !self.picture.as_ref().is_some_and(|picture| picture.is_fresh(self.place())) {
+            return Err(LATER);
         }
-    }
-
-    /// The plan within the limit under the cursor becomes the scenario's.
-    fn take_plan(&mut self) -> Vec<Command> {
-        let planning = &self.views.planning;
-        if !planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place())) {
-            self.tell(format!("{COMPUTING}: take the plan when it is there"));
-            return Vec::new();
-        }
-        let Some(found) = planning.chosen() else {
-            self.tell("no plan fits within this limit".to_owned());
-            return Vec::new();
+        let found = self.chosen().ok_or("no plan fits within this limit: there is nothing to explain")?;
+        let figure = match self.objective() {
+            Objective::StepTime => Figure::StepTime,
+            Objective::Memory => Figure::Peak,
+            Objective::Throughput | Objective::Devices => Figure::ModelFlops,
         };
-        let (file, taken) = (with_plan(&self.file, found, &self.scenario), said(found));
-        let commands = self.revise(file);
-        if self.notice.is_none() {
-            self.tell(taken);
+        let whose = format!("within {}", found.summary.memory.capacity);
+        Ok(Asked::Other(whose, figure, Box::new(found.scenario.clone())))
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        let found = self.chosen()?;
+        Some(found.operators.iter().map(|placement| found.name(placement)).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.operator()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) {
+        self.operator = ListCursor::at(row);
+    }
+
+    fn place(&self, _: &Context) -> Option<usize> {
+        Some(self.place())
+    }
+
+    fn go_to_place(&mut self, place: usize, _: &Context) {
+        self.choose_limit(place);
+    }
+
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        let (scenario, objective) = (context.shown.clone(), self.objective());
+        let ladder = Ladder::new(Request { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
+        let picture = match self.picture.take() {
+            Some(last) if *last.ladder == ladder => last,
+            last => Picture::new(ladder, last.as_ref()),
+        };
+        let work = Work::Plan(Arc::clone(&picture.ladder), self.place_in(&picture));
+        let open = !picture.is_complete();
+        self.picture = Some(picture);
+        open.then_some(work)
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        self.picture.as_ref().is_some_and(|picture| !picture.is_complete())
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        let Found::Plan(place, planned) = found else { return Vec::new() };
+        if let Some(picture) = &mut self.picture {
+            picture.fill(place, *planned);
         }
-        commands
+        if place == self.place() { vec![Effect::Arrived] } else { Vec::new() }
     }
 }
 
 /// The file with a plan's placements, batch and recompute; of its limit only what lies beyond the scenario's own.
-fn with_plan(file: &ScenarioFile, found: &Found, scenario: &Scenario) -> ScenarioFile {
+fn with_plan(file: &ScenarioFile, found: &Best, scenario: &Scenario) -> ScenarioFile {
     let (mut file, plan) = (file.clone(), ScenarioFile::of(&found.scenario).plan);
     (file.name, file.about, file.published) = (None, None, None);
     let to = &mut file.plan;
@@ -218,7 +233,7 @@ fn with_plan(file: &ScenarioFile, found: &Found, scenario: &Scenario) -> Scenari
 }
 
 /// `took the plan: micro 16, accum 1, recompute full`.
-fn said(found: &Found) -> String {
+fn said(found: &Best) -> String {
     let plan = &found.scenario.plan;
     let (micro, accumulate, recompute) = (plan.micro_batch, plan.accumulate, plan.recompute);
     format!("took the plan: micro {micro}, accum {accumulate}, recompute {recompute}")

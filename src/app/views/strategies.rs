@@ -1,14 +1,18 @@
 //! The view of the strategies: all of them on the scenario shown, in one table, the best first.
 
+use crate::app::action::Action;
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::Effect;
+use crate::app::explaining::{Asked, LATER, NOTHING};
+use crate::app::inputs::FIELDS;
+use crate::app::view::View;
+use crate::app::work::{Found, Work};
 use crate::evaluate::{Summary, Workspace, summary};
+use crate::figures::Figure;
 use crate::presets::{Kind, Library};
 use crate::scenario::{Problem, Scenario};
-use crate::search::AxisKind;
-
-use crate::app::App;
-use crate::app::action::{Action, Command};
-use crate::app::inputs::FIELDS;
-use crate::app::work::Work;
+use crate::search::{AxisKind, AxisValue};
 
 /// One strategy on the scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,25 +78,6 @@ pub struct Strategies {
 }
 
 impl Strategies {
-    /// Follows the scenario; gives what has to be computed.
-    pub fn follow(&mut self, library: &Library, scenario: &Scenario) -> Option<Work> {
-        if self.complete && self.asked.as_ref() == Some(scenario) {
-            return None;
-        }
-        self.complete = false;
-        self.asked = Some(scenario.clone());
-        if self.chosen.is_empty() {
-            self.chosen = scenario.strategy.to_string();
-        }
-        Some(Work::Strategies(candidates(library, scenario)))
-    }
-
-    /// Takes the rows over.
-    pub fn fill(&mut self, rows: Vec<Row>) {
-        (self.rows, self.complete) = (rows, true);
-        self.sort();
-    }
-
     /// Whether the rows are of the last scenario.
     pub fn is_complete(&self) -> bool {
         self.complete
@@ -104,39 +89,29 @@ impl Strategies {
     }
 
     /// The place of the cursor.
-    pub fn cursor(&self) -> usize {
+    pub fn row(&self) -> usize {
         self.rows.iter().position(|row| row.id == self.chosen).unwrap_or(0)
     }
 
-    /// The scenario of a row.
-    pub(in crate::app) fn scenario(&self, row: &Row, library: &Library) -> Option<Scenario> {
-        candidate(library, self.asked.as_ref()?, &row.id)
+    /// The next column sorts the rows.
+    fn reorder(&mut self) {
+        let at = Order::ALL.iter().position(|order| *order == self.order).unwrap_or(0);
+        self.order = Order::ALL[(at + 1) % Order::ALL.len()];
+        self.sort();
     }
 
-    /// Does what the user asked for.
-    pub fn update(&mut self, action: Action) {
-        let (cursor, last) = (self.cursor(), self.rows.len().saturating_sub(1));
-        let next = match action {
-            Action::Up => cursor.saturating_sub(1),
-            Action::Down => (cursor + 1).min(last),
-            Action::First | Action::PageUp => 0,
-            Action::Last | Action::PageDown => last,
-            Action::Metric => {
-                let at = Order::ALL.iter().position(|order| *order == self.order).unwrap_or(0);
-                self.order = Order::ALL[(at + 1) % Order::ALL.len()];
-                self.sort();
-                return;
-            }
-            _ => cursor,
-        };
-        self.go_to(next);
-    }
-
-    /// The cursor goes to a row.
-    pub(in crate::app) fn go_to(&mut self, row: usize) {
-        if let Some(row) = self.rows.get(row) {
-            self.chosen.clone_from(&row.id);
-        }
+    /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows.
+    fn take(&self, context: &Context) -> Option<Effect> {
+        let row = self.rows.get(self.row())?;
+        let field = |flag: &str| FIELDS.iter().position(|field| field.flag == flag);
+        let own = *row.id == *context.scenario.strategy;
+        let mut changes: Vec<(usize, String)> =
+            field("strategy").filter(|_| !own).map(|at| (at, row.id.clone())).into_iter().collect();
+        // Another strategy has extents of its own.
+        let kept = |(kind, _): &&(AxisKind, AxisValue)| own || *kind != AxisKind::Shard;
+        let cell = context.cell.iter().flatten().filter(kept);
+        changes.extend(cell.filter_map(|(kind, value)| Some((field(kind.field().spec().flag)?, value.to_string()))));
+        Some(Effect::Change(changes, format!("took {}", row.id)))
     }
 
     fn sort(&mut self) {
@@ -180,37 +155,75 @@ fn unknown() -> Problem {
     Problem { field: "strategy".to_owned(), what: "is not possible".to_owned(), fix: "choose another".to_owned() }
 }
 
-impl App {
-    /// The keys of the view of the strategies.
-    pub(in crate::app) fn on_strategies(&mut self, action: Action) -> Vec<Command> {
-        if action == Action::Take {
-            return self.take_strategy();
+impl View for Strategies {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Take => return self.take(context).into_iter().collect(),
+            Action::Metric => self.reorder(),
+            _ => {
+                let mut cursor = ListCursor::at(self.row());
+                // All rows are seen at once, so that a page is all of them.
+                cursor.go(action, self.rows.len(), self.rows.len() + 1);
+                self.go_to(cursor.row(self.rows.len()), context);
+            }
         }
-        self.views.strategies.update(action);
         Vec::new()
     }
 
-    /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows.
-    fn take_strategy(&mut self) -> Vec<Command> {
-        let strategies = &self.views.strategies;
-        let Some(row) = strategies.rows.get(strategies.cursor()) else { return Vec::new() };
-        let field = |flag: &str| FIELDS.iter().position(|field| field.flag == flag);
-        let own = *row.id == *self.scenario.strategy;
-        let mut changes: Vec<(usize, String)> =
-            field("strategy").filter(|_| !own).map(|at| (at, row.id.clone())).into_iter().collect();
-        if let Some((x, y)) = self.map.values(self.map.cursor).filter(|_| self.looking) {
-            let cell = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
-            // Another strategy has extents of its own.
-            let cell = cell.into_iter().filter(|(kind, _)| own || *kind != AxisKind::Shard);
-            changes
-                .extend(cell.filter_map(|(kind, value)| Some((field(kind.field().spec().flag)?, value.to_string()))));
+    /// What the table is sorted by, of the strategy.
+    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+        if !self.complete {
+            return Err(LATER);
         }
-        let taken = format!("took {}", row.id);
-        let commands = if changes.is_empty() { Vec::new() } else { self.change(&changes) };
-        if self.notice.is_none() {
-            self.tell(taken);
+        let row = self.rows.get(self.row()).ok_or(NOTHING)?;
+        let asked = self.asked.as_ref().and_then(|asked| candidate(context.library, asked, &row.id));
+        let scenario = asked.ok_or(NOTHING)?;
+        let figure = match self.order {
+            Order::Throughput => Figure::ModelFlops,
+            Order::Memory => Figure::Peak,
+            Order::Exposed => Figure::Exposed,
+            Order::Traffic => Figure::Traffic(scenario.cluster.levels.len().saturating_sub(1)),
+        };
+        row.outcome.as_ref().map_err(|_| "this strategy is not possible here: it has no figures")?;
+        Ok(Asked::Other(row.id.clone(), figure, Box::new(scenario)))
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.rows.iter().map(|row| row.id.clone()).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) {
+        if let Some(row) = self.rows.get(row) {
+            self.chosen.clone_from(&row.id);
         }
-        commands
+    }
+
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        if self.complete && self.asked.as_ref() == Some(context.shown) {
+            return None;
+        }
+        self.complete = false;
+        self.asked = Some(context.shown.clone());
+        if self.chosen.is_empty() {
+            self.chosen = context.shown.strategy.to_string();
+        }
+        Some(Work::Strategies(candidates(context.library, context.shown)))
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        !self.complete
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        if let Found::Strategies(rows) = found {
+            (self.rows, self.complete) = (rows, true);
+            self.sort();
+        }
+        Vec::new()
     }
 }
 

@@ -4,16 +4,21 @@
 
 use std::sync::Arc;
 
+use crate::app::action::Action;
+use crate::app::answers::COMPUTING;
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::Effect;
+use crate::app::explaining::Asked;
+use crate::app::taking::revise;
+use crate::app::view::View;
+use crate::app::work::{Found, Work};
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::Run;
-use crate::presets::Library;
-use crate::scenario::{Field, Scenario};
+use crate::plan::Size;
+use crate::scenario::Field;
 use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
 use crate::units::{devices, short};
-
-use crate::app::action::{Action, Command};
-use crate::app::work::Work;
-use crate::app::{App, COMPUTING};
 
 /// The laws of the critical batch that a key steps through.
 const LAWS: [CriticalBatch; 2] = [CriticalBatch::Layered, CriticalBatch::Kaplan];
@@ -39,7 +44,7 @@ pub struct Training {
     /// Devices that may be used, once the view has been opened.
     most: Option<u32>,
     /// The method under the cursor.
-    method: usize,
+    method: ListCursor,
     /// The devices under the cursor, by how many places they are from the right end.
     back: usize,
     /// The last picture.
@@ -111,24 +116,6 @@ impl Picture {
 }
 
 impl Training {
-    /// Follows the scenario; gives what has to be computed.
-    pub fn follow(&mut self, scenario: &Scenario, library: &Library) -> Option<Work> {
-        let most = *self.most.get_or_insert_with(|| scenario.devices().saturating_mul(FURTHER).next_power_of_two());
-        let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
-        let sequence = f64::from(scenario.plan.sequence);
-        let steps = scenario.plan.tokens.map_or(STEPS, |tokens| tokens / critical / sequence);
-        let mut search = Search::new(scenario.clone(), Goal { critical, steps }, most, library).ok()?;
-        // What the search decides itself is no reason to begin anew.
-        search.base = search.plainest();
-        search.base.name.clear();
-        let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);
-        if !same {
-            self.picture = Some(Picture::new(search, self.picture.as_ref()));
-        }
-        let picture = self.picture.as_ref().filter(|picture| !picture.is_complete())?;
-        Some(Work::Training(Arc::clone(&picture.search)))
-    }
-
     /// Whether the question has an answer under the cursor.
     fn is_answered(&self) -> bool {
         self.picture.as_ref().is_some_and(|picture| picture.is_answered(self.method(), self.budget()))
@@ -141,42 +128,34 @@ impl Training {
         }
     }
 
-    /// Whether every answer is there.
-    pub fn is_complete(&self) -> bool {
-        self.picture.as_ref().is_none_or(Picture::is_complete)
-    }
-
     /// The law of the critical batch.
     pub fn law(&self) -> CriticalBatch {
         LAWS[self.law]
     }
 
     /// The method under the cursor.
-    pub const fn method(&self) -> usize {
-        self.method
-    }
-
-    /// The cursor goes to a method.
-    pub(in crate::app) fn go_to(&mut self, method: usize) {
-        self.method = method.min(METHODS.len() - 1);
+    pub fn method(&self) -> usize {
+        self.method.row(METHODS.len())
     }
 
     /// The place of the devices under the cursor.
     pub fn budget(&self) -> usize {
-        let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
-        last.saturating_sub(self.back)
+        self.last_budget().saturating_sub(self.back)
+    }
+
+    fn last_budget(&self) -> usize {
+        self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1)
     }
 
     /// The cursor goes to a count of devices, by its place.
-    pub(in crate::app) fn go_to_budget(&mut self, place: usize) {
-        let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
-        self.back = last.saturating_sub(place);
+    fn choose_budget(&mut self, place: usize) {
+        self.back = self.last_budget().saturating_sub(place);
     }
 
     /// The plan under the cursor.
     pub fn chosen(&self) -> Option<(&'static Method, &Best)> {
-        let best = self.picture.as_ref()?.best(self.method, self.budget())?;
-        Some((&METHODS[self.method], best))
+        let best = self.picture.as_ref()?.best(self.method(), self.budget())?;
+        Some((&METHODS[self.method()], best))
     }
 
     /// The whole training by that plan.
@@ -185,76 +164,25 @@ impl Training {
         self.chosen().map(|(method, best)| Run { method: method.name, best: best.clone(), goal, law })
     }
 
-    /// Moves the cursor; says whether something else is asked now.
-    fn update(&mut self, action: Action) -> bool {
-        let last = self.picture.as_ref().map_or(0, |picture| picture.search.budgets.len() - 1);
-        match action {
-            Action::Left => self.back = (self.back + 1).min(last),
-            Action::Right => self.back = self.back.saturating_sub(1),
-            Action::Up => self.method = self.method.saturating_sub(1),
-            Action::Down => self.go_to(self.method + 1),
-            Action::PageUp => self.go_to(0),
-            Action::PageDown => self.go_to(METHODS.len()),
-            Action::First => self.back = last,
-            Action::Last => self.back = 0,
-            Action::Metric => {
-                self.law = (self.law + 1) % LAWS.len();
-                return true;
-            }
-            Action::More | Action::Less => {
-                let now = self.most.unwrap_or(1);
-                let next = if action == Action::More { now.saturating_mul(2) } else { now / 2 };
-                self.most = Some(next.clamp(1, MOST));
-                return true;
-            }
-            _ => {}
-        }
-        false
-    }
-}
-
-impl App {
-    /// Does what the user asked of the view.
-    pub(in crate::app) fn on_training(&mut self, action: Action) -> Vec<Command> {
-        match action {
-            Action::Take => self.take_training(),
-            Action::Slower => self.change_network(1.0 / FACTOR),
-            Action::Faster => self.change_network(FACTOR),
-            _ if self.views.training.update(action) => self.ask_view().into_iter().collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// An answer has come: where it is the one that Enter waited for, that is no longer to be said.
-    pub(in crate::app) fn hear_training(&mut self, index: usize, answer: Answer) {
-        self.views.training.fill(index, answer);
-        if self.views.training.is_answered() {
-            self.computed();
-        }
-    }
-
     /// The plan under the cursor becomes the scenario's.
-    fn take_training(&mut self) -> Vec<Command> {
-        let training = &self.views.training;
-        let answered = training.picture.as_ref().filter(|_| training.is_answered());
-        let (Some(picture), true) = (answered, self.shown.is_ok()) else {
-            self.tell(if self.shown.is_ok() {
-                format!("{COMPUTING}: take the plan when it is there")
-            } else {
-                "these plans are of the last possible scenario: fix the fields first".to_owned()
-            });
-            return Vec::new();
+    fn take(&self, context: &Context) -> Vec<Effect> {
+        let tell = |what: &str| vec![Effect::Tell(what.to_owned())];
+        if !context.is_possible {
+            return tell("these plans are of the last possible scenario: fix the fields first");
+        }
+        let Some(picture) = self.picture.as_ref().filter(|_| self.is_answered()) else {
+            return tell(&format!("{COMPUTING}: take the plan when it is there"));
         };
-        let Some((method, best)) = training.chosen() else {
-            self.tell("no plan of this method fits here".to_owned());
-            return Vec::new();
-        };
+        let Some((method, best)) = self.chosen() else { return tell("no plan of this method fits here") };
         let scenario = picture.search.scenario(method, &best.choice);
         let (plan, choice) = (&scenario.plan, best.choice);
-        let mut file = self.file.clone();
+        let size = match plan.size {
+            Size::Nodes(nodes) => ("nodes", nodes.to_string()),
+            Size::Devices(_) => ("devices", choice.devices.to_string()),
+        };
         let fields = [
             ("strategy", scenario.strategy.to_string()),
-            ("devices", choice.devices.to_string()),
+            size,
             ("tp", choice.tensor.to_string()),
             ("pp", choice.pipeline.to_string()),
             ("schedule", plan.schedule.to_string()),
@@ -264,37 +192,107 @@ impl App {
             ("accumulate", choice.accumulate.to_string()),
             ("offload", choice.offload.to_string()),
         ];
-        for (flag, text) in fields {
-            if let Err(problem) = file.set(flag, &text) {
-                self.tell(problem.to_string());
-                return Vec::new();
+        let said = format!("took the {} plan on {}: u undoes it", method.name, devices(choice.devices));
+        revise(context.file.clone(), fields, said)
+    }
+}
+
+/// A slower or faster outermost level for the scenario.
+fn change_network(factor: f64, context: &Context) -> Effect {
+    let mut file = context.file.clone();
+    let next = context.scenario.plan.bandwidth_factor * factor;
+    if !FACTORS.contains(&next) {
+        return Effect::Tell(format!("no further: the network is x {}", short(next / factor, 3)));
+    }
+    file.plan.put(Field::Bandwidth, Some(next.into()));
+    let mut scenario = context.scenario.clone();
+    scenario.plan.bandwidth_factor = next;
+    let now = scenario.altered().unwrap_or_else(|| "as it is".to_owned());
+    Effect::Revise(Box::new(file), format!("{now}: here [ and ] change it; it counts in every view"))
+}
+
+impl View for Training {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Take => return self.take(context),
+            Action::Slower => return vec![change_network(1.0 / FACTOR, context)],
+            Action::Faster => return vec![change_network(FACTOR, context)],
+            Action::Left => self.back = (self.back + 1).min(self.last_budget()),
+            Action::Right => self.back = self.back.saturating_sub(1),
+            Action::First => self.choose_budget(0),
+            Action::Last => self.back = 0,
+            Action::Metric => {
+                self.law = (self.law + 1) % LAWS.len();
+                return vec![Effect::Follow];
+            }
+            Action::More | Action::Less => {
+                let now = self.most.unwrap_or(1);
+                let next = if action == Action::More { now.saturating_mul(2) } else { now / 2 };
+                self.most = Some(next.clamp(1, MOST));
+                return vec![Effect::Follow];
+            }
+            // All methods are seen at once, so that a page is all of them.
+            _ => {
+                self.method.go(action, METHODS.len(), METHODS.len() + 1);
             }
         }
-        if let crate::plan::Size::Nodes(nodes) = plan.size {
-            file.put(Field::Nodes, Some(nodes.into()));
-        }
-        let commands = self.revise(file);
-        if self.notice.is_none() {
-            self.tell(format!("took the {} plan on {}: u undoes it", method.name, devices(choice.devices)));
-        }
-        commands
+        Vec::new()
     }
 
-    /// A slower or faster outermost level for the scenario.
-    fn change_network(&mut self, factor: f64) -> Vec<Command> {
-        let mut file = self.file.clone();
-        let next = self.scenario.plan.bandwidth_factor * factor;
-        if !FACTORS.contains(&next) {
-            self.tell(format!("no further: the network is x {}", short(next / factor, 3)));
-            return Vec::new();
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        self.run().map(Box::new).map(Asked::Training).ok_or("there is no plan here to explain")
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(METHODS.iter().map(|one| one.name.to_owned()).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.method()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) {
+        self.method = ListCursor::at(row);
+    }
+
+    fn place(&self, _: &Context) -> Option<usize> {
+        Some(self.budget())
+    }
+
+    fn go_to_place(&mut self, place: usize, _: &Context) {
+        self.choose_budget(place);
+    }
+
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        let scenario = context.shown;
+        let most = *self.most.get_or_insert_with(|| scenario.devices().saturating_mul(FURTHER).next_power_of_two());
+        let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
+        let sequence = f64::from(scenario.plan.sequence);
+        let steps = scenario.plan.tokens.map_or(STEPS, |tokens| tokens / critical / sequence);
+        let mut search = Search::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
+        // What the search decides itself is no reason to begin anew.
+        search.base = search.plainest();
+        search.base.name.clear();
+        let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);
+        if !same {
+            self.picture = Some(Picture::new(search, self.picture.as_ref()));
         }
-        file.plan.put(Field::Bandwidth, Some(next.into()));
-        let commands = self.revise(file);
-        if self.notice.is_none() {
-            let now = self.scenario.altered().unwrap_or_else(|| "as it is".to_owned());
-            self.tell(format!("{now}: here [ and ] change it; it counts in every view"));
-        }
-        commands
+        let picture = self.picture.as_ref().filter(|picture| !picture.is_complete())?;
+        Some(Work::Training(Arc::clone(&picture.search)))
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        self.picture.as_ref().is_some_and(|picture| !picture.is_complete())
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        let Found::Training(index, answer) = found else { return Vec::new() };
+        self.fill(index, *answer);
+        if self.is_answered() { vec![Effect::Arrived] } else { Vec::new() }
+    }
+
+    fn is_of_current(&self) -> bool {
+        true
     }
 }
 

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
 use super::{frame, in_view, staleness};
+use crate::app::explaining::breakdown;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Elasticity;
 use crate::figures::{Amount, Figure, TRAINING};
@@ -49,9 +50,9 @@ type Drawn = (Line<'static>, Option<usize>);
 /// Where which lines are drawn: the elasticities beside the rest where there is room.
 fn columns(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, Vec<Drawn>)> {
     let has_keys = app.focus == Panel::Time && app.layer.is_none();
-    let rows = app.breakdown();
+    let rows = breakdown(app.answer.as_ref());
     let beside = inside.width >= 2 * WIDTH - 4;
-    let cursor = app.time.min(rows.len().saturating_sub(1));
+    let cursor = app.time.row(rows.len());
     let [mut left, mut right] = [Vec::new(), Vec::new()];
     let (mut section, mut at) = ("", 0);
     for (index, figure) in rows.into_iter().enumerate() {

@@ -36,7 +36,7 @@ pub(super) fn render(theme: Theme, browser: &Browser, area: Rect, buf: &mut Buff
     let preview = preview(browser, theme, inside.width.into());
     let [search, list, below] = places(browser, &preview, inside);
     let items: Vec<(String, String)> = found.iter().map(|file| (file.name.clone(), about(file))).collect();
-    (&Picker::new(theme, &items).selected(Some(browser.cursor))).render(list, buf);
+    (&Picker::new(theme, &items).selected(Some(browser.row()))).render(list, buf);
     Text::from(preview).render(below, buf);
     let cursor = searched.then(|| input(theme, "/", &browser.search, search, buf));
     cursor.filter(|_| browser.searching)
@@ -50,7 +50,7 @@ pub(super) fn target(browser: &Browser, area: Rect, at: Position) -> Target {
         return Target::Nothing;
     }
     let [_, list, _] = places(browser, &preview(browser, Theme::default(), inside.width.into()), inside);
-    item(list, browser.cursor, browser.found().len(), at).map_or(Target::Layer, Target::Item)
+    item(list, browser.row(), browser.found().len(), at).map_or(Target::Layer, Target::Item)
 }
 
 /// Where the search is, if there is one, the list, and under it the preview.

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, outdated, words};
-use crate::app::views::compare::{Column, MOST};
+use crate::app::views::compare::{Column, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
 use crate::figures::difference::{Side, sentence};
@@ -34,7 +34,7 @@ pub(super) fn height(app: &App) -> u16 {
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let shown = Shown::of(app);
-    let all = app.columns().len();
+    let all = columns(&app.context()).len();
     let some = if all > shown.columns.len() { format!("{} of {all}, ", shown.columns.len()) } else { String::new() };
     let note = format!("{some}rates and memory per device");
     let title = format!("Comparison{}", outdated(app));
@@ -83,8 +83,8 @@ pub(super) fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> 
 
 /// What the cursor is on, for the status line.
 pub(super) fn status(app: &App) -> String {
-    let columns = app.columns();
-    let Some(column) = columns.get(app.views.compare.cursor(columns.len())) else { return String::new() };
+    let columns = columns(&app.context());
+    let Some(column) = columns.get(app.views.compare.column(columns.len())) else { return String::new() };
     let Column { scenario, .. } = column;
     let what = format!("{}: {}, {}, {}", column.letter(), scenario.model.id, column.name, devices(scenario.devices()));
     if column.pin.is_some() {
@@ -125,8 +125,8 @@ struct Row {
 impl<'a> Shown<'a> {
     /// The first column, and those around the cursor.
     fn of(app: &'a App) -> Self {
-        let all = app.columns();
-        let cursor = app.views.compare.cursor(all.len());
+        let all = columns(&app.context());
+        let cursor = app.views.compare.column(all.len());
         let first = cursor.saturating_sub(MOST - 2).max(1);
         let seen = |(index, _): &(usize, Column)| *index == 0 || (first..first + MOST - 1).contains(index);
         let speed = |column: &Column| {

@@ -6,7 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, joined};
-use crate::app::views::evidence::{Evidence, Facet, Run};
+use crate::app::action::Facet;
+use crate::app::runs::Run;
+use crate::app::views::evidence::Evidence;
 use crate::app::{App, Panel};
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
@@ -82,7 +84,7 @@ fn scatter<T>(
 ) -> T {
     let dots: Vec<Dot> = shown.iter().map(|one| point(one, evidence)).collect();
     let line: &dyn Fn(f64) -> f64 = if evidence.ratio { &|_| 1.0 } else { &|x| x };
-    with(&Scatter { theme, dots: &dots, cursor: Some(evidence.cursor(shown)), line, band: BAND, title })
+    with(&Scatter { theme, dots: &dots, cursor: Some(evidence.at(shown)), line, band: BAND, title })
 }
 
 fn point(residual: &Residual, evidence: &Evidence) -> Dot {

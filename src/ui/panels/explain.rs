@@ -50,7 +50,7 @@ fn in_sight(page: &Page, theme: Theme, inside: Rect) -> Vec<(Line<'static>, Opti
     let mut ends = vec![lines.len()];
     let inputs = page.explanation.formula.inputs();
     for (index, input) in inputs.iter().enumerate() {
-        lines.extend(row(input, page.cursor == index, theme, width).into_iter().map(|line| (line, Some(index))));
+        lines.extend(row(input, page.row() == index, theme, width).into_iter().map(|line| (line, Some(index))));
         ends.push(lines.len());
     }
     for (at, text) in [page.explanation.about.to_string(), page.explanation.source.to_string()].into_iter().enumerate()
@@ -58,12 +58,12 @@ fn in_sight(page: &Page, theme: Theme, inside: Rect) -> Vec<(Line<'static>, Opti
         let row = inputs.len() + at;
         lines.push((Line::default(), None));
         let said = wrapped(&text, width).into_iter();
-        lines.extend(said.map(|line| (marked(&line, page.cursor == row, theme), Some(row))));
+        lines.extend(said.map(|line| (marked(&line, page.row() == row, theme), Some(row))));
         ends.push(lines.len());
     }
     // From the top as long as the cursor is on the first input.
-    let last = ends.get(page.cursor + 1).copied().unwrap_or(lines.len()).max(1) - 1;
-    let first = if page.cursor == 0 { 0 } else { in_view(last, lines.len(), usize::from(inside.height)).start };
+    let last = ends.get(page.row() + 1).copied().unwrap_or(lines.len()).max(1) - 1;
+    let first = if page.row() == 0 { 0 } else { in_view(last, lines.len(), usize::from(inside.height)).start };
     lines.split_off(first)
 }
 

@@ -24,7 +24,7 @@ const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequenc
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let (rows, cursor) = app.grid();
+    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(scenario));
     let title = format!("Best points of data parallelism{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &scenario.model.id, area, buf);
     let mut places = inside.rows();
@@ -44,7 +44,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 
 /// The row at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let (rows, cursor) = app.grid();
+    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
     let down = usize::from(at.y - inside.y).checked_sub(2)?;
     in_sight(rows, cursor, inside).nth(down)
 }
@@ -76,7 +76,7 @@ fn line(row: &Row, here: bool, theme: Theme) -> Line<'static> {
 
 /// What Enter does.
 pub(super) fn status(app: &App) -> String {
-    let (rows, cursor) = app.grid();
+    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
     match rows.get(cursor).and_then(|row| row.point) {
         Some(_) => "closed forms, memory full: Enter takes the point, and the simulation judges it".to_owned(),
         None => "the state alone leaves no room: choose more devices, or more memory".to_owned(),

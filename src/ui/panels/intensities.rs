@@ -27,7 +27,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside =
         frame(app, theme, Panel::Map, &format!("Arithmetic intensities{}", outdated(app)), "flop per byte", area, buf);
     let transfers = intensity::of(scenario);
-    let cursor = app.views.intensities.cursor(transfers.len());
+    let cursor = app.views.intensities.row(transfers.len());
     let Some(chosen) = transfers.get(cursor) else {
         let why = if scenario.plan.operators.is_empty() {
             "nothing is transferred between devices"

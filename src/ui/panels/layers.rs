@@ -11,9 +11,10 @@ use crate::app::App;
 use crate::app::action::Format;
 use crate::app::diagnostics::{Finding, LINES};
 use crate::app::inputs::FIELDS;
-use crate::app::layer::{Entry, Layer, List, Subject};
+use crate::app::layer::Layer;
+use crate::app::list::{Entry, List, Subject};
 use crate::app::palette::Palette;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::pointing::Target;
 use crate::search::AxisKind;
 use crate::ui::theme::{Role, Theme};
@@ -46,10 +47,10 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 /// What of the top layer is at a place.
 pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> Target {
     let (size, list) = match app.layer.as_ref() {
-        Some(Layer::List(list)) => (list_size(list), Some((1, list.cursor, list.found().len()))),
+        Some(Layer::List(list)) => (list_size(list), Some((1, list.row(), list.found().len()))),
         Some(Layer::Palette(palette)) => {
             let count = palette.found().len();
-            (commands_size(count), Some((1, palette.cursor, count)))
+            (commands_size(count), Some((1, palette.row(), count)))
         }
         Some(Layer::Entry(_)) => (ENTRY, None),
         Some(Layer::Browser(browser)) => return super::browser::target(browser, area, at),
@@ -123,7 +124,7 @@ fn commands(theme: Theme, palette: &Palette, area: Rect, buf: &mut Buffer) -> Po
         palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
     let inside = over(theme, commands_size(found.len()), "Commands", &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
-    (&Picker::new(theme, &found).selected(Some(palette.cursor))).render(rows, buf);
+    (&Picker::new(theme, &found).selected(Some(palette.row()))).render(rows, buf);
     input(theme, ":", &palette.search, search, buf)
 }
 
@@ -154,7 +155,7 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
     let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
     let inside = over(theme, list_size(list), title(list.subject), &format!("{} found", found.len()), area, buf);
     let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
-    (&Picker::new(theme, &items).selected(Some(list.cursor))).render(rows, buf);
+    (&Picker::new(theme, &items).selected(Some(list.row()))).render(rows, buf);
     if !list.searching && list.search.value().is_empty() {
         draw_line(buf, search, &Line::styled("/ searches", theme.style(Role::Dim)), theme);
         return None;
@@ -177,7 +178,7 @@ fn title(subject: Subject) -> &'static str {
 
 /// A view's key, and what it shows.
 fn about(app: &App, name: &str, theme: Theme) -> String {
-    let view = View::ALL.into_iter().find(|view| view.name() == name);
+    let view = ViewId::ALL.into_iter().find(|view| view.name() == name);
     view.map_or_else(String::new, |view| format!("{}  {}", app.keymap.key_of(view, theme.caps().ascii), view.about()))
 }
 

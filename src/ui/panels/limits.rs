@@ -6,7 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, outdated};
-use crate::app::views::limits::{Assumption, Limits, NUMBERS};
+use crate::app::assumed::Assumption;
+use crate::app::views::limits::{Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::figures::limits::words;
@@ -29,7 +30,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
     let title = format!("Limits of data parallelism{instead}{}", outdated(app));
-    let limits = app.views.limits.of(scenario);
+    let limits = app.views.limits.assumed.limits(scenario);
     let note = format!("{} on {}", scenario.model.id, devices(limits.devices));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let mut rows = inside.rows();
@@ -39,10 +40,10 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let lines = numbers(&limits, theme);
     // Where there is little room, the row with the keys is in sight.
     let room = usize::from(inside.height).saturating_sub(Assumption::ALL.len());
-    let at = app.views.limits.cursor.checked_sub(Assumption::ALL.len()).map_or(0, line_of);
+    let at = app.views.limits.row().checked_sub(Assumption::ALL.len()).map_or(0, line_of);
     let first = (at + 1).saturating_sub(room);
     for ((index, mut line), row) in lines.into_iter().enumerate().skip(first).zip(rows) {
-        if app.views.limits.cursor >= Assumption::ALL.len() && index == at {
+        if app.views.limits.row() >= Assumption::ALL.len() && index == at {
             let has_keys = app.focus == Panel::Map && app.layer.is_none();
             buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
             line = marked(line, theme);
@@ -70,14 +71,14 @@ pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let row = usize::from(at.y - inside.y);
     let Some(line) = row.checked_sub(Assumption::ALL.len()) else { return Some(row) };
     let room = usize::from(inside.height).saturating_sub(Assumption::ALL.len());
-    let cursor = app.views.limits.cursor.checked_sub(Assumption::ALL.len()).map_or(0, line_of);
+    let cursor = app.views.limits.row().checked_sub(Assumption::ALL.len()).map_or(0, line_of);
     let line = line + (cursor + 1).saturating_sub(room);
     (0..NUMBERS.len()).find(|number| line_of(*number) == line).map(|number| Assumption::ALL.len() + number)
 }
 
 /// An assumption that keys change.
 fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row: Rect, buf: &mut Buffer) {
-    let here = app.views.limits.cursor == index;
+    let here = app.views.limits.row() == index;
     let one = Assumption::ALL[index];
     let (value, about) = match one {
         Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),

@@ -39,7 +39,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let mut lines = inside.rows();
     let Some(heading_row) = lines.next() else { return };
     buf.set_line(heading_row.x, heading_row.y, &heading(scenario, &levels, theme), inside.width);
-    let cursor = strategies.cursor();
+    let cursor = strategies.row();
     let (first, room) = in_sight(cursor, inside);
     let best = strategies.rows().iter().filter_map(|row| Some((row.outcome.as_ref().ok()?, row)));
     let best = best.filter(|(summary, _)| summary.fits);
@@ -65,7 +65,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 
 /// The strategy at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let (first, room) = in_sight(app.views.strategies.cursor(), inside);
+    let (first, room) = in_sight(app.views.strategies.row(), inside);
     let down = usize::from(at.y - inside.y).checked_sub(1).filter(|down| *down < room)?;
     Some(first + down).filter(|row| *row < app.views.strategies.rows().len())
 }
@@ -145,7 +145,7 @@ fn legend(theme: Theme) -> Line<'static> {
 /// What the strategy under the cursor does, or why it cannot be.
 pub(super) fn status(app: &App) -> String {
     let strategies = &app.views.strategies;
-    let Some(row) = strategies.rows().get(strategies.cursor()) else { return String::new() };
+    let Some(row) = strategies.rows().get(strategies.row()) else { return String::new() };
     match &row.outcome {
         Err(problem) => format!("{}: {problem}", row.id),
         Ok(_) => app.library.strategy(&row.id).map_or_else(|_| String::new(), |found| found.about.clone()),

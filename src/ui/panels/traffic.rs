@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{frame, in_view, staleness};
+use crate::app::views::traffic;
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
 use crate::figures::Figure;
@@ -32,7 +33,7 @@ type Drawn = (Line<'static>, Option<usize>);
 
 /// Rows that it wants: frame, two rows per link and run, a row between links, a sentence per run.
 pub(super) fn height(app: &App) -> u16 {
-    let links = app.carried().len() / 2;
+    let links = traffic::carried(&app.context()).len() / 2;
     let runs = 1 + usize::from(app.pins.reference().is_some());
     u16::try_from(2 + links * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
@@ -55,13 +56,13 @@ pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Opt
 }
 
 fn cursor(app: &App) -> usize {
-    app.views.traffic.cursor(app.carried().len())
+    app.views.traffic.row(traffic::carried(&app.context()).len())
 }
 
 /// The lines from the first that is seen on.
 fn in_sight(app: &App, theme: Theme, inside: Rect) -> Vec<Drawn> {
     let runs = runs(app, theme);
-    let mut lines = links(&runs, &app.carried(), cursor(app), usize::from(inside.width), theme);
+    let mut lines = links(&runs, &traffic::carried(&app.context()), cursor(app), usize::from(inside.width), theme);
     lines.extend(runs.iter().map(|run| (outside(run), None)));
     let at = lines.iter().position(|(_, figure)| *figure == Some(cursor(app))).unwrap_or(0);
     lines.split_off(in_view(at, lines.len(), usize::from(inside.height)).start)

@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 use super::{
     advice, compare, evidence, grid, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
 };
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::pointing::Target;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
@@ -14,36 +14,36 @@ use crate::ui::theme::Theme;
 /// Rows that it wants.
 pub(in crate::ui) fn height(app: &App) -> u16 {
     match app.view {
-        View::Map => map::height(app),
-        View::Compare => compare::height(app),
-        View::Advice => advice::height(app),
-        View::Limits => limits::HEIGHT,
-        View::Grid => grid::HEIGHT,
-        View::Hardware => hardware::HEIGHT,
-        View::Intensities => intensities::HEIGHT,
-        View::Strategies => strategies::height(app),
-        View::Traffic => traffic::height(app),
-        View::Training => training::HEIGHT,
-        View::Plan => plan::HEIGHT,
-        View::Evidence => evidence::HEIGHT,
+        ViewId::Map => map::height(app),
+        ViewId::Compare => compare::height(app),
+        ViewId::Advice => advice::height(app),
+        ViewId::Limits => limits::HEIGHT,
+        ViewId::Grid => grid::HEIGHT,
+        ViewId::Hardware => hardware::HEIGHT,
+        ViewId::Intensities => intensities::HEIGHT,
+        ViewId::Strategies => strategies::height(app),
+        ViewId::Traffic => traffic::height(app),
+        ViewId::Training => training::HEIGHT,
+        ViewId::Plan => plan::HEIGHT,
+        ViewId::Evidence => evidence::HEIGHT,
     }
 }
 
 /// Draws it.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     match app.view {
-        View::Map => map::render(app, theme, area, buf),
-        View::Compare => compare::render(app, theme, area, buf),
-        View::Advice => advice::render(app, theme, area, buf),
-        View::Limits => limits::render(app, theme, area, buf),
-        View::Grid => grid::render(app, theme, area, buf),
-        View::Hardware => hardware::render(app, theme, area, buf),
-        View::Intensities => intensities::render(app, theme, area, buf),
-        View::Strategies => strategies::render(app, theme, area, buf),
-        View::Traffic => traffic::render(app, theme, area, buf),
-        View::Training => training::render(app, theme, area, buf),
-        View::Plan => plan::render(app, theme, area, buf),
-        View::Evidence => evidence::render(app, theme, area, buf),
+        ViewId::Map => map::render(app, theme, area, buf),
+        ViewId::Compare => compare::render(app, theme, area, buf),
+        ViewId::Advice => advice::render(app, theme, area, buf),
+        ViewId::Limits => limits::render(app, theme, area, buf),
+        ViewId::Grid => grid::render(app, theme, area, buf),
+        ViewId::Hardware => hardware::render(app, theme, area, buf),
+        ViewId::Intensities => intensities::render(app, theme, area, buf),
+        ViewId::Strategies => strategies::render(app, theme, area, buf),
+        ViewId::Traffic => traffic::render(app, theme, area, buf),
+        ViewId::Training => training::render(app, theme, area, buf),
+        ViewId::Plan => plan::render(app, theme, area, buf),
+        ViewId::Evidence => evidence::render(app, theme, area, buf),
     }
 }
 
@@ -51,33 +51,33 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
     let row = |row| Target::Row(Panel::Map, row);
     match app.view {
-        View::Map => map::cell_at(app, theme, inside, at).map(Target::Cell),
-        View::Compare => compare::column_at(app, theme, inside, at).map(row),
-        View::Advice => advice::row_at(app, theme, inside, at).map(row),
-        View::Limits => limits::row_at(app, inside, at).map(row),
-        View::Grid => grid::row_at(app, inside, at).map(row),
-        View::Hardware => hardware::cell_at(app, theme, inside, at).map(Target::Cell),
-        View::Intensities => intensities::row_at(app, inside, at).map(row),
-        View::Strategies => strategies::row_at(app, inside, at).map(row),
-        View::Traffic => traffic::row_at(app, theme, inside, at).map(row),
-        View::Training => training::target(app, theme, inside, at),
-        View::Plan => plan::target(app, theme, inside, at),
-        View::Evidence => evidence::run_at(app, theme, inside, at).map(Target::Cell),
+        ViewId::Map => map::cell_at(app, theme, inside, at).map(Target::Cell),
+        ViewId::Compare => compare::column_at(app, theme, inside, at).map(row),
+        ViewId::Advice => advice::row_at(app, theme, inside, at).map(row),
+        ViewId::Limits => limits::row_at(app, inside, at).map(row),
+        ViewId::Grid => grid::row_at(app, inside, at).map(row),
+        ViewId::Hardware => hardware::cell_at(app, theme, inside, at).map(Target::Cell),
+        ViewId::Intensities => intensities::row_at(app, inside, at).map(row),
+        ViewId::Strategies => strategies::row_at(app, inside, at).map(row),
+        ViewId::Traffic => traffic::row_at(app, theme, inside, at).map(row),
+        ViewId::Training => training::target(app, theme, inside, at),
+        ViewId::Plan => plan::target(app, theme, inside, at),
+        ViewId::Evidence => evidence::run_at(app, theme, inside, at).map(Target::Cell),
     }
 }
 
 /// What its cursor is on, for the status line, in so many columns.
 pub(super) fn status(app: &App, width: u16) -> String {
     match app.view {
-        View::Map => status::cell(app, width),
-        View::Compare => compare::status(app),
-        View::Advice => advice::status(app),
-        View::Limits | View::Intensities | View::Traffic => String::new(),
-        View::Grid => grid::status(app),
-        View::Hardware => hardware::status(app),
-        View::Strategies => strategies::status(app),
-        View::Training => training::status(app),
-        View::Plan => plan::status(app),
-        View::Evidence => evidence::status(app),
+        ViewId::Map => status::cell(app, width),
+        ViewId::Compare => compare::status(app),
+        ViewId::Advice => advice::status(app),
+        ViewId::Limits | ViewId::Intensities | ViewId::Traffic => String::new(),
+        ViewId::Grid => grid::status(app),
+        ViewId::Hardware => hardware::status(app),
+        ViewId::Strategies => strategies::status(app),
+        ViewId::Training => training::status(app),
+        ViewId::Plan => plan::status(app),
+        ViewId::Evidence => evidence::status(app),
     }
 }

@@ -6,7 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::pointing::Gesture;
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
 use crate::app::timeline::Step;
@@ -170,9 +170,9 @@ fn each_place_of_a_chart_is_under_the_mouse() {
             app.point(Target::Panel(Panel::Map), Gesture::Click);
             app.point(Target::Cell(cell), Gesture::Drag);
             let now = match app.view {
-                View::Hardware => app.views.hardware.map.as_ref().unwrap().cursor,
-                View::Training => app.views.training.budget(),
-                View::Plan => app.views.planning.place(),
+                ViewId::Hardware => app.views.hardware.map.as_ref().unwrap().cursor,
+                ViewId::Training => app.views.training.budget(),
+                ViewId::Plan => app.views.planning.place(),
                 _ => app.rows().unwrap().1,
             };
             assert_eq!(now, cell, "{keys}");
@@ -234,7 +234,7 @@ fn a_comparison_without_columns_is_a_panel_and_no_more() {
     let mut app = explorer();
     press(&mut app, "c");
     for columns in [1, 0] {
-        assert_eq!(app.columns().len(), columns);
+        assert_eq!(crate::app::views::compare::columns(&app.context()).len(), columns);
         for size in SIZES {
             let (x, y) = places(&app, size, "nothing to compare").into_iter().next().unwrap();
             assert_eq!(under(&app, size, (x + 20, y)), Target::Panel(Panel::Map), "{columns} at {size:?}");

@@ -10,7 +10,7 @@ use super::super::{Binding, Place};
 use super::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
 use crate::app::Panel;
 use crate::app::action::Action;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 
 const PANELS: Place = Place::Panels;
 const INPUTS: Place = Place::Panel(Panel::Inputs);
@@ -20,7 +20,7 @@ const TIMELINE: Place = Place::Panel(Panel::Timeline);
 const TIME: Place = Place::Panel(Panel::Time);
 
 /// The key that shows a view.
-const fn view(view: View, keys: Keys, shown: &'static str, help: &'static str) -> Binding {
+const fn view(view: ViewId, keys: Keys, shown: &'static str, help: &'static str) -> Binding {
     key(PANELS, keys, Action::View(view), same(shown), "", help)
 }
 
@@ -137,17 +137,22 @@ pub const ALL: &[Binding] = &[
         "views",
         "choose what stands in the map's place",
     ),
-    view(View::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
-    view(View::Advice, &[(KeyCode::Char('W'), NONE)], "W", "what would help: single changes, tried"),
-    view(View::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
-    view(View::Grid, &[(KeyCode::Char('F'), NONE)], "F", "FSDP grid: the best of stage, recompute, sequence, batch"),
-    view(View::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
-    view(View::Intensities, &[(KeyCode::Char('I'), NONE)], "I", "intensities: which transfers hide behind arithmetic"),
-    view(View::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
-    view(View::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
-    view(View::Training, &[(KeyCode::Char('D'), NONE)], "D", "days: the shortest training, days against devices"),
-    view(View::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
-    view(View::Evidence, &[(KeyCode::Char('E'), NONE)], "E", "evidence: predictions beside published measurements"),
+    view(ViewId::Map, &[(KeyCode::Char('M'), NONE)], "M", "the map"),
+    view(ViewId::Advice, &[(KeyCode::Char('W'), NONE)], "W", "what would help: single changes, tried"),
+    view(ViewId::Limits, &[(KeyCode::Char('L'), NONE)], "L", "limits: what memory, network and peak allow at best"),
+    view(ViewId::Grid, &[(KeyCode::Char('F'), NONE)], "F", "FSDP grid: the best of stage, recompute, sequence, batch"),
+    view(ViewId::Hardware, &[(KeyCode::Char('H'), NONE)], "H", "hardware: throughput over memory and bandwidth"),
+    view(
+        ViewId::Intensities,
+        &[(KeyCode::Char('I'), NONE)],
+        "I",
+        "intensities: which transfers hide behind arithmetic",
+    ),
+    view(ViewId::Strategies, &[(KeyCode::Char('S'), NONE)], "S", "strategies: all of them in one table"),
+    view(ViewId::Traffic, &[(KeyCode::Char('T'), NONE)], "T", "traffic: what each level of the cluster carries"),
+    view(ViewId::Training, &[(KeyCode::Char('D'), NONE)], "D", "days: the shortest training, days against devices"),
+    view(ViewId::Plan, &[(KeyCode::Char('P'), NONE)], "P", "plan: which operators to shard, within a memory limit"),
+    view(ViewId::Evidence, &[(KeyCode::Char('E'), NONE)], "E", "evidence: predictions beside published measurements"),
     key(
         PANELS,
         &[(KeyCode::Char('p'), NONE)],
@@ -159,7 +164,7 @@ pub const ALL: &[Binding] = &[
     key(
         PANELS,
         &[(KeyCode::Char('c'), NONE)],
-        Action::View(View::Compare),
+        Action::View(ViewId::Compare),
         same("c"),
         "compare",
         "compare: pinned scenarios side by side",

@@ -8,21 +8,20 @@ use super::super::keys::{
 };
 use super::super::{Binding, Place};
 use super::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
-use crate::app::action::Action;
-use crate::app::panel::View;
-use crate::app::views::evidence::Facet;
+use crate::app::action::{Action, Facet};
+use crate::app::panel::ViewId;
 
-const COMPARE: Place = Place::View(View::Compare);
-const ADVICE: Place = Place::View(View::Advice);
-const LIMITS: Place = Place::View(View::Limits);
-const GRID: Place = Place::View(View::Grid);
-const HARDWARE: Place = Place::View(View::Hardware);
-const INTENSITIES: Place = Place::View(View::Intensities);
-const STRATEGIES: Place = Place::View(View::Strategies);
-const TRAFFIC: Place = Place::View(View::Traffic);
-const TRAINING: Place = Place::View(View::Training);
-const PLAN: Place = Place::View(View::Plan);
-const EVIDENCE: Place = Place::View(View::Evidence);
+const COMPARE: Place = Place::View(ViewId::Compare);
+const ADVICE: Place = Place::View(ViewId::Advice);
+const LIMITS: Place = Place::View(ViewId::Limits);
+const GRID: Place = Place::View(ViewId::Grid);
+const HARDWARE: Place = Place::View(ViewId::Hardware);
+const INTENSITIES: Place = Place::View(ViewId::Intensities);
+const STRATEGIES: Place = Place::View(ViewId::Strategies);
+const TRAFFIC: Place = Place::View(ViewId::Traffic);
+const TRAINING: Place = Place::View(ViewId::Training);
+const PLAN: Place = Place::View(ViewId::Plan);
+const EVIDENCE: Place = Place::View(ViewId::Evidence);
 
 /// Of each view.
 pub const EACH: &[Binding] = &[

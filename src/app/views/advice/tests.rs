@@ -1,7 +1,7 @@
 use super::*;
 use crate::app::jobs;
 use crate::app::layer::Layer;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 
 /// What the explanation on the screen is of.
@@ -24,7 +24,7 @@ fn too_big() -> App {
 fn what_is_promised_is_what_enter_brings() {
     for mut app in [explorer(), too_big()] {
         press(&mut app, "W");
-        assert_eq!(app.view, View::Advice);
+        assert_eq!(app.view, ViewId::Advice);
         let rows = app.advice_rows();
         let first = rows.iter().position(|row| matches!(row, Row::Change(_))).expect("a change");
         let Row::Change(promised) = rows[first].clone() else { panic!("no change") };
@@ -106,7 +106,7 @@ fn it_is_about_the_scenario_in_hand() {
 fn figures_of_an_older_scenario_are_dropped() {
     let mut app = explorer();
     press(&mut app, "1gjjjjl");
-    let asked = app.update(Action::View(View::Advice));
+    let asked = app.update(Action::View(ViewId::Advice));
     let late = asked.into_iter().find(|command| matches!(command, Command::Work { .. })).expect("trials");
     press(&mut app, "M1gjjjjl");
     for report in jobs::in_line(late) {

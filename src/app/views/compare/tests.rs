@@ -1,10 +1,11 @@
 use super::*;
-use crate::app::panel::View;
+use crate::app::App;
+use crate::app::panel::ViewId;
 use crate::app::tests::{explained, explorer, figures, press, value};
 use crate::figures::Figure;
 
 fn letters(app: &App) -> Vec<String> {
-    app.columns().iter().map(Column::letter).collect()
+    columns(&app.context()).iter().map(Column::letter).collect()
 }
 
 #[test]
@@ -24,7 +25,7 @@ fn p_pins_any_number_and_the_same_again_lets_go() {
 fn the_scenario_shown_stands_beside_the_pins_unless_it_is_one() {
     let mut app = explorer();
     press(&mut app, "c");
-    assert_eq!((app.view, letters(&app)), (View::Compare, vec!["now".to_owned()]));
+    assert_eq!((app.view, letters(&app)), (ViewId::Compare, vec!["now".to_owned()]));
     press(&mut app, "p");
     assert_eq!(letters(&app), ["A"]);
     press(&mut app, "1gjjjjl");
@@ -77,9 +78,9 @@ fn enter_takes_a_pinned_scenario_and_undo_gives_back_the_one_before() {
 fn the_cursor_and_the_rows_stay_within_what_there_is() {
     let mut app = explorer();
     press(&mut app, "p1gjjjjlclllllll");
-    assert_eq!(app.views.compare.cursor(2), 1);
+    assert_eq!(app.views.compare.column(2), 1);
     press(&mut app, "<pgdn><pgdn><pgdn><pgdn>jjj");
-    assert!(app.views.compare.top <= app.rows_compared());
+    assert!(app.views.compare.top <= rows(2));
     press(&mut app, "<pgup><pgup><pgup><pgup>kkk----");
     assert_eq!((app.views.compare.top, app.views.compare.zoom), (0, 0));
     press(&mut app, "++++++++++++++++++++");
@@ -91,7 +92,7 @@ fn pins_without_an_evaluation_get_one() {
     let mut app = explorer();
     let scenario = app.scenario.clone();
     app.pins.add("reopened".to_owned(), scenario, None);
-    assert!(app.columns()[0].evaluation.is_none());
+    assert!(columns(&app.context())[0].evaluation.is_none());
     press(&mut app, "c");
     assert!(!app.is_waiting());
     assert_eq!(app.pins.reference().unwrap().1, &figures(&app));

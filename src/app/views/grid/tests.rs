@@ -1,27 +1,34 @@
 use super::*;
-use crate::app::panel::View;
+use crate::app::App;
+use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, to_field, value};
 use crate::bounds::fsdp::Stage;
+use crate::scenario::Field;
 
 fn open() -> App {
     let mut app = explorer();
     press(&mut app, "F");
-    assert_eq!(app.view, View::Grid);
+    assert_eq!(app.view, ViewId::Grid);
     app
+}
+
+/// The rows, and the one that has the keys.
+fn grid(app: &App) -> (&[Row], usize) {
+    (app.views.grid.rows(), app.views.grid.row(app.context().shown))
 }
 
 #[test]
 fn the_palette_leads_to_it() {
     let mut app = explorer();
     press(&mut app, ":grid<ret>");
-    assert_eq!(app.view, View::Grid);
+    assert_eq!(app.view, ViewId::Grid);
 }
 
 /// What `plan --grid` finds for the scenario's own size, on the row where the cursor begins.
 #[test]
 fn each_size_has_its_three_best_points() {
     let app = open();
-    let (rows, cursor) = app.grid();
+    let (rows, cursor) = grid(&app);
     let found = grid::search(&Limits::of(&app.scenario), 0.75).unwrap();
     let own: Vec<Option<Point>> = rows[cursor..cursor + 3].iter().map(|row| row.point).collect();
     assert_eq!(own, [Some(found.mfu), Some(found.throughput), Some(found.sequence)]);
@@ -33,14 +40,14 @@ fn each_size_has_its_three_best_points() {
 #[test]
 fn keys_move_the_cursor_and_change_the_efficiency() {
     let mut app = open();
-    let (last, cursor) = (app.grid().0.len() - 1, app.grid().1);
+    let (last, cursor) = (grid(&app).0.len() - 1, grid(&app).1);
     press(&mut app, "j");
-    assert_eq!(app.grid().1, cursor + 1);
+    assert_eq!(grid(&app).1, cursor + 1);
     press(&mut app, "gk");
-    assert_eq!(app.grid().1, 0);
+    assert_eq!(grid(&app).1, 0);
     press(&mut app, "G");
-    assert_eq!(app.grid().1, last);
-    let mfu = |app: &App| app.grid().0[cursor].point.unwrap().reached.mfu;
+    assert_eq!(grid(&app).1, last);
+    let mfu = |app: &App| grid(app).0[cursor].point.unwrap().reached.mfu;
     let before = mfu(&app);
     press(&mut app, "++");
     assert!((app.views.grid.efficiency() - 0.85).abs() < 1e-12 && mfu(&app) > before);
@@ -51,7 +58,7 @@ fn keys_move_the_cursor_and_change_the_efficiency() {
 #[test]
 fn enter_makes_the_point_the_scenarios() {
     let mut app = open();
-    let (rows, cursor) = app.grid();
+    let (rows, cursor) = grid(&app);
     let point = rows[cursor].point.unwrap();
     press(&mut app, "<ret>");
     let plan = &app.scenario.plan;
@@ -71,7 +78,7 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
     file.set("nodes", "12").unwrap();
     app.revise(file);
     let under = |app: &App| {
-        let (rows, cursor) = app.grid();
+        let (rows, cursor) = grid(&app);
         (rows[cursor].nodes, rows[cursor].best)
     };
     assert_eq!(under(&app), (12, Best::Mfu));
@@ -101,11 +108,11 @@ fn where_nothing_fits_nothing_is_taken() {
 #[test]
 fn the_rows_are_always_those_of_what_is_shown() {
     let mut app = open();
-    let mut before = app.grid().0.to_vec();
+    let mut before = grid(&app).0.to_vec();
     let mut holds = |app: &App, what: &str| {
         let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-        let found = app.views.grid.search(&app.views.limits.of(scenario), scenario);
-        assert!(app.grid().0 == found, "{what}");
+        let found = app.views.grid.search(&app.views.limits.assumed.limits(scenario), scenario);
+        assert!(grid(&app).0 == found, "{what}");
         assert!(before != found, "{what} is no change");
         before = found;
     };
@@ -126,22 +133,22 @@ fn the_rows_are_always_those_of_what_is_shown() {
     press(&mut app, "Fgjj<ret>");
     holds(&app, "a point of fewer devices is taken");
     // A value that cannot be leaves those of the last scenario that could.
-    let last = app.grid().0.to_vec();
+    let last = grid(&app).0.to_vec();
     to_field(&mut app, "tp");
     press(&mut app, "<ret><c-u>7<ret>");
-    assert!(app.shown.is_err() && app.grid().0 == last);
+    assert!(app.shown.is_err() && grid(&app).0 == last);
 }
 
 /// Not at each key, nor where the view is not seen.
 #[test]
 fn only_another_question_is_searched() {
     let mut app = explorer();
-    assert!(app.grid().0.is_empty(), "the view was never open");
+    assert!(grid(&app).0.is_empty(), "the view was never open");
     press(&mut app, "F");
     // What would be seen if nothing were searched again.
     let mark = app.views.grid.rows.pop().unwrap();
     press(&mut app, "jkgG<pgup>12F");
-    assert!(!app.grid().0.contains(&mark), "searched again");
+    assert!(!grid(&app).0.contains(&mark), "searched again");
     press(&mut app, "+");
-    assert_eq!(app.grid().0.len() % 3, 0);
+    assert_eq!(grid(&app).0.len() % 3, 0);
 }

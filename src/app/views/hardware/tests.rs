@@ -12,7 +12,7 @@ const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 fn filled() -> Hardware {
     let app = explorer();
     let mut hardware = Hardware::default();
-    assert!(hardware.follow(&app.scenario).is_some());
+    assert!(hardware.follow(&app.context()).is_some());
     let summary = app.answer.as_ref().unwrap().evaluation.summary;
     let cell = |index: usize| {
         let (bandwidth, memory) = (FACTORS[index % 7], FACTORS[6 - index / 7]);
@@ -21,7 +21,7 @@ fn filled() -> Hardware {
         (summary.fits, summary.tokens_per_s_per_device) = (memory > 0.125, throughput);
         (index, Cell::Possible { summary, choice: crate::search::Tuned::of(&app.scenario) })
     };
-    hardware.fill((0..49).map(cell).collect());
+    hardware.hear(Found::Hardware((0..49).map(cell).collect()), &app.context());
     hardware
 }
 
@@ -34,7 +34,7 @@ fn letters(hardware: &Hardware, memory: usize) -> String {
 #[test]
 fn what_limits_a_cell_is_what_twice_as_much_of_helps_most() {
     let hardware = filled();
-    assert!(hardware.is_complete());
+    assert!(!hardware.is_waiting(&explorer().context()));
     // Memory 1 allows 40: bandwidth 1 and below give 30 or less, from 2 on memory is in the way.
     assert_eq!(letters(&hardware, 3), "nnnnmmm");
     // Memory 1/4 allows 10, which bandwidth 1/2 gives.
@@ -54,10 +54,11 @@ fn gains_are_those_of_the_present_hardware() {
 
 #[test]
 fn a_factor_of_ones_own_has_its_place_and_its_doubling() {
-    let mut scenario = explorer().scenario;
+    let app = explorer();
+    let mut scenario = app.scenario.clone();
     (scenario.plan.memory_factor, scenario.plan.bandwidth_factor) = (3.0, 16.0);
     let mut hardware = Hardware::default();
-    hardware.follow(&scenario);
+    hardware.follow(&Context { shown: &scenario, ..app.context() });
     let map = hardware.map.unwrap();
     let of = |axis: &Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     // Twice 3 is added; half of 16 is there.
@@ -73,10 +74,12 @@ fn a_factor_of_ones_own_has_its_place_and_its_doubling() {
 
 #[test]
 fn another_scenario_is_asked_about_and_the_picture_stays() {
-    let (mut hardware, mut scenario) = (filled(), explorer().scenario);
-    assert_eq!(hardware.follow(&scenario), None, "it is known");
+    let (mut hardware, app) = (filled(), explorer());
+    assert_eq!(hardware.follow(&app.context()), None, "it is known");
+    let mut scenario = app.scenario.clone();
     scenario.plan.sequence *= 2;
-    assert!(matches!(hardware.follow(&scenario), Some(Work::Hardware(_, 24))), "from the present hardware on");
+    let context = Context { shown: &scenario, ..app.context() };
+    assert!(matches!(hardware.follow(&context), Some(Work::Hardware(_, 24))), "from the present hardware on");
     let map = hardware.map.as_ref().unwrap();
     assert!(!map.is_complete() && map.cell(0).is_some());
 }
@@ -85,7 +88,7 @@ fn another_scenario_is_asked_about_and_the_picture_stays() {
 fn enter_takes_the_hardware_of_a_cell_with_the_batch_that_it_settled_on() {
     let mut app = explorer();
     press(&mut app, "H");
-    assert!(app.views.hardware.is_complete());
+    assert!(!app.is_waiting());
     press(&mut app, "kl");
     let map = app.views.hardware.map.as_ref().unwrap();
     let wanted = map.scenario(map.cursor).unwrap().plan;

@@ -2,26 +2,30 @@
 
 use super::*;
 use crate::app::tests::{PIPELINE, explorer, explorer_on};
+use crate::bounds::fsdp::{self, Stage};
 
 #[test]
 fn keys_change_the_assumption_under_the_cursor_within_its_range() {
-    let scenario = explorer().scenario;
+    let app = explorer();
     let mut limits = Limits::default();
-    assert_eq!(limits.of(&scenario), fsdp::Limits::of(&scenario), "the defaults of the command line");
-    (0..3).for_each(|_| limits.update(Action::Right));
-    assert!((limits.of(&scenario).gamma - 0.3).abs() < 1e-12);
-    (0..5).for_each(|_| limits.update(Action::Left));
-    assert!(limits.of(&scenario).gamma.abs() < 1e-12);
-    limits.update(Action::Down);
-    (0..5).for_each(|_| limits.update(Action::Right));
-    assert!((limits.of(&scenario).n_bwd - 2.0).abs() < 1e-12);
-    limits.update(Action::Down);
-    limits.update(Action::Left);
-    assert_eq!(limits.of(&scenario).stage, Stage::Two);
-    let before = limits.of(&scenario);
-    limits.update(Action::Last);
-    limits.update(Action::Left);
-    assert_eq!((limits.cursor, limits.of(&scenario)), (LAST, before), "numbers follow, keys do not change them");
+    let now = |limits: &Limits| limits.assumed.limits(&app.scenario);
+    let mut press = |action, times| {
+        for _ in 0..times {
+            limits.update(action, &app.context());
+        }
+        limits
+    };
+    assert_eq!(now(&press(Action::Up, 0)), fsdp::Limits::of(&app.scenario), "the defaults of the command line");
+    assert!((now(&press(Action::Right, 3)).gamma - 0.3).abs() < 1e-12);
+    assert!(now(&press(Action::Left, 5)).gamma.abs() < 1e-12);
+    press(Action::Down, 1);
+    assert!((now(&press(Action::Right, 5)).n_bwd - 2.0).abs() < 1e-12);
+    press(Action::Down, 1);
+    let before = press(Action::Left, 1);
+    assert_eq!(now(&before).stage, Stage::Two);
+    press(Action::Last, 1);
+    let after = press(Action::Left, 1);
+    assert_eq!((after.row(), after.assumed), (ROWS - 1, before.assumed), "numbers follow, keys do not change them");
 }
 
 #[test]
@@ -35,5 +39,5 @@ fn the_limits_of_a_pipeline_are_those_of_data_parallelism_on_its_devices() {
     let pipeline = explorer_on(PIPELINE).scenario;
     let mut alone = pipeline.clone();
     (alone.plan.tensor, alone.plan.pipeline) = (1, 1);
-    assert_eq!(Limits::default().of(&pipeline), Limits::default().of(&alone));
+    assert_eq!(Assumed::default().limits(&pipeline), Assumed::default().limits(&alone));
 }

@@ -1,10 +1,11 @@
 //! Limits, operators, and taking a plan: keys in, scenario out; the plans are given, not searched.
 
 use super::*;
+use crate::app::App;
+use crate::app::action::Command;
 use crate::app::action::Report;
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
 use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
-use crate::app::work::Found as FoundByWork;
 use crate::evaluate::{Workspace, summary};
 use crate::figures::Figure;
 use crate::plan::{Extent, Extents, Operator, Placement, Recompute};
@@ -42,7 +43,7 @@ fn planned(ladder: &Ladder, place: usize) -> Planned {
     let operators = vec![placed(Operator::Attention, Extent::Device), placed(Operator::Mlp, Extent::System)];
     scenario.plan.operators.clone_from(&operators);
     let summary = summary(&scenario, &mut Workspace::default()).unwrap();
-    let found = Found { scenario, summary, paper_s: None, operators, why: Vec::new() };
+    let found = Best { scenario, summary, paper_s: None, operators, why: Vec::new() };
     Planned { plans: vec![found], ..Planned::default() }
 }
 
@@ -54,10 +55,10 @@ fn filled(text: &str) -> App {
     assert!(app.is_waiting());
     for place in 0..ladder.limits.len() {
         let planned = if place == 0 { Planned::default() } else { planned(ladder, place) };
-        let found = FoundByWork::Plan(place, Box::new(planned));
+        let found = Found::Plan(place, Box::new(planned));
         app.hear(Report::Found { generation: *generation, found });
     }
-    assert_eq!((app.view, app.is_waiting()), (View::Plan, false));
+    assert_eq!((app.view, app.is_waiting()), (ViewId::Plan, false));
     app
 }
 
@@ -147,14 +148,15 @@ fn nothing_is_taken_before_it_is_there() {
 /// An edit asks again, and what is known of limits that both have stays until then.
 #[test]
 fn an_edit_searches_again_and_keeps_the_picture() {
-    let mut app = filled(SLOW);
+    let app = filled(SLOW);
     let mut file = parse(SLOW).unwrap();
     file.set("seq", "1024").unwrap();
     let longer = app.library.resolve(&file).unwrap();
-    let planning = &mut app.views.planning;
-    assert!(planning.follow(&app.scenario).is_none(), "the same is not searched again");
-    assert!(matches!(planning.follow(&longer), Some(Work::Plan(ladder, 11)) if ladder.request.scenario == longer));
-    assert!(!planning.is_complete() && planning.chosen().is_some());
+    let (mut planning, context) = (app.views.planning.clone(), app.context());
+    assert!(planning.follow(&context).is_none(), "the same is not searched again");
+    let context = Context { shown: &longer, ..context };
+    assert!(matches!(planning.follow(&context), Some(Work::Plan(ladder, 11)) if ladder.request.scenario == longer));
+    assert!(planning.is_waiting(&context) && planning.chosen().is_some());
     assert!(!planning.picture.as_ref().unwrap().is_fresh(11));
 }
 
@@ -181,8 +183,8 @@ fn an_answer_ends_the_waiting_for_it() {
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
     assert!(waits(&app));
     let ladder = Arc::clone(&app.views.planning.picture.as_ref().unwrap().ladder);
-    app.hear_plan(3, planned(&ladder, 3));
+    app.hear_view(Found::Plan(3, Box::new(planned(&ladder, 3))));
     assert!(waits(&app), "that was another limit");
-    app.hear_plan(app.views.planning.place(), planned(&ladder, 11));
+    app.hear_view(Found::Plan(app.views.planning.place(), Box::new(planned(&ladder, 11))));
     assert_eq!(app.notice, None);
 }

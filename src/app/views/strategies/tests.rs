@@ -1,6 +1,7 @@
 //! Rows, their order, and taking one.
 
 use super::*;
+use crate::app::App;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explained, explorer_on, press};
 use crate::figures::Figure;
 
@@ -29,7 +30,7 @@ fn every_strategy_has_a_row_and_what_fits_comes_first() {
     }
     // The cursor is on the present strategy, whose row is what the screen shows.
     let strategies = &app.views.strategies;
-    let row = &strategies.rows()[strategies.cursor()];
+    let row = &strategies.rows()[strategies.row()];
     let shown = app.answer.as_ref().expect("an answer").evaluation.summary;
     assert_eq!((row.id.as_str(), row.outcome.as_ref()), ("zero-topo", Ok(&shown)));
 }
@@ -46,7 +47,7 @@ fn m_sorts_by_the_next_column_and_the_cursor_stays_on_its_strategy() {
     let rows = fitting(&app);
     assert!(rows.windows(2).all(|pair| pair[0].traffic[2].bytes_per_device <= pair[1].traffic[2].bytes_per_device));
     let strategies = &app.views.strategies;
-    assert_eq!(strategies.rows()[strategies.cursor()].id, "zero-topo");
+    assert_eq!(strategies.rows()[strategies.row()].id, "zero-topo");
 }
 
 #[test]
@@ -55,12 +56,12 @@ fn enter_takes_the_strategy_under_the_cursor() {
     press(&mut app, "Sg");
     let first = ids(&app)[0].to_owned();
     assert_ne!(first, "zero3");
-    while app.views.strategies.rows()[app.views.strategies.cursor()].id != "zero3" {
+    while app.views.strategies.rows()[app.views.strategies.row()].id != "zero3" {
         press(&mut app, "j");
     }
     press(&mut app, "<ret>");
     assert_eq!((&*app.scenario.strategy, app.notice.as_deref()), ("zero3", Some("took zero3")));
-    assert!(app.views.strategies.is_complete(), "the table followed");
+    assert!(!app.is_waiting(), "the table followed");
     assert_eq!(ids(&app)[0], first, "the others are as they were");
 }
 
@@ -115,7 +116,7 @@ fn i_explains_the_row_under_the_cursor() {
             press(&mut app, "j");
         }
         let strategies = &app.views.strategies;
-        let row = strategies.rows()[strategies.cursor()].clone();
+        let row = strategies.rows()[strategies.row()].clone();
         let summary = row.outcome.expect("a possible strategy");
         let value = match figure {
             Figure::ModelFlops => summary.model_flops.get(),
@@ -137,7 +138,7 @@ fn i_does_not_explain_what_is_not_possible() {
     let mut app = explorer_on(&H100.replace("nodes = 16", "nodes = 16\ntensor = 8"));
     press(&mut app, "SG");
     let strategies = &app.views.strategies;
-    assert!(strategies.rows()[strategies.cursor()].outcome.is_err());
+    assert!(strategies.rows()[strategies.row()].outcome.is_err());
     press(&mut app, "i");
     assert_eq!(app.notice.as_deref(), Some("this strategy is not possible here: it has no figures"));
 }

@@ -1,5 +1,7 @@
 use super::*;
-use crate::app::panel::View;
+use crate::app::App;
+use crate::app::action::Command;
+use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, figures, press_obeying};
 use crate::plan::Offload;
 use crate::search::training::Choice;
@@ -13,7 +15,7 @@ fn press(app: &mut App, keys: &str) {
 fn open() -> App {
     let mut app = explorer();
     press(&mut app, "D");
-    assert_eq!(app.view, View::Training);
+    assert_eq!(app.view, ViewId::Training);
     app
 }
 
@@ -175,13 +177,13 @@ fn an_answer_ends_the_waiting_for_it() {
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
     press(&mut app, "<ret>");
     let found = answer(&app, 0, None);
-    app.hear_training(0, found);
+    app.hear_view(Found::Training(0, Box::new(found)));
     assert!(waits(&app), "nothing fits on the fewest devices, more may do");
     let found = answer(&app, place, 1.0);
-    app.hear_training(place, found.clone());
+    app.hear_view(Found::Training(place, Box::new(found.clone())));
     assert_eq!(app.notice, None);
     app.tell("exporting".to_owned());
-    app.hear_training(place, found);
+    app.hear_view(Found::Training(place, Box::new(found)));
     assert_eq!(app.notice.as_deref(), Some("exporting"));
 }
 

@@ -5,9 +5,9 @@ mod views;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Report};
-use crate::app::panel::View;
+use crate::app::panel::ViewId;
+use crate::app::runs::{Picture, Run};
 use crate::app::tests::{FRONTIER, start};
-use crate::app::views::evidence::{Picture, Run};
 use crate::app::views::strategies::Row;
 use crate::app::work::Found;
 use crate::app::{App, Panel};

@@ -1,0 +1,71 @@
+//! What is assumed of the FSDP limits beyond the scenario: the view of the limits changes it, that of the grid searches
+//! under it.
+
+use crate::bounds::fsdp::{self, Stage};
+use crate::scenario::Scenario;
+
+/// An assumption that keys change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assumption {
+    /// The share of activations that is kept.
+    Gamma,
+    /// Transfers of the model in backward.
+    Backward,
+    /// What of the state is sharded.
+    Stage,
+}
+
+impl Assumption {
+    /// All of them, from above.
+    pub const ALL: [Self; 3] = [Self::Gamma, Self::Backward, Self::Stage];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gamma => "gamma",
+            Self::Backward => "n_bwd",
+            Self::Stage => "stage",
+        }
+    }
+}
+
+/// The assumptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assumed {
+    /// Tenths of the activations that are kept.
+    gamma: u8,
+    /// Transfers of the model in backward.
+    backward: u8,
+    /// The `ZeRO` stage.
+    stage: u8,
+}
+
+/// The defaults of the command line: all layers computed again, one transfer in backward, weights sharded too.
+impl Default for Assumed {
+    fn default() -> Self {
+        Self { gamma: 0, backward: 1, stage: 3 }
+    }
+}
+
+impl Assumed {
+    /// Changes one by so many steps, within its range.
+    pub fn change(&mut self, assumption: Assumption, by: i8) {
+        let (value, least, most) = match assumption {
+            Assumption::Gamma => (&mut self.gamma, 0, 10),
+            Assumption::Backward => (&mut self.backward, 1, 2),
+            Assumption::Stage => (&mut self.stage, 1, 3),
+        };
+        *value = value.saturating_add_signed(by).clamp(least, most);
+    }
+
+    /// The limits of a scenario under them.
+    pub fn limits(self, scenario: &Scenario) -> fsdp::Limits {
+        let stage = match self.stage {
+            1 => Stage::One,
+            2 => Stage::Two,
+            _ => Stage::Three,
+        };
+        let (gamma, n_bwd) = (f64::from(self.gamma) / 10.0, f64::from(self.backward));
+        fsdp::Limits { stage, gamma, n_bwd, ..fsdp::Limits::of(scenario) }
+    }
+}

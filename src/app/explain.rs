@@ -1,0 +1,126 @@
+//! What `i` explains: the figure that the cursor of a panel is on. That of a view is the view's own to name.
+
+use std::sync::Arc;
+
+use crate::evaluate::{Evaluation, HostDirection, Lane, TaskKind};
+use crate::figures::Figure;
+use crate::scenario::{Problem, Scenario};
+
+use super::App;
+use super::action::Command;
+use super::answers::Answer;
+use super::explaining::{Asked, Explaining, LATER, NOTHING, breakdown, of_field};
+use super::inputs::FIELDS;
+use super::layer::Layer;
+use super::panel::{Panel, ViewId};
+use super::timeline::Step;
+use super::views::advice::Row;
+
+/// An explanation that waits for its scenario to be run.
+#[derive(Debug, Clone)]
+pub struct Awaited {
+    whose: String,
+    figure: Figure,
+    scenario: Box<Scenario>,
+}
+
+impl App {
+    /// Explains the figure that the cursor is on, or says why there is none.
+    pub(super) fn explain(&mut self) -> Vec<Command> {
+        let asked = match self.views.get(self.view) {
+            Some(view) if self.focus == Panel::Map => view.figure(&self.context()),
+            _ if self.focus == Panel::Map && self.view == ViewId::Advice => self.advice_figure(),
+            _ => Ok(Asked::Shown(self.figure())),
+        };
+        let found = match asked {
+            Err(why) => Err(why),
+            Ok(Asked::Shown(figure)) => self.explanation(figure),
+            Ok(Asked::Evaluated(whose, figure, answer)) => Explaining::new(figure, &answer, Some(whose)).ok_or(NOTHING),
+            Ok(Asked::Other(whose, figure, scenario)) => match self.known(&scenario) {
+                Some(answer) => Explaining::new(figure, &answer, Some(whose)).ok_or(NOTHING),
+                None => return vec![self.await_explanation(Awaited { whose, figure, scenario })],
+            },
+            Ok(Asked::Limit(which, limits)) => {
+                Explaining::limit(which, limits).ok_or("the state alone does not fit: this figure means nothing here")
+            }
+            Ok(Asked::Training(run)) => Explaining::training(run).ok_or(NOTHING),
+        };
+        self.open_explanation(found);
+        Vec::new()
+    }
+
+    fn open_explanation(&mut self, found: Result<Explaining, &'static str>) {
+        match found {
+            Ok(explaining) => self.layer = Some(Layer::Explain(Box::new(explaining))),
+            Err(why) => self.tell(why.to_owned()),
+        }
+    }
+
+    /// The explanation of a figure of what is shown.
+    fn explanation(&self, figure: Figure) -> Result<Explaining, &'static str> {
+        let found = self.answer.as_ref().and_then(|answer| Explaining::new(figure, answer, None));
+        found.ok_or(NOTHING)
+    }
+
+    /// The answer about a scenario, if it is the one on the screen.
+    fn known(&self, scenario: &Scenario) -> Option<Answer> {
+        self.answer.as_ref().filter(|answer| answer.scenario == *scenario).cloned()
+    }
+
+    /// A scenario that is not shown is run once, behind the screen. Its explanation opens when its figures are there,
+    /// unless another key has come between.
+    fn await_explanation(&mut self, awaited: Awaited) -> Command {
+        self.explanation += 1;
+        let scenario = awaited.scenario.clone();
+        self.awaited = Some(awaited);
+        self.tell(LATER.to_owned());
+        Command::Explain { generation: self.explanation, scenario }
+    }
+
+    /// What an explanation waits for is there.
+    pub(super) fn take_explained(&mut self, result: Result<Box<Evaluation>, Vec<Problem>>) {
+        let Some(Awaited { whose, figure, scenario }) = self.awaited.take() else { return };
+        let explaining = |evaluation: Box<Evaluation>| {
+            let answer = Answer { scenario: *scenario, evaluation: Arc::from(evaluation) };
+            Explaining::new(figure, &answer, Some(whose))
+        };
+        self.notice = None;
+        self.open_explanation(result.ok().and_then(explaining).ok_or(NOTHING));
+    }
+
+    fn advice_figure(&self) -> Result<Asked, &'static str> {
+        let rows = self.advice_rows();
+        match rows.get(self.advice_cursor(rows.len())).ok_or(NOTHING)? {
+            Row::Resource(index, _) => Ok(Asked::Shown(Figure::Elasticity(*index))),
+            Row::Change(_) => Err("a change of the plan is no figure to explain: Enter takes it"),
+        }
+    }
+
+    /// The figure of the answer that the cursor is on.
+    fn figure(&self) -> Figure {
+        match self.focus {
+            Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
+            Panel::Map => self.map.metric,
+            Panel::Memory => Figure::Peak,
+            Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),
+            Panel::Time => {
+                let figures = breakdown(self.answer.as_ref());
+                figures.get(self.time.row(figures.len())).copied().unwrap_or(Figure::StepTime)
+            }
+        }
+    }
+
+    /// What the span that is chosen on the timeline adds to.
+    fn of_span(&self) -> Option<Figure> {
+        let answer = self.answer.as_ref()?;
+        let span = self.timeline.chosen(Step::of(&answer.evaluation))?.first()?;
+        Some(match span.activity.kind {
+            TaskKind::Forward | TaskKind::Backward => Figure::Compute,
+            TaskKind::Optimizer => Figure::Optimizer,
+            TaskKind::Host => Figure::Other,
+            TaskKind::Copy if span.lane == Lane::HostIn => Figure::Copied(HostDirection::In),
+            TaskKind::Copy => Figure::Copied(HostDirection::Out),
+            _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
+        })
+    }
+}

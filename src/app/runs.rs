@@ -1,0 +1,94 @@
+//! Published runs and what comes out of them here: what the view of the evidence has computed behind the screen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::evaluate::Summary;
+use crate::measured::{self, Residual, Validation};
+use crate::presets::Library;
+use crate::scenario::Scenario;
+use crate::scenario::file::printable;
+use crate::search::{self, Pool};
+
+/// Tables of measured runs, each with its name, and what their words mean.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    pub(super) library: Arc<Library>,
+    /// The program's own where there is none.
+    pub(super) files: Arc<Vec<(String, String)>>,
+}
+
+impl PartialEq for Tables {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.library, &other.library) && Arc::ptr_eq(&self.files, &other.files)
+    }
+}
+
+/// What ran, and what comes out of it here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The run; of two between which it lies the one with fewer micro-batches.
+    pub scenario: Scenario,
+    /// Its figures.
+    pub summary: Summary,
+    /// Where it was published.
+    pub source: String,
+    /// What stands for cells that the table leaves blank: `sequence 2048`.
+    pub assumed: Vec<String>,
+}
+
+/// Every run that could be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// Predictions beside measurements.
+    pub validation: Validation,
+    /// The runs by their id.
+    pub runs: BTreeMap<String, Run>,
+}
+
+impl Picture {
+    /// The run of a comparison.
+    pub fn run(&self, residual: &Residual) -> Option<&Run> {
+        self.runs.get(&residual.id)
+    }
+}
+
+/// Builds, evaluates and compares the runs of some tables.
+pub(in crate::app) fn compare(tables: &Tables, pool: &Pool) -> Picture {
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let mut add = |name: &str, text: &str| {
+        let (more, without) = measured::read(name, text);
+        rows.extend(more);
+        skipped.extend(without);
+    };
+    for (name, text) in Library::measured().iter().filter(|_| tables.files.is_empty()) {
+        add(name, text);
+    }
+    for (name, text) in tables.files.iter() {
+        add(name, text);
+    }
+    let (cases, unbuilt) = measured::cases(&rows, &tables.library);
+    let mut figures = Vec::new();
+    let mut validation = measured::validate(&cases, |scenarios| {
+        let found = search::summaries(scenarios, pool);
+        figures.extend(found.iter().map(|one| one.as_ref().ok().copied()));
+        found
+    });
+    skipped.extend(unbuilt);
+    validation.skipped.extend(skipped);
+    let mut figures = figures.into_iter();
+    let mut runs = BTreeMap::new();
+    for case in &cases {
+        let own: Vec<Option<Summary>> = figures.by_ref().take(case.scenarios.len()).collect();
+        let Some(summary) = own.first().copied().flatten() else { continue };
+        let assumed = case.assumed.iter().map(|one| format!("{} {}", one.column, printable(&one.value)));
+        let run = Run {
+            scenario: case.scenario().clone(),
+            summary,
+            source: printable(case.row.text("source")),
+            assumed: assumed.collect(),
+        };
+        runs.insert(case.row.id(), run);
+    }
+    Picture { validation, runs }
+}

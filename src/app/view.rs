@@ -1,0 +1,60 @@
+//! What each view in the map's place is for the explorer: rows with a cursor, answers to keys, something to compute.
+//!
+//! A view never holds the explorer. It reads a [`Context`] and gives [`Effect`]s back, so that it can be read, tested
+//! and added alone. Not for drawing (`ui`), nor for the list of views ([`super::views`]).
+
+use super::action::Action;
+use super::context::Context;
+use super::effect::Effect;
+use super::explaining::Asked;
+use super::work::{Found, Work};
+
+/// A view. What most views do not have, it need not say.
+pub trait View {
+    /// Answers a key.
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect>;
+
+    /// What `i` explains: the figure under the cursor, or why there is none.
+    fn figure(&self, context: &Context) -> Result<Asked, &'static str>;
+
+    /// What its rows say, for `/`; `None` where it has none.
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The row that has the cursor.
+    fn cursor(&self, _: &Context) -> usize {
+        0
+    }
+
+    /// Gives a row the cursor.
+    fn go_to(&mut self, _row: usize, _: &Context) {}
+
+    /// The place of its chart that has the cursor, where it has a chart.
+    fn place(&self, _: &Context) -> Option<usize> {
+        None
+    }
+
+    /// Gives a place of its chart the cursor.
+    fn go_to_place(&mut self, _place: usize, _: &Context) {}
+
+    /// Follows what is shown; gives what has to be computed behind the screen, if its picture is not that already.
+    fn follow(&mut self, _: &Context) -> Option<Work> {
+        None
+    }
+
+    /// Whether a part of its picture is still to come.
+    fn is_waiting(&self, _: &Context) -> bool {
+        false
+    }
+
+    /// Takes in what was found.
+    fn hear(&mut self, _: Found, _: &Context) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// Whether what it takes changes the current scenario, so that it is about nothing else.
+    fn is_of_current(&self) -> bool {
+        false
+    }
+}
