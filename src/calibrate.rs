@@ -130,7 +130,7 @@ pub fn calibrate(
         return None;
     }
     begins("fit");
-    let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant.name).unwrap_or(f64::NAN)).collect();
+    let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant).unwrap_or(f64::NAN)).collect();
     let all: Vec<usize> = (0..model.len()).collect();
     let values = fit::solve(&model, Known::at(&model, all.clone(), start.clone()));
     let known = Known::at(&model, all, values);

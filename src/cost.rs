@@ -6,12 +6,14 @@
 
 mod activation;
 mod attention;
+mod calibrated;
 mod collective;
 mod layer;
 mod matmul;
 mod rates;
 
 pub use activation::{Activations, HalfActivations};
+pub use calibrated::{Calibrated, same_memory};
 pub use collective::{Form, Payload, Transfer};
 pub use layer::{LayerWork, Passes, Work};
 pub(crate) use rates::peak;

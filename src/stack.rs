@@ -181,7 +181,17 @@ pub enum Attention {
 impl Attention {
     /// Whether the `heads x sequence^2` scores never reach memory.
     pub const fn flash(self) -> bool {
-        matches!(self, Self::Flash1 | Self::Flash2 | Self::Flash3)
+        self.flash_version().is_some()
+    }
+
+    /// The place of its version of flash attention in a list of all versions.
+    pub const fn flash_version(self) -> Option<usize> {
+        match self {
+            Self::Plain | Self::FusedSoftmax => None,
+            Self::Flash1 => Some(0),
+            Self::Flash2 => Some(1),
+            Self::Flash3 => Some(2),
+        }
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use nalgebra::DMatrix;
 
+use crate::cost::{self, Calibrated};
 use crate::measured::{Case, Metric, Validation, read_peak};
-use crate::plan::Precision;
 use crate::scenario::Scenario;
+use crate::stack::Calibration;
 use crate::stack::constants::{CONSTANTS, Constant};
-use crate::stack::{Allocator, Attention, Calibration, Efficiency, Runtime, Software};
 
 use super::Evaluate;
 
@@ -73,7 +73,7 @@ impl<'a> Model<'a> {
     pub fn calibration(&self, values: &[f64]) -> Calibration {
         let mut calibration = self.base.clone();
         for (constant, value) in CONSTANTS.iter().zip(values).filter(|(_, value)| value.is_finite()) {
-            calibration.set(constant.name, *value);
+            calibration.set(constant, *value);
         }
         calibration
     }
@@ -127,10 +127,11 @@ impl<'a> Model<'a> {
     /// Whether a row's prediction can differ between two calibrations.
     fn depends(&self, row: usize, one: &Calibration, other: &Calibration) -> bool {
         let scenarios = &self.case(row).scenarios;
-        match self.metric(row) {
-            Metric::StepTime => scenarios.iter().any(|own| Seen::of(own, one) != Seen::of(own, other)),
-            Metric::Memory => scenarios.iter().any(|own| memory_of(own, one) != memory_of(own, other)),
-        }
+        let same = |own: &Scenario| match self.metric(row) {
+            Metric::StepTime => Calibrated::new(own, one).same_time(&Calibrated::new(own, other), own),
+            Metric::Memory => cost::same_memory(one, other, own),
+        };
+        !scenarios.iter().all(same)
     }
 }
 
@@ -147,60 +148,6 @@ fn nudge(at: &Calibration, constant: &Constant, value: f64) -> (f64, Arc<Calibra
     let range = constant.high - constant.low;
     let share = if value + NUDGE * range > constant.high { -NUDGE } else { NUDGE };
     let mut calibration = at.clone();
-    calibration.set(constant.name, value + share * range);
+    calibration.set(constant, value + share * range);
     (share, Arc::new(calibration))
-}
-
-/// What a scenario's memory sees of a calibration.
-fn memory_of<'a>(scenario: &Scenario, calibration: &'a Calibration) -> (Option<&'a f64>, Allocator) {
-    (calibration.logits_held.get(&scenario.stack.loss), calibration.allocator)
-}
-
-/// What a scenario's time sees of a calibration.
-#[derive(Debug, PartialEq)]
-struct Seen<'a> {
-    software: Software,
-    element_wise: Option<&'a f64>,
-    loss: Option<&'a f64>,
-    runtime: Option<&'a Runtime>,
-    efficiency: Option<Efficiency>,
-}
-
-impl<'a> Seen<'a> {
-    fn of(scenario: &Scenario, calibration: &'a Calibration) -> Self {
-        let stack = &scenario.stack;
-        let mut efficiency = calibration.efficiency(&scenario.cluster.device.architecture).copied();
-        if let Some(efficiency) = &mut efficiency {
-            let version = match scenario.attention() {
-                Attention::Plain | Attention::FusedSoftmax => None,
-                Attention::Flash1 => Some(0),
-                Attention::Flash2 => Some(1),
-                Attention::Flash3 => Some(2),
-            };
-            for (index, share) in efficiency.attention_flash.iter_mut().enumerate() {
-                *share = if version == Some(index) { *share } else { 0.0 };
-            }
-            let unseen: [&mut f64; 2] = if version.is_some() {
-                [&mut efficiency.attention_score_bytes, &mut efficiency.attention_misaligned]
-            } else {
-                [&mut efficiency.attention_backward, &mut efficiency.attention_half_sequence]
-            };
-            for value in unseen {
-                *value = 0.0;
-            }
-            if scenario.plan.precision != Precision::Fp8 {
-                efficiency.matmul_fp8 = 0.0;
-            }
-            if scenario.devices() <= scenario.cluster.devices_per_node() {
-                efficiency.latency_between = 0.0;
-            }
-        }
-        Self {
-            software: calibration.software,
-            element_wise: calibration.element_wise.get(&stack.element_wise),
-            loss: calibration.loss.get(&stack.loss),
-            runtime: calibration.runtimes.get(&stack.runtime),
-            efficiency,
-        }
-    }
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use crate::measured::{Residual, cases, read};
 use crate::presets::Library;
 use crate::search::{pool, summaries};
+use crate::stack::constants::named;
 use crate::stack::{Division, Likeness};
 
 use super::bands::Miss;
@@ -53,8 +54,9 @@ fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
 #[test]
 fn a_planted_change_is_found() {
     let mut slower = embedded();
-    let usual = slower.get("matmul-ampere").expect("a constant");
-    slower.set("matmul-ampere", usual - 0.1);
+    let matmul = named("matmul-ampere").expect("a constant");
+    let usual = slower.get(matmul).expect("an entry");
+    slower.set(matmul, usual - 0.1);
     let seconds = planted(&slower);
     let found = fitted(&seconds, 2);
     let alone = fitted(&seconds, 1);
@@ -93,7 +95,7 @@ fn a_planted_change_of_memory_is_found() {
     let pool = pool(Some(2)).expect("threads");
     let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
     let mut leaner = embedded();
-    leaner.set("logits-torch", 8.0);
+    leaner.set(named("logits-torch").expect("a constant"), 8.0);
     let planted = under(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
     let planted = measured::validate(&planted, evaluate).residuals.into_iter();
     let peaks = planted.map(|one| (one.id, one.predicted / f64::from(1 << 30))).collect();

@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use crate::stack::Calibration;
 use crate::stack::constants::matches;
-use crate::units::{BytesPerSecond, Quantity, Seconds};
+use crate::units::{Quantity, Seconds};
 
 use super::{Determined, Fitted, Found};
 
@@ -18,9 +18,8 @@ const NAMED: usize = 3;
 pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     for found in constants.iter().filter(|found| found.determined != Determined::Without) {
-        for path in found.constant.path.split(' ') {
-            let words: Vec<&str> = path.split('.').collect();
-            set(document.as_item_mut(), &words, found);
+        for path in found.constant.place.paths() {
+            set(document.as_item_mut(), &path.split('.').collect::<Vec<_>>(), found);
         }
     }
     document["bands"] = toml_edit::value(bands(calibration)?);
@@ -65,8 +64,7 @@ fn set(item: &mut Item, path: &[&str], found: &Found) {
 /// A value in the form and with the spacing of the one that it replaces.
 fn spelled(old: &Value, value: f64) -> Value {
     let mut new = match old.as_str() {
-        Some(text) if text.parse::<Seconds>().is_ok() => Value::from(Seconds::new(value).exact()),
-        Some(_) => Value::from(BytesPerSecond::new(value).exact()),
+        Some(_) => Value::from(Seconds::new(value).exact()),
         None => Value::from(value),
     };
     *new.decor_mut() = old.decor().clone();

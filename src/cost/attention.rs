@@ -30,7 +30,7 @@ impl Rates<'_> {
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let width = model.attention_width() as f64 / f64::from(plan.tensor);
         let products = Flop::new(4.0 * rows * sequence * width);
-        let passes = match flash_version(self.attention) {
+        let passes = match self.attention.flash_version() {
             Some(version) => self.flash(version, products),
             None => self.plain(rows, products),
         };
@@ -66,14 +66,5 @@ impl Rates<'_> {
         let ranks = f64::from(self.scenario.plan.context);
         let causal_flash = self.scenario.model.causal && self.attention.flash();
         if self.scenario.stack.balanced_context || !causal_flash { 1.0 } else { (2.0 * ranks - 1.0) / ranks }
-    }
-}
-
-fn flash_version(attention: Attention) -> Option<usize> {
-    match attention {
-        Attention::Plain | Attention::FusedSoftmax => None,
-        Attention::Flash1 => Some(0),
-        Attention::Flash2 => Some(1),
-        Attention::Flash3 => Some(2),
     }
 }

@@ -6,6 +6,8 @@ use crate::scenario::Scenario;
 use crate::stack::{Attention, Efficiency, Runtime, Software};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond};
 
+use super::calibrated::Calibrated;
+
 /// What-if factors on the hardware, all 1 outside elasticities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
@@ -66,12 +68,6 @@ pub struct Rates<'a> {
     pub wire_between: f64,
 }
 
-/// Used where a calibration has neither the architecture nor a default; checks refuse such a file.
-const NO_EFFICIENCY: &Efficiency = &Efficiency::IDEAL;
-
-/// The same for a name of a runtime.
-const NO_RUNTIME: &Runtime = &Runtime::IDEAL;
-
 /// Scores of one device that Megatron's kernel of scale, mask and softmax takes together: sequences x heads
 /// must be a multiple of it (NVIDIA/Megatron-LM, `fused_softmax.py`, `is_kernel_available`).
 const FUSED_SOFTMAX_BATCH: u32 = 4;
@@ -79,13 +75,13 @@ const FUSED_SOFTMAX_BATCH: u32 = 4;
 impl<'a> Rates<'a> {
     /// The rates of a scenario with what-if factors.
     pub fn of(scenario: &'a Scenario, factors: &Factors) -> Self {
-        let (cluster, stack, calibration) = (&*scenario.cluster, &*scenario.stack, &*scenario.calibration);
+        let cluster = &*scenario.cluster;
         let device = &cluster.device;
-        let efficiency = calibration.efficiency(&device.architecture).unwrap_or(NO_EFFICIENCY);
-        let runtime = calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME);
+        let Calibrated { efficiency, software, runtime, element_wise, loss, logits_held } =
+            Calibrated::new(scenario, &scenario.calibration);
         let doublings = libm::log2(f64::from(nodes(scenario)));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
-        let pace = 1.0 / (1.0 + calibration.software.stragglers * doublings);
+        let pace = 1.0 / (1.0 + software.stragglers * doublings);
         let clock = libm::cbrt(device.power_share) * pace;
         let precision = scenario.plan.precision;
         let peak = peak(scenario, precision) * (factors.peak * clock);
@@ -102,11 +98,11 @@ impl<'a> Rates<'a> {
         Self {
             scenario,
             efficiency,
-            software: &calibration.software,
+            software,
             runtime,
-            element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
-            loss: Bytes::new(calibration.loss.get(&stack.loss).copied().unwrap_or(0.0)),
-            logits_held: Bytes::new(calibration.logits_held.get(&stack.loss).copied().unwrap_or(0.0)),
+            element_wise,
+            loss,
+            logits_held,
             attention: attention(scenario),
             peak,
             matmul: peak * share,

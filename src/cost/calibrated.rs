@@ -1,0 +1,84 @@
+//! What a calibration says of one scenario: the entries that its stack and its device name. Not for what they cost.
+
+use crate::plan::Precision;
+use crate::scenario::Scenario;
+use crate::stack::{Allocator, Calibration, Efficiency, Runtime, Software};
+use crate::units::Bytes;
+
+/// The entries of a calibration that a scenario depends on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Calibrated<'a> {
+    /// What the software reaches on this device.
+    pub efficiency: &'a Efficiency,
+    /// What every program costs.
+    pub software: &'a Software,
+    /// What this program costs.
+    pub runtime: &'a Runtime,
+    /// Traffic of element-wise operators, in multiples of passing each intermediate once.
+    pub element_wise: f64,
+    /// Bytes moved per logit by the loss, forward and backward.
+    pub loss: Bytes,
+    /// Bytes held per logit at the worst moment of the loss.
+    pub logits_held: Bytes,
+}
+
+/// Used where a calibration has neither the architecture nor a default; checks refuse such a file.
+const NO_EFFICIENCY: &Efficiency = &Efficiency::IDEAL;
+
+/// The same for a name of a runtime.
+const NO_RUNTIME: &Runtime = &Runtime::IDEAL;
+
+impl<'a> Calibrated<'a> {
+    /// The entries that a scenario names, of its own calibration or of another one.
+    pub fn new(scenario: &Scenario, calibration: &'a Calibration) -> Self {
+        let stack = &scenario.stack;
+        let per_logit = |bytes: Option<&f64>| Bytes::new(bytes.copied().unwrap_or(0.0));
+        Self {
+            efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
+            software: &calibration.software,
+            runtime: calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME),
+            element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
+            loss: per_logit(calibration.loss.get(&stack.loss)),
+            logits_held: per_logit(calibration.logits_held.get(&stack.loss)),
+        }
+    }
+
+    /// Whether a scenario takes as long by both: entries of kernels and formats that it does not run do not matter.
+    pub fn same_time(&self, other: &Self, scenario: &Scenario) -> bool {
+        let timed = |one: &Self| {
+            let efficiency = used(one.efficiency, scenario);
+            (efficiency, *one.software, *one.runtime, one.element_wise, one.loss)
+        };
+        timed(self) == timed(other)
+    }
+}
+
+/// Whether a scenario holds as much memory by both calibrations.
+pub fn same_memory(one: &Calibration, other: &Calibration, scenario: &Scenario) -> bool {
+    let held = |calibration: &Calibration| -> (Bytes, Allocator) {
+        (Calibrated::new(scenario, calibration).logits_held, calibration.allocator)
+    };
+    held(one) == held(other)
+}
+
+/// An efficiency whose entries are 0 where a scenario has no use for them.
+fn used(efficiency: &Efficiency, scenario: &Scenario) -> Efficiency {
+    let mut used = *efficiency;
+    let version = scenario.attention().flash_version();
+    for (index, share) in used.attention_flash.iter_mut().enumerate() {
+        *share = if version == Some(index) { *share } else { 0.0 };
+    }
+    let other_kernels = if version.is_some() {
+        [&mut used.attention_score_bytes, &mut used.attention_misaligned]
+    } else {
+        [&mut used.attention_backward, &mut used.attention_half_sequence]
+    };
+    other_kernels.into_iter().for_each(|value| *value = 0.0);
+    if scenario.plan.precision != Precision::Fp8 {
+        used.matmul_fp8 = 0.0;
+    }
+    if scenario.devices() <= scenario.cluster.devices_per_node() {
+        used.latency_between = 0.0;
+    }
+    used
+}
