@@ -5,6 +5,7 @@
 //! what a frame shows ([`crate::ui`]).
 
 mod diagnostics;
+mod event;
 mod input;
 mod pace;
 mod screen;
@@ -19,19 +20,16 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use std::{env, mem, thread};
 
-use crossterm::event::KeyEvent;
-
 use crate::app::action::{Command, Format, Report};
 use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
-use crate::app::pointing::Gesture;
 use crate::app::{App, Options, Start};
-use crate::config::{Palette, Theme};
 use crate::ui;
-use crate::ui::caps::{Caps, Depth, Overrides};
+use crate::ui::caps::{Caps, Overrides};
 use crate::ui::export;
 
-use pace::{Held, Progress};
+use event::Event;
+use pace::{HeldKey, Progress};
 use screen::Screen;
 
 /// Between two frames that show how far a job is, and that over a slow line.
@@ -43,31 +41,11 @@ const SETTLE: Duration = Duration::from_millis(10);
 /// The thread that draws.
 static DRAWING: OnceLock<ThreadId> = OnceLock::new();
 
-/// What the loop waits for.
-#[derive(Debug)]
-enum Event {
-    Key(KeyEvent),
-    /// The mouse did something at a column and a row.
-    Mouse(Gesture, (u16, u16)),
-    Resize,
-    Report(Report),
-    /// Someone asked the program to stop until it is continued.
-    Suspend,
-    /// It was continued.
-    Continue,
-    /// The map's cursor rests.
-    Rest,
-    /// What jobs have found is to be drawn.
-    Due,
-    /// No more input will come.
-    Gone,
-}
-
 /// Runs the explorer until the user quits or the terminal goes away.
 pub fn run(start: Start) -> io::Result<()> {
     // Without this, crossterm answers NO_COLOR by resets that also take bold and reverse away (fixed by its PR 1069).
     crossterm::style::force_color_output(true);
-    let caps = Caps::detect(&|name| env::var(name).ok(), overrides(&start.options));
+    let caps = Caps::detect(&|name| env::var(name).ok(), Overrides::from(&start.options));
     let (events, queue) = mpsc::channel();
     signals::watch(events.clone())?;
     let _ = DRAWING.set(thread::current().id());
@@ -77,7 +55,7 @@ pub fn run(start: Start) -> io::Result<()> {
     let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
     let options = start.options.clone();
-    let held = Held::new(options.low_bandwidth);
+    let held = HeldKey::new(options.low_bandwidth);
     let (app, commands) = App::new(start);
     let files = Files::start(&tell)?;
     let progress = Progress::new(pause);
@@ -103,23 +81,6 @@ pub fn may_print() -> bool {
     draws
 }
 
-fn overrides(options: &Options) -> Overrides {
-    let depth = match options.palette {
-        Palette::Auto => None,
-        Palette::Truecolor => Some(Depth::True),
-        Palette::Xterm256 => Some(Depth::C256),
-        Palette::Ansi16 => Some(Depth::C16),
-        Palette::None => Some(Depth::None),
-    };
-    Overrides {
-        depth,
-        ascii: options.ascii.then_some(true),
-        light: options.theme.map(|theme| theme == Theme::Light),
-        markers: options.markers,
-        low_bandwidth: options.low_bandwidth,
-    }
-}
-
 /// When it ends, the terminal is given back before what is still being written is waited for: fields drop in order.
 struct Explorer {
     app: App,
@@ -132,7 +93,7 @@ struct Explorer {
     dirty: bool,
     /// Whether jobs were asked for something since the last frame.
     asked: bool,
-    held: Held,
+    held: HeldKey,
     progress: Progress,
 }
 
@@ -178,7 +139,9 @@ impl Explorer {
             if self.handle(event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
+            // A map's cursor is drawn at once: its panels follow when it rests.
             let waits = self.asked && self.app.is_asking() && !self.app.following;
+            // Nothing to wait for: only events that have already come are taken.
             let patience = if waits { deadline.saturating_duration_since(Instant::now()) } else { Duration::ZERO };
             next = queue.recv_timeout(patience).ok();
         }

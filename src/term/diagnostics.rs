@@ -4,15 +4,14 @@ use std::{env, io};
 
 use crate::app::diagnostics::Finding;
 use crate::app::{App, Options};
-use crate::ui::caps::Caps;
+use crate::ui::caps::{Caps, Overrides};
 
-use super::overrides;
 use super::screen::Screen;
 
 /// Everything that was found out.
 pub(super) fn find(app: &App, screen: &Screen, options: &Options) -> io::Result<Vec<Finding>> {
     let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let (_, mut findings) = Caps::found(&var, overrides(options));
+    let (_, mut findings) = Caps::found(&var, Overrides::from(options));
     let (width, height) = screen.size()?;
     findings.insert(0, Finding::new("size", &format!("{width} x {height}"), "as the terminal says", ""));
     findings.push(bytes(options));

@@ -7,7 +7,7 @@ use crossterm::event::{self, Event as Input, KeyEventKind, MouseButton, MouseEve
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::Event;
+use super::event::Event;
 use crate::app::pointing::Gesture;
 
 /// Starts the threads; they end when nobody listens or nothing can be read.
@@ -20,6 +20,7 @@ fn watch_keys(events: Sender<Event>) -> io::Result<()> {
     thread::Builder::new().name("input".to_owned()).spawn(move || {
         loop {
             let input = event::read();
+            // After an error crossterm would give the same error for ever.
             let last = input.is_err();
             let Some(event) = input.as_ref().map_or(Some(Event::Gone), understood) else { continue };
             if events.send(event).is_err() || last {

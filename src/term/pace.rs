@@ -12,22 +12,22 @@ const REST: Duration = Duration::from_millis(100);
 
 /// Whether a key is held down.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldKey {
     last: Option<Instant>,
     /// Until when panels wait.
     until: Option<Instant>,
-    /// Whether bytes are dear, so that panels always wait.
-    thrifty: bool,
+    /// Whether the link is slow, so that panels always wait.
+    slow: bool,
 }
 
-impl Held {
-    pub(super) const fn new(thrifty: bool) -> Self {
-        Self { last: None, until: None, thrifty }
+impl HeldKey {
+    pub(super) const fn new(slow: bool) -> Self {
+        Self { last: None, until: None, slow }
     }
 
     /// A key was pressed.
     pub(super) fn press(&mut self, now: Instant) {
-        let held = self.thrifty || self.last.is_some_and(|last| now.duration_since(last) < HELD);
+        let held = self.slow || self.last.is_some_and(|last| now.duration_since(last) < HELD);
         (self.last, self.until) = (Some(now), held.then(|| now + REST));
     }
 
@@ -53,6 +53,7 @@ impl Progress {
 
     /// A job found something.
     pub(super) fn found(&mut self, now: Instant) {
+        // The first find is drawn at once; those that follow wait for the pause.
         let due = self.last.map_or(now, |last| last + self.pause);
         self.due.get_or_insert(due);
     }

@@ -25,7 +25,7 @@ use ratatui::{Frame, Terminal};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::wire::Wire;
+use super::wire::WireBackend;
 
 /// Room for a whole frame, so that it goes out in one piece.
 const FRAME_BYTES: usize = 256 * 1024;
@@ -50,14 +50,14 @@ static FRAME: Mutex<()> = Mutex::new(());
 /// The terminal while it is ours.
 pub(super) struct Screen {
     /// Not dropped: its own drop prints where the terminal is dead.
-    terminal: ManuallyDrop<Terminal<Wire<BufWriter<File>>>>,
+    terminal: ManuallyDrop<Terminal<WireBackend<BufWriter<File>>>>,
 }
 
 impl Screen {
     /// Takes the terminal over.
     pub(super) fn enter() -> io::Result<Self> {
         let writer = BufWriter::with_capacity(FRAME_BYTES, stdout()?);
-        let mut screen = Self { terminal: ManuallyDrop::new(Terminal::new(Wire::new(writer, None))?) };
+        let mut screen = Self { terminal: ManuallyDrop::new(Terminal::new(WireBackend::new(writer, None))?) };
         screen.take()?;
         Ok(screen)
     }
@@ -144,6 +144,7 @@ pub(super) fn give_back_soon() {
 
 /// Gives the terminal back at once: in a panic the frame may be held by the very thread that panics.
 pub(super) fn leave() {
+    // The first of those who leave does it: a panic, a signal and the end may come together.
     if !OURS.swap(false, Ordering::SeqCst) {
         return;
     }

@@ -9,7 +9,8 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use super::{Event, screen};
+use super::event::Event;
+use super::screen;
 
 /// Starts the thread.
 pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {

@@ -6,12 +6,14 @@ use std::rc::Rc;
 
 use ratatui::Terminal;
 
-use super::wire::Wire;
+use super::wire::WireBackend;
 use super::*;
 use crate::app::action::Action;
 use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
+use crate::config::Palette;
 use crate::presets::Library;
+use crate::ui::caps::Depth;
 
 /// A writer that counts.
 #[derive(Clone, Default)]
@@ -30,14 +32,14 @@ impl Write for Counter {
 
 /// A terminal in 256 colours over a wire.
 struct Line {
-    terminal: Terminal<Wire<Counter>>,
+    terminal: Terminal<WireBackend<Counter>>,
     wire: Counter,
 }
 
 impl Line {
     fn new(size: (u16, u16)) -> Self {
         let wire = Counter::default();
-        let terminal = Terminal::new(Wire::new(wire.clone(), Some(size.into()))).unwrap();
+        let terminal = Terminal::new(WireBackend::new(wire.clone(), Some(size.into()))).unwrap();
         Self { terminal, wire }
     }
 
@@ -117,8 +119,8 @@ fn the_command_line_wins_over_the_environment() {
         "LANG" => Some("en_US.UTF-8".to_owned()),
         _ => None,
     };
-    let caps = Caps::detect(&environment, overrides(&options));
+    let caps = Caps::detect(&environment, Overrides::from(&options));
     assert_eq!((caps.depth, caps.ascii), (Depth::C16, true));
-    let caps = Caps::detect(&environment, overrides(&Options::default()));
+    let caps = Caps::detect(&environment, Overrides::from(&Options::default()));
     assert_eq!((caps.depth, caps.ascii), (Depth::None, false));
 }

@@ -27,9 +27,9 @@ const BAND: u16 = 16;
 /// Blanks inside a row that are worth erasing at once, with the jump over them.
 const GAP: usize = 12;
 
-/// A terminal that is written to thriftily.
+/// A terminal to which as few bytes are written as possible.
 #[derive(Debug)]
-pub(super) struct Wire<W: Write> {
+pub(super) struct WireBackend<W: Write> {
     inner: CrosstermBackend<W>,
     /// The size, if the terminal is not to be asked.
     size: Option<Size>,
@@ -42,7 +42,7 @@ pub(super) struct Wire<W: Write> {
     cursor: (Option<bool>, Option<Position>),
 }
 
-impl<W: Write> Wire<W> {
+impl<W: Write> WireBackend<W> {
     /// A terminal of which nothing is known.
     pub(super) fn new(writer: W, size: Option<Size>) -> Self {
         Self {
@@ -92,6 +92,7 @@ impl<W: Write> Wire<W> {
 
     /// The column from which a row is blank.
     fn blank_from(&self, y: u16) -> u16 {
+        // From the end of the row, as long as nothing shows.
         let blank = |x: &u16| self.cell(*x, y).is_some_and(is_blank);
         (0..self.columns(y)).rev().take_while(blank).last().unwrap_or(u16::MAX)
     }
@@ -99,6 +100,7 @@ impl<W: Write> Wire<W> {
     /// Writes cells row by row, or one style after the other, whichever takes fewer bytes: where two styles take turns,
     /// to go over the rows twice is shorter than to change the pen at every step.
     fn band(&mut self, cells: &[(u16, u16, &Cell)]) -> io::Result<()> {
+        // Both orders are written in memory, and the shorter one goes out: a few microseconds for bytes that a slow line feels.
         let along = self.written(cells.iter());
         let mut styles: Vec<Pen> = Vec::new();
         let mut passes: Vec<Vec<&(u16, u16, &Cell)>> = Vec::new();
@@ -108,7 +110,8 @@ impl<W: Write> Wire<W> {
             if !styles.get(pass).is_some_and(|pen| pen.is(at.2)) {
                 pass = styles.iter().position(|pen| pen.is(at.2)).unwrap_or(styles.len());
                 if pass == styles.len() {
-                    styles.push(Pen::of(at.2));
+                    // The order of first appearance keeps the passes from left to right.
+                    styles.push(Pen::from(at.2));
                     passes.push(Vec::new());
                 }
             }
@@ -151,10 +154,11 @@ struct Hand {
 
 impl Hand {
     /// Goes to a place: over a gap of which every glyph is known and as the pen is, or by a jump.
-    fn go<W: Write>(&mut self, x: u16, y: u16, wire: &Wire<W>) {
+    fn go<W: Write>(&mut self, x: u16, y: u16, wire: &WireBackend<W>) {
         let jump = jump(self.at, (x, y));
         let jump = match self.at {
             Some((from, row)) if row == y && from < x => {
+                // Rewriting known glyphs moves the cursor as well as a jump, and costs a byte each.
                 let gap = (from..x).map(|x| wire.cell(x, y).filter(|cell| self.pen.is(cell) && width(cell) == 1));
                 match gap.map(|cell| cell.map(Cell::symbol)).collect::<Option<String>>() {
                     Some(gap) if gap.len() <= jump.len() => gap,
@@ -167,7 +171,7 @@ impl Hand {
         self.text.push_str(&jump);
     }
 
-    fn put<W: Write>(&mut self, x: u16, y: u16, cell: &Cell, wire: &Wire<W>) {
+    fn put<W: Write>(&mut self, x: u16, y: u16, cell: &Cell, wire: &WireBackend<W>) {
         self.go(x, y, wire);
         self.text.push_str(&self.pen.change(cell));
         self.text.push_str(cell.symbol());
@@ -177,14 +181,14 @@ impl Hand {
     }
 
     /// Makes so many cells blank, and stays before them.
-    fn erase<W: Write>(&mut self, x: u16, y: u16, count: usize, wire: &Wire<W>) {
+    fn erase<W: Write>(&mut self, x: u16, y: u16, count: usize, wire: &WireBackend<W>) {
         self.go(x, y, wire);
         self.text.push_str(&self.pen.plain_ground());
         self.text.extend(["\x1b[", &count.to_string(), "X"]);
     }
 
     /// Clears a row from a place on.
-    fn clear<W: Write>(&mut self, x: u16, y: u16, wire: &Wire<W>) {
+    fn clear<W: Write>(&mut self, x: u16, y: u16, wire: &WireBackend<W>) {
         self.go(x, y, wire);
         self.text.push_str(&self.pen.plain_ground());
         self.text.push_str("\x1b[K");
@@ -222,7 +226,7 @@ fn width(cell: &Cell) -> u16 {
     if cell.symbol().len() == 1 { 1 } else { Span::raw(cell.symbol()).width() as u16 }
 }
 
-impl<W: Write> Write for Wire<W> {
+impl<W: Write> Write for WireBackend<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.inner.write(bytes)
     }
@@ -232,7 +236,7 @@ impl<W: Write> Write for Wire<W> {
     }
 }
 
-impl<W: Write> Backend for Wire<W> {
+impl<W: Write> Backend for WireBackend<W> {
     type Error = io::Error;
 
     fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> io::Result<()> {
@@ -245,6 +249,7 @@ impl<W: Write> Backend for Wire<W> {
             self.keep(*x, *y, cell);
         }
         for band in cells.chunk_by(|one, other| one.1 / BAND == other.1 / BAND) {
+            // Tails are cleared last, with one pen: most rows end in blanks on the plain ground.
             let (mut bodies, mut tails) = (Vec::new(), Vec::new());
             for row in band.chunk_by(|one, other| one.1 == other.1) {
                 let blank = self.blank_from(row[0].1);

@@ -3,10 +3,9 @@
 //! Decided once from flags and environment, without asking the terminal: an answer that comes late over SSH would be
 //! read as keys. Not for the colours themselves, which are [`super::theme`]'s.
 
-use std::str::FromStr;
-
+use crate::app::Options;
 use crate::app::diagnostics::Finding;
-use crate::config::Markers;
+use crate::config::{Markers, Palette, Theme};
 
 /// How many colours the terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -34,18 +33,6 @@ impl Depth {
     }
 }
 
-impl FromStr for Depth {
-    type Err = String;
-
-    /// Reads a name; `auto` is the caller's.
-    fn from_str(text: &str) -> Result<Self, String> {
-        [Self::None, Self::C16, Self::C256, Self::True]
-            .into_iter()
-            .find(|depth| depth.name() == text)
-            .ok_or_else(|| format!("'{text}' is no palette: use auto, truecolor, 256, 16 or none"))
-    }
-}
-
 /// What the user said, by flag or configuration. It wins over whatever the environment hints at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
@@ -61,6 +48,25 @@ pub struct Overrides {
     pub low_bandwidth: bool,
 }
 
+impl From<&Options> for Overrides {
+    fn from(options: &Options) -> Self {
+        let depth = match options.palette {
+            Palette::Auto => None,
+            Palette::Truecolor => Some(Depth::True),
+            Palette::Xterm256 => Some(Depth::C256),
+            Palette::Ansi16 => Some(Depth::C16),
+            Palette::None => Some(Depth::None),
+        };
+        Self {
+            depth,
+            ascii: options.ascii.then_some(true),
+            light: options.theme.map(|theme| theme == Theme::Light),
+            markers: options.markers,
+            low_bandwidth: options.low_bandwidth,
+        }
+    }
+}
+
 /// What the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caps {
@@ -72,7 +78,7 @@ pub struct Caps {
     pub light: bool,
     /// What curves are drawn with.
     pub markers: Markers,
-    /// Whether bytes are dear.
+    /// Whether the link is slow: fewer bytes are written.
     pub low_bandwidth: bool,
 }
 
@@ -89,12 +95,13 @@ impl Caps {
     /// The same, and what led to it, for the diagnostics.
     pub fn found(env: &dyn Fn(&str) -> Option<String>, overrides: Overrides) -> (Self, Vec<Finding>) {
         let var = |name: &str| env(name).filter(|value| !value.is_empty());
-        let said = |what: &str| format!("{what} said so");
+        let said = |what: &str| format!("set by {what}");
         let limit = if overrides.low_bandwidth { Depth::C256 } else { Depth::True };
         let (depth, depth_why) = match overrides.depth {
             Some(depth) => (depth, said("--palette or config.toml")),
             None => depth(&var),
         };
+        // What the user asked for by name is not taken back by a slow link.
         let held = overrides.depth.is_none() && depth > limit;
         let (depth, held) = if held { (limit, ", held down by --low-bandwidth") } else { (depth, "") };
         let (ascii, ascii_why) = match overrides.ascii {

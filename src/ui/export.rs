@@ -1,12 +1,14 @@
 //! A screen as text, as text with ANSI colours and as an SVG picture. Not for writing files.
 
+mod cells;
 mod svg;
 
-use std::fmt::Write;
-
 use ratatui::buffer::{Buffer, Cell};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::Line;
+use ratatui::style::{Color, Style};
+
+use cells::{rows, trimmed};
+
+use super::theme::sgr::{MODIFIERS, color_code};
 
 pub use svg::svg;
 
@@ -28,6 +30,7 @@ pub fn ansi(buf: &Buffer) -> String {
         let mut last = plain();
         for (_, cell) in trimmed(&row) {
             let style = style_of(cell);
+            // A style is written where it changes: each sequence begins with 0, which takes the last one back.
             if style != last {
                 text.push_str(&sgr(style));
                 last = style;
@@ -42,37 +45,6 @@ pub fn ansi(buf: &Buffer) -> String {
     text
 }
 
-/// The rows of a screen: each cell with its column; what a wide glyph covers is left out.
-fn rows(buf: &Buffer) -> Vec<Vec<(u16, &Cell)>> {
-    let area = buf.area;
-    let row = |y| {
-        let mut cells = Vec::new();
-        let mut x = area.left();
-        while x < area.right() {
-            let Some(cell) = buf.cell((x, y)) else { break };
-            cells.push((x - area.left(), cell));
-            x += columns(cell).max(1);
-        }
-        cells
-    };
-    (area.top()..area.bottom()).map(row).collect()
-}
-
-/// A row without the cells at its end that show nothing.
-fn trimmed<'a, 'b>(row: &'a [(u16, &'b Cell)]) -> &'a [(u16, &'b Cell)] {
-    let blank = |cell: &Cell| {
-        cell.symbol().trim().is_empty()
-            && cell.bg == Color::Reset
-            && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
-    };
-    let end = row.iter().rposition(|(_, cell)| !blank(cell)).map_or(0, |last| last + 1);
-    &row[..end]
-}
-
-fn columns(cell: &Cell) -> u16 {
-    u16::try_from(Line::from(cell.symbol()).width()).unwrap_or(1)
-}
-
 fn style_of(cell: &Cell) -> Style {
     Style::new().fg(cell.fg).bg(cell.bg).add_modifier(cell.modifier)
 }
@@ -81,56 +53,14 @@ fn plain() -> Style {
     style_of(&Cell::EMPTY)
 }
 
-/// The escape sequence that switches to a style from any other (ECMA-48, "select graphic rendition").
+/// The escape sequence that switches to a style from any other.
 fn sgr(style: Style) -> String {
-    const MODIFIERS: [(Modifier, u8); 5] = [
-        (Modifier::BOLD, 1),
-        (Modifier::DIM, 2),
-        (Modifier::ITALIC, 3),
-        (Modifier::UNDERLINED, 4),
-        (Modifier::REVERSED, 7),
-    ];
-    let mut codes = String::from("0");
-    for (modifier, code) in MODIFIERS {
-        if style.add_modifier.contains(modifier) {
-            let _ = write!(codes, ";{code}");
-        }
-    }
-    for (color, base) in [(style.fg, 30), (style.bg, 40)] {
-        let code = match color.unwrap_or_default() {
-            Color::Reset => continue,
-            Color::Rgb(r, g, b) => format!("{};2;{r};{g};{b}", base + 8),
-            Color::Indexed(index) => format!("{};5;{index}", base + 8),
-            named => match named_index(named) {
-                bright @ 8.. => format!("{}", base + 60 + bright - 8),
-                index => format!("{}", base + index),
-            },
-        };
-        let _ = write!(codes, ";{code}");
-    }
-    format!("\x1b[{codes}m")
-}
-
-/// Which of the sixteen colours a named one is, in the terminal's order.
-const fn named_index(color: Color) -> u8 {
-    match color {
-        Color::Red => 1,
-        Color::Green => 2,
-        Color::Yellow => 3,
-        Color::Blue => 4,
-        Color::Magenta => 5,
-        Color::Cyan => 6,
-        Color::Gray => 7,
-        Color::DarkGray => 8,
-        Color::LightRed => 9,
-        Color::LightGreen => 10,
-        Color::LightYellow => 11,
-        Color::LightBlue => 12,
-        Color::LightMagenta => 13,
-        Color::LightCyan => 14,
-        Color::White => 15,
-        _ => 0,
-    }
+    let modifiers = MODIFIERS.into_iter().filter(|(modifier, ..)| style.add_modifier.contains(*modifier));
+    let modifiers = modifiers.map(|(_, on, _)| on.to_string());
+    let colors = [(style.fg, 30), (style.bg, 40)].into_iter().filter_map(|(color, base)| Some((color?, base)));
+    let colors = colors.filter(|(color, _)| *color != Color::Reset).map(|(color, base)| color_code(color, base));
+    let codes: Vec<String> = std::iter::once("0".to_owned()).chain(modifiers).chain(colors).collect();
+    format!("\x1b[{}m", codes.join(";"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod advice;
 pub(super) mod breakdown;
 mod browser;
+mod cell;
 mod compare;
 mod evidence;
 mod explain;
@@ -17,6 +18,7 @@ pub(super) mod layers;
 mod limits;
 pub(super) mod map;
 pub(super) mod memory;
+mod overlay;
 mod plan;
 mod profile;
 pub(super) mod status;
@@ -29,21 +31,20 @@ mod training;
 pub(super) mod view;
 mod words;
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 
 use super::theme::{Role, Theme};
+use super::widgets::RowList;
+use super::widgets::list::ListLine;
 use crate::app::{App, Panel};
 
 /// A panel's frame, marked if the panel has the keys; gives what is inside.
 fn frame(app: &App, theme: Theme, panel: Panel, title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
     let number = panel as usize + 1;
-    let focused = app.focus == panel && app.layer.is_none();
-    boxed(theme, focused, &format!("{number} {title}"), note, area, buf)
+    boxed(theme, has_keys(app, panel), &format!("{number} {title}"), note, area, buf)
 }
 
 /// What a title adds where nothing can be shown of the fields as they stand.
@@ -79,6 +80,17 @@ fn boxed(theme: Theme, focused: bool, title: &str, note: &str, area: Rect, buf: 
     inside
 }
 
+/// Whether a panel has the keys.
+fn has_keys(app: &App, panel: Panel) -> bool {
+    app.focus == panel && app.layer.is_none()
+}
+
+/// The list of the view in the map's place, its cursor highlighted where it has the keys.
+fn panel_list<'a>(app: &App, theme: Theme, lines: Vec<ListLine<'a>>, cursor: usize) -> RowList<'a> {
+    let focused = has_keys(app, Panel::Map);
+    RowList { theme, lines, cursor: Some(cursor), focused, marked: true, ..RowList::default() }
+}
+
 /// How far something is that is computed, in the words that stand beside a title: all of them, if there is room, or as
 /// a ratio.
 fn progress(before: &str, (done, all): (usize, usize), after: &str, title: &str, area: Rect) -> String {
@@ -93,14 +105,6 @@ fn progress(before: &str, (done, all): (usize, usize), after: &str, title: &str,
 /// Whether a note stands beside a title in the frame around an area.
 fn has_room(title: &str, note: &str, area: Rect) -> bool {
     Span::raw(title).width() + Span::raw(note).width() + 9 <= usize::from(area.width)
-}
-
-/// The rows of a list that are drawn: so many of `count`, the one with the keys in their middle, or as near as the
-/// ends allow.
-fn in_view(row: usize, count: usize, room: usize) -> Range<usize> {
-    let room = room.clamp(1, count.max(1)).min(count);
-    let first = row.saturating_sub(room / 2).min(count - room);
-    first..first + room
 }
 
 /// As many parts as fit, from the first on, with a mark between them.
@@ -148,6 +152,7 @@ fn fits(left: &[Span], right: &[Span], theme: Theme, row: Rect) -> bool {
 fn two_sided(left: &[Span], right: &[Span], left_first: bool, theme: Theme, row: Rect, buf: &mut Buffer) {
     let room = if left_first { row.width.saturating_sub(columns(left, theme).saturating_add(GAP)) } else { row.width };
     let right = joined(right.iter().cloned(), theme, room);
+    // The side that gives way is measured last, with what the other left.
     let taken = u16::try_from(right.width()).unwrap_or(u16::MAX).min(row.width);
     let room = if taken > 0 { row.width.saturating_sub(taken + GAP) } else { row.width };
     let left = joined(left.iter().cloned(), theme, room);

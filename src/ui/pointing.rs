@@ -4,7 +4,7 @@ use ratatui::layout::{Margin, Position, Rect};
 
 use super::caps::Caps;
 use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, view};
-use super::screen::Places;
+use super::screen::ScreenPlaces;
 use super::theme::Theme;
 use crate::app::pointing::Target;
 use crate::app::{App, Panel};
@@ -12,7 +12,7 @@ use crate::app::{App, Panel};
 /// What lies under a column and a row of a screen of some size.
 pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row): (u16, u16)) -> Target {
     let (theme, at) = (Theme::new(*caps), Position::new(column, row));
-    let Some(places) = Places::of(app, Rect { x: 0, y: 0, width, height }) else { return Target::Nothing };
+    let Some(places) = ScreenPlaces::new(app, Rect { x: 0, y: 0, width, height }) else { return Target::Nothing };
     if app.layer.is_some() {
         return layers::target(app, places.body, at);
     }

@@ -44,6 +44,7 @@ const LEAST_TIMELINE: u16 = 8;
 pub fn draw(app: &App, caps: &Caps, frame: &mut Frame) {
     let theme = Theme::new(*caps);
     let area = frame.area();
+    // A cursor outside the screen would move it: some terminals scroll then.
     let cursor = draw_on(app, theme, area, frame.buffer_mut());
     if let Some(cursor) = cursor.filter(|cursor| area.contains(*cursor)) {
         frame.set_cursor_position(cursor);
@@ -59,7 +60,7 @@ pub fn picture(app: &App, caps: &Caps, (width, height): (u16, u16)) -> Buffer {
 
 /// Draws on any rectangle; gives the place of the text cursor, if there is one.
 fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    let Some(places) = Places::of(app, area) else {
+    let Some(places) = ScreenPlaces::new(app, area) else {
         too_small(theme, area, buf);
         return None;
     };
@@ -84,7 +85,7 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
 }
 
 /// Where everything is.
-pub(super) struct Places {
+pub(super) struct ScreenPlaces {
     head: Rect,
     pub(super) tabs: Rect,
     pub(super) panels: Vec<(Panel, Rect)>,
@@ -95,9 +96,9 @@ pub(super) struct Places {
     keys: Rect,
 }
 
-impl Places {
+impl ScreenPlaces {
     /// On a screen; `None` if it is too small.
-    pub(super) fn of(app: &App, area: Rect) -> Option<Self> {
+    pub(super) fn new(app: &App, area: Rect) -> Option<Self> {
         if !at_least(area, SMALLEST) {
             return None;
         }
@@ -133,6 +134,7 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
 /// Tabs, the panel that has the keys, and where memory and time go in a few lines, unless that is the panel or the
 /// panel is a view that takes all.
 fn compact(app: &App, area: Rect) -> [Rect; 3] {
+    // A view needs its rows more than a summary that panels 3 and 5 give in full.
     let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != ViewId::Map;
     let room = area.height >= strips::HEIGHT + 10 && !takes_all;
     let strip = if room { strips::HEIGHT } else { 0 };

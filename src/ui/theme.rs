@@ -8,6 +8,7 @@ mod glyphs;
 mod heat;
 mod palette;
 mod rgb;
+pub mod sgr;
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -152,6 +153,7 @@ impl Theme {
             return shades[0];
         }
         let steps = shades.len() - 1;
+        // Anything at all is at least the lightest shade, and only a full column is solid.
         shades[((share * steps as f64) as usize + 1).min(steps)]
     }
 

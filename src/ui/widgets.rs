@@ -4,19 +4,17 @@
 mod axis;
 pub mod gantt;
 pub mod heatmap;
-pub mod keys;
+pub mod list;
 pub mod loglog;
 pub mod memory_line;
-pub mod picker;
 pub mod stacked_bar;
 pub mod strip;
 pub mod text;
 
 pub use gantt::Gantt;
 pub use heatmap::Heatmap;
-pub use keys::KeyTable;
+pub use list::RowList;
 pub use loglog::{LogLog, Scatter};
 pub use memory_line::MemoryLine;
-pub use picker::Picker;
 pub use stacked_bar::StackedBar;
 pub use strip::Strip;

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_held_key_keeps_the_panels_waiting() {
-    let (mut held, start) = (Held::new(false), Instant::now());
+    let (mut held, start) = (HeldKey::new(false), Instant::now());
     let at = |millis| start + Duration::from_millis(millis);
     held.press(at(0));
     assert_eq!(held.left(at(0)), Duration::ZERO, "one key is answered at once");
@@ -13,7 +13,7 @@ fn a_held_key_keeps_the_panels_waiting() {
     held.press(at(466));
     assert_eq!(held.left(at(500)), Duration::from_millis(66), "100 ms from 466 on");
     assert_eq!(held.left(at(600)), Duration::ZERO);
-    let mut thrifty = Held::new(true);
+    let mut thrifty = HeldKey::new(true);
     thrifty.press(at(0));
     assert_eq!(thrifty.left(at(0)), REST, "over a slow line they always wait");
 }

@@ -3,14 +3,7 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
-/// Modifiers with their codes on and off; bold and dim share theirs off.
-const MODIFIERS: [(Modifier, u8, u8); 5] = [
-    (Modifier::BOLD, 1, 22),
-    (Modifier::DIM, 2, 22),
-    (Modifier::ITALIC, 3, 23),
-    (Modifier::UNDERLINED, 4, 24),
-    (Modifier::REVERSED, 7, 27),
-];
+use crate::ui::theme::sgr::{MODIFIERS, color_code};
 
 /// The style that the terminal writes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,21 +13,22 @@ pub(super) struct Pen {
     modifier: Modifier,
 }
 
-impl Pen {
-    /// The style of a cell.
-    pub(super) fn of(cell: &Cell) -> Self {
+impl From<&Cell> for Pen {
+    fn from(cell: &Cell) -> Self {
         Self { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }
     }
+}
 
+impl Pen {
     /// Whether it writes a cell as it is; of a blank only the ground is seen.
     pub(super) fn is(self, cell: &Cell) -> bool {
         let blank = cell.symbol() == " " && self.modifier.is_empty() && cell.modifier.is_empty();
-        self == Self { fg: if blank { self.fg } else { cell.fg }, ..Self::of(cell) }
+        self == Self { fg: if blank { self.fg } else { cell.fg }, ..Self::from(cell) }
     }
 
     /// Becomes a cell's style; gives what to write for it.
     pub(super) fn change(&mut self, cell: &Cell) -> String {
-        if self.is(cell) { String::new() } else { self.become_(Self::of(cell)) }
+        if self.is(cell) { String::new() } else { self.become_(Self::from(cell)) }
     }
 
     /// Becomes the terminal's own style as far as clearing needs it.
@@ -77,34 +71,8 @@ impl Pen {
         }
         for (from, to, base) in [(self.fg, to.fg, 30), (self.bg, to.bg, 40)] {
             if from != to {
-                codes.push(color(to, base));
+                codes.push(color_code(to, base));
             }
         }
     }
-}
-
-/// The code of a colour; the base is 30 for text, 40 for the ground.
-fn color(color: Color, base: u8) -> String {
-    let index = match color {
-        Color::Reset => return (base + 9).to_string(),
-        Color::Rgb(r, g, b) => return format!("{};2;{r};{g};{b}", base + 8),
-        Color::Indexed(index) => return format!("{};5;{index}", base + 8),
-        Color::Black => 0,
-        Color::Red => 1,
-        Color::Green => 2,
-        Color::Yellow => 3,
-        Color::Blue => 4,
-        Color::Magenta => 5,
-        Color::Cyan => 6,
-        Color::Gray => 7,
-        Color::DarkGray => 60,
-        Color::LightRed => 61,
-        Color::LightGreen => 62,
-        Color::LightYellow => 63,
-        Color::LightBlue => 64,
-        Color::LightMagenta => 65,
-        Color::LightCyan => 66,
-        Color::White => 67,
-    };
-    (base + index).to_string()
 }

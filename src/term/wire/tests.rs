@@ -42,17 +42,17 @@ fn terminal_of((columns, rows): (u16, u16)) -> Terminal {
 }
 
 /// Writes to it, from a cleared screen on.
-fn wire(terminal: &Terminal) -> Wire<Terminal> {
+fn wire(terminal: &Terminal) -> WireBackend<Terminal> {
     wire_of(terminal, SIZE)
 }
 
-fn wire_of(terminal: &Terminal, size: (u16, u16)) -> Wire<Terminal> {
-    let mut wire = Wire::new(terminal.clone(), Some(size.into()));
+fn wire_of(terminal: &Terminal, size: (u16, u16)) -> WireBackend<Terminal> {
+    let mut wire = WireBackend::new(terminal.clone(), Some(size.into()));
     wire.clear().unwrap();
     wire
 }
 
-fn draw(wire: &mut Wire<Terminal>, from: &Buffer, to: &Buffer) {
+fn draw(wire: &mut WireBackend<Terminal>, from: &Buffer, to: &Buffer) {
     wire.draw(from.diff(to).into_iter()).unwrap();
     Backend::flush(wire).unwrap();
 }

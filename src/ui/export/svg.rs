@@ -7,7 +7,7 @@ use std::fmt::Write;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Modifier;
 
-use super::{columns, rows, trimmed};
+use super::cells::{columns, rows, trimmed};
 use crate::ui::theme::rgb;
 
 /// A cell's size in pixels: what a 14 px monospace font takes.
@@ -58,7 +58,7 @@ impl Ground {
     }
 
     /// Text and background of a cell as they show, reversed and dimmed where it says so.
-    fn of(self, cell: &Cell) -> ([u8; 3], [u8; 3]) {
+    fn inks(self, cell: &Cell) -> ([u8; 3], [u8; 3]) {
         let mut ink = rgb(cell.fg).unwrap_or(self.ink);
         let mut paper = rgb(cell.bg).unwrap_or(self.paper);
         if cell.modifier.contains(Modifier::REVERSED) {
@@ -82,7 +82,7 @@ fn runs<'a, 'b>(row: &'a [(u16, &'b Cell)]) -> impl Iterator<Item = &'a [(u16, &
 
 fn draw(out: &mut String, run: &[(u16, &Cell)], top: f64, ground: Ground) {
     let [(start, cell), ..] = run else { return };
-    let (ink, paper) = ground.of(cell);
+    let (ink, paper) = ground.inks(cell);
     let x = MARGIN + f64::from(*start) * CELL.0;
     let width = width_of(run);
     if paper != ground.paper {
@@ -126,7 +126,7 @@ fn width_of(run: &[(u16, &Cell)]) -> f64 {
 
 /// A rectangle of a glyph, in shares of its cell.
 #[derive(Clone, Copy)]
-struct Part {
+struct GlyphPart {
     x: f64,
     y: f64,
     width: f64,
@@ -135,10 +135,10 @@ struct Part {
 }
 
 /// The shape of a block or of a piece of a frame; `None` for what the font draws.
-fn shape(symbol: &str) -> Option<Vec<Part>> {
+fn shape(symbol: &str) -> Option<Vec<GlyphPart>> {
     const BARS: &str = "▁▂▃▄▅▆▇";
-    let part = |x, y, width, height| Part { x, y, width, height, opacity: 1.0 };
-    let shade = |opacity| vec![Part { opacity, ..part(0.0, 0.0, 1.0, 1.0) }];
+    let part = |x, y, width, height| GlyphPart { x, y, width, height, opacity: 1.0 };
+    let shade = |opacity| vec![GlyphPart { opacity, ..part(0.0, 0.0, 1.0, 1.0) }];
     // Lines of a frame: one pixel or so, meeting in the middle of the cell.
     let (thin, flat) = (0.12, 0.06);
     let (middle, centre) = (0.5 - thin / 2.0, 0.5 - flat / 2.0);
@@ -199,6 +199,6 @@ mod tests {
     fn dimmed_is_halfway_to_the_ground() {
         let mut cell = Cell::default();
         cell.set_fg(Color::Rgb(100, 100, 100)).set_bg(Color::Rgb(0, 0, 0)).modifier = Modifier::DIM;
-        assert_eq!(Ground::new(false).of(&cell), ([50; 3], [0; 3]));
+        assert_eq!(Ground::new(false).inks(&cell), ([50; 3], [0; 3]));
     }
 }

@@ -3,6 +3,7 @@ use std::num::NonZero;
 use proptest::prelude::*;
 use ratatui::layout::Rect;
 use ratatui::style::Stylize;
+use ratatui::text::Line;
 use ratatui::widgets::{Block, Widget};
 
 use super::*;

@@ -1,17 +1,17 @@
 //! What would help: more of which resource, and which change of the plan.
 
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
-use super::{frame, in_view, outdated, words};
+use super::{frame, outdated, panel_list, words};
 use crate::app::views::advice::{Advice, Row, Suggestion};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme, Tone};
-use crate::ui::widgets::text::{draw_line, fit};
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::list::ListLine;
+use crate::ui::widgets::text::fit;
 use crate::units::significant;
 
 /// Columns of a resource, of a change, and of a gain.
@@ -37,32 +37,21 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let title = format!("What would help{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    let has_keys = app.focus == Panel::Map && app.layer.is_none();
-    let lines = lines(app, theme);
-    let (seen, cursor) = in_sight(app, &lines, inside);
-    for ((line, row), at) in lines[seen].iter().zip(inside.rows()) {
-        let here = has_keys && *row == Some(cursor);
-        buf.set_style(at, if here { theme.style(Role::Cursor) } else { Style::new() });
-        draw_line(buf, at, line, theme);
-    }
+    list(app, theme).render(inside, buf);
 }
 
 /// The row at a place.
 pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    let lines = lines(app, theme);
-    let (seen, _) = in_sight(app, &lines, inside);
-    lines[seen].get(usize::from(at.y - inside.y))?.1
+    list(app, theme).row_at(inside, at)
 }
 
-/// The lines that are drawn, and the row that has the cursor.
-fn in_sight(app: &App, lines: &[(Line, Option<usize>)], inside: Rect) -> (Range<usize>, usize) {
+fn list(app: &App, theme: Theme) -> RowList<'static> {
     let cursor = app.advice_cursor(app.advice_rows().len());
-    let at = lines.iter().position(|(_, row)| *row == Some(cursor)).unwrap_or(0);
-    (in_view(at, lines.len(), inside.height.into()), cursor)
+    RowList { marked: false, ..panel_list(app, theme, lines(app, theme), cursor) }
 }
 
 /// Every line, with the row that it is.
-fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
+fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     let advice = &app.views.advice;
     let rows = app.advice_rows();
     let most = rows.iter().map(|row| if let Row::Resource(_, gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
@@ -75,6 +64,7 @@ fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
         }
         if matches!(row, Row::Change(_)) && !changes {
             changes = true;
+            // A blank before the changes, if resources stand over them.
             lines.extend((index > 0).then(|| (Line::default(), None)));
             lines.push(heading(title(advice)));
         }
@@ -83,7 +73,7 @@ fn lines(app: &App, theme: Theme) -> Vec<(Line<'static>, Option<usize>)> {
     if !changes && (advice.is_complete() || app.shown.is_err()) {
         lines.push((Line::default(), None));
         let nothing = match advice.fits() {
-            _ if !advice.is_complete() => "the fields make no scenario: changes are tried once they do",
+            _ if !advice.is_complete() => "the scenario is not possible: changes are tried once it is",
             Some(false) if advice.pairs() => "no change of the plan lets it fit, nor any two tried together",
             Some(false) => "no change of the plan lets it fit",
             _ => "no single change of the plan makes it faster",

@@ -6,12 +6,13 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::Widget;
 
-use super::{frame, in_view, staleness};
+use super::{frame, staleness};
 use crate::app::explaining::breakdown;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Elasticity;
 use crate::figures::{Amount, Figure, TRAINING};
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::list::in_view;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;

@@ -1,64 +1,43 @@
 //! Snapshots and sets on disk, with a preview of the one under the cursor.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
-use ratatui::text::{Line, Text};
-use ratatui::widgets::Widget;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
 
-use super::layers::{input, item, middle, over};
+use super::overlay::{LEAST, Overlay, Prompt, picked, room};
 use crate::app::browser::Browser;
-use crate::app::pointing::Target;
 use crate::snapshot::{Held, Listed};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::Picker;
+use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::wrapped;
 use crate::units::{Bytes, Seconds, significant};
 
-/// Columns that it takes, as far as there is room; rows of the list at least.
+/// Columns that it takes, as far as there is room.
 const WIDTH: u16 = 110;
-const LEAST: u16 = 3;
 
-/// Draws it; gives the place of the text cursor, if something is being searched for.
-pub(super) fn render(theme: Theme, browser: &Browser, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    let found = browser.found();
-    let note = match &browser.files {
-        None => "looking".to_owned(),
-        Some(_) => format!("{} found", found.len()),
-    };
-    let inside = over(theme, (WIDTH, area.height), "Snapshots and sets", &note, area, buf);
+/// The list and its preview, or that there is nothing.
+pub(super) fn overlay(theme: Theme, browser: &Browser, area: Rect) -> Overlay<'_> {
+    let (found, size) = (browser.found(), (WIDTH, area.height));
+    let title = "Snapshots and sets".to_owned();
+    let (width, height) = room(size, area);
     if browser.files.as_ref().is_none_or(Vec::is_empty) {
-        let text = if browser.files.is_some() { EMPTY } else { "" };
-        let lines = wrapped(text, inside.width.into()).into_iter().map(Line::raw).collect::<Vec<_>>();
-        Text::from(lines).render(inside, buf);
-        return None;
+        let (note, text) = if browser.files.is_some() { ("0 found", EMPTY) } else { ("looking", "") };
+        let lines = wrapped(text, width).into_iter().map(|line| (Line::raw(line), None)).collect();
+        let list = RowList { theme, lines, ..RowList::default() };
+        return Overlay { theme, size, title, note: note.to_owned(), list, ..Overlay::default() };
     }
     let searched = browser.searching || !browser.search.value().is_empty();
-    let preview = preview(browser, theme, inside.width.into());
-    let [search, list, below] = places(browser, &preview, inside);
+    let preview = preview(browser, theme, width);
+    let rows = height.saturating_sub(usize::from(searched) + preview.len()).max(usize::from(LEAST));
     let items: Vec<(String, String)> = found.iter().map(|file| (file.name.clone(), about(file))).collect();
-    (&Picker::new(theme, &items).selected(Some(browser.row()))).render(list, buf);
-    Text::from(preview).render(below, buf);
-    let cursor = searched.then(|| input(theme, "/", &browser.search, search, buf));
-    cursor.filter(|_| browser.searching)
-}
-
-/// What of it is at a place.
-pub(super) fn target(browser: &Browser, area: Rect, at: Position) -> Target {
-    let outside = middle((WIDTH, area.height), area);
-    let inside = outside.inner(Margin::new(1, 1));
-    if !outside.contains(at) {
-        return Target::Nothing;
+    Overlay {
+        theme,
+        size,
+        title,
+        note: format!("{} found", found.len()),
+        prompt: searched.then_some(Prompt::Typed("/", &browser.search, browser.searching)),
+        list: picked(theme, &items, browser.row(), (width, rows)),
+        below: preview,
     }
-    let [_, list, _] = places(browser, &preview(browser, Theme::default(), inside.width.into()), inside);
-    item(list, browser.row(), browser.found().len(), at).map_or(Target::Layer, Target::Item)
-}
-
-/// Where the search is, if there is one, the list, and under it the preview.
-fn places(browser: &Browser, preview: &[Line], inside: Rect) -> [Rect; 3] {
-    let search = u16::from(browser.searching || !browser.search.value().is_empty());
-    let room = inside.height.saturating_sub(LEAST + search);
-    let rows = u16::try_from(preview.len()).unwrap_or(u16::MAX).min(room);
-    inside.layout(&Layout::vertical([Constraint::Length(search), Constraint::Fill(1), Constraint::Length(rows)]))
 }
 
 const EMPTY: &str = "no snapshots here and none in the data directory: e saves one of the scenario shown, s all pinned \

@@ -206,7 +206,8 @@ impl<'a> Shown<'a> {
         let scale = scale.fold(Bytes::ZERO, Bytes::max);
         let memory = &self.columns[index].1.summary.memory;
         let bar = self.draw_letter(index, theme, row, buf);
-        StackedBar::new(theme, memory.parts, memory.capacity).scale(scale).legend(false).render(bar, buf);
+        StackedBar { scale: Some(scale), legend: false, ..StackedBar::new(theme, memory.parts, memory.capacity) }
+            .render(bar, buf);
         row.right()
     }
 
@@ -219,7 +220,8 @@ impl<'a> Shown<'a> {
         let idle = trace.idle_of(rank);
         let bar = self.draw_letter(index, theme, row, buf);
         let window = longest / f64::from(1 << zoom);
-        Strip::new(theme, idle, evaluation.summary.step_time, window).folded(trace.folded_of(rank)).render(bar, buf);
+        Strip { folded: trace.folded_of(rank), ..Strip::new(theme, idle, evaluation.summary.step_time, window) }
+            .render(bar, buf);
         row.right()
     }
 }

@@ -20,6 +20,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let mut hints: Vec<Line> = app.keymap.hints(app.place()).map(hint).collect();
     let width = |hints: &[Line]| hints.iter().map(Line::width).sum::<usize>();
     while hints.len() > KEPT && width(&hints) > usize::from(area.width) {
+        // The last ones are the least urgent, but help and quit stay.
         hints.remove(hints.len() - KEPT - 1);
     }
     buf.set_line(area.x, area.y, &hints.into_iter().flatten().collect::<Line>(), area.width);

@@ -1,96 +1,63 @@
 //! The fields of a cluster or a model: name, value, unit, and what is wrong or was changed.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::in_view;
-use super::layers::{input, middle, over};
+use super::overlay::{Overlay, Prompt, room};
 use crate::app::form::{Form, Row};
-use crate::app::pointing::Target;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::{fit, wrapped};
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::text::{columns, fit, pad, wrapped};
 
 /// Columns that it takes, as far as there is room; of a name, of a value and of its unit.
 const WIDTH: u16 = 100;
-const NAME: u16 = 30;
-const VALUE: u16 = 16;
-const UNIT: u16 = 9;
+const NAME: usize = 30;
+const VALUE: usize = 16;
+const UNIT: usize = 9;
 
 /// Rows of what is said under the fields.
-const SAID: u16 = 2;
+const SAID: usize = 2;
 
-/// Draws it; gives the place of the text cursor, if something is being typed.
-pub(super) fn render(theme: Theme, form: &Form, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    let title = format!("Edit the {}", form.kind().word());
-    let inside = over(theme, size(form), &title, &form.target(), area, buf);
-    let [fields, said] = halves(inside);
-    let visible = in_view(form.cursor, form.rows.len(), fields.height.into());
-    let mut cursor = None;
-    for (row, line) in visible.zip(fields.rows()) {
-        cursor = field(theme, form, row, line, buf).or(cursor);
-    }
+/// The fields, and what is said of the one under the cursor.
+pub(super) fn overlay(theme: Theme, form: &Form, area: Rect) -> Overlay<'_> {
+    let size = (WIDTH, columns(form.rows.len() + SAID + 2));
+    let (width, _) = room(size, area);
+    let lines = form.rows.iter().map(|row| line(row, theme, width)).zip((0..).map(Some)).collect();
     let (text, role) = words(form);
-    for (line, row) in wrapped(&text, said.width.saturating_sub(2).into()).into_iter().zip(said.rows()) {
-        buf.set_line(row.x + 1, row.y, &Line::styled(line, theme.style(role)), row.width.saturating_sub(1));
-    }
-    cursor
-}
-
-/// What of it is at a place.
-pub(super) fn target(form: &Form, area: Rect, at: Position) -> Target {
-    let outside = middle(size(form), area);
-    let [fields, _] = halves(outside.inner(Margin::new(1, 1)));
-    let mut visible = in_view(form.cursor, form.rows.len(), fields.height.into());
-    match fields.contains(at).then(|| visible.nth(usize::from(at.y - fields.y))).flatten() {
-        Some(row) => Target::Item(row),
-        None if outside.contains(at) => Target::Layer,
-        None => Target::Nothing,
+    let mut below: Vec<Line> = wrapped(&text, width.saturating_sub(2))
+        .into_iter()
+        .map(|line| Line::styled(format!(" {line}"), theme.style(role)))
+        .collect();
+    below.resize(SAID, Line::default());
+    Overlay {
+        theme,
+        size,
+        title: format!("Edit the {}", form.kind().word()),
+        note: form.target(),
+        prompt: form.typing.as_ref().map(|typing| Prompt::InRow(columns(2 + NAME), &typing.input)),
+        list: RowList { theme, lines, cursor: Some(form.cursor), focused: true, marked: true, ..RowList::default() },
+        below,
     }
 }
 
-fn size(form: &Form) -> (u16, u16) {
-    (WIDTH, u16::try_from(form.rows.len()).unwrap_or(u16::MAX).saturating_add(2 + SAID))
-}
-
-/// Where the fields are, and what is said under them.
-fn halves(inside: Rect) -> [Rect; 2] {
-    inside.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(SAID)]))
-}
-
-/// One field; gives the place of the text cursor, if something is being typed into it.
-fn field(theme: Theme, form: &Form, index: usize, line: Rect, buf: &mut Buffer) -> Option<Position> {
-    let row = &form.rows[index];
-    let here = index == form.cursor;
-    let widths = [Constraint::Length(2), Constraint::Length(NAME), Constraint::Length(VALUE), Constraint::Length(UNIT)];
-    let [mark, name, value, unit, note] =
-        line.layout(&Layout::horizontal(widths.into_iter().chain([Constraint::Fill(1)])));
-    let put = |area: Rect, text: &str, role: Role, buf: &mut Buffer| {
-        let text = fit(text, usize::from(area.width.saturating_sub(1)), theme);
-        buf.set_line(area.x, area.y, &Line::from(Span::styled(text, theme.style(role))), area.width);
+/// One field.
+fn line(row: &Row, theme: Theme, width: usize) -> Line<'static> {
+    let cell = |text: &str, columns: usize, role: Role| {
+        Span::styled(pad(&fit(text, columns.saturating_sub(1), theme), columns), theme.style(role))
     };
     let role = if row.wrong.is_some() { Role::Bad } else { Role::Text };
-    // A text without a unit may run on; a note behind it does not.
-    let long = row.unit.is_empty() && row.value.chars().count() >= usize::from(VALUE);
-    put(mark, if here { theme.glyphs().pinned } else { "" }, Role::Accent, buf);
-    put(name, &row.label, Role::Dim, buf);
-    put(if long { value.union(unit).union(note) } else { value }, shown(row, theme), role, buf);
-    if !long {
-        put(unit, if row.value.is_empty() { "" } else { &row.unit }, Role::Dim, buf);
-        let (text, role) = aside(row);
-        put(note, &text, role, buf);
+    let rest = width.saturating_sub(2 + NAME + VALUE);
+    let mut line = Line::from(vec![Span::raw("  "), cell(&row.label, NAME, Role::Dim)]);
+    let shown = if row.value.is_empty() { theme.glyphs().impossible } else { &row.value };
+    if row.unit.is_empty() && row.value.chars().count() >= VALUE {
+        // A text without a unit may run on; a note behind it does not.
+        line.push_span(cell(shown, VALUE + rest, role));
+        return line;
     }
-    if here {
-        buf.set_style(line, theme.style(Role::Cursor));
-    }
-    let typing = form.typing.as_ref().filter(|_| here)?;
-    let room = value.union(unit).union(note);
-    buf.set_line(room.x, room.y, &Line::raw(" ".repeat(room.width.into())), room.width);
-    Some(input(theme, "", &typing.input, room, buf))
-}
-
-fn shown(row: &Row, theme: Theme) -> &str {
-    if row.value.is_empty() { theme.glyphs().impossible } else { &row.value }
+    let unit = if row.value.is_empty() { "" } else { &row.unit };
+    let (note, noted) = aside(row);
+    line.extend([cell(shown, VALUE, role), cell(unit, UNIT, Role::Dim), cell(&note, rest.saturating_sub(UNIT), noted)]);
+    line
 }
 
 /// What stands behind a value.

@@ -1,15 +1,16 @@
 //! The best points of the FSDP limits' grid, for each size.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
-use super::{frame, in_view, outdated};
+use super::{frame, outdated, panel_list};
 use crate::app::views::grid::Row;
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::text::draw_lines;
 use crate::units::{significant, thousands};
 
 /// Rows that it wants: frame, what is assumed, heading, rows, what it stands for.
@@ -24,40 +25,37 @@ const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequenc
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(scenario));
     let title = format!("Best points of data parallelism{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &scenario.model.id, area, buf);
-    let mut places = inside.rows();
-    let (Some(asked), Some(heading)) = (places.next(), places.next()) else { return };
+    let [head, points] = halves(inside);
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
-    let text = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
-    draw_line(buf, asked, &Line::raw(text), theme);
+    let asked = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
     let columns = NUMBERS.map(|(name, width)| format!("{name:>width$}")).concat();
-    let text = format!(" {:>7} {:<NAMES$}{columns}{:>6}", "devices", "", "kept");
-    draw_line(buf, heading, &Line::styled(text, theme.style(Role::Dim)), theme);
-    for (index, place) in in_sight(rows, cursor, inside).zip(places) {
-        let has_keys = index == cursor && app.focus == Panel::Map && app.layer.is_none();
-        buf.set_style(place, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
-        draw_line(buf, place, &line(&rows[index], index == cursor, theme), theme);
-    }
+    let heading = format!(" {:>7} {:<NAMES$}{columns}{:>6}", "devices", "", "kept");
+    draw_lines(buf, head, &[Line::raw(asked), Line::styled(heading, theme.style(Role::Dim))], theme);
+    list(app, theme).render(points, buf);
 }
 
 /// The row at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
-    let down = usize::from(at.y - inside.y).checked_sub(2)?;
-    in_sight(rows, cursor, inside).nth(down)
+    list(app, Theme::default()).row_at(halves(inside)[1], at)
 }
 
-fn in_sight(rows: &[Row], cursor: usize, inside: Rect) -> std::ops::Range<usize> {
-    in_view(cursor, rows.len(), usize::from(inside.height.saturating_sub(2)))
+/// Where the two headings and the rows are.
+fn halves(inside: Rect) -> [Rect; 2] {
+    inside.layout(&Layout::vertical([Constraint::Length(2), Constraint::Fill(1)]))
+}
+
+fn list(app: &App, theme: Theme) -> RowList<'static> {
+    let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
+    let lines = rows.iter().map(|row| line(row, theme)).zip((0..).map(Some)).collect();
+    panel_list(app, theme, lines, cursor)
 }
 
 /// A size's best point in one thing.
-fn line(row: &Row, here: bool, theme: Theme) -> Line<'static> {
-    let mark = if here { theme.glyphs().pinned } else { " " };
+fn line(row: &Row, theme: Theme) -> Line<'static> {
     let size = thousands(f64::from(row.devices));
-    let mut spans = vec![Span::raw(format!("{mark}{size:>7} {:<NAMES$}", row.best.words()))];
+    let mut spans = vec![Span::raw(format!(" {size:>7} {:<NAMES$}", row.best.words()))];
     let Some(point) = row.point else {
         spans.push(Span::styled(format!("{} not one sequence fits", theme.glyphs().too_big), theme.style(Role::Dim)));
         return Line::from(spans);

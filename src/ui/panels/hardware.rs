@@ -5,8 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::map::entry;
-use super::status::unit;
+use super::cell::{entry, unit};
 use super::{frame, outdated, progress, words};
 use crate::app::views::hardware::{Gains, Limiting};
 use crate::app::views::map::Map;
@@ -14,7 +13,7 @@ use crate::app::{App, Panel};
 use crate::search::{AxisValue, Cell};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
-use crate::ui::widgets::heatmap::Entry;
+use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::draw_lines;
 
 /// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
@@ -58,17 +57,19 @@ fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) ->
     let (hardware, all) = (&app.views.hardware, map.progress().1);
     let columns: Vec<String> = map.sweep.x.values.iter().map(label).collect();
     let rows: Vec<String> = map.sweep.y.values.iter().map(|value| format!("memory x {}", label(value))).collect();
-    let entries: Vec<Entry> = (0..all).map(|index| entry(map, index)).collect();
+    let entries: Vec<CellEntry> = (0..all).map(|index| entry(map, index)).collect();
     let letters: Vec<Option<char>> = (0..all).map(|index| letter(hardware.limiting(index))).collect();
     let at = |index: usize| (index % map.width(), index / map.width());
     let across = format!("{} x", app.scenario.cluster.levels.last().map_or("network", |level| &level.name));
-    let heatmap = Heatmap::new(theme, &columns, &rows, &entries)
-        .titles(&across, "")
-        .cursor(Some(at(map.cursor)))
-        .marked(map.home.map(|home| (at(home), "present hardware")))
-        .home(map.home.map(at))
-        .letters(&letters)
-        .lower_is_better(!map.metric.more_is_better());
+    let heatmap = Heatmap {
+        titles: (&across, ""),
+        cursor: Some(at(map.cursor)),
+        marked: map.home.map(|home| (at(home), "present hardware")),
+        home: map.home.map(at),
+        letters: &letters,
+        lower_is_better: !map.metric.more_is_better(),
+        ..Heatmap::new(theme, &columns, &rows, &entries)
+    };
     with(&heatmap)
 }
 

@@ -1,12 +1,12 @@
-//! What lies over the panels: the help, a list, a value being typed.
+//! What lies over the panels, each a box with a list in it: the help, commands, a list to choose from, a value being
+//! typed.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
+use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget};
-use tui_input::Input;
 
-use super::boxed;
+use super::overlay::{Overlay, Prompt, picked, room};
+use super::{browser, explain, form};
 use crate::app::App;
 use crate::app::action::Format;
 use crate::app::diagnostics::{Finding, LINES};
@@ -18,129 +18,90 @@ use crate::app::panel::ViewId;
 use crate::app::pointing::Target;
 use crate::search::AxisKind;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
-use crate::ui::widgets::{KeyTable, Picker};
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::list::key_lines;
+use crate::ui::widgets::text::columns;
 
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    match app.layer.as_ref()? {
-        Layer::Browser(browser) => super::browser::render(theme, browser, area, buf),
-        Layer::Form(form) => super::form::render(theme, form, area, buf),
-        Layer::Explain(explaining) => {
-            super::explain::render(theme, explaining, area, buf);
-            None
-        }
-        Layer::Palette(palette) => Some(commands(theme, palette, area, buf)),
-        Layer::Help(line) => {
-            help(app, theme, *line, area, buf);
-            None
-        }
-        Layer::Diagnostics(findings, line) => {
-            diagnostics(theme, findings, *line, area, buf);
-            None
-        }
-        Layer::List(found) => list(app, theme, found, area, buf),
-        Layer::Entry(typed) => Some(entry(theme, typed, area, buf)),
-    }
+    overlay(app, theme, area)?.render(area, buf)
 }
 
 /// What of the top layer is at a place.
 pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> Target {
-    let (size, list) = match app.layer.as_ref() {
-        Some(Layer::List(list)) => (list_size(list), Some((1, list.row(), list.found().len()))),
-        Some(Layer::Palette(palette)) => {
-            let count = palette.found().len();
-            (commands_size(count), Some((1, palette.row(), count)))
-        }
-        Some(Layer::Entry(_)) => (ENTRY, None),
-        Some(Layer::Browser(browser)) => return super::browser::target(browser, area, at),
-        Some(Layer::Form(form)) => return super::form::target(form, area, at),
-        Some(Layer::Explain(explaining)) => return super::explain::target(explaining, area, at),
-        Some(Layer::Help(_)) => ((HELP, area.height), None),
-        Some(Layer::Diagnostics(findings, _)) => (diagnostics_size(findings), None),
-        None => return Target::Nothing,
-    };
-    let outside = middle(size, area);
-    let rows = outside.inner(Margin::new(1, 1));
-    match list {
-        _ if !outside.contains(at) => Target::Nothing,
-        Some((above, cursor, count)) => {
-            let rows = Rect { y: rows.y + above, height: rows.height.saturating_sub(above), ..rows };
-            item(rows, cursor, count, at).map_or(Target::Layer, Target::Item)
-        }
-        None => Target::Layer,
+    overlay(app, Theme::default(), area).map_or(Target::Nothing, |overlay| overlay.target(area, at))
+}
+
+fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
+    match app.layer.as_ref()? {
+        Layer::Browser(found) => Some(browser::overlay(theme, found, area)),
+        Layer::Explain(explaining) => explain::overlay(theme, explaining, area),
+        Layer::Palette(palette) => Some(commands(theme, palette, area)),
+        Layer::Help(top) => Some(help(app, theme, *top, area)),
+        Layer::Diagnostics(findings, top) => Some(diagnostics(theme, findings, *top)),
+        Layer::List(found) => Some(list(app, theme, found, area)),
+        Layer::Entry(typed) => Some(entry(theme, typed)),
+        Layer::Form(form) => Some(form::overlay(theme, form, area)),
     }
 }
 
-/// The item at a place of a list, which scrolls as far as its cursor needs.
-pub(super) fn item(rows: Rect, cursor: usize, count: usize, at: Position) -> Option<usize> {
-    let above = (cursor + 1).saturating_sub(rows.height.into());
-    rows.contains(at).then(|| above + usize::from(at.y - rows.y)).filter(|index| *index < count)
+/// The same under a line to type on.
+fn under_prompt(size: (u16, u16), area: Rect) -> (usize, usize) {
+    let (width, height) = room(size, area);
+    (width, height.saturating_sub(1))
 }
 
-/// A box in the middle, as far as there is room.
-pub(super) fn middle(size: (u16, u16), area: Rect) -> Rect {
-    area.centered(Constraint::Length(size.0), Constraint::Length(size.1))
-}
-
-/// The same, drawn over what was there; gives what is inside.
-pub(super) fn over(theme: Theme, size: (u16, u16), title: &str, note: &str, area: Rect, buf: &mut Buffer) -> Rect {
-    let outside = middle(size, area);
-    Clear.render(outside, buf);
-    boxed(theme, true, title, note, outside, buf)
-}
-
-fn help(app: &App, theme: Theme, line: usize, area: Rect, buf: &mut Buffer) {
+fn help(app: &App, theme: Theme, top: usize, area: Rect) -> Overlay<'static> {
     let rows = app.keymap.help_rows(app.panel_place(), theme.caps().ascii);
-    let found = app.find.as_ref().and_then(|find| find.row);
-    let inside = over(theme, (HELP, area.height), "Keys", "Esc closes", area, buf);
-    (&KeyTable::new(theme, &rows).offset(line).selected(found)).render(inside, buf);
+    let list = RowList {
+        theme,
+        lines: key_lines(theme, rows),
+        cursor: app.find.as_ref().and_then(|find| find.row),
+        focused: true,
+        top: Some(top),
+        scrollbar: true,
+        ..RowList::default()
+    };
+    Overlay {
+        theme,
+        size: (76, area.height),
+        title: "Keys".into(),
+        note: "Esc closes".into(),
+        list,
+        ..Overlay::default()
+    }
 }
 
-/// Columns of the help.
-const HELP: u16 = 76;
-
-/// Columns and rows of the diagnostics.
-fn diagnostics_size(findings: &[Finding]) -> (u16, u16) {
-    (100, u16::try_from(findings.len() * LINES).unwrap_or(u16::MAX).saturating_add(2))
-}
-
-fn diagnostics(theme: Theme, findings: &[Finding], line: usize, area: Rect, buf: &mut Buffer) {
-    let inside = over(theme, diagnostics_size(findings), "What the terminal can do", "Esc closes", area, buf);
+fn diagnostics<'a>(theme: Theme, findings: &'a [Finding], top: usize) -> Overlay<'a> {
     let names = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0) + 2;
     let lines = findings.iter().flat_map(|Finding { what, value, why, fix }| {
         let name = Span::styled(format!("{what:<names$}"), theme.style(Role::Dim));
-        let value = Span::styled(value.clone(), theme.style(Role::Title));
+        let value = Span::styled(value.as_str(), theme.style(Role::Title));
         let change = if fix.is_empty() { String::new() } else { format!("{:names$}change it: {fix}", "") };
         [Line::from(vec![name, value, Span::raw(format!("  {why}"))]), Line::styled(change, theme.style(Role::Dim))]
     });
-    for (row, line) in inside.rows().zip(lines.skip(line)) {
-        draw_line(buf, row, &line, theme);
+    let list = RowList { theme, lines: lines.map(|line| (line, None)).collect(), top: Some(top), ..RowList::default() };
+    let title = "What the terminal can do".into();
+    let size = (100, columns(findings.len() * LINES).saturating_add(2));
+    Overlay { theme, size, title, note: "Esc closes".into(), list, ..Overlay::default() }
+}
+
+fn commands(theme: Theme, palette: &Palette, area: Rect) -> Overlay<'_> {
+    let found: Vec<(String, String)> =
+        palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
+    let size = (84, columns(found.len()).saturating_add(3).clamp(12, 30));
+    Overlay {
+        theme,
+        size,
+        title: "Commands".into(),
+        note: format!("{} found", found.len()),
+        prompt: Some(Prompt::Typed(":", &palette.search, true)),
+        list: picked(theme, &found, palette.row(), under_prompt(size, area)),
+        below: Vec::new(),
     }
 }
 
-fn commands(theme: Theme, palette: &Palette, area: Rect, buf: &mut Buffer) -> Position {
-    let found: Vec<(String, String)> =
-        palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
-    let inside = over(theme, commands_size(found.len()), "Commands", &format!("{} found", found.len()), area, buf);
-    let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
-    (&Picker::new(theme, &found).selected(Some(palette.row()))).render(rows, buf);
-    input(theme, ":", &palette.search, search, buf)
-}
-
-/// Columns and rows of a palette with so many items.
-fn commands_size(found: usize) -> (u16, u16) {
-    (84, u16::try_from(found).unwrap_or(u16::MAX).saturating_add(3).clamp(12, 30))
-}
-
-/// Columns and rows of a list, and of a line to type on.
-fn list_size(list: &List) -> (u16, u16) {
-    (72, u16::try_from(list.found().len()).unwrap_or(u16::MAX).saturating_add(4).max(12))
-}
-const ENTRY: (u16, u16) = (44, 3);
-
-fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> Option<Position> {
-    let found = list.found();
+fn list<'a>(app: &App, theme: Theme, list: &'a List, area: Rect) -> Overlay<'a> {
     let note = |item: &str| match list.subject {
         Subject::Field(field) => FIELDS[field].note(item, &app.library),
         Subject::Views => about(app, item, theme),
@@ -152,16 +113,22 @@ fn list(app: &App, theme: Theme, list: &List, area: Rect, buf: &mut Buffer) -> O
         }
         Subject::Pin(_) | Subject::Set => String::new(),
     };
-    let items: Vec<(String, String)> = found.iter().map(|item| ((*item).to_owned(), note(item))).collect();
-    let inside = over(theme, list_size(list), title(list.subject), &format!("{} found", found.len()), area, buf);
-    let [search, rows] = inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
-    (&Picker::new(theme, &items).selected(Some(list.row()))).render(rows, buf);
-    if !list.searching && list.search.value().is_empty() {
-        draw_line(buf, search, &Line::styled("/ searches", theme.style(Role::Dim)), theme);
-        return None;
+    let items: Vec<(String, String)> = list.found().iter().map(|item| ((*item).to_owned(), note(item))).collect();
+    let size = (72, columns(items.len()).saturating_add(4).max(12));
+    let searched = list.searching || !list.search.value().is_empty();
+    Overlay {
+        theme,
+        size,
+        title: title(list.subject).into(),
+        note: format!("{} found", items.len()),
+        prompt: Some(if searched {
+            Prompt::Typed("/", &list.search, list.searching)
+        } else {
+            Prompt::Hint("/ searches")
+        }),
+        list: picked(theme, &items, list.row(), under_prompt(size, area)),
+        below: Vec::new(),
     }
-    let cursor = input(theme, "/", &list.search, search, buf);
-    list.searching.then_some(cursor)
 }
 
 fn title(subject: Subject) -> &'static str {
@@ -182,23 +149,8 @@ fn about(app: &App, name: &str, theme: Theme) -> String {
     view.map_or_else(String::new, |view| format!("{}  {}", app.keymap.key_of(view, theme.caps().ascii), view.about()))
 }
 
-fn entry(theme: Theme, entry: &Entry, area: Rect, buf: &mut Buffer) -> Position {
-    let inside = over(theme, ENTRY, title(entry.subject), "Enter takes", area, buf);
-    let cursor = input(theme, "", &entry.input, inside, buf);
-    if entry.untouched {
-        buf.set_style(Rect { width: cursor.x - inside.x, ..inside }, theme.style(Role::Cursor));
-    }
-    cursor
-}
-
-/// A line being typed, scrolled so that its cursor is in sight; gives the place of the cursor.
-pub(super) fn input(theme: Theme, prompt: &str, input: &Input, area: Rect, buf: &mut Buffer) -> Position {
-    let before = u16::try_from(Span::raw(prompt).width()).unwrap_or(0).min(area.width);
-    let text = Rect { x: area.x + before, width: area.width - before, ..area };
-    let scroll = input.visual_scroll(usize::from(text.width.saturating_sub(1)));
-    let shown: String = input.value().chars().skip(scroll).collect();
-    draw_line(buf, area, &Line::styled(prompt.to_owned(), theme.style(Role::Accent)), theme);
-    draw_line(buf, text, &Line::raw(shown), theme);
-    let column = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(u16::MAX);
-    Position::new(text.x.saturating_add(column), text.y)
+fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
+    let prompt = if entry.untouched { Prompt::Replaced(&entry.input) } else { Prompt::Typed("", &entry.input, true) };
+    let title = title(entry.subject).into();
+    Overlay { theme, size: (44, 3), title, note: "Enter takes".into(), prompt: Some(prompt), ..Overlay::default() }
 }

@@ -4,14 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
+use super::cell::{down, entry};
 use super::{LAST_POSSIBLE, frame, profile, progress};
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
-use crate::plan::Sharded;
-use crate::search::{AxisKind, AxisValue, Cell};
+use crate::search::AxisValue;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
-use crate::ui::widgets::heatmap::Entry;
+use crate::ui::widgets::heatmap::CellEntry;
 
 /// Rows that it takes: frame, two of headers, one of legend, the profiles; with a contour a line between rows.
 pub(super) fn height(app: &App) -> u16 {
@@ -68,17 +68,19 @@ fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
         values.iter().map(|value| axes::label(value, &app.scenario)).collect()
     };
     let (columns, rows) = (labels(&map.sweep.x.values), labels(&map.sweep.y.values));
-    let entries: Vec<Entry> = (0..count).map(|index| entry(map, index)).collect();
+    let entries: Vec<CellEntry> = (0..count).map(|index| entry(map, index)).collect();
     let letters: Vec<Option<char>> =
         if map.contour { (0..count).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
     let at = |index: usize| (index % map.width(), index / map.width());
-    let heatmap = Heatmap::new(theme, &columns, &rows, &entries)
-        .titles(map.sweep.x.kind.word(), down(map))
-        .cursor(Some(at(map.cursor)))
-        .marked(pinned(app).map(|index| (at(index), "pinned")))
-        .home(map.home.map(at))
-        .letters(&letters)
-        .lower_is_better(!map.metric.more_is_better());
+    let heatmap = Heatmap {
+        titles: (map.sweep.x.kind.word(), down(map)),
+        cursor: Some(at(map.cursor)),
+        marked: pinned(app).map(|index| (at(index), "pinned")),
+        home: map.home.map(at),
+        letters: &letters,
+        lower_is_better: !map.metric.more_is_better(),
+        ..Heatmap::new(theme, &columns, &rows, &entries)
+    };
     with(&heatmap)
 }
 
@@ -93,25 +95,6 @@ fn letter(fullness: f64) -> char {
         f if f <= 0.75 => 't',
         f if f <= 1.0 => 'f',
         _ => 'o',
-    }
-}
-
-pub(super) fn entry(map: &Map, index: usize) -> Entry {
-    match (map.cell(index), map.figure(index)) {
-        (None, _) => Entry::Pending,
-        (Some(Cell::Impossible(_)), _) => Entry::Impossible,
-        (Some(Cell::Possible { .. }), None) => Entry::TooBig,
-        (Some(Cell::Possible { .. }), Some(figure)) => Entry::Value(figure),
-    }
-}
-
-/// What runs down.
-pub(super) fn down(map: &Map) -> &'static str {
-    match (map.sweep.y.kind, map.sweep.base.plan.sharding.first_sharded()) {
-        (AxisKind::Shard, Some(Sharded::Weights)) => "weights over",
-        (AxisKind::Shard, Some(Sharded::Gradients)) => "gradients over",
-        (AxisKind::Shard, _) => "optimizer over",
-        (kind, _) => kind.word(),
     }
 }
 

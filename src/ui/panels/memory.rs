@@ -4,11 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::{frame, in_view, staleness, words};
+use super::{frame, staleness, words};
 use crate::app::timeline::Step;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Memory;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::list::in_view;
 use crate::ui::widgets::{MemoryLine, StackedBar};
 use crate::units::Bytes;
 
@@ -43,7 +44,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let [bars, legend, line] = layout(answer, inside);
     ranks(app, answer, theme, bars, buf);
     bar(stage(answer, rank), theme).draw_legend(legend, buf);
-    MemoryLine::new(theme, step.trace.memory_of(rank), step.time).capacity(memory.capacity).render(line, buf);
+    MemoryLine { capacity: memory.capacity, ..MemoryLine::new(theme, step.trace.memory_of(rank), step.time) }
+        .render(line, buf);
 }
 
 /// The pipeline rank at a place.
@@ -59,6 +61,7 @@ pub(in crate::ui) fn rank_at(app: &App, inside: Rect, at: Position) -> Option<us
 fn layout(answer: &Answer, area: Rect) -> [Rect; 3] {
     let room = area.height.saturating_sub(LEGEND).max(1);
     let bars = rows(answer.evaluation.stages.len()).min(room);
+    // All ranks in sight say more than a line too low to read.
     let bars = if room - bars < SHORT_LINE && answer.evaluation.stages.len() > 1 { room } else { bars };
     area.layout(&Layout::vertical([Constraint::Length(bars), Constraint::Length(LEGEND), Constraint::Fill(1)]))
 }
@@ -81,11 +84,11 @@ fn ranks(app: &App, answer: &Answer, theme: Theme, area: Rect, buf: &mut Buffer)
         };
         let peak = if index == step.fullest as usize { glyphs.peak } else { " " };
         let name = if several { format!("{here}rank {index:<digits$} {peak}") } else { String::new() };
-        bar(&stages[index], theme).name(&name).scale(scale).legend(false).render(row, buf);
+        StackedBar { name: &name, scale: Some(scale), legend: false, ..bar(&stages[index], theme) }.render(row, buf);
     }
 }
 
-fn bar(memory: &Memory, theme: Theme) -> StackedBar<'static> {
+fn bar<'a>(memory: &Memory, theme: Theme) -> StackedBar<'a> {
     StackedBar::new(theme, memory.parts, memory.capacity)
 }
 

@@ -35,10 +35,10 @@ const LEAST_TABLE: u16 = 1 + AGAINST.len() as u16;
 const GIB: f64 = 1_073_741_824.0;
 
 /// Where the best plan of a kind stands in what was found.
-type Kind = fn(&Planned) -> Option<&Summary>;
+type BestOf = fn(&Planned) -> Option<&Summary>;
 
 /// What a plan is compared with: its mark and tone on the chart, its name, and where it stands in what was found.
-const AGAINST: [(char, Tone, &str, Kind); 4] = [
+const AGAINST: [(char, Tone, &str, BestOf); 4] = [
     ('f', Tone::Ochre, "FSDP", |found| found.fsdp.as_ref()),
     ('d', Tone::Grey, "DDP", |found| found.ddp.as_ref()),
     ('u', Tone::Violet, "best uniform", Planned::best_uniform),
@@ -65,7 +65,8 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let memory = &found.summary.memory;
     let most = picture.ladder.limits.iter().copied().fold(0.0, f64::max);
     let scale = found.scenario.cluster.device.memory * most;
-    StackedBar::new(theme, memory.parts, memory.capacity).name("memory").scale(scale).render(bar, buf);
+    StackedBar { name: "memory", scale: Some(scale), ..StackedBar::new(theme, memory.parts, memory.capacity) }
+        .render(bar, buf);
     strip::render(found, planning.operator(), theme, operators, buf);
     because(found, planning.operator(), theme, why, buf);
     if let Some(planned) = planning.planned() {
@@ -86,6 +87,7 @@ pub(super) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Opt
 /// Where the question, the curves, the memory, the operators, the reason and the table are.
 fn places(inside: Rect) -> [Rect; 6] {
     let room = inside.height.saturating_sub(1 + LEAST_CURVE + 2 + strip::HEIGHT + WHY);
+    // A table that is cut would hide the comparison that matters: then one row names all.
     let gains = if room < LEAST_TABLE { 1 } else { room.min(6) };
     let lengths = [1, 2, strip::HEIGHT, WHY, gains].map(Constraint::Length);
     let rows = [lengths[0], Constraint::Fill(1), lengths[1], lengths[2], lengths[3], lengths[4]];

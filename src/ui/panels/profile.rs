@@ -4,12 +4,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::map::{down, entry};
+use super::cell::{down, entry};
 use super::words;
 use crate::app::views::map::Map;
 use crate::app::{App, axes};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::heatmap::Entry;
+use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::{draw_line, fit, width};
 
 /// Rows that it takes.
@@ -40,6 +40,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
             Line::from(Span::styled(format!("{:<NAMES$} ", fit(&name, NAMES, theme)), theme.style(Role::Dim)));
         line.spans.extend(cells.iter().enumerate().map(|(at, cell)| bar(map, *cell, range, at == here, theme)));
         line.push_span(Span::raw(best.unwrap_or_default()));
+        // A line that is cut would lose its best value: better none.
         if width(&line.to_string()) <= usize::from(area.width) {
             draw_line(buf, at, &line, theme);
         }
@@ -74,13 +75,13 @@ fn bar(map: &Map, cell: usize, (low, high): (f64, f64), here: bool, theme: Theme
         bars.full,
     ];
     let glyph = match entry(map, cell) {
-        Entry::Value(figure) if high > low => {
+        CellEntry::Value(figure) if high > low => {
             steps[(((figure - low) / (high - low) * steps.len() as f64) as usize).min(steps.len() - 1)]
         }
-        Entry::Value(_) => bars.half,
-        Entry::Impossible => glyphs.impossible,
-        Entry::TooBig => glyphs.too_big,
-        Entry::Pending => glyphs.pending,
+        CellEntry::Value(_) => bars.half,
+        CellEntry::Impossible => glyphs.impossible,
+        CellEntry::TooBig => glyphs.too_big,
+        CellEntry::Pending => glyphs.pending,
     };
     Span::styled(glyph.repeat(2), theme.style(if here { Role::Cursor } else { Role::Text }))
 }

@@ -2,19 +2,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
-use super::layers::input;
-use super::{view, words};
+use super::overlay::input;
+use super::{cell, view};
 use crate::app::rows::Find;
-use crate::app::views::map::Map;
-use crate::app::{App, Panel, axes};
-use crate::evaluate::Resource;
-use crate::figures::Figure;
-use crate::search::Cell;
+use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
-use crate::units::devices;
 
 /// Draws it; gives the place of the text cursor where rows are searched.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -27,7 +22,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         None => Line::raw(match app.focus {
             Panel::Inputs => field(app),
             Panel::Map => view::status(app, area.width.saturating_sub(2)),
-            Panel::Memory | Panel::Timeline | Panel::Time => cell(app, area.width.saturating_sub(2)),
+            Panel::Memory | Panel::Timeline | Panel::Time => cell::status(app, area.width.saturating_sub(2)),
         }),
     };
     draw_line(buf, area, &said, theme);
@@ -54,68 +49,4 @@ fn field(app: &App) -> String {
     let excess = || app.answer.as_ref().filter(|_| !app.stale).and_then(|it| app.excess(&it.evaluation.summary));
     let about = || app.inputs.field().about(&app.scenario);
     wrong.or_else(about).or_else(excess).unwrap_or_default()
-}
-
-/// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
-pub(super) fn cell(app: &App, width: u16) -> String {
-    let (map, scenario) = (&app.map, &app.scenario);
-    if map.home.is_none() && !app.looking {
-        return format!("the present scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
-    }
-    let Some((x, y)) = map.values(map.cursor) else { return String::new() };
-    let place = format!(
-        "{} {}, {} {}",
-        map.sweep.y.kind.word(),
-        axes::label(y, scenario),
-        map.sweep.x.kind.word(),
-        axes::label(x, scenario)
-    );
-    let figure = match map.figure(map.cursor) {
-        Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
-        None => why(app).unwrap_or_else(|| "computing".to_owned()),
-    };
-    let hint = if app.looking && !app.following { " (Enter takes it, Esc goes back)" } else { "" };
-    let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
-    let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
-    [long, short].into_iter().find(fits).unwrap_or(figure)
-}
-
-/// What sets a cell's limit, where that is shown: `, set by the link to the host`.
-fn limiting(map: &Map) -> String {
-    let Some(Cell::Possible { summary, .. }) = map.cell(map.cursor) else { return String::new() };
-    if !matches!(map.metric, Figure::Limit | Figure::ShareOfLimit) {
-        return String::new();
-    }
-    match summary.limiting() {
-        Resource::HostLink => ", set by the link to the host".to_owned(),
-        Resource::Level(_) => format!(", set by the {} level", summary.limiting().name(&map.sweep.base)),
-        _ => ", set by arithmetic".to_owned(),
-    }
-}
-
-/// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
-fn settled(map: &Map) -> String {
-    map.tuned(map.cursor).map_or_else(String::new, |choice| {
-        format!("; micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute)
-    })
-}
-
-/// Why a cell has no figure: what the headline says about it comes with how to fix it here.
-fn why(app: &App) -> Option<String> {
-    let why = app.why();
-    match &app.shown {
-        // The reason comes with the panels: while the cursor moves, a word does.
-        _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
-        Err(problems) => problems.first().map(|problem| problem.fix.clone()),
-        Ok(_) => why,
-    }
-}
-
-fn is_possible(app: &App) -> bool {
-    matches!(app.map.cell(app.map.cursor), Some(Cell::Possible { .. }))
-}
-
-/// The unit of a map's figures, in words.
-pub(super) fn unit(map: &Map) -> String {
-    map.metric.unit_in_words(&map.sweep.base)
 }

@@ -1,19 +1,19 @@
 //! All strategies on the scenario shown, one row each.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Margin, Position, Rect};
-use ratatui::style::Style;
+use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, outdated, words};
+use super::{frame, outdated, panel_list, words};
 use crate::app::views::strategies::Row;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::presets::Kind;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::text::{columns, draw_line};
 use crate::units::significant;
 
 /// Columns of the names, of a number, and of one level's traffic.
@@ -36,50 +36,46 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let against = app.pins.reference().map_or("the present one", |_| "the pinned one");
     let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
     let levels = levels(scenario, usize::from(inside.width));
-    let mut lines = inside.rows();
-    let Some(heading_row) = lines.next() else { return };
-    buf.set_line(heading_row.x, heading_row.y, &heading(scenario, &levels, theme), inside.width);
-    let cursor = strategies.row();
-    let (first, room) = in_sight(cursor, inside);
-    let best = strategies.rows().iter().filter_map(|row| Some((row.outcome.as_ref().ok()?, row)));
-    let best = best.filter(|(summary, _)| summary.fits);
-    let best = best.max_by(|(a, _), (b, _)| a.tokens_per_s_per_device.total_cmp(&b.tokens_per_s_per_device));
-    let best = best.map(|(_, row)| row.id.as_str());
-    for ((index, row), place) in strategies.rows().iter().enumerate().skip(first).zip(lines.by_ref().take(room)) {
-        let here = index == cursor && app.focus == Panel::Map && app.layer.is_none();
-        buf.set_style(place, if here { theme.style(Role::Cursor) } else { Style::new() });
-        let line = line(app, theme, row, (index == cursor, best == Some(row.id.as_str())), &levels);
-        draw_line(buf, place, &line, theme);
-    }
-    if let Some(place) = lines.next() {
-        draw_line(buf, place, &legend(theme), theme);
-    }
-    let below = inside.bottom() - lines.next().map_or(inside.bottom(), |place| place.y);
-    let (left, about) = (Rect { y: inside.bottom() - below, height: below, ..inside }, status(app));
+    let [head, rows, foot, below] = places(app, inside);
+    draw_line(buf, head, &heading(scenario, &levels, theme), theme);
+    list(app, theme, &levels).render(rows, buf);
+    draw_line(buf, foot, &legend(theme), theme);
+    let about = status(app);
     if about.chars().count() > usize::from(inside.width) {
         // The status line cuts it off.
-        let left = left.inner(Margin::new(2, 1)).intersection(left);
-        Paragraph::new(about).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(left, buf);
+        let below = below.inner(Margin::new(2, 1)).intersection(below);
+        Paragraph::new(about).wrap(Wrap { trim: true }).style(theme.style(Role::Dim)).render(below, buf);
     }
 }
 
 /// The strategy at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let (first, room) = in_sight(app.views.strategies.row(), inside);
-    let down = usize::from(at.y - inside.y).checked_sub(1).filter(|down| *down < room)?;
-    Some(first + down).filter(|row| *row < app.views.strategies.rows().len())
+    list(app, Theme::default(), &[]).row_at(places(app, inside)[1], at)
 }
 
-/// The first row that is drawn, and how many are: all but the heading and the legend.
-fn in_sight(cursor: usize, inside: Rect) -> (usize, usize) {
-    let room = usize::from(inside.height.saturating_sub(2));
-    ((cursor + 1).saturating_sub(room), room)
+/// Where the heading, the strategies and the legend are, and what is left.
+fn places(app: &App, inside: Rect) -> [Rect; 4] {
+    let rows = columns(app.views.strategies.rows().len()).min(inside.height.saturating_sub(2));
+    let rows = [1, rows, 1].map(Constraint::Length);
+    inside.layout(&Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])))
+}
+
+fn list(app: &App, theme: Theme, levels: &[usize]) -> RowList<'static> {
+    let strategies = &app.views.strategies;
+    let best = strategies.rows().iter().filter_map(|row| Some((row.outcome.as_ref().ok()?, row)));
+    let best = best.filter(|(summary, _)| summary.fits);
+    let best = best.max_by(|(a, _), (b, _)| a.tokens_per_s_per_device.total_cmp(&b.tokens_per_s_per_device));
+    let best = best.map(|(_, row)| row.id.as_str());
+    let line = |row: &Row| line(app, theme, row, best == Some(row.id.as_str()), levels);
+    let lines = strategies.rows().iter().map(line).zip((0..).map(Some)).collect();
+    panel_list(app, theme, lines, strategies.row())
 }
 
 /// The levels whose traffic has room, the outer ones first to stay; in their order.
 fn levels(scenario: &Scenario, width: usize) -> Vec<usize> {
     let all = scenario.cluster.levels.len();
     let room = width.saturating_sub(2 + NAMES + 4 * NUMBER) / LEVEL;
+    // The outer levels are the slow ones: they stay longest.
     (all.saturating_sub(room)..all).collect()
 }
 
@@ -90,12 +86,11 @@ fn heading(scenario: &Scenario, levels: &[usize], theme: Theme) -> Line<'static>
     Line::styled(text, theme.style(Role::Title))
 }
 
-fn line(app: &App, theme: Theme, row: &Row, (here, best): (bool, bool), levels: &[usize]) -> Line<'static> {
+fn line(app: &App, theme: Theme, row: &Row, best: bool, levels: &[usize]) -> Line<'static> {
     let glyphs = theme.glyphs();
     let present = if *row.id == *app.scenario.strategy { glyphs.more[0] } else { " " };
-    let mark = if here { glyphs.pinned } else { " " };
     let star = if best { glyphs.best } else { " " };
-    let mut spans = vec![Span::raw(format!("{mark}{star}{:<NAMES$}", format!("{} {present}", row.id)))];
+    let mut spans = vec![Span::raw(format!(" {star}{:<NAMES$}", format!("{} {present}", row.id)))];
     match &row.outcome {
         Err(problem) => {
             spans.push(Span::styled(format!("{} {}", glyphs.impossible, problem.what), theme.style(Role::Dim)));

@@ -21,13 +21,14 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let summary = &answer.evaluation.summary;
     let area = area.inner(Margin::new(1, 0));
     let [memory, wire] = area.layout(&Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]));
-    StackedBar::new(theme, summary.memory.parts, summary.memory.capacity).name("memory").render(memory, buf);
+    StackedBar { name: "memory", ..StackedBar::new(theme, summary.memory.parts, summary.memory.capacity) }
+        .render(memory, buf);
     let figure = Line::raw(format!(" {} of {} ", summary.time.exposed, summary.step_time));
     let width = u16::try_from(figure.width()).unwrap_or(u16::MAX);
     let [strip, text] = wire.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]));
     let step = Step::of(&answer.evaluation);
     let rank = app.timeline.rank(step);
     let (idle, folded) = (step.trace.idle_of(rank), step.trace.folded_of(rank));
-    Gantt::new(theme, &[], Seconds::ZERO, step.time).folded(folded).exposed(idle, &[]).render(strip, buf);
+    Gantt { folded, exposed: Some((idle, &[])), ..Gantt::new(theme, &[], Seconds::ZERO, step.time) }.render(strip, buf);
     draw_line(buf, text, &figure, theme);
 }

@@ -8,12 +8,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::memory::LINE;
-use super::{frame, has_room, in_view, staleness, words};
+use super::{frame, has_room, staleness, words};
 use crate::app::timeline::{Row, Step, Timeline, Window, counterpart};
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::{self, IdleCause, Lane, ModelPart, SpanMicroBatches, TaskKind, Trace, WindowTotals};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::gantt::{self, Form, Track};
+use crate::ui::widgets::gantt::{self, Track, TrackForm};
+use crate::ui::widgets::list::in_view;
 use crate::ui::widgets::text::draw_lines;
 use crate::ui::widgets::{Gantt, MemoryLine};
 use crate::units::{Bytes, Seconds};
@@ -118,11 +119,13 @@ fn gantt<T>(
     let lines: Vec<&[evaluate::Span]> = communication(step, rank).collect();
     // Over the whole step it would say what the rows say.
     let overview = window != Window::WHOLE && inside.height > tracks.len() as u16 + beside;
-    let gantt = Gantt::new(theme, &tracks, from, to)
-        .folded(step.trace.folded_of(rank))
-        .exposed(step.trace.idle_of(rank), &lines)
-        .overview(overview.then_some(step.time))
-        .selected(selected);
+    let gantt = Gantt {
+        folded: step.trace.folded_of(rank),
+        exposed: Some((step.trace.idle_of(rank), &lines)),
+        overview: overview.then_some(step.time),
+        selected,
+        ..Gantt::new(theme, &tracks, from, to)
+    };
     with(&gantt, &visible)
 }
 
@@ -151,7 +154,7 @@ fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: Row, here: bool) -> T
         name: if ranks { format!("rank {}", row.rank) } else { row.lane.name().to_owned() },
         spans: step.trace.spans_on(row.rank, row.lane),
         idle: if compute { step.trace.idle_of(row.rank) } else { &[] },
-        form: if ranks { Form::Visits } else { Form::Spans },
+        form: if ranks { TrackForm::Visits } else { TrackForm::Spans },
         folded: step.trace.folded_of(row.rank),
         turns: answer.scenario.plan.accumulate > 1,
         here,
@@ -171,10 +174,12 @@ fn held(answer: &Answer, theme: Theme, rank: u32, (from, to): (Seconds, Seconds)
     }
     let (summary, trace) = (&answer.evaluation.summary, &answer.evaluation.trace);
     let area = Rect { height: area.height.min(1 + LINE), ..area };
-    MemoryLine::new(theme, trace.memory_of(rank), summary.step_time)
-        .window(from, to)
-        .capacity(summary.memory.capacity)
-        .render(area, buf);
+    MemoryLine {
+        window: (from, to),
+        capacity: summary.memory.capacity,
+        ..MemoryLine::new(theme, trace.memory_of(rank), summary.step_time)
+    }
+    .render(area, buf);
 }
 
 /// A visit of a stage in words: what, on which layers, when.
@@ -289,7 +294,7 @@ fn totals(totals: &WindowTotals, time: Seconds, width: u16) -> Vec<Line<'static>
     rows.into_iter().map(Line::raw).collect()
 }
 
-/// How long compute stands still for a transfer while this one runs.
+/// How long compute stalls for a transfer while this one runs.
 fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Span<'static>> {
     if span.bytes <= Bytes::ZERO {
         return None;

@@ -6,13 +6,14 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::{frame, in_view, staleness};
+use super::{frame, staleness};
 use crate::app::views::traffic;
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
 use crate::figures::Figure;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
+use crate::ui::widgets::list::in_view;
 use crate::ui::widgets::text::draw_line;
 use crate::units::Bytes;
 

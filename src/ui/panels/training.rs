@@ -186,7 +186,7 @@ fn plan(
         _ => plan.schedule.to_string(),
     };
     let context = if plan.context > 1 { format!(" x cp {}", plan.context) } else { String::new() };
-    let host = if choice.offload == Offload::None { "" } else { "the host's memory has no end here" };
+    let host = if choice.offload == Offload::None { "" } else { "host memory assumed unlimited" };
     let said = [host, method.about].map(|text| Span::styled(text, theme.style(Role::Dim)));
     let memory = words::of_capacity(best.summary.memory.peak, best.summary.memory.capacity);
     let titled = |text: String| Span::styled(text, theme.style(Role::Title));
@@ -230,8 +230,16 @@ fn plan(
 /// every transfer that crosses it; the need is the same at any factor.
 const CRAWLING: f64 = 1e-6;
 
+/// What a method's plan needs of the outermost level.
+enum Need {
+    /// This bandwidth hides all that can be hidden.
+    Rate(BytesPerSecond),
+    /// A transfer never hides: its arithmetic takes so many times as long.
+    NeverHidden(f64),
+}
+
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does but for the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of 25.0
+/// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of 25.0
 /// hide all but ends · x: nothing does`.
 fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let cluster = &picture.search.base.cluster;
@@ -240,26 +248,27 @@ fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'sta
         let best = picture.best(index, place)?;
         let mut scenario = picture.search.scenario(method, &best.choice);
         let present = intensity::of(&scenario);
+        // The present network decides what is exposed; a crawling one, which transfers cross the level at all.
         scenario.plan.bandwidth_factor = CRAWLING;
         let transfers = intensity::of(&scenario);
         let crossing = || transfers.iter().filter(|it| it.link == outermost);
         let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
         let factor = never.map(Intensity::slowdown).reduce(f64::max);
         let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
-        Some(match (factor, most) {
-            (Some(factor), _) => format!("x{}", significant(factor, 3)),
-            (None, Some(most)) => gigabytes(most),
-            (None, None) => "0".to_owned(),
-        })
+        Some(factor.map_or(Need::Rate(most.unwrap_or(BytesPerSecond::ZERO)), Need::NeverHidden))
     };
     let all: Vec<_> = METHODS.iter().enumerate().map(|(index, method)| need(index, method)).collect();
-    let never = all.iter().flatten().any(|need| need.starts_with('x'));
+    let never = all.iter().flatten().any(|need| matches!(need, Need::NeverHidden(_)));
     let has = gigabytes(outermost.bandwidth(&picture.search.base));
     let said = std::iter::once(format!("GB/s of {has} hide all but ends"));
     let said = said.chain(never.then(|| "x: nothing does".to_owned()));
     let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
     let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
-        let need = need.unwrap_or_else(|| theme.glyphs().impossible.to_owned());
+        let need = match need {
+            Some(Need::Rate(rate)) => gigabytes(rate),
+            Some(Need::NeverHidden(factor)) => format!("x{}", significant(factor, 3)),
+            None => theme.glyphs().impossible.to_owned(),
+        };
         Span::styled(format!("{mark} {need}"), theme.fill(tone))
     });
     joined(all.chain(said), theme, width)

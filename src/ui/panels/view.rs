@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::{
-    advice, compare, evidence, grid, hardware, intensities, limits, map, plan, status, strategies, traffic, training,
+    advice, cell, compare, evidence, grid, hardware, intensities, limits, map, plan, strategies, traffic, training,
 };
 use crate::app::panel::ViewId;
 use crate::app::pointing::Target;
@@ -69,7 +69,7 @@ pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position)
 /// What its cursor is on, for the status line, in so many columns.
 pub(super) fn status(app: &App, width: u16) -> String {
     match app.view {
-        ViewId::Map => status::cell(app, width),
+        ViewId::Map => cell::status(app, width),
         ViewId::Compare => compare::status(app),
         ViewId::Advice => advice::status(app),
         ViewId::Limits | ViewId::Intensities | ViewId::Traffic => String::new(),

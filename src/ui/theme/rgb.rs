@@ -2,6 +2,8 @@
 
 use ratatui::style::Color;
 
+use super::sgr::named_index;
+
 /// The sixteen named colours, as xterm's default scheme shows them.
 const NAMED: [u32; 16] = [
     0x0000_0000,
@@ -23,27 +25,12 @@ const NAMED: [u32; 16] = [
 ];
 
 /// Red, green and blue of a colour; `None` for the terminal's own ([`Color::Reset`]).
-pub const fn rgb(color: Color) -> Option<[u8; 3]> {
+pub fn rgb(color: Color) -> Option<[u8; 3]> {
     Some(match color {
         Color::Reset => return None,
         Color::Rgb(r, g, b) => [r, g, b],
         Color::Indexed(index) => indexed(index),
-        Color::Black => indexed(0),
-        Color::Red => indexed(1),
-        Color::Green => indexed(2),
-        Color::Yellow => indexed(3),
-        Color::Blue => indexed(4),
-        Color::Magenta => indexed(5),
-        Color::Cyan => indexed(6),
-        Color::Gray => indexed(7),
-        Color::DarkGray => indexed(8),
-        Color::LightRed => indexed(9),
-        Color::LightGreen => indexed(10),
-        Color::LightYellow => indexed(11),
-        Color::LightBlue => indexed(12),
-        Color::LightMagenta => indexed(13),
-        Color::LightCyan => indexed(14),
-        Color::White => indexed(15),
+        named => indexed(named_index(named)),
     })
 }
 

@@ -23,7 +23,9 @@ pub(super) fn ticks(from: Seconds, to: Seconds, columns: usize) -> Vec<Tick> {
     }
     let step = round_step(length * ROOM as f64 / columns.max(ROOM) as f64);
     let (factor, unit) = unit(from.abs().max(to.abs()));
+    // As many digits as tell two ticks apart; the small term forgives the logarithm of 0.1.
     let digits = (-libm::floor(libm::log10(step / factor) + 1e-9)).clamp(0.0, 12.0) as usize;
+    // A tick on the very edge counts as inside.
     let first = (from / step - 1e-9).ceil();
     let mut ticks: Vec<Tick> = (0..columns)
         .map(|count| (first + count as f64) * step)

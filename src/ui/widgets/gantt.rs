@@ -5,6 +5,7 @@
 //! a pipeline rank does in the large. What is outside the window costs nothing to draw. Not for what runs when.
 
 mod label;
+mod scale;
 mod track;
 mod visits;
 
@@ -19,7 +20,9 @@ use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind};
 use crate::ui::theme::{Role, Theme};
 use crate::units::Seconds;
 
-pub use track::{Form, Track};
+use scale::{Scale, overlapping};
+
+pub use track::{Track, TrackForm};
 
 /// The name of the row of exposed communication.
 const EXPOSED: &str = "exposed";
@@ -35,50 +38,29 @@ const EXPOSED: &str = "exposed";
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gantt<'a> {
-    theme: Theme,
-    tracks: &'a [Track<'a>],
-    window: (Seconds, Seconds),
-    folded: &'a [Folded],
-    exposed: Option<(&'a [Stall], &'a [&'a [Span]])>,
-    selected: Option<(usize, Seconds, Seconds)>,
-    overview: Option<Seconds>,
+    /// How it looks.
+    pub theme: Theme,
+    /// Its lines.
+    pub tracks: &'a [Track<'a>],
+    /// From when to when.
+    pub window: (Seconds, Seconds),
+    /// What of the rank whose communication is shown repeats without being listed again: it is drawn as what the stretch that repeats is on average.
+    pub folded: &'a [Folded],
+    /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time, and what is
+    /// communicated, hidden or not.
+    ///
+    /// Its marks add up to the exposed time, rounded up to a column.
+    pub exposed: Option<(&'a [Stall], &'a [&'a [Span]])>,
+    /// What is under the cursor: its track, its start and its end.
+    pub selected: Option<(usize, Seconds, Seconds)>,
+    /// Adds a row on top: exposed communication over a whole step of this length, the window between marks.
+    pub overview: Option<Seconds>,
 }
 
 impl<'a> Gantt<'a> {
     /// Tracks over a window of time.
     pub const fn new(theme: Theme, tracks: &'a [Track<'a>], from: Seconds, to: Seconds) -> Self {
         Self { theme, tracks, window: (from, to), folded: &[], exposed: None, selected: None, overview: None }
-    }
-
-    /// What of the rank whose communication is shown repeats without being listed again: it is drawn as what the stretch that repeats is on average.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn folded(mut self, folded: &'a [Folded]) -> Self {
-        self.folded = folded;
-        self
-    }
-
-    /// Adds the row of exposed communication: the stretches in which compute waits for it, by start time, and what is
-    /// communicated, hidden or not.
-    ///
-    /// Its marks add up to the exposed time, rounded up to a column.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn exposed(mut self, idle: &'a [Stall], communicated: &'a [&'a [Span]]) -> Self {
-        self.exposed = Some((idle, communicated));
-        self
-    }
-
-    /// What is under the cursor: its track, its start and its end.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn selected(mut self, stretch: Option<(usize, Seconds, Seconds)>) -> Self {
-        self.selected = stretch;
-        self
-    }
-
-    /// Adds a row on top: exposed communication over a whole step of this length, the window between marks.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn overview(mut self, step: Option<Seconds>) -> Self {
-        self.overview = step;
-        self
     }
 
     /// Rows that everything takes.
@@ -132,6 +114,8 @@ impl<'a> Gantt<'a> {
             shares
         });
         let glyphs = self.theme.glyphs();
+        // Most waits are shorter than a column. Their shares add up, and each whole column's worth is one mark: so the
+        // marks say how long compute waits, and not only that it does.
         let mut due = 0.0;
         for ([waiting, moving], x) in shares.into_iter().zip(plot.left()..plot.right()) {
             due += waiting;
@@ -151,6 +135,7 @@ impl<'a> Gantt<'a> {
             let text = format!(" the same {} times more ", folded.times);
             let free = to.saturating_sub(from).saturating_sub(width(&text));
             if free > 0 {
+                // In the middle of the repeats.
                 let x = plot.x + columns(from + free / 2);
                 buf.set_stringn(x, plot.y, &text, text.len(), Style::reset().patch(self.theme.style(Role::Dim)));
             }
@@ -169,6 +154,7 @@ impl<'a> Gantt<'a> {
             self.theme.style(Role::Cursor),
         );
         let caps = Style::reset().patch(self.theme.style(Role::Accent));
+        // The caps stand beside the window, where there is a column left.
         for (column, mark) in [(from.checked_sub(1), 0), (to.checked_add(1).filter(|to| *to <= last), 1)] {
             if let Some(column) = column {
                 put(buf, plot.x + column, plot.y, self.theme.glyphs().cursor[mark], caps);
@@ -200,7 +186,10 @@ impl Widget for &Gantt<'_> {
         }
         for (index, (track, plot)) in self.tracks.iter().zip(rows.by_ref()).enumerate() {
             self.draw_name(&track.name, track.here, area, plot, buf);
-            track.draw(self.theme, scale, plot, buf);
+            match track.form {
+                TrackForm::Spans => track.draw_spans(self.theme, scale, plot, buf),
+                TrackForm::Visits => visits::draw(track, self.theme, scale, plot, buf),
+            }
             if index == 0 {
                 self.draw_repeats(track.folded, scale, plot, buf);
             }
@@ -216,70 +205,6 @@ impl Widget for &Gantt<'_> {
             self.draw_axis(plot, buf);
         }
     }
-}
-
-/// A window of time over columns.
-#[derive(Debug, Clone, Copy)]
-struct Scale {
-    window: (Seconds, Seconds),
-    columns: usize,
-    columns_per_second: f64,
-}
-
-impl Scale {
-    /// `None` for a window or a screen without width.
-    fn new(window: (Seconds, Seconds), columns: usize) -> Option<Self> {
-        let length = (window.1 - window.0).get();
-        let columns_per_second = columns as f64 / length;
-        (window.0.get().is_finite() && length.is_finite() && length > 0.0 && columns > 0).then_some(Self {
-            window,
-            columns,
-            columns_per_second,
-        })
-    }
-
-    /// Columns from the left end to a moment, cut to the window.
-    fn at(self, moment: Seconds) -> f64 {
-        // What is not a number counts as the left end: `max` drops it.
-        ((moment - self.window.0).get() * self.columns_per_second).max(0.0).min(self.columns as f64)
-    }
-
-    /// Shares of each column's time, which `each` counts on any scale; what is folded away counts as often as it
-    /// happens, spread over its repeats.
-    fn shares<const N: usize>(self, folded: &[Folded], each: &dyn Fn(Self) -> Vec<[f64; N]>) -> Vec<[f64; N]> {
-        let mut shares = each(self);
-        for (index, repeats) in folded.iter().enumerate() {
-            let seen = repeats.end < self.window.1 && repeats.over() > self.window.0;
-            let Some(period) = Self::new((repeats.start, repeats.end), 1).filter(|_| seen) else { continue };
-            let average = period.shares(&folded[..index], each)[0];
-            self.cover(repeats.end, repeats.over(), |column, share| {
-                shares[column].iter_mut().zip(average).for_each(|(sum, part)| *sum += part * share);
-            });
-        }
-        shares
-    }
-
-    /// Hands over each column that a stretch of time touches, with the share of the column that it takes.
-    fn cover(self, from: Seconds, to: Seconds, each: impl FnMut(usize, f64)) {
-        self.cover_columns(self.at(from), self.at(to), each);
-    }
-
-    /// The same between two places on the screen.
-    fn cover_columns(self, from: f64, to: f64, mut each: impl FnMut(usize, f64)) {
-        for column in from as usize..(to.ceil() as usize).min(self.columns) {
-            let share = to.min(column as f64 + 1.0) - from.max(column as f64);
-            if share > 0.0 {
-                each(column, share);
-            }
-        }
-    }
-}
-
-/// The part of a list, ordered and without overlaps, that touches a window.
-fn overlapping<T>(items: &[T], ends: impl Fn(&T) -> (Seconds, Seconds), window: (Seconds, Seconds)) -> &[T] {
-    let first = items.partition_point(|item| ends(item).1 <= window.0);
-    let last = items.partition_point(|item| ends(item).0 < window.1);
-    items.get(first..last).unwrap_or_default()
 }
 
 /// Whether a span moves bytes between devices or to the host.

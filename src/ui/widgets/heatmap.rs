@@ -12,12 +12,12 @@ use ratatui::widgets::Widget;
 
 use super::text::{columns, fit, put, width};
 use crate::ui::theme::{Role, Theme};
-use layout::Layout;
+use layout::CellLayout;
 use numbers::Numbers;
 
 /// What a cell says.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Entry {
+pub enum CellEntry {
     /// Not computed yet.
     #[default]
     Pending,
@@ -44,22 +44,33 @@ const LEGEND: usize = 70;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heatmap<'a> {
-    theme: Theme,
-    entries: &'a [Entry],
-    columns: &'a [String],
-    rows: &'a [String],
-    titles: (&'a str, &'a str),
-    cursor: Option<(usize, usize)>,
-    marked: Option<((usize, usize), &'a str)>,
-    letters: &'a [Option<char>],
-    home: Option<(usize, usize)>,
-    lower_is_better: bool,
-    stale: bool,
+    /// How it looks.
+    pub theme: Theme,
+    /// What each cell says, row by row.
+    pub entries: &'a [CellEntry],
+    /// The names of the columns.
+    pub columns: &'a [String],
+    /// The names of the rows.
+    pub rows: &'a [String],
+    /// What runs across and what runs down (`nodes`, `weights over`).
+    pub titles: (&'a str, &'a str),
+    /// The cell under the cursor: column, row.
+    pub cursor: Option<(usize, usize)>,
+    /// A cell that is marked (column, row), and what the legend says of it.
+    pub marked: Option<((usize, usize), &'a str)>,
+    /// A letter for each entry, behind its number, and a contour between cells whose letters differ.
+    pub letters: &'a [Option<char>],
+    /// The cell to prefer among equals: column, row.
+    pub home: Option<(usize, usize)>,
+    /// Whether the lowest value is the best (step time, memory); the highest is by default.
+    pub lower_is_better: bool,
+    /// Whether the numbers belong to an older question: they stay, without shades.
+    pub stale: bool,
 }
 
 impl<'a> Heatmap<'a> {
     /// A map of `entries`, row by row; `columns` and `rows` name them.
-    pub const fn new(theme: Theme, columns: &'a [String], rows: &'a [String], entries: &'a [Entry]) -> Self {
+    pub const fn new(theme: Theme, columns: &'a [String], rows: &'a [String], entries: &'a [CellEntry]) -> Self {
         Self {
             theme,
             entries,
@@ -75,72 +86,24 @@ impl<'a> Heatmap<'a> {
         }
     }
 
-    /// What runs across and what runs down (`nodes`, `weights over`).
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn titles(mut self, across: &'a str, down: &'a str) -> Self {
-        self.titles = (across, down);
-        self
-    }
-
-    /// The cell under the cursor: column, row.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn cursor(mut self, cell: Option<(usize, usize)>) -> Self {
-        self.cursor = cell;
-        self
-    }
-
-    /// A cell that is marked (column, row), and what the legend says of it.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn marked(mut self, cell: Option<((usize, usize), &'a str)>) -> Self {
-        self.marked = cell;
-        self
-    }
-
-    /// A letter for each entry, behind its number, and a contour between cells whose letters differ.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn letters(mut self, letters: &'a [Option<char>]) -> Self {
-        self.letters = letters;
-        self
-    }
-
-    /// The cell to prefer among equals: column, row.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn home(mut self, cell: Option<(usize, usize)>) -> Self {
-        self.home = cell;
-        self
-    }
-
-    /// Whether the lowest value is the best (step time, memory); the highest is by default.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn lower_is_better(mut self, lower: bool) -> Self {
-        self.lower_is_better = lower;
-        self
-    }
-
-    /// Whether the numbers belong to an older question: they stay, without shades.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn stale(mut self, stale: bool) -> Self {
-        self.stale = stale;
-        self
-    }
-
     /// The best cell so far: column, row. Of equals the preferred one, else the first.
     pub fn best(&self) -> Option<(usize, usize)> {
         let cells = || (0..self.rows.len()).flat_map(|row| (0..self.columns.len()).map(move |column| (column, row)));
+        // The preferred cell comes first: of equals the earlier one stays.
         let values =
             self.home.into_iter().chain(cells()).filter_map(|cell| self.value(cell).map(|value| (cell, value)));
         let better = |one: f64, other: f64| if self.lower_is_better { one < other } else { one > other };
         values.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(cell, _)| cell)
     }
 
-    fn entry(&self, (column, row): (usize, usize)) -> Entry {
+    fn entry(&self, (column, row): (usize, usize)) -> CellEntry {
         self.entries.get(row * self.columns.len() + column).copied().unwrap_or_default()
     }
 
     /// A cell's value; one that is not finite says as little as none.
     fn value(&self, cell: (usize, usize)) -> Option<f64> {
         match self.entry(cell) {
-            Entry::Value(value) if value.is_finite() => Some(value),
+            CellEntry::Value(value) if value.is_finite() => Some(value),
             _ => None,
         }
     }
@@ -148,7 +111,7 @@ impl<'a> Heatmap<'a> {
     /// Lowest and highest value.
     fn range(&self) -> Option<(f64, f64)> {
         let values = self.entries.iter().filter_map(|entry| match entry {
-            Entry::Value(value) if value.is_finite() => Some((*value, *value)),
+            CellEntry::Value(value) if value.is_finite() => Some((*value, *value)),
             _ => None,
         });
         values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
@@ -162,20 +125,22 @@ impl<'a> Heatmap<'a> {
         Some((column, row))
     }
 
-    fn layout(&self, area: Rect) -> Option<(Numbers, Layout)> {
+    fn layout(&self, area: Rect) -> Option<(Numbers, CellLayout)> {
         let widest = |names: &[String]| columns(names.iter().map(|name| width(name)).max().unwrap_or(0));
         let gutter = widest(self.rows).max(columns(width(self.titles.0))).max(columns(width(self.titles.1)));
+        // Names may take a third at most: the numbers are what the map is for.
         let gutter = (gutter + 1).min(area.width / 3);
         let room = usize::from(area.width - gutter) / self.columns.len().max(1);
         let numbers = Numbers::new(self.range(), room.saturating_sub(2)).lower_is_better(self.lower_is_better);
         let letters = !self.letters.is_empty();
+        // A letter takes a blank and a column, in every cell, so that numbers stay under one another.
         let text = (numbers.width() + if letters { 2 } else { 0 }).max(widest(self.columns));
         let count = (self.columns.len(), self.rows.len());
-        let layout = Layout::new(area, gutter, text, count, self.cursor.unwrap_or_default(), letters)?;
+        let layout = CellLayout::new(area, gutter, text, count, self.cursor.unwrap_or_default(), letters)?;
         Some((numbers, layout))
     }
 
-    fn draw_headers(&self, layout: &Layout, area: Rect, buf: &mut Buffer) {
+    fn draw_headers(&self, layout: &CellLayout, area: Rect, buf: &mut Buffer) {
         let header = |here: bool| self.theme.style(if here { Role::Title } else { Role::Dim });
         let gutter = usize::from(layout.gutter.saturating_sub(1));
         let across = fit(self.titles.0, gutter, self.theme);
@@ -197,7 +162,7 @@ impl<'a> Heatmap<'a> {
     }
 
     /// Marks where the map goes on beyond what is in view.
-    fn draw_more(&self, layout: &Layout, area: Rect, buf: &mut Buffer) {
+    fn draw_more(&self, layout: &CellLayout, area: Rect, buf: &mut Buffer) {
         let [left, right, up, down] = self.theme.glyphs().more;
         let style = self.theme.style(Role::Accent);
         let edge = area.x + layout.gutter.saturating_sub(1);
@@ -218,13 +183,13 @@ impl<'a> Heatmap<'a> {
     fn draw_cell(&self, cell: (usize, usize), mark: Option<&str>, numbers: &Numbers, place: Rect, buf: &mut Buffer) {
         let glyphs = self.theme.glyphs();
         let (text, mut style) = match self.entry(cell) {
-            Entry::Value(value) if value.is_finite() => (
+            CellEntry::Value(value) if value.is_finite() => (
                 numbers.text(value),
                 if self.stale { self.theme.style(Role::Dim) } else { self.theme.heat(numbers.share(value)) },
             ),
-            Entry::Value(_) | Entry::Impossible => (glyphs.impossible.to_string(), self.theme.style(Role::Dim)),
-            Entry::TooBig => (glyphs.too_big.to_string(), self.theme.style(Role::Dim)),
-            Entry::Pending => (glyphs.pending.to_string(), self.theme.style(Role::Dim)),
+            CellEntry::Value(_) | CellEntry::Impossible => (glyphs.impossible.to_string(), self.theme.style(Role::Dim)),
+            CellEntry::TooBig => (glyphs.too_big.to_string(), self.theme.style(Role::Dim)),
+            CellEntry::Pending => (glyphs.pending.to_string(), self.theme.style(Role::Dim)),
         };
         let text = match self.letter(cell) {
             Some(letter) => format!("{text} {letter}"),
@@ -241,11 +206,13 @@ impl<'a> Heatmap<'a> {
         buf.set_stringn(start, place.y, &text, room.into(), style);
         if start > place.x {
             let shade = self.value(cell).filter(|_| !self.theme.fills_cells() && !self.stale && !under);
+            // The mark stands in the column before the number, whatever the number's width, and wins over the shade.
             let beside =
                 mark.or_else(|| shade.map(|value| self.theme.shade(numbers.share(value).max(f64::MIN_POSITIVE))));
             put(buf, start - 1, place.y, beside.unwrap_or(" "), style);
         }
         if under && place.width >= 2 {
+            // Half blocks in the terminal's own colours: reversed they would look like part of the number.
             let caps = Style::reset();
             put(buf, place.x, place.y, glyphs.cursor[0], caps);
             put(buf, place.right() - 1, place.y, glyphs.cursor[1], caps);
@@ -278,6 +245,7 @@ impl<'a> Heatmap<'a> {
         let mut line = Line::default();
         for item in items {
             let gap = if line.spans.is_empty() { 0 } else { 3 };
+            // Skipped, not cut: a shorter item behind it may still fit.
             if line.width() + gap + item.iter().map(Span::width).sum::<usize>() <= room.into() {
                 line.push_span(" ".repeat(gap));
                 line.spans.extend(item);
@@ -299,6 +267,7 @@ impl<'a> Heatmap<'a> {
         let text = format!(" {from} to {to} ");
         let last = text.len().saturating_sub(1).max(1) as f64;
         let at = |index: usize| low + (high - low) * index as f64 / last;
+        // Each letter stands on the colour of the value at its share of the way.
         let letter = |(index, letter): (usize, char)| {
             Span::styled(letter.to_string(), self.theme.heat(numbers.share(at(index))))
         };

@@ -20,30 +20,20 @@ use crate::units::{Bytes, Seconds};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryLine<'a> {
-    theme: Theme,
-    points: &'a [MemoryPoint],
-    window: (Seconds, Seconds),
-    capacity: Bytes,
+    /// How it looks.
+    pub theme: Theme,
+    /// The memory in use by time; each point holds until the next.
+    pub points: &'a [MemoryPoint],
+    /// The stretch of time to show.
+    pub window: (Seconds, Seconds),
+    /// The capacity: what is above it looks bad.
+    pub capacity: Bytes,
 }
 
 impl<'a> MemoryLine<'a> {
     /// The memory of one rank (points by time; each holds until the next) from 0 to `end`.
     pub const fn new(theme: Theme, points: &'a [MemoryPoint], end: Seconds) -> Self {
         Self { theme, points, window: (Seconds::ZERO, end), capacity: Bytes::ZERO }
-    }
-
-    /// The stretch of time to show.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn window(mut self, from: Seconds, to: Seconds) -> Self {
-        self.window = (from, to);
-        self
-    }
-
-    /// The capacity: what is above it looks bad.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn capacity(mut self, capacity: Bytes) -> Self {
-        self.capacity = capacity;
-        self
     }
 
     /// The fullest moment of each column; `None` before anything is known.
@@ -78,6 +68,7 @@ impl<'a> MemoryLine<'a> {
         put(buf, row.x + column, row.y, self.theme.glyphs().peak, self.theme.style(Role::Accent));
         let (text, foot) = (format!("{} at {}", peak.in_use, peak.at), format!("lowest {}", Bytes::new(least)));
         let (after, needed) = (row.width - column - 1, columns(width(&text)) + 1);
+        // Behind the mark if there is room, else before it; the least in use takes the side that is left.
         let (left, right) =
             if needed <= after { (column, column + 1 + needed) } else { (column.saturating_sub(needed), column + 1) };
         if needed <= after {

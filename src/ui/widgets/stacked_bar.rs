@@ -19,16 +19,22 @@ use crate::units::Bytes;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackedBar<'a> {
-    theme: Theme,
-    parts: MemoryParts,
-    capacity: Bytes,
-    scale: Option<Bytes>,
-    name: &'a str,
-    legend: bool,
+    /// How it looks.
+    pub theme: Theme,
+    /// What the memory holds.
+    pub parts: MemoryParts,
+    /// How much it can hold.
+    pub capacity: Bytes,
+    /// How much the whole width stands for, to compare bars; by default whatever is larger, peak or capacity.
+    pub scale: Option<Bytes>,
+    /// A name to the left of the bar.
+    pub name: &'a str,
+    /// Whether the legend is drawn; it is by default.
+    pub legend: bool,
 }
 
 /// One part as it is drawn.
-struct Part {
+struct BarPart {
     name: &'static str,
     short: &'static str,
     size: f64,
@@ -42,27 +48,6 @@ impl<'a> StackedBar<'a> {
     /// A bar of `parts` against `capacity`.
     pub const fn new(theme: Theme, parts: MemoryParts, capacity: Bytes) -> Self {
         Self { theme, parts, capacity, scale: None, name: "", legend: true }
-    }
-
-    /// A name to the left of the bar.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn name(mut self, name: &'a str) -> Self {
-        self.name = name;
-        self
-    }
-
-    /// How much the whole width stands for, to compare bars; by default whatever is larger, peak or capacity.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn scale(mut self, scale: Bytes) -> Self {
-        self.scale = Some(scale);
-        self
-    }
-
-    /// Whether the legend is drawn; it is by default.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn legend(mut self, legend: bool) -> Self {
-        self.legend = legend;
-        self
     }
 
     /// Rows that bar and legend take at a width.
@@ -84,8 +69,8 @@ impl<'a> StackedBar<'a> {
     }
 
     /// The parts in the order of the bar: what the shards hold, activations, then what comes and goes.
-    fn drawn(&self) -> [Part; 8] {
-        let part = |name, short, size: Bytes, tone| Part { name, short, size: amount(size), tone };
+    fn drawn(&self) -> [BarPart; 8] {
+        let part = |name, short, size: Bytes, tone| BarPart { name, short, size: amount(size), tone };
         let parts = &self.parts;
         [
             part("weights", "wts", parts.weights, Tone::Blue),
@@ -104,7 +89,7 @@ impl<'a> StackedBar<'a> {
     }
 
     /// The mark of the part at `index` and its style: a fill, and from the fifth on the first letter of its name.
-    fn mark(&self, index: usize, part: &Part) -> (&'static str, Style) {
+    fn mark(&self, index: usize, part: &BarPart) -> (&'static str, Style) {
         let fill = self.theme.fill(part.tone);
         match self.theme.glyphs().fills.get(index) {
             Some(glyph) => (glyph, self.theme.texture(part.tone)),
@@ -136,8 +121,10 @@ impl<'a> StackedBar<'a> {
         let mut sum = 0.0;
         for (index, part) in self.drawn().iter().enumerate() {
             sum += part.size;
+            // The ends of parts are rounded, not their widths: so no error adds up along the bar.
             bar.resize(column(sum).max(bar.len()), Some(index));
         }
+        // Free memory up to the limit; behind the limit is what does not fit.
         let limit = column(capacity);
         bar.resize(bar.len().max(limit), Some(usize::MAX));
         bar.insert(limit, None);
@@ -165,7 +152,7 @@ impl<'a> StackedBar<'a> {
         if long.len() <= rows { long } else { self.wrapped(width, |part| part.short) }
     }
 
-    fn wrapped(&self, total: u16, name: fn(&Part) -> &'static str) -> Vec<Line<'static>> {
+    fn wrapped(&self, total: u16, name: fn(&BarPart) -> &'static str) -> Vec<Line<'static>> {
         let (unit, _) = self.unit();
         let mut lines: Vec<Line<'static>> = Vec::new();
         for (index, part) in self.drawn().iter().enumerate().filter(|(_, part)| part.size > 0.0) {
@@ -200,6 +187,7 @@ impl Widget for &StackedBar<'_> {
             _ => (format!("{} ", self.name), format!(" {}", self.label())),
         };
         let (left, right) = (columns(width(&name)), columns(width(&label)));
+        // Underlined or orange: the figure says how much is over.
         let verdict = if self.peak() > amount(self.capacity) { Role::Bad } else { Role::Text };
         buf.set_stringn(area.x, area.y, &name, area.width.into(), self.theme.style(Role::Text));
         let bar = Rect {

@@ -25,24 +25,22 @@ const OTHER: usize = 3;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strip<'a> {
-    theme: Theme,
-    idle: &'a [Stall],
-    folded: &'a [Folded],
-    step: Seconds,
-    window: Seconds,
+    /// How it looks.
+    pub theme: Theme,
+    /// When compute waits, by start time.
+    pub idle: &'a [Stall],
+    /// What repeats without being listed again.
+    pub folded: &'a [Folded],
+    /// How long the step takes.
+    pub step: Seconds,
+    /// How much time the whole width stands for.
+    pub window: Seconds,
 }
 
 impl<'a> Strip<'a> {
     /// A step of one rank, of which the window shows the beginning.
     pub const fn new(theme: Theme, idle: &'a [Stall], step: Seconds, window: Seconds) -> Self {
         Self { theme, idle, folded: &[], step, window }
-    }
-
-    /// What repeats without being listed again.
-    #[must_use = "method moves the value of self and returns the modified value"]
-    pub const fn folded(mut self, folded: &'a [Folded]) -> Self {
-        self.folded = folded;
-        self
     }
 
     /// For each of so many columns the share of its time that goes into each kind.
@@ -54,6 +52,7 @@ impl<'a> Strip<'a> {
             for (column, share) in shares.iter_mut().enumerate().take(to.ceil() as usize).skip(from as usize) {
                 let part = to.min(column as f64 + 1.0) - from.max(column as f64);
                 share[kind] += weight * part.max(0.0);
+                // Compute has the whole step below; what waits is taken out of it.
                 share[COMPUTE] -= weight * part.max(0.0);
             }
         };
@@ -105,6 +104,7 @@ impl Widget for &Strip<'_> {
             for (due, share) in due.iter_mut().zip(shares) {
                 *due += share;
             }
+            // The kind that is most in debt gets the column, so that each has as many columns as is its share in all.
             let most = (0..KINDS).max_by(|a, b| due[*a].total_cmp(&due[*b])).unwrap_or(COMPUTE);
             due[most] -= 1.0;
             put(buf, x, area.y, looks[most].0, looks[most].1);

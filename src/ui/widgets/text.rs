@@ -18,6 +18,7 @@ pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
         return text.to_string();
     }
     let mut short = String::new();
+    // Letter by letter, since a letter may be two columns wide, or none.
     for letter in text.chars() {
         if width(&short) + width(letter.encode_utf8(&mut [0; 4])) + 1 > columns {
             break;
@@ -28,6 +29,11 @@ pub fn fit(text: &str, columns: usize, theme: Theme) -> String {
         short.push_str(theme.glyphs().cut);
     }
     short
+}
+
+/// A text with blanks behind it, so that it takes at least so many columns.
+pub fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// Draws a line on a row, cut with a mark where it is longer.

@@ -27,7 +27,7 @@ struct Legend<'a> {
 }
 
 impl<'a> Legend<'a> {
-    fn of(found: &'a Found, theme: Theme) -> Self {
+    fn new(found: &'a Found, theme: Theme) -> Self {
         let mut places: Vec<(&Extents, u32)> = Vec::new();
         for placement in &found.operators {
             let place = (&placement.extents, placement.split);
@@ -106,7 +106,7 @@ pub(super) fn operator_at(found: &Found, area: Rect, at: Position) -> Option<usi
 
 /// Draws it, with a mark under the operators at a place of the plan.
 pub(super) fn render(found: &Found, cursor: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let legend = Legend::of(found, theme);
+    let legend = Legend::new(found, theme);
     let layers = found.scenario.model.layers.max(1);
     let place = |site: Site| found.operators.iter().rposition(|placement| placement.names(site));
     let dim = theme.style(Role::Dim);

@@ -51,7 +51,7 @@ fn what_no_scenario_is_there_to_try_for_is_not_tried() {
     let mut app = impossible();
     engine::press(&mut app, "W");
     let shown = screen(&app, UTF8, (80, 24)).to_string();
-    assert!(shown.contains("the fields make no scenario: changes are tried once they do"), "{shown}");
+    assert!(shown.contains("the scenario is not possible: changes are tried once it is"), "{shown}");
     assert!(!shown.contains("trying"), "{shown}");
 }
 

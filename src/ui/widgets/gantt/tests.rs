@@ -63,7 +63,8 @@ fn gathers() -> [Span; 2] {
 fn spans_have_ends_and_labels_and_exposure_stands_under_them() {
     let (layers, gathers, waits) = (layers(), gathers(), [wait(16.0, 18.0)]);
     let (tracks, moved) = ([track("compute", &layers), track("gather", &gathers)], [&gathers[..]]);
-    let gantt = Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(40.0)).exposed(&waits, &moved);
+    let gantt =
+        Gantt { exposed: Some((&waits, &moved)), ..Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(40.0)) };
     assert_eq!(
         lines(&drawn(&gantt, 48, 4)),
         [
@@ -74,7 +75,8 @@ fn spans_have_ends_and_labels_and_exposure_stands_under_them() {
         ]
     );
     assert_eq!(gantt.height(), 4);
-    let gantt = Gantt::new(theme(Depth::None, true), &tracks, s(0.0), s(40.0)).exposed(&waits, &moved);
+    let gantt =
+        Gantt { exposed: Some((&waits, &moved)), ..Gantt::new(theme(Depth::None, true), &tracks, s(0.0), s(40.0)) };
     assert_eq!(
         lines(&drawn(&gantt, 48, 4)),
         [
@@ -108,8 +110,11 @@ fn where_there_are_several_a_span_names_its_micro_batch() {
 fn the_overview_shows_the_whole_step_with_the_window_between_marks() {
     let (layers, gathers, waits) = (layers(), gathers(), [wait(16.0, 18.0)]);
     let (tracks, moved) = ([track("compute", &layers)], [&gathers[..]]);
-    let gantt =
-        Gantt::new(theme(Depth::None, false), &tracks, s(8.0), s(28.0)).exposed(&waits, &moved).overview(Some(s(40.0)));
+    let gantt = Gantt {
+        exposed: Some((&waits, &moved)),
+        overview: Some(s(40.0)),
+        ..Gantt::new(theme(Depth::None, false), &tracks, s(8.0), s(28.0))
+    };
     let buf = drawn(&gantt, 48, 4);
     // One column is one second: the window takes columns 8 to 27 of the plot, the marks stand beside it.
     assert_eq!(lines(&buf)[0], "step    ·····  ▐        !!····      ▌");
@@ -174,11 +179,12 @@ fn marks_of_exposure_add_up_to_the_exposed_time() {
     let mut waits: Vec<Stall> = (0..20).map(|i| wait(f64::from(i), f64::from(i) + 0.1)).collect();
     waits.push(idle(IdleCause::Bubble, 19.1, 20.0));
     let all = (s(0.0), s(20.0));
-    let gantt = Gantt::new(theme(Depth::None, false), &[], all.0, all.1).exposed(&waits, &[]);
+    let gantt = Gantt { exposed: Some((&waits, &[])), ..Gantt::new(theme(Depth::None, false), &[], all.0, all.1) };
     let row = &lines(&drawn(&gantt, 20, 1))[0];
     assert_eq!((row.matches('!').count(), row.chars().count()), (2, 20), "{row}");
     // A single short wait is never lost.
-    let gantt = Gantt::new(theme(Depth::None, false), &[], all.0, all.1).exposed(&waits[3..4], &[]);
+    let gantt =
+        Gantt { exposed: Some((&waits[3..4], &[])), ..Gantt::new(theme(Depth::None, false), &[], all.0, all.1) };
     assert_eq!(lines(&drawn(&gantt, 20, 1)), ["   !"]);
 }
 
@@ -210,7 +216,7 @@ fn visits() -> (Vec<Span>, Vec<Stall>) {
 #[test]
 fn a_rank_shows_its_visits_with_their_micro_batches_and_what_it_waits_for() {
     let (spans, idle) = visits();
-    let tracks = [Track { idle: &idle, form: Form::Visits, ..track("", &spans) }];
+    let tracks = [Track { idle: &idle, form: TrackForm::Visits, ..track("", &spans) }];
     let row = |ascii, columns, to| {
         let gantt = Gantt::new(theme(Depth::None, ascii), &tracks, s(0.0), s(to));
         lines(&drawn(&gantt, columns, 1))[0].clone()
@@ -223,7 +229,7 @@ fn a_rank_shows_its_visits_with_their_micro_batches_and_what_it_waits_for() {
     assert_eq!(row(false, 3, 27.0), "█▒▒");
     // Where forward and backward share a column, neither twice the other, it is between them.
     let both = [span(TaskKind::Forward, 0, 0.0, 4.0), span(TaskKind::Backward, 0, 4.0, 10.0)];
-    let tracks = [Track { form: Form::Visits, ..track("", &both) }];
+    let tracks = [Track { form: TrackForm::Visits, ..track("", &both) }];
     assert_eq!(lines(&drawn(&Gantt::new(theme(Depth::None, false), &tracks, s(0.0), s(10.0)), 1, 1)), ["▓"]);
 }
 
@@ -231,7 +237,10 @@ fn a_rank_shows_its_visits_with_their_micro_batches_and_what_it_waits_for() {
 fn what_is_chosen_is_reversed_and_colours_follow_the_kind() {
     let (layers, gathers) = (layers(), gathers());
     let tracks = [track("compute", &layers), track("gather", &gathers)];
-    let gantt = Gantt::new(theme(Depth::C256, false), &tracks, s(0.0), s(40.0)).selected(Some((1, s(16.0), s(22.0))));
+    let gantt = Gantt {
+        selected: Some((1, s(16.0), s(22.0))),
+        ..Gantt::new(theme(Depth::C256, false), &tracks, s(0.0), s(40.0))
+    };
     let buf = drawn(&gantt, 48, 2);
     let reversed = |x: u16, y: u16| buf[(x, y)].modifier.contains(Modifier::REVERSED);
     // Its six columns are 24 to 29, the ends in the colour of text.
@@ -279,10 +288,10 @@ proptest! {
         let still: Vec<Stall> =
             still.map(|(span, cause)| Stall { rank: 0, cause, start: span.start, end: span.end }).collect();
         let first = Track { name, spans: &spans, idle: &still, turns, here, ..Track::default() };
-        let tracks = [first, Track { spans: &spans, idle: &still, form: Form::Visits, ..Track::default() }];
+        let tracks = [first, Track { spans: &spans, idle: &still, form: TrackForm::Visits, ..Track::default() }];
         let (selected, moved) = (selected.map(|(track, from, to)| (track, s(from), s(to))), [&spans[..]]);
         let gantt =
-            Gantt::new(theme(Depth::True, ascii), &tracks, s(from), s(to)).exposed(&still, &moved).selected(selected);
+            Gantt { exposed: Some((&still, &moved)), selected, ..Gantt::new(theme(Depth::True, ascii), &tracks, s(from), s(to)) };
         let mut buf = Buffer::empty(Rect::new(0, 0, 120, 10));
         gantt.render(Rect::new(x, y, width, height), &mut buf);
         let outside = Rect::new(x, y, width, height);

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::label::{labels, names, way};
-use super::{Scale, overlapping, visits};
+use super::scale::{Scale, overlapping};
 use crate::evaluate::{Folded, IdleCause, Span, Stall, TaskKind};
 use crate::ui::caps::Depth;
 use crate::ui::theme::{Role, Theme};
@@ -14,7 +14,7 @@ use crate::units::Seconds;
 
 /// What a track draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum TrackForm {
     /// Each span by itself, labelled with its layer.
     #[default]
     Spans,
@@ -29,12 +29,12 @@ pub struct Track<'a> {
     pub name: String,
     /// Its spans by start time; they don't overlap.
     pub spans: &'a [Span],
-    /// Stretches in which it stands still, by start time.
+    /// Stretches in which compute stalls, by start time.
     pub idle: &'a [Stall],
     /// What repeats without being listed again.
     pub folded: &'a [Folded],
     /// What it draws.
-    pub form: Form,
+    pub form: TrackForm,
     /// Whether labels of spans name their micro-batches.
     pub turns: bool,
     /// Whether it has the keys.
@@ -68,7 +68,7 @@ const KINDS: [TaskKind; 10] = [
 ];
 
 impl Density {
-    fn of(shares: &[f64; KINDS.len()]) -> Self {
+    fn new(shares: &[f64; KINDS.len()]) -> Self {
         let most = shares.iter().zip(KINDS).reduce(|most, next| if next.0 > most.0 { next } else { most });
         Self { busy: shares.iter().sum(), kind: most.map_or_else(TaskKind::default, |(_, kind)| kind) }
     }
@@ -80,21 +80,15 @@ impl Track<'_> {
         overlapping(self.spans, |span| (span.start, span.end), window)
     }
 
-    /// The stretches in which it stands still that touch a window.
-    pub(super) fn still(&self, window: (Seconds, Seconds)) -> &[Stall] {
+    /// The stretches in which compute stalls that touch a window.
+    pub(super) fn stalls(&self, window: (Seconds, Seconds)) -> &[Stall] {
         overlapping(self.idle, |idle| (idle.start, idle.end), window)
     }
 
-    pub(super) fn draw(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-        match self.form {
-            Form::Spans => self.draw_spans(theme, scale, plot, buf),
-            Form::Visits => visits::draw(self, theme, scale, plot, buf),
-        }
-    }
-
-    fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
+    pub(super) fn draw_spans(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
         self.draw_bubbles(theme, scale, plot, buf);
         let alone = |scale: Scale, span: &Span| scale.at(span.end) - scale.at(span.start) >= ALONE;
+        // Wide spans are drawn over the shades of the narrow ones, so these count without them.
         let shares = scale.shares(self.folded, &|scale| {
             let mut shares = vec![[0.0; KINDS.len()]; scale.columns];
             for span in self.within(scale.window).iter().filter(|span| !alone(scale, span)) {
@@ -103,7 +97,7 @@ impl Track<'_> {
             }
             shares
         });
-        let density: Vec<Density> = shares.iter().map(Density::of).collect();
+        let density: Vec<Density> = shares.iter().map(Density::new).collect();
         draw_density(&density, theme, plot, buf);
         for span in self.within(scale.window).iter().filter(|span| alone(scale, span)) {
             draw_alone(span, self.turns, theme, scale, plot, buf);
@@ -111,7 +105,7 @@ impl Track<'_> {
     }
 
     fn draw_bubbles(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-        for idle in self.still(scale.window).iter().filter(|idle| idle.cause == IdleCause::Bubble) {
+        for idle in self.stalls(scale.window).iter().filter(|idle| idle.cause == IdleCause::Bubble) {
             let (from, to) = (scale.at(idle.start).round() as usize, scale.at(idle.end).round() as usize);
             for column in from..to {
                 put(buf, plot.x + columns(column), plot.y, theme.glyphs().bubble, theme.style(Role::Dim));
@@ -130,6 +124,7 @@ pub(super) fn highlight(theme: Theme, scale: Scale, (from, to): (Seconds, Second
     let glyphs = theme.glyphs();
     for position in (Rect { x: plot.x + from, width: length, ..plot }).intersection(buf.area).positions() {
         let symbol = buf[position].symbol();
+        // What is drawn as a block stays a block, in the colour of text; letters are reversed.
         let filled = glyphs.shades[1..].contains(&symbol) || glyphs.ends.contains(&symbol);
         let style = if filled && theme.caps().depth > Depth::None { Style::new() } else { theme.style(Role::Cursor) };
         buf[position].set_style(Style::reset().patch(style));
@@ -154,6 +149,7 @@ fn draw_density(density: &[Density], theme: Theme, plot: Rect, buf: &mut Buffer)
         // On its colour the name would look busier than a run that is mostly blank.
         let solid = run.iter().map(|cell| cell.busy).sum::<f64>() >= 0.9 * length as f64;
         let ink = if solid { theme.inside(fill) } else { fill };
+        // Three columns of shade on each side, or the name would hide what it names.
         let name = [long, short].into_iter().find(|name| name.len() + 6 <= length);
         if let Some(name) = name {
             write_centred(name, ink, Rect { x: start, width: columns(length), ..plot }, buf);
@@ -192,6 +188,7 @@ fn draw_alone(span: &Span, turns: bool, theme: Theme, scale: Scale, plot: Rect, 
 /// Writes a label into the middle of a filled stretch, with a blank on both sides; in a short one it takes all.
 fn write_centred(label: &str, style: Style, place: Rect, buf: &mut Buffer) {
     let room = usize::from(place.width);
+    // A blank parts the label from the fill.
     let text = if width(label) + 4 <= room { format!(" {label} ") } else { format!("{label:^room$}") };
     let x = place.x + columns((room - width(&text).min(room)) / 2);
     for offset in 0..columns(width(&text)) {

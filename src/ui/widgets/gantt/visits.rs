@@ -8,7 +8,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Scale, Track};
+use super::scale::Scale;
+use super::track::Track;
 use crate::evaluate::{IdleCause, Span, TaskKind};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{columns, put};
@@ -22,10 +23,10 @@ const EXPOSED: usize = 4;
 
 /// Draws each column as what most of its time goes into, and over each visit that has room its micro-batch.
 pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-    let visits = |scale: Scale| track.within(scale.window).chunk_by(Span::leads_to).filter_map(Visit::of);
+    let visits = |scale: Scale| track.within(scale.window).chunk_by(Span::leads_to).filter_map(StageVisit::new);
     let shares = scale.shares(track.folded, &|scale| {
         let mut shares = vec![[0.0; 5]; scale.columns];
-        for idle in track.still(scale.window) {
+        for idle in track.stalls(scale.window) {
             let part = match idle.cause {
                 IdleCause::Bubble => BUBBLE,
                 IdleCause::Communication => EXPOSED,
@@ -33,7 +34,7 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
             };
             scale.cover(idle.start, idle.end, |column, share| shares[column][part] += share);
         }
-        for Visit { first, last } in visits(scale) {
+        for StageVisit { first, last } in visits(scale) {
             let part = match first.activity.kind {
                 TaskKind::Forward => FORWARD,
                 TaskKind::Backward => BACKWARD,
@@ -53,14 +54,14 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
 }
 
 /// The spans of one visit, by its ends.
-struct Visit<'a> {
+struct StageVisit<'a> {
     first: &'a Span,
     last: &'a Span,
 }
 
-impl<'a> Visit<'a> {
+impl<'a> StageVisit<'a> {
     /// A fixed cost of the host is none.
-    fn of(spans: &'a [Span]) -> Option<Self> {
+    fn new(spans: &'a [Span]) -> Option<Self> {
         let (first, last) = (spans.first()?, spans.last()?);
         (first.activity.kind != TaskKind::Host).then_some(Self { first, last })
     }
@@ -69,6 +70,7 @@ impl<'a> Visit<'a> {
     fn number(&self, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
         let (from, to) = (scale.at(self.first.start).round() as usize, scale.at(self.last.end).round() as usize);
         let number = self.first.activity.micro_batch.to_string();
+        // A number alone would look like nothing runs.
         if number.len() < to.saturating_sub(from) && self.first.start >= scale.window.0 {
             let ink = theme.inside(theme.span(self.first.activity.kind));
             for (offset, digit) in number.split("").filter(|digit| !digit.is_empty()).enumerate() {

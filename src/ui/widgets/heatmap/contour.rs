@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 
 use super::Heatmap;
-use super::layout::Layout;
+use super::layout::CellLayout;
 use crate::ui::theme::Role;
 use crate::ui::widgets::text::put;
 
@@ -20,7 +20,7 @@ impl Heatmap<'_> {
     }
 
     /// Lines beside cells, and where there is a line between rows, under them and at the corners.
-    pub(super) fn draw_contour(&self, layout: &Layout, buf: &mut Buffer) {
+    pub(super) fn draw_contour(&self, layout: &CellLayout, buf: &mut Buffer) {
         let (lines, style) = (&self.theme.glyphs().lines, self.theme.style(Role::Title));
         let beside = |column: usize, row: usize| self.parted((column, row), (column + 1, row));
         let under = |column: usize, row: usize| self.parted((column, row), (column, row + 1));
@@ -28,6 +28,7 @@ impl Heatmap<'_> {
         for (row, y) in layout.rows() {
             for (column, x) in layout.columns() {
                 let edge = x + layout.cell - 1;
+                // The cursor's half blocks are in that column.
                 let by_cursor = self.cursor == Some((column, row)) || self.cursor == Some((column + 1, row));
                 if beside(column, row) && !by_cursor {
                     put(buf, edge, y, lines.vertical, style);
@@ -38,6 +39,7 @@ impl Heatmap<'_> {
                 if under(column, row) {
                     (x..edge).for_each(|x| put(buf, x, y + 1, lines.horizontal, style));
                 }
+                // From above, below, left and right of the corner under this cell.
                 let ways = [beside(column, row), beside(column, row + 1), under(column, row), under(column + 1, row)];
                 if let Some(corner) = corner(ways, lines) {
                     put(buf, edge, y + 1, corner, style);

@@ -6,7 +6,7 @@ use crate::ui::widgets::text::columns;
 
 /// Where everything stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Layout {
+pub(super) struct CellLayout {
     /// Columns of the row names, with the blank behind them.
     pub gutter: u16,
     /// Columns of a cell.
@@ -27,7 +27,7 @@ pub(super) struct Layout {
 /// A cell wider than this over its text reads worse, not better.
 const AIR: u16 = 4;
 
-impl Layout {
+impl CellLayout {
     /// A map of `count` columns and rows with texts of `text` columns, in `area`; `None` if no cell has room. With
     /// `contour` there is a line between rows, if that leaves all in view.
     pub(super) fn new(
@@ -42,7 +42,9 @@ impl Layout {
         let cell = room / columns(count.0).max(1);
         let cell = cell.min(text + AIR).max(text + 2);
         let legend = area.height >= 4;
+        // Lines between rows, but not after the last.
         let lines = |spacing: u16| (columns(count.1).saturating_mul(spacing)).saturating_sub(spacing - 1);
+        // All rows in view are worth more than lines between them.
         let spacing = if contour && lines(2).saturating_add(1 + u16::from(legend)) <= area.height { 2 } else { 1 };
         let rows = lines(spacing);
         // A header, the legend; then the title of the rows and a blank before the legend, if there is room.
@@ -50,6 +52,7 @@ impl Layout {
         let (down_title, blank) = (spare >= 1, spare >= 2);
         let top = area.y + 1 + u16::from(down_title);
         let bottom = area.bottom().saturating_sub(u16::from(legend));
+        // Rounded up: the last row needs no line under it.
         let seen = usize::from(bottom.saturating_sub(top).div_ceil(spacing)).min(count.1);
         let visible = (usize::from(room / cell).min(count.0), seen);
         let after = top + columns(visible.1).saturating_mul(spacing).saturating_sub(spacing - 1) + u16::from(blank);

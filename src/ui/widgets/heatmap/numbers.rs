@@ -18,6 +18,7 @@ impl Numbers {
     pub(super) fn new(range: Option<(f64, f64)>, room: usize) -> Self {
         let range = range.unwrap_or_default();
         let largest = range.0.abs().max(range.1.abs());
+        // The bounds lie where rounding would give one digit more: 99,950 is written as 100k.
         let (factor, suffix) = match largest {
             v if v >= 99_950_000.0 => (1e6, "M"),
             v if v >= 99_950.0 => (1e3, "k"),
@@ -31,6 +32,7 @@ impl Numbers {
         };
         let least = if largest / factor >= 9.995 { 0 } else { wanted.saturating_sub(1) };
         let with = |decimals| Self { range, factor, suffix, decimals, lower_is_better: false };
+        // As many digits as there is room for; with too little room for any, the fewest.
         let fits = |numbers: &Self| usize::from(numbers.width()) <= room;
         (least..=wanted).rev().map(with).find(fits).unwrap_or(with(least))
     }

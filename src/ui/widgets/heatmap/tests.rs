@@ -23,21 +23,25 @@ fn lines(buf: &Buffer) -> Vec<String> {
 }
 
 /// Two rows of four: values, what does not fit, what cannot be, what is not there yet.
-const ENTRIES: [Entry; 8] = [
-    Entry::TooBig,
-    Entry::Value(63.2),
-    Entry::Value(57.0),
-    Entry::Pending,
-    Entry::Impossible,
-    Entry::Value(18.0),
-    Entry::Value(40.0),
-    Entry::Value(f64::NAN),
+const ENTRIES: [CellEntry; 8] = [
+    CellEntry::TooBig,
+    CellEntry::Value(63.2),
+    CellEntry::Value(57.0),
+    CellEntry::Pending,
+    CellEntry::Impossible,
+    CellEntry::Value(18.0),
+    CellEntry::Value(40.0),
+    CellEntry::Value(f64::NAN),
 ];
 
 /// Calls `check` with the map of `ENTRIES`.
 fn with_map(theme: Theme, check: impl FnOnce(Heatmap)) {
     let (columns, rows) = (names(&["1", "2", "4", "8"]), names(&["package", "node"]));
-    check(Heatmap::new(theme, &columns, &rows, &ENTRIES).titles("nodes", "shard").cursor(Some((2, 0))));
+    check(Heatmap {
+        titles: ("nodes", "shard"),
+        cursor: Some((2, 0)),
+        ..Heatmap::new(theme, &columns, &rows, &ENTRIES)
+    });
 }
 
 #[test]
@@ -71,7 +75,8 @@ fn the_legend_explains_marks_and_shades() {
     with_map(theme(Depth::None, false), |map| {
         let rows = lines(&drawn(&map, 100, 6));
         assert_eq!(rows[5], "★ best 63.2 at nodes 2, shard package   × does not fit   – not possible   18.0 ░▒▓█ 63.2");
-        let rows = lines(&drawn(&map.clone().marked(Some(((1, 1), "pinned"))).lower_is_better(true), 100, 6));
+        let rows =
+            lines(&drawn(&Heatmap { marked: Some(((1, 1), "pinned")), lower_is_better: true, ..map.clone() }, 100, 6));
         assert_eq!(
             rows[5],
             "★ best 18.0 at nodes 2, shard node   × does not fit   – not possible   ▸ pinned   18.0 █▓▒░ 63.2"
@@ -82,9 +87,10 @@ fn the_legend_explains_marks_and_shades() {
 #[test]
 fn a_contour_parts_cells_of_different_letters() {
     let (columns, rows) = (names(&["1", "2", "4"]), names(&["2", "1"]));
-    let entries: Vec<Entry> = [30.0, 50.0, 50.0, 20.0, 40.0, 50.0].map(Entry::Value).into();
+    let entries: Vec<CellEntry> = [30.0, 50.0, 50.0, 20.0, 40.0, 50.0].map(CellEntry::Value).into();
     let letters = ['n', 'c', 'c', 'n', 'n', 'c'].map(Some);
-    let map = |ascii| Heatmap::new(theme(Depth::None, ascii), &columns, &rows, &entries).letters(&letters);
+    let map =
+        |ascii| Heatmap { letters: &letters, ..Heatmap::new(theme(Depth::None, ascii), &columns, &rows, &entries) };
     assert_eq!(
         lines(&drawn(&map(false), 35, 5))[..4],
         [
@@ -124,9 +130,9 @@ fn where_colours_are_fixed_cells_are_filled_and_the_best_is_the_lightest() {
         // Cividis' ladder ends at 60 and 227.
         assert_eq!((ground(16, 2), ground(16, 3)), (Color::Indexed(227), Color::Indexed(60)));
         assert_eq!(ground(11, 2), Color::Reset);
-        let lower = drawn(&map.clone().lower_is_better(true), 28, 6);
+        let lower = drawn(&Heatmap { lower_is_better: true, ..map.clone() }, 28, 6);
         assert_eq!((lower[(16, 2)].bg, lower[(16, 3)].bg), (Color::Indexed(60), Color::Indexed(227)));
-        let stale = drawn(&map.stale(true), 28, 6);
+        let stale = drawn(&Heatmap { stale: true, ..map }, 28, 6);
         assert_eq!(stale[(16, 2)].bg, Color::Reset);
         assert_eq!(stale[(16, 2)].symbol(), "3");
     });
@@ -146,10 +152,10 @@ fn digits_follow_the_room() {
 #[test]
 fn it_scrolls_to_keep_the_cursor_in_view() {
     let labels: Vec<String> = (0..30).map(|index| index.to_string()).collect();
-    let entries: Vec<Entry> = (0..900).map(|index| Entry::Value(f64::from(index))).collect();
+    let entries: Vec<CellEntry> = (0..900).map(|index| CellEntry::Value(f64::from(index))).collect();
     let map = Heatmap::new(theme(Depth::None, false), &labels, &labels, &entries);
     // 3 columns of names, cells of 5, so 5 of 30 columns; a header, 4 rows, the legend.
-    let at = |cursor| lines(&drawn(&map.clone().cursor(Some(cursor)), 29, 6));
+    let at = |cursor| lines(&drawn(&Heatmap { cursor: Some(cursor), ..map.clone() }, 29, 6));
     let start = at((0, 0));
     assert_eq!(start[0], "      0    1    2    3    4▸");
     assert!(start[4].starts_with("3 ▾"), "{}", start[4]);
@@ -163,7 +169,7 @@ fn it_scrolls_to_keep_the_cursor_in_view() {
 #[test]
 fn the_best_of_equals_is_the_first_and_an_empty_map_has_none() {
     let (columns, rows) = (names(&["a", "b"]), names(&["r"]));
-    let equal = [Entry::Value(2.0), Entry::Value(2.0)];
+    let equal = [CellEntry::Value(2.0), CellEntry::Value(2.0)];
     assert_eq!(Heatmap::new(theme(Depth::None, false), &columns, &rows, &equal).best(), Some((0, 0)));
     assert_eq!(Heatmap::new(theme(Depth::None, false), &columns, &rows, &[]).best(), None);
 }
@@ -181,16 +187,10 @@ proptest! {
         (depth, ascii, lower, stale) in (0usize..4, any::<bool>(), any::<bool>(), any::<bool>()),
     ) {
         let depth = [Depth::None, Depth::C16, Depth::C256, Depth::True][depth];
-        let kinds = [Entry::Pending, Entry::Impossible, Entry::TooBig];
-        let entry = |(index, value): (usize, &f64)| kinds.get(index % 7).copied().unwrap_or(Entry::Value(*value));
-        let entries: Vec<Entry> = values.iter().enumerate().map(entry).collect();
-        let map = Heatmap::new(theme(depth, ascii), &columns, &rows, &entries)
-            .titles("nodes", "shard")
-            .cursor(cursor)
-            .marked(pinned.map(|cell| (cell, "pinned")))
-            .letters(&letters)
-            .lower_is_better(lower)
-            .stale(stale);
+        let kinds = [CellEntry::Pending, CellEntry::Impossible, CellEntry::TooBig];
+        let entry = |(index, value): (usize, &f64)| kinds.get(index % 7).copied().unwrap_or(CellEntry::Value(*value));
+        let entries: Vec<CellEntry> = values.iter().enumerate().map(entry).collect();
+        let map = Heatmap { titles: ("nodes", "shard"), cursor, marked: pinned.map(|cell| (cell, "pinned")), letters: &letters, lower_is_better: lower, stale, ..Heatmap::new(theme(depth, ascii), &columns, &rows, &entries) };
         let mut buf = Buffer::empty(Rect::new(0, 0, 160, 30));
         let area = Rect::new(x, y, width, height);
         map.render(area, &mut buf);
@@ -205,8 +205,8 @@ proptest! {
         cursor in (0usize..40, 0usize..25),
     ) {
         let columns: Vec<String> = (0..40).map(|index| index.to_string()).collect();
-        let entries = vec![Entry::Value(12.0); 40 * 25];
-        let map = Heatmap::new(theme(Depth::None, false), &columns, &columns[..25], &entries).cursor(Some(cursor));
+        let entries = vec![CellEntry::Value(12.0); 40 * 25];
+        let map = Heatmap { cursor: Some(cursor), ..Heatmap::new(theme(Depth::None, false), &columns, &columns[..25], &entries) };
         let text = lines(&drawn(&map, width, height)).join("\n");
         prop_assert_eq!(text.matches('▐').count(), 1);
     }

@@ -1,6 +1,8 @@
 //! The values beside the axes, and what curves are drawn with.
 
+use super::axes::round_values;
 use super::*;
+use crate::config::Markers;
 use crate::ui::caps::Caps;
 
 /// 540 to 610: a step of 20, the first above a fifth of 70, gives 540, 560, 580, 600.

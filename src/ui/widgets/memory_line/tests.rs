@@ -29,11 +29,13 @@ fn lines(buf: &Buffer) -> Vec<String> {
 fn each_column_shows_its_fullest_moment() {
     // Eight columns of a second, a step a GiB from 1 to 8. The jump at 3.2 s lasts a tenth of a second and is kept.
     let points = points(&[(0.0, 1.0), (1.0, 2.0), (3.0, 4.0), (3.2, 8.0), (3.3, 4.0), (6.0, 1.0)]);
-    let line = MemoryLine::new(theme(false), &points, Seconds::new(8.0)).capacity(Bytes::new(8.0 * GIB));
+    let line =
+        MemoryLine { capacity: Bytes::new(8.0 * GIB), ..MemoryLine::new(theme(false), &points, Seconds::new(8.0)) };
     let buf = drawn(&line, 8, 1);
     assert_eq!(lines(&buf), ["▁▂▂█▄▄▁▁"]);
     assert!(buf[(3, 0)].modifier.contains(Modifier::REVERSED) && !buf[(4, 0)].modifier.contains(Modifier::REVERSED));
-    let ascii = MemoryLine::new(theme(true), &points, Seconds::new(8.0)).capacity(Bytes::new(8.0 * GIB));
+    let ascii =
+        MemoryLine { capacity: Bytes::new(8.0 * GIB), ..MemoryLine::new(theme(true), &points, Seconds::new(8.0)) };
     assert_eq!(lines(&drawn(&ascii, 8, 1)), ["_..#::__"]);
 }
 
@@ -49,7 +51,8 @@ fn with_room_the_peak_is_named_on_its_better_side() {
 #[test]
 fn what_is_above_the_capacity_changes_its_colour() {
     let points = points(&[(0.0, 1.0), (1.0, 3.0)]);
-    let line = MemoryLine::new(theme(false), &points, Seconds::new(2.0)).capacity(Bytes::new(2.0 * GIB));
+    let line =
+        MemoryLine { capacity: Bytes::new(2.0 * GIB), ..MemoryLine::new(theme(false), &points, Seconds::new(2.0)) };
     let buf = drawn(&line, 2, 2);
     assert_eq!(buf[(0, 0)].fg, theme(false).color(Tone::Blue));
     assert_eq!(buf[(1, 0)].fg, theme(false).color(Tone::Orange));
@@ -58,7 +61,10 @@ fn what_is_above_the_capacity_changes_its_colour() {
 #[test]
 fn a_window_starts_with_what_was_in_use_before() {
     let points = points(&[(0.0, 4.0), (5.0, 8.0), (9.0, 1.0)]);
-    let line = MemoryLine::new(theme(false), &points, Seconds::new(10.0)).window(Seconds::new(3.0), Seconds::new(7.0));
+    let line = MemoryLine {
+        window: (Seconds::new(3.0), Seconds::new(7.0)),
+        ..MemoryLine::new(theme(false), &points, Seconds::new(10.0))
+    };
     assert_eq!(lines(&drawn(&line, 4, 1)), ["▁▁██"]);
 }
 
@@ -71,9 +77,7 @@ proptest! {
         ascii: bool,
     ) {
         let points = points(&pairs);
-        let line = MemoryLine::new(theme(ascii), &points, Seconds::new(to))
-            .window(Seconds::new(from), Seconds::new(to))
-            .capacity(Bytes::new(capacity));
+        let line = MemoryLine { window: (Seconds::new(from), Seconds::new(to)), capacity: Bytes::new(capacity), ..MemoryLine::new(theme(ascii), &points, Seconds::new(to)) };
         let mut buf = Buffer::empty(Rect::new(0, 0, 100, 6));
         line.render(Rect::new(x, y, width, height), &mut buf);
     }

@@ -40,15 +40,15 @@ fn lines(buf: &Buffer) -> Vec<String> {
 #[test]
 fn parts_take_their_share_of_the_columns() {
     // 33 columns: 32 for 64 GiB, so 2 GiB a column, and one for the limit.
-    let bar = StackedBar::new(theme(Depth::None, false), parts(), gib(64.0)).legend(false);
+    let bar = StackedBar { legend: false, ..StackedBar::new(theme(Depth::None, false), parts(), gib(64.0)) };
     assert_eq!(lines(&drawn(&bar, 33, 1)), ["████▓▓▒░░░░░ggrr                │"]);
-    let ascii = StackedBar::new(theme(Depth::None, true), parts(), gib(64.0)).legend(false);
+    let ascii = StackedBar { legend: false, ..StackedBar::new(theme(Depth::None, true), parts(), gib(64.0)) };
     assert_eq!(lines(&drawn(&ascii, 33, 1)), ["####==+-----ggrr                |"]);
 }
 
 #[test]
 fn name_and_figures_stand_beside_the_bar_and_the_legend_under_it() {
-    let bar = StackedBar::new(theme(Depth::None, false), parts(), gib(64.0)).name("memory");
+    let bar = StackedBar { name: "memory", ..StackedBar::new(theme(Depth::None, false), parts(), gib(64.0)) };
     // 57 columns: "memory " 7, " 32.0 of 64.0 GiB" 17, so the bar has 33.
     assert_eq!(
         lines(&drawn(&bar, 57, 3)),
@@ -80,14 +80,18 @@ fn what_exceeds_the_capacity_stands_behind_the_limit() {
 
 #[test]
 fn a_common_scale_makes_bars_comparable() {
-    let bar = StackedBar::new(theme(Depth::None, false), parts(), gib(64.0)).scale(gib(128.0)).legend(false);
+    let bar = StackedBar {
+        scale: Some(gib(128.0)),
+        legend: false,
+        ..StackedBar::new(theme(Depth::None, false), parts(), gib(64.0))
+    };
     // 32 columns for 128 GiB: 4 GiB a column; the limit after 16. Ends: 8/4=2, 3, 3.5 -> 4, 6, 7, 8.
     assert_eq!(lines(&drawn(&bar, 33, 1)), ["██▓▒░░gr        │"]);
 }
 
 #[test]
 fn colours_repeat_what_the_marks_say() {
-    let bar = StackedBar::new(theme(Depth::C256, false), parts(), gib(64.0)).legend(false);
+    let bar = StackedBar { legend: false, ..StackedBar::new(theme(Depth::C256, false), parts(), gib(64.0)) };
     let buf = drawn(&bar, 33, 1);
     assert_eq!(buf[(0, 0)].fg, theme(Depth::C256, false).color(Tone::Blue));
     // Activations on the other shade of their colour; nothing behind the last part.
@@ -120,7 +124,7 @@ proptest! {
         let parts = MemoryParts {
             weights, gradients, optimizer, secondary_weights, activations, gathered, communication, reserved,
         };
-        let bar = StackedBar::new(theme(Depth::True, ascii), parts, Bytes::new(capacity)).name("a");
+        let bar = StackedBar { name: "a", ..StackedBar::new(theme(Depth::True, ascii), parts, Bytes::new(capacity)) };
         let mut buf = Buffer::empty(Rect::new(0, 0, 100, 4));
         bar.render(Rect::new(x, y, width, height), &mut buf);
         prop_assert!(bar.height(width) >= 1);

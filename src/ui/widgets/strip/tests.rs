@@ -40,7 +40,7 @@ fn what_is_folded_counts_as_often_as_it_repeats() {
     let folded = [Folded { rank: 0, start: Seconds::ZERO, end: Seconds::new(4.0), times: 3 }];
     let strip = Strip::new(theme(), &waits, Seconds::new(16.0), Seconds::new(16.0));
     assert_eq!(drawn(&strip, 16).matches('!').count(), 1);
-    assert_eq!(drawn(&strip.folded(&folded), 16).matches('!').count(), 4);
+    assert_eq!(drawn(&Strip { folded: &folded, ..strip }, 16).matches('!').count(), 4);
 }
 
 #[test]

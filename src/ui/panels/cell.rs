@@ -1,0 +1,98 @@
+//! Cells of a map: what they show, and what is said of the one under the cursor.
+
+use ratatui::text::Span;
+
+use super::words;
+use crate::app::views::map::Map;
+use crate::app::{App, axes};
+use crate::evaluate::Resource;
+use crate::figures::Figure;
+use crate::plan::Sharded;
+use crate::search::{AxisKind, Cell};
+use crate::ui::widgets::heatmap::CellEntry;
+use crate::units::devices;
+
+/// What a cell shows.
+pub(super) fn entry(map: &Map, index: usize) -> CellEntry {
+    match (map.cell(index), map.figure(index)) {
+        (None, _) => CellEntry::Pending,
+        (Some(Cell::Impossible(_)), _) => CellEntry::Impossible,
+        (Some(Cell::Possible { .. }), None) => CellEntry::TooBig,
+        (Some(Cell::Possible { .. }), Some(figure)) => CellEntry::Value(figure),
+    }
+}
+
+/// What runs down.
+pub(super) fn down(map: &Map) -> &'static str {
+    match (map.sweep.y.kind, map.sweep.base.plan.sharding.first_sharded()) {
+        (AxisKind::Shard, Some(Sharded::Weights)) => "weights over",
+        (AxisKind::Shard, Some(Sharded::Gradients)) => "gradients over",
+        (AxisKind::Shard, _) => "optimizer over",
+        (kind, _) => kind.word(),
+    }
+}
+
+/// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
+pub(super) fn status(app: &App, width: u16) -> String {
+    let (map, scenario) = (&app.map, &app.scenario);
+    // A part of a node: such a count of devices is no column of the map.
+    if map.home.is_none() && !app.looking {
+        return format!("the present scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
+    }
+    let Some((x, y)) = map.values(map.cursor) else { return String::new() };
+    let place = format!(
+        "{} {}, {} {}",
+        map.sweep.y.kind.word(),
+        axes::label(y, scenario),
+        map.sweep.x.kind.word(),
+        axes::label(x, scenario)
+    );
+    let figure = match map.figure(map.cursor) {
+        Some(figure) => format!("{} {}{}{}", words::figure(figure), unit(map), limiting(map), settled(map)),
+        None => why(app).unwrap_or_else(|| "computing".to_owned()),
+    };
+    let hint = if app.looking && !app.following { " (Enter takes it, Esc goes back)" } else { "" };
+    let (long, short) = (format!("{place}: {figure}{hint}"), format!("{place}: {figure}"));
+    let fits = |text: &String| Span::raw(text.as_str()).width() <= usize::from(width);
+    [long, short].into_iter().find(fits).unwrap_or(figure)
+}
+
+/// What sets a cell's limit, where that is shown: `, set by the link to the host`.
+fn limiting(map: &Map) -> String {
+    let Some(Cell::Possible { summary, .. }) = map.cell(map.cursor) else { return String::new() };
+    if !matches!(map.metric, Figure::Limit | Figure::ShareOfLimit) {
+        return String::new();
+    }
+    match summary.limiting() {
+        Resource::HostLink => ", set by the link to the host".to_owned(),
+        Resource::Level(_) => format!(", set by the {} level", summary.limiting().name(&map.sweep.base)),
+        _ => ", set by arithmetic".to_owned(),
+    }
+}
+
+/// What a cell of a tuned map settled on: `; micro 4, accum 2, recompute none`.
+fn settled(map: &Map) -> String {
+    map.tuned(map.cursor).map_or_else(String::new, |choice| {
+        format!("; micro {}, accum {}, recompute {}", choice.micro_batch, choice.accumulate, choice.recompute)
+    })
+}
+
+/// Why a cell has no figure: what the headline says about it comes with how to fix it here.
+fn why(app: &App) -> Option<String> {
+    let why = app.why();
+    match &app.shown {
+        // The reason comes with the panels: while the cursor moves, a word does.
+        _ if app.following => why.map(|_| if is_possible(app) { "does not fit" } else { "not possible" }.to_owned()),
+        Err(problems) => problems.first().map(|problem| problem.fix.clone()),
+        Ok(_) => why,
+    }
+}
+
+fn is_possible(app: &App) -> bool {
+    matches!(app.map.cell(app.map.cursor), Some(Cell::Possible { .. }))
+}
+
+/// The unit of a map's figures, in words.
+pub(super) fn unit(map: &Map) -> String {
+    map.metric.unit_in_words(&map.sweep.base)
+}
