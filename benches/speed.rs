@@ -17,9 +17,9 @@ use shardscope::plan::{Plan, Recompute, Schedule, Size};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
-use shardscope::search::planner::{CostModel, Ladder, Objective, Request, plan};
-use shardscope::search::training::{Goal, Training};
-use shardscope::search::{Cancel, Sweep, full, pool};
+use shardscope::search::planner::{CostModel, Ladder, Objective, PlanRequest, plan};
+use shardscope::search::training::{Goal, TrainingSearch};
+use shardscope::search::{Cancel, Evaluator, Sweep, full, pool};
 use shardscope::ui::caps::{Caps, Depth};
 use shardscope::ui::draw;
 
@@ -112,7 +112,7 @@ fn many(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(sweep.len() as u64)).sample_size(20);
         group.bench_function(name, |bench| {
             // The start-up of the pool belongs to the sweep.
-            bench.iter(|| sweep.run(&pool(threads).unwrap(), 0, &Cancel::default(), &|_, cell| drop(black_box(cell))));
+            bench.iter(|| sweep.run(&Evaluator::on(&pool(threads).unwrap()), 0, &|_, cell| drop(black_box(cell))));
         });
         group.finish();
     }
@@ -124,13 +124,14 @@ fn plans(criterion: &mut Criterion) {
     let mut base = scenario(96, 1);
     base.model = library.model("gpt3-175b").unwrap();
     base.plan.size = Size::Nodes(16);
-    let request = Request { scenario: base, objective: Objective::Throughput, cost_model: CostModel::Paper, top: 1 };
+    let request =
+        PlanRequest { scenario: base, objective: Objective::Throughput, cost_model: CostModel::Paper, top: 1 };
     criterion.bench_function("exact plan of 96 layers, all batches (target 100 ms)", |bench| {
         bench.iter(|| plan(black_box(&request), &Cancel::default()));
     });
     let text = &library.scenario_text("frontier-20b-384").unwrap().text;
     let scenario = library.resolve(&parse(text).unwrap()).unwrap();
-    let request = Request { scenario, objective: Objective::Throughput, cost_model: CostModel::Simulator, top: 1 };
+    let request = PlanRequest { scenario, objective: Objective::Throughput, cost_model: CostModel::Simulator, top: 1 };
     let mut group = criterion.benchmark_group("plan by the simulator, 44 layers, 384 devices");
     group.sample_size(10);
     group.bench_function("one limit (target 200 ms)", |bench| {
@@ -139,7 +140,7 @@ fn plans(criterion: &mut Criterion) {
     let (ladder, pool) = (Ladder::new(request), pool(Some(2)).unwrap());
     group.bench_function("12 limits on two cores (target 1 s)", |bench| {
         bench.iter(|| {
-            ladder.run(&pool, ladder.own(), &Cancel::default(), &|_, planned| {
+            ladder.run(&Evaluator::on(&pool), ladder.own(), &|_, planned| {
                 black_box(planned);
             })
         });
@@ -156,13 +157,13 @@ fn training(criterion: &mut Criterion) {
     base.calibration = library.calibration(&base.stack.calibration).unwrap();
     base.model = library.model("x-160").unwrap();
     (base.plan.sequence, base.plan.recompute) = (2560, Recompute::Full);
-    let training = Training::new(base, Goal { critical: 2415.0, steps: 1e5 }, 100_000, &library).unwrap();
+    let training = TrainingSearch::new(base, Goal { critical: 2415.0, steps: 1e5 }, 100_000, &library).unwrap();
     let pool = pool(Some(2)).unwrap();
     let mut group = criterion.benchmark_group("training");
     group.sample_size(10);
     group.bench_function("shortest training of X_160 on two cores (target 5 s)", |bench| {
         bench.iter(|| {
-            training.run(&pool, &Cancel::default(), &|_, answer| {
+            training.run(&Evaluator::on(&pool), &|_, answer| {
                 black_box(answer);
             })
         });

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
-use shardscope::search::{Cancel, Sweep, pool};
+use shardscope::search::{Evaluator, Sweep, pool};
 
 use harness::{INTERLEAVED, Options, PIPELINE, READY, Session};
 
@@ -227,7 +227,7 @@ fn maps() {
         let first = Mutex::new(None);
         let begun = Instant::now();
         let pool = pool(Some(2)).unwrap();
-        sweep.run(&pool, 0, &Cancel::default(), &|_, _| {
+        sweep.run(&Evaluator::on(&pool), 0, &|_, _| {
             first.lock().unwrap().get_or_insert_with(|| begun.elapsed());
         });
         let whole = begun.elapsed().as_secs_f64();

@@ -7,6 +7,7 @@ mod args;
 mod calibrate;
 mod document;
 mod eval;
+mod exit;
 mod explore;
 mod export;
 mod files;
@@ -15,107 +16,25 @@ pub mod log;
 mod output;
 mod plan;
 mod presets;
+mod progress;
+mod rows;
 mod session;
 mod sweep;
 mod validate;
 
 use std::ffi::OsString;
-use std::fmt::Display;
-use std::io::{self, ErrorKind};
-use std::path::Path;
-use std::process::{ExitCode, Termination};
+use std::io::ErrorKind;
 
 use clap::{CommandFactory, Parser};
 
 use crate::app::keymap;
 use crate::config;
-use crate::scenario::Problem;
 
 use args::{Cli, Command};
+use exit::Failure;
 use session::Session;
 
-/// How the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Exit {
-    /// Done.
-    Done = 0,
-    /// A file, or the terminal, could not be read or written.
-    Io = 1,
-    /// Bad usage or bad input.
-    Input = 2,
-    /// The scenario, or every cell of a map, does not fit into memory; the report was printed.
-    DoesNotFit = 3,
-    /// A bug.
-    Bug = 70,
-}
-
-impl Termination for Exit {
-    fn report(self) -> ExitCode {
-        ExitCode::from(self as u8)
-    }
-}
-
-/// Why a command did not do what was asked; each line says what, where and how to fix it.
-#[derive(Debug)]
-enum Failure {
-    /// A file, or the terminal, could not be read or written.
-    Io(String),
-    /// Bad usage or bad input.
-    Input(Vec<String>),
-    /// A bug.
-    Bug(Vec<String>),
-}
-
-impl Failure {
-    fn io(what: &Path, error: &io::Error) -> Self {
-        let what = what.display();
-        Self::Io(match error.kind() {
-            ErrorKind::AlreadyExists => format!("{what}: is there already; choose another name"),
-            _ => format!("{what}: {error}"),
-        })
-    }
-
-    fn input(line: impl Into<String>) -> Self {
-        Self::Input(vec![line.into()])
-    }
-
-    /// A result that cannot be put into its format.
-    fn unwritten(error: impl Display) -> Self {
-        Self::Io(format!("the result cannot be written: {error}"))
-    }
-
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Io(_) => Exit::Io,
-            Self::Input(_) => Exit::Input,
-            Self::Bug(_) => Exit::Bug,
-        }
-    }
-}
-
-/// What is wrong with the arguments, one line for each, that says how to fix it.
-#[derive(Debug, Default)]
-struct Refusals(Vec<String>);
-
-impl Refusals {
-    fn refuse(&mut self, wrong: bool, line: impl Into<String>) {
-        if wrong {
-            self.0.push(line.into());
-        }
-    }
-
-    fn end(self) -> Result<(), Failure> {
-        if self.0.is_empty() { Ok(()) } else { Err(Failure::Input(self.0)) }
-    }
-}
-
-impl From<Vec<Problem>> for Failure {
-    fn from(problems: Vec<Problem>) -> Self {
-        let lines = problems.iter().map(ToString::to_string).collect();
-        if problems.iter().any(Problem::is_bug) { Self::Bug(lines) } else { Self::Input(lines) }
-    }
-}
+pub use exit::Exit;
 
 /// Does what the arguments ask; `arguments` begin with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -166,19 +85,5 @@ fn usage(error: &clap::Error) -> Result<Exit, Failure> {
         _ if error.use_stderr() => Ok(Exit::Input),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
         _ => Ok(Exit::Done),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_shardscope_itself_got_wrong_is_a_bug() {
-        let bug = Problem::bug("plan", "the program is stuck".to_owned());
-        let failure = Failure::from(vec![bug]);
-        assert_eq!(failure.exit(), Exit::Bug);
-        assert!(matches!(&failure, Failure::Bug(lines) if lines[0].contains("please report it")), "{failure:?}");
-        assert_eq!(Failure::from(vec![Problem::nothing_sharded()]).exit(), Exit::Input);
     }
 }

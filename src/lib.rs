@@ -24,14 +24,14 @@
 //! use std::sync::atomic::{AtomicUsize, Ordering};
 //!
 //! use shardscope::{presets::Library, scenario::file};
-//! use shardscope::search::{Cancel, Cell, Sweep, pool};
+//! use shardscope::search::{Cell, Evaluator, Sweep, pool};
 //!
 //! let library = Library::embedded();
 //! let file = file::parse(&library.scenario_text("default")?.text)?;
 //! let base = library.resolve(&file).map_err(|problems| problems[0].clone())?;
 //! let sweep = Sweep { base, x: "nodes=1..64".parse()?, y: "shard=node,system".parse()?, tune: false };
 //! let fitting = AtomicUsize::new(0);
-//! sweep.run(&pool(None)?, 0, &Cancel::default(), &|_, cell| {
+//! sweep.run(&Evaluator::on(&pool(None)?), 0, &|_, cell| {
 //!     if matches!(cell, Cell::Possible { summary, .. } if summary.fits) {
 //!         fitting.fetch_add(1, Ordering::Relaxed);
 //!     }

@@ -1,11 +1,13 @@
 //! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
 
+mod advice;
 mod axis;
-mod compare;
+mod candidate;
 mod elasticity;
-mod fix;
-mod many;
+mod evaluator;
 pub mod planner;
+mod published;
+mod strategies;
 mod sweep;
 pub mod training;
 mod tune;
@@ -13,11 +15,13 @@ mod tune;
 use crate::evaluate::{ErrorBand, Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
+pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix};
 pub use axis::{Axis, AxisKind, AxisValue};
-pub use compare::{Compared, Comparison, compare};
-pub use fix::{Change, Fixes, fix};
-pub use many::{many, summaries};
-pub use sweep::{Cancel, Cell, Pool, Sweep, polite_pool, pool};
+pub use candidate::Candidate;
+pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};
+pub use published::{Comparison, PublishedComparison, compare};
+pub use strategies::{StrategyOutcome, outcomes, strategies, with_strategy};
+pub use sweep::{Cell, Sweep};
 pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.

@@ -18,13 +18,13 @@ use shardscope::plan::Format;
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
 use shardscope::scenario::file::parse;
-use shardscope::search::{pool, summaries};
+use shardscope::search::{Evaluator, pool};
 use shardscope::units::{BytesPerSecond, Count};
 
 fn validated(rows: &[Row]) -> Validation {
     let (cases, unbuilt) = cases(rows, &Library::embedded());
     let pool = pool(None).unwrap();
-    let mut validation = validate(&cases, |scenarios| summaries(scenarios, &pool));
+    let mut validation = validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
     validation.skipped.extend(unbuilt);
     validation
 }
@@ -89,7 +89,7 @@ fn measured_bands_hold() {
     let (mut cases, _) = cases(&rows_of(&folder), &library);
     cases.retain(|case| case.scenario().stack.calibration == "measured");
     let pool = pool(None).unwrap();
-    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let fitted = calibrate(&cases, &library.calibration("measured").unwrap(), &evaluate, &|_| {}).unwrap();
     for Coverage { by, rows, groups, held, width } in &fitted.coverage {
         println!("{by:?}: {held:.3} of {rows} rows in {groups} groups, mean width {width:.3}");

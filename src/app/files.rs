@@ -86,14 +86,14 @@ impl Errand {
     pub(super) fn run(self) -> Report {
         match self {
             Self::Export(answer) => {
-                let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml();
+                let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml();
                 said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)))
             }
             Self::SaveSet(name, pins) => {
                 let members = pins.iter();
                 let members =
                     members.filter_map(|pin| Some((pin.name.as_str(), &pin.scenario, pin.evaluation.as_deref()?)));
-                said(Set::of(members).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
+                said(Set::new(members).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
             }
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
             Self::List => Report::Listed(snapshot::list(&snapshot::places())),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
-use crate::search::{self, Cancel, Pool, Sweep};
+use crate::search::{self, Cancel, Evaluator, Pool, Sweep};
 
 use super::action::{Command, Report};
 use super::work::{Desk, Work};
@@ -65,7 +65,8 @@ impl Filling {
     fn fill(&self, pool: &Pool, pause: Duration, tell: &Tell) {
         let send = |cells| tell(Report::Cells { generation: self.generation, cells });
         let batch = Batch::new(pause, &send);
-        self.sweep.run(pool, self.from, &self.cancel, &|index, cell| batch.add(index, cell));
+        let evaluator = Evaluator::new(pool, &self.cancel);
+        self.sweep.run(&evaluator, self.from, &|index, cell| batch.add(index, cell));
         batch.send();
     }
 }

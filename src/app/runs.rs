@@ -8,7 +8,7 @@ use crate::measured::{self, Residual, Validation};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::search::{self, Pool};
+use crate::search::{Evaluator, Pool};
 
 /// Tables of measured runs, each with its name, and what their words mean.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ pub(in crate::app) fn compare(tables: &Tables, pool: &Pool) -> Picture {
     let (cases, unbuilt) = measured::cases(&rows, &tables.library);
     let mut figures = Vec::new();
     let mut validation = measured::validate(&cases, |scenarios| {
-        let found = search::summaries(scenarios, pool);
+        let found = Evaluator::on(pool).summaries(scenarios);
         figures.extend(found.iter().map(|one| one.as_ref().ok().copied()));
         found
     });

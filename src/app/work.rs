@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::evaluate::{Evaluation, Summary, Workspace};
 use crate::scenario::{Problem, Scenario};
-use crate::search::planner::{Ladder, Planned};
-use crate::search::training::{Answer, Training};
-use crate::search::{self, Cancel, Cell, Pool, Sweep};
+use crate::search::planner::{Ladder, PlanAnswer};
+use crate::search::training::{TrainingAnswer, TrainingSearch};
+use crate::search::{self, Cancel, Cell, Evaluator, Pool, Sweep};
 
 use super::jobs::Batch;
 use super::runs::{self, Picture, Tables};
@@ -25,7 +25,7 @@ pub enum Work {
     /// Pinned scenarios to evaluate, with their numbers, and what comes after.
     Pins(Vec<(u64, Scenario)>, Option<Box<Work>>),
     /// The shortest training of each method.
-    Training(Arc<Training>),
+    Training(Arc<TrainingSearch>),
     /// The plans within each memory limit, beginning with a place.
     Plan(Arc<Ladder>, usize),
     /// The runs of tables beside their predictions.
@@ -44,9 +44,9 @@ pub enum Found {
     /// The evaluation of the pinned scenario with this number, or why there is none.
     Pin(u64, Result<Arc<Evaluation>, Vec<Problem>>),
     /// The answer to a question, by its index.
-    Training(usize, Box<Answer>),
+    Training(usize, Box<TrainingAnswer>),
     /// The plans within a limit, by its place.
-    Plan(usize, Box<Planned>),
+    Plan(usize, Box<PlanAnswer>),
     /// Every run that could be compared.
     Evidence(Box<Picture>),
 }
@@ -67,16 +67,17 @@ pub struct Desk<'a> {
 impl Work {
     /// Does it.
     pub fn run(&self, desk: Desk) {
+        let evaluator = Evaluator::new(desk.pool, desk.cancel);
         match self {
             Self::Hardware(sweep, from) => {
                 let found = |cells| (desk.tell)(Found::Hardware(cells));
                 let batch = Batch::new(desk.pause, &found);
-                sweep.run(desk.pool, *from, desk.cancel, &|index, cell| batch.add(index, cell));
+                sweep.run(&evaluator, *from, &|index, cell| batch.add(index, cell));
                 batch.send();
             }
             Self::Strategies(candidates) => (desk.tell)(Found::Strategies(evaluate(candidates))),
             Self::Advice(scenarios) => {
-                let figures = search::many(scenarios, desk.pool, desk.cancel);
+                let figures = evaluator.summaries(scenarios);
                 if !desk.cancel.is_cancelled() {
                     (desk.tell)(Found::Advice(figures.into_iter().map(Result::ok).collect()));
                 }
@@ -93,11 +94,11 @@ impl Work {
             }
             Self::Training(training) => {
                 let found = |index, answer| (desk.tell)(Found::Training(index, Box::new(answer)));
-                training.run(desk.pool, desk.cancel, &found);
+                training.run(&evaluator, &found);
             }
             Self::Plan(ladder, from) => {
                 let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
-                ladder.run(desk.pool, *from, desk.cancel, &found);
+                ladder.run(&evaluator, *from, &found);
             }
             Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(runs::compare(tables, desk.pool)))),
         }

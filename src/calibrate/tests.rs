@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::measured::{Residual, cases, read};
 use crate::presets::Library;
-use crate::search::{pool, summaries};
+use crate::search::{Evaluator, pool};
 use crate::stack::constants::named;
 use crate::stack::{Division, Likeness};
 
@@ -40,13 +40,13 @@ fn embedded() -> Calibration {
 fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
     let cases = under(&built(&BTreeMap::new()), &[Arc::new(calibration.clone())], |_| 0);
     let pool = pool(Some(1)).expect("a thread");
-    let validation = measured::validate(&cases, |scenarios| summaries(scenarios, &pool));
+    let validation = measured::validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
     validation.residuals.into_iter().map(|one| (one.id, one.predicted)).collect()
 }
 
 fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     let pool = pool(Some(threads)).expect("threads");
-    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     calibrate(&built(seconds), &embedded(), &evaluate, &|_| {}).expect("rows")
 }
 
@@ -93,7 +93,7 @@ fn a_planted_change_of_memory_is_found() {
         cases
     };
     let pool = pool(Some(2)).expect("threads");
-    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let mut leaner = embedded();
     leaner.set(named("logits-torch").expect("a constant"), 8.0);
     let planted = under(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
@@ -157,7 +157,7 @@ fn bars_name_stacks_that_exist() {
 fn groups_stay_together_and_sources_apart() {
     let (cases, calibration) = (built(&planted(&embedded())), embedded());
     let pool = pool(Some(1)).expect("a thread");
-    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
     let model = Model::new(&cases, &calibration, &before, &evaluate);
     let folds = holdout::folds(&model);
@@ -177,7 +177,7 @@ fn near_duplicates_of_a_source_are_left_out_with_it() {
     let rows = [file("x/one.csv", [1, 3]), file("x/two\u{1b}.csv", [2, 4])].concat();
     let (cases, _) = cases(&rows, &Library::embedded());
     let pool = pool(Some(1)).expect("a thread");
-    let evaluate = |scenarios: &[Scenario]| summaries(scenarios, &pool);
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
     let model = Model::new(&cases, &calibration, &before, &evaluate);
     let wholes = holdout::wholes(&model);

@@ -8,18 +8,20 @@ use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
 use crate::scenario::file::printable;
-use crate::{search, snapshot};
+use crate::search::Evaluator;
+use crate::snapshot;
 
 use super::args::Calibrate;
+use super::exit::{Exit, Failure};
 use super::session::Session;
-use super::{Exit, Failure, output, sweep, validate};
+use super::{output, progress, rows};
 
 pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Failure> {
-    let (rows, mut skipped) = validate::rows(&arguments.rows)?;
+    let (rows, mut skipped) = rows::read(&arguments.rows)?;
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);
     let Some(id) = cases.first().map(|case| case.scenario().stack.calibration.clone()) else {
-        return Err(validate::unread(&arguments.rows, &skipped));
+        return Err(rows::unread(&arguments.rows, &skipped));
     };
     let (cases, foreign): (Vec<Case>, Vec<Case>) =
         cases.into_iter().partition(|case| case.scenario().stack.calibration == id);
@@ -30,12 +32,12 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
     }));
     let unknown = |error: crate::presets::Unknown| Failure::input(error.to_string());
     let calibration = session.library.calibration(&id).map_err(unknown)?;
-    let pool = search::pool(session.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
-    let bar: ProgressBar = sweep::spinner(session.options.low_bandwidth);
+    let pool = session.pool()?;
+    let bar: ProgressBar = progress::spinner(session.options.low_bandwidth);
     let begins = |part: &str| bar.set_message(part.to_owned());
     let evaluate = |scenarios: &[_]| {
         bar.inc(scenarios.len() as u64);
-        search::summaries(scenarios, &pool)
+        Evaluator::on(&pool).summaries(scenarios)
     };
     let fitted = calibrate::calibrate(&cases, &calibration, &evaluate, &begins);
     bar.finish_and_clear();

@@ -4,7 +4,8 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{Exit, Failure, output};
+use super::exit::{Exit, Failure};
+use super::output;
 
 pub(super) fn completions(shell: Shell, mut command: Command) -> Result<Exit, Failure> {
     let mut script = Vec::new();

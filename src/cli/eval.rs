@@ -7,8 +7,9 @@ use crate::search;
 use crate::snapshot::Opened;
 
 use super::args::{Eval, EvalFormat};
+use super::exit::{Exit, Failure};
+use super::output;
 use super::session::{Session, note_idle};
-use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, eval: &Eval) -> Result<Exit, Failure> {
     let opened = session.open_possible(&eval.input)?;

@@ -1,7 +1,6 @@
 //! No command: the explorer; without a terminal, or on one that cannot move its cursor, the report of `eval`.
 
 use std::env;
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
@@ -11,8 +10,9 @@ use crate::snapshot::Opened;
 use crate::term;
 
 use super::args::{EvalFormat, Input};
+use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle};
-use super::{Exit, Failure, eval, validate};
+use super::{eval, rows};
 
 pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<Exit, Failure> {
     let opened = session.open_possible(input)?;
@@ -33,11 +33,10 @@ pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<E
 /// The tables of measured runs that are given, each with its name; one that holds no run is refused.
 fn tables(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
     let table = |file: &PathBuf| {
-        let bytes = fs::read(file).map_err(|error| Failure::io(file, &error))?;
-        let (name, text) = (file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned());
+        let (name, text) = (file.display().to_string(), rows::text(file)?);
         let (rows, skipped) = measured::read(&name, &text);
         if rows.is_empty() {
-            return Err(validate::unread(std::slice::from_ref(file), &skipped));
+            return Err(rows::unread(std::slice::from_ref(file), &skipped));
         }
         Ok((name, text))
     };

@@ -2,18 +2,19 @@
 
 use std::fs;
 
-use crate::interop::fsdp2::{LOADER, Spec};
+use crate::interop::fsdp2::{self, LOADER};
 
 use super::args::{Export, Target};
+use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle, refused};
-use super::{Exit, Failure, files, output};
+use super::{files, output};
 
 pub(super) fn run(session: &Session, arguments: &Export) -> Result<Exit, Failure> {
     let input = &arguments.input;
     let scenario = session.open_possible(input)?.scenario;
     note_idle(input, [scenario.plan.clone()]);
     let Target::Fsdp2 = arguments.to;
-    let spec = Spec::of(&scenario).map_err(|problems| refused(&problems, input))?;
+    let spec = fsdp2::specify(&scenario).map_err(|problems| refused(&problems, input))?;
     let text = spec.to_json().map_err(Failure::unwritten)? + "\n";
     let Some(folder) = &arguments.out else { return output::result(&text).map(|()| Exit::Done) };
     fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::snapshot;
 
-use super::Failure;
+use super::exit::Failure;
 
 /// Refuses a name that is taken, before the work whose result is to go there.
 pub(super) fn vacant(file: &Path) -> Result<(), Failure> {

@@ -6,8 +6,9 @@ use crate::scenario::{Field, Scenario};
 use crate::units::{BytesPerSecond, FlopPerSecond};
 
 use super::args::{Bare, Input, Limits};
+use super::exit::{Exit, Failure, Refusals};
+use super::output;
 use super::session::Session;
-use super::{Exit, Failure, Refusals, output};
 
 pub(super) fn run(session: &Session, arguments: &Limits) -> Result<Exit, Failure> {
     let (scenario, own) = given(session, &arguments.input, &arguments.bare)?;

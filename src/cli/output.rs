@@ -3,8 +3,9 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use super::args::Form;
-use super::{Failure, log};
+use super::args::{Form, TableForm};
+use super::exit::Failure;
+use super::log;
 
 /// Writes a result to stdout. A reader that has gone (`| head`) is no failure.
 pub(super) fn result(text: &str) -> Result<(), Failure> {
@@ -25,6 +26,20 @@ pub(super) fn report(
         Form::Text => text(),
         Form::Json => json().map_err(Failure::unwritten)? + "\n",
     })
+}
+
+/// The same, for what is a table.
+pub(super) fn table<E: Display>(
+    form: TableForm,
+    text: impl FnOnce() -> String,
+    csv: impl FnOnce() -> Result<String, E>,
+    json: impl FnOnce() -> serde_json::Result<String>,
+) -> Result<(), Failure> {
+    match form {
+        TableForm::Text => report(Form::Text, text, json),
+        TableForm::Json => report(Form::Json, text, json),
+        TableForm::Csv => result(&csv().map_err(Failure::unwritten)?),
+    }
 }
 
 /// Says what went wrong, one line for each problem.

@@ -1,20 +1,17 @@
 //! `plan`: the best plans for an objective; each kind of search has its own module.
 
+mod best;
 mod grid;
 mod operators;
 mod profile;
 mod training;
 
-use std::path::Path;
-
-use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
 use crate::search::planner::Objective;
-use crate::units::Bytes;
 
 use super::args::{self, Plan};
+use super::exit::{Exit, Failure};
+use super::files;
 use super::session::Session;
-use super::{Exit, Failure, files};
 
 pub(super) fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
@@ -38,19 +35,4 @@ pub(super) fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> 
         return Err(Failure::input(line));
     }
     operators::run(session, arguments, objective)
-}
-
-/// Lets a device use no more memory than this, and never more than it may.
-fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
-    if let Some(limit) = limit {
-        let factor = &mut scenario.plan.memory_factor;
-        *factor = factor.min(limit / scenario.cluster.device.memory);
-    }
-}
-
-/// Writes the best plan as a scenario, where that is wanted and there is one.
-fn save(out: Option<&Path>, best: Option<&Scenario>) -> Result<(), Failure> {
-    let Some((file, best)) = out.zip(best) else { return Ok(()) };
-    let text = ScenarioFile::of(best).to_toml().map_err(Failure::unwritten)?;
-    files::write_new(&[(file.to_owned(), &text)])
 }

@@ -10,8 +10,9 @@ use crate::scenario::file;
 use crate::units::{BytesPerSecond, significant, thousands};
 
 use super::args::{KINDS, Presets};
+use super::exit::{Exit, Failure};
+use super::output;
 use super::session::Session;
-use super::{Exit, Failure, output};
 
 pub(super) fn run(session: &Session, presets: &Presets) -> Result<Exit, Failure> {
     let kinds: Vec<Kind> = match presets.kind {

@@ -9,10 +9,12 @@ use crate::config::{self, Config, Place};
 use crate::plan::{Idle, Plan};
 use crate::presets::Library;
 use crate::scenario::{Field, Problem};
+use crate::search::{self, Pool};
 use crate::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, Input};
-use super::{Failure, output};
+use super::exit::Failure;
+use super::output;
 
 /// One run of the program.
 pub(super) struct Session {
@@ -46,6 +48,11 @@ impl Session {
             library: Arc::new(library),
             options: Options { keymap, config: file, ..options(everywhere, &config) },
         })
+    }
+
+    /// Threads for a search.
+    pub(super) fn pool(&self) -> Result<Pool, Failure> {
+        search::pool(self.options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))
     }
 
     /// The scenario that the arguments name, with their flags over it; whether it can be laid out is not asked.

@@ -1,24 +1,21 @@
-//! `sweep`: a map over two axes, with a progress bar for people and a clean end on SIGINT.
+//! `sweep`: a map over two axes, with a clean end on SIGINT.
 
-use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level};
 
-use crate::app::Options;
 use crate::figures::SweepReport;
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Field, Problem};
-use crate::search::{self, Cancel, Cell};
-use crate::units::thousands;
+use crate::search::{self, Cancel, Cell, Evaluator};
 
-use super::args::{ScenarioFlags, Sweep, TableForm};
+use super::args::{ScenarioFlags, Sweep};
+use super::exit::{Exit, Failure, Refusals};
 use super::session::{Session, note_idle, refused};
-use super::{Exit, Failure, Refusals, log, output};
+use super::{log, output, progress};
 
 /// The most cells of a map: about half a gigabyte of results.
 const MOST_CELLS: usize = 1 << 20;
@@ -32,16 +29,12 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
     let sweep = search::Sweep { base, x: arguments.x.clone(), y: arguments.y.clone(), tune: arguments.tune };
     note_idle(&arguments.input, edges(&sweep));
     let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
-    let cells = evaluate(&sweep, &session.options, &interrupted)?;
+    let cells = evaluate(session, &sweep, &interrupted)?;
     if let Some(problem) = fault(&cells, &arguments.input.flags) {
         return Err(refused(std::slice::from_ref(problem), &arguments.input));
     }
     let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
-    output::result(&match arguments.format {
-        TableForm::Text => report.text(),
-        TableForm::Csv => report.csv().map_err(Failure::unwritten)?,
-        TableForm::Json => report.json().map_err(Failure::unwritten)? + "\n",
-    })?;
+    output::table(arguments.format, || report.text(), || report.csv(), || report.json())?;
     if interrupted.load(Ordering::Relaxed) {
         // Whoever waits for this process must see that the signal ended it.
         low_level::emulate_default_handler(SIGINT).map_err(|error| Failure::Io(format!("signals: {error}")))?;
@@ -91,48 +84,15 @@ fn catch_interrupts() -> io::Result<Arc<AtomicBool>> {
 }
 
 /// Evaluates the cells by index; those that an interrupt left out are `None`.
-fn evaluate(sweep: &search::Sweep, options: &Options, interrupted: &AtomicBool) -> Result<Vec<Option<Cell>>, Failure> {
-    let pool = search::pool(options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
-    let (progress, cancel) = (progress(sweep.len(), "cells", options.low_bandwidth), Cancel::default());
-    let cells = Mutex::new(vec![None; sweep.len()]);
+fn evaluate(session: &Session, sweep: &search::Sweep, interrupted: &AtomicBool) -> Result<Vec<Option<Cell>>, Failure> {
+    let (pool, cancel) = (session.pool()?, Cancel::default());
     log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));
-    sweep.run(&pool, 0, &cancel, &|index, cell| {
-        cells.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(cell);
-        progress.inc(1);
-        if interrupted.load(Ordering::Relaxed) {
-            cancel.cancel();
-        }
-    });
-    progress.finish_and_clear();
-    Ok(cells.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// stderr, if that is a terminal, a few times a second.
-fn target(low_bandwidth: bool) -> ProgressDrawTarget {
-    if io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr_with_hz(if low_bandwidth { 2 } else { 8 })
-    } else {
-        ProgressDrawTarget::hidden()
-    }
-}
-
-/// What is done now and how many scenarios have been evaluated, where nobody knows how many there will be.
-pub(super) fn spinner(low_bandwidth: bool) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, target(low_bandwidth));
-    match ProgressStyle::with_template("{msg}: {pos} scenarios in {elapsed}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-/// A bar with rate and time left on stderr, if that is a terminal.
-pub(super) fn progress(count: usize, of: &str, low_bandwidth: bool) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(count as u64), target(low_bandwidth));
-    let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
-        let _ = write!(text, "{} per second", thousands(state.per_sec()));
-    };
-    match ProgressStyle::with_template(&format!("[{{bar:40}}] {{pos}} of {{len}} {of}, {{rate}}, {{eta}} left")) {
-        Ok(style) => bar.with_style(style.with_key("rate", rate).progress_chars("=> ")),
-        Err(_) => bar,
-    }
+    Ok(progress::collect(sweep.len(), "cells", &session.options, |done| {
+        sweep.run(&Evaluator::new(&pool, &cancel), 0, &|index, cell| {
+            done(index, cell);
+            if interrupted.load(Ordering::Relaxed) {
+                cancel.cancel();
+            }
+        });
+    }))
 }

@@ -1,200 +1,65 @@
 //! A plan for PyTorch's FSDP2: what is sharded over how many ranks, split and computed again, module by module.
 //!
-//! [`Spec`] is a readable JSON; [`LOADER`] is a Python file that applies it. Paths are those of a Llama as
+//! [`Fsdp2Spec`] is a readable JSON; [`LOADER`] is a Python file that applies it. Paths are those of a Llama as
 //! torchtitan names them; whoever has another model fixes them in the JSON. What FSDP2 cannot do as planned is marked
 //! as not exact, with the reason.
 
 mod modules;
+mod spec;
 
-use serde::{Deserialize, Serialize};
-
-use crate::plan::{Accumulation, Extents, Format, Layers, Operator, Placement, Plan, Precision, Recompute};
+use crate::plan::{Accumulation, Format, Plan, Precision};
 use crate::scenario::{Problem, Scenario};
+
+use spec::LAYER_PATH;
+
+pub use spec::{FORMAT, Fsdp2Spec, Module, Reduce, Reshard};
 
 /// The Python file that applies a specification.
 pub const LOADER: &str = include_str!("fsdp2.py");
 
-/// The newest format of specifications.
-pub const FORMAT: u32 = 1;
-
-/// Where torchtitan keeps the blocks of a model.
-const LAYER_PATH: &str = "layers.{layer}";
-
-/// A plan for FSDP2.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Spec {
-    /// Version of the format.
-    pub format: u32,
-    /// The version of shardscope that wrote it.
-    pub version: String,
-    /// The name of the scenario.
-    pub scenario: String,
-    /// Ranks that it is for.
-    pub ranks: u32,
-    /// Format of weights and activations, as PyTorch calls it.
-    pub param_dtype: String,
-    /// Format in which gradients are reduced.
-    pub reduce_dtype: String,
-    /// Whether the state lives in the host's memory.
-    pub offload: bool,
-    /// Sequences per rank and micro-batch.
-    pub micro_batch: u32,
-    /// Micro-batches per optimizer step.
-    pub accumulate: u32,
-    /// Tokens per sequence.
-    pub sequence: u32,
-    /// Path of the blocks.
-    pub layer_path: String,
-    /// What is treated alike.
-    pub modules: Vec<Module>,
-    /// What FSDP2 does otherwise than planned.
-    pub notes: Vec<String>,
-}
-
-/// Modules that are treated alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Module {
-    /// Path in the model, with `{layer}` for the number of the layer.
-    pub path: String,
-    /// The layers, for what is in layers.
-    pub layers: Option<Layers>,
-    /// What it is.
-    pub operator: Operator,
-    /// Extents of its shards, as planned.
-    pub extents: Extents,
-    /// Ranks that share its state.
-    pub shard: u32,
-    /// Groups of them.
-    pub replicate: u32,
-    /// Whether its gathered weights are dropped after forward, or over how many ranks they then stay sharded.
-    pub reshard_after_forward: Reshard,
-    /// Whether they are dropped after each backward, or only after the last of a step.
-    pub reshard_after_backward: bool,
-    /// When its gradients are reduced.
-    pub reduce: Reduce,
-    /// Slices of its linear maps.
-    pub split: u32,
-    /// What backward computes again of the layer.
-    pub recompute: Recompute,
-    /// Whether FSDP2 moves and keeps what is planned.
-    pub exact: bool,
-}
-
-/// What happens to gathered weights after forward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Reshard {
-    /// They are dropped, or kept.
-    Drop(bool),
-    /// They stay sharded over so many ranks.
-    Over(u32),
-}
-
-/// When gradients are reduced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reduce {
-    /// At each micro-batch.
-    MicroBatch,
-    /// Once, at the last one.
-    Step,
-}
-
-impl Spec {
-    /// Of a scenario, or why it cannot be for FSDP2.
-    pub fn of(scenario: &Scenario) -> Result<Self, Vec<Problem>> {
-        let layout = scenario.layout()?;
-        let plan = &scenario.plan;
-        let alone = [("tensor", layout.tensor), ("context", layout.context), ("pipeline", layout.pipeline)];
-        let problems: Vec<Problem> =
-            alone.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, _)| not_alone(name)).collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        let wire = plan.sharding.wire;
-        let reduce = scenario.stack.reduce_format.unwrap_or(wire.gradients);
-        let (modules, mut notes) = modules::of(scenario, &layout);
-        if wire.weights.quantised() || wire.gradients.quantised() {
-            notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());
-        }
-        if plan.precision == Precision::Fp8 {
-            notes.push("FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned());
-        }
-        if plan.offload.optimizer() != plan.offload.state() || plan.offload.checkpoints() {
-            notes.push("of what lives on the host only the whole state is taken over".to_owned());
-        }
-        if plan.accumulation == Accumulation::Layered && plan.accumulate > 1 {
-            notes.push(
-                "FSDP2 takes micro-batches one after the other, not layer by layer: it moves the state for each of them"
-                    .to_owned(),
-            );
-        }
-        Ok(Self {
-            format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            scenario: scenario.name.clone(),
-            ranks: layout.devices,
-            param_dtype: dtype(plan.precision.storage(), plan).to_owned(),
-            reduce_dtype: dtype(plan.precision.wire(reduce), plan).to_owned(),
-            offload: plan.offload.state(),
-            micro_batch: plan.micro_batch,
-            accumulate: plan.accumulate,
-            sequence: plan.sequence,
-            layer_path: LAYER_PATH.to_owned(),
-            modules,
-            notes,
-        })
+/// The specification of a scenario, or why it cannot be for FSDP2.
+pub fn specify(scenario: &Scenario) -> Result<Fsdp2Spec, Vec<Problem>> {
+    let layout = scenario.layout()?;
+    let plan = &scenario.plan;
+    let alone = [("tensor", layout.tensor), ("context", layout.context), ("pipeline", layout.pipeline)];
+    let problems: Vec<Problem> =
+        alone.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, _)| not_alone(name)).collect();
+    if !problems.is_empty() {
+        return Err(problems);
     }
-
-    /// As JSON.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self)
+    let wire = plan.sharding.wire;
+    let reduce = scenario.stack.reduce_format.unwrap_or(wire.gradients);
+    let (modules, mut notes) = modules::modules(scenario, &layout);
+    if wire.weights.quantised() || wire.gradients.quantised() {
+        notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());
     }
-
-    /// Reads the JSON.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+    if plan.precision == Precision::Fp8 {
+        notes.push("FSDP2 does not compute in fp8 by itself: the layers stay in bf16".to_owned());
     }
-
-    /// A plan with the operators, the batch and the recompute that this says.
-    pub fn over(&self, plan: &Plan) -> Plan {
-        let placement = |module: &Module| Placement {
-            layers: module.layers,
-            operator: module.operator,
-            extents: module.extents.clone(),
-            split: module.split,
-        };
-        Plan {
-            operators: self.modules.iter().map(placement).collect(),
-            micro_batch: self.micro_batch,
-            accumulate: self.accumulate,
-            sequence: self.sequence,
-            recompute: self.recompute(),
-            ..plan.clone()
-        }
+    if plan.offload.optimizer() != plan.offload.state() || plan.offload.checkpoints() {
+        notes.push("of what lives on the host only the whole state is taken over".to_owned());
     }
-
-    /// The recompute of all layers: the first ones, or all in one way.
-    fn recompute(&self) -> Recompute {
-        let layers = |wanted: Option<Recompute>| {
-            let mut all: Vec<u32> = Vec::new();
-            for module in self.modules.iter().filter(|module| wanted.is_none_or(|wanted| module.recompute == wanted)) {
-                all.extend(module.layers.into_iter().flat_map(|layers| layers.first..=layers.last));
-            }
-            all.sort_unstable();
-            all.dedup();
-            all.len()
-        };
-        let (all, full) = (layers(None), layers(Some(Recompute::Full)));
-        match (full, layers(Some(Recompute::Selective))) {
-            (0, 0) => Recompute::None,
-            (0, _) => Recompute::Selective,
-            (full, _) if full == all => Recompute::Full,
-            (full, _) => Recompute::Share(full as f64 / all as f64),
-        }
+    if plan.accumulation == Accumulation::Layered && plan.accumulate > 1 {
+        notes.push(
+            "FSDP2 takes micro-batches one after the other, not layer by layer: it moves the state for each of them"
+                .to_owned(),
+        );
     }
+    Ok(Fsdp2Spec {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        scenario: scenario.name.clone(),
+        ranks: layout.devices,
+        param_dtype: dtype(plan.precision.storage(), plan).to_owned(),
+        reduce_dtype: dtype(plan.precision.wire(reduce), plan).to_owned(),
+        offload: plan.offload.state(),
+        micro_batch: plan.micro_batch,
+        accumulate: plan.accumulate,
+        sequence: plan.sequence,
+        layer_path: LAYER_PATH.to_owned(),
+        modules,
+        notes,
+    })
 }
 
 fn not_alone(name: &str) -> Problem {

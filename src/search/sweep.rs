@@ -1,32 +1,11 @@
 //! A sweep: one evaluation per cell, in parallel, coarse to fine, cancelled at once.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use rayon::ThreadPool;
-use rayon::prelude::*;
-
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::scenario::{Problem, Scenario};
 
 use super::axis::Axis;
+use super::evaluator::Evaluator;
 use super::tune::{Tuned, tuned};
-
-/// A flag that stops a sweep between two cells.
-#[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Asks the work to stop.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it was asked to stop.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// One cell of a map.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +61,7 @@ impl Sweep {
             let figures = if self.tune {
                 tuned(&scenario, workspace)
             } else {
-                summary(&scenario, workspace).map(|summary| (Tuned::of(&scenario), summary))
+                summary(&scenario, workspace).map(|summary| (Tuned::from(&scenario), summary))
             };
             figures.map_err(first)
         });
@@ -92,20 +71,10 @@ impl Sweep {
         }
     }
 
-    /// Evaluates all cells on `pool`, the cell `from` first and then coarse to fine, and hands over each
-    /// with its index as it is done.
-    ///
-    /// Returns whether all were done: `cancel` stops it between two cells.
-    pub fn run(&self, pool: &Pool, from: usize, cancel: &Cancel, done: &(dyn Fn(usize, Cell) + Sync)) -> bool {
-        let order = self.order(from);
-        pool.install(|| {
-            order.par_iter().with_max_len(CHUNK).for_each_init(Workspace::default, |workspace, index| {
-                if !cancel.is_cancelled() {
-                    done(*index, self.cell(*index, workspace));
-                }
-            });
-        });
-        !cancel.is_cancelled()
+    /// Evaluates all cells, the cell `from` first and then coarse to fine, and hands over each with its index as it is
+    /// done. Returns whether all were done.
+    pub fn run(&self, evaluator: &Evaluator, from: usize, done: &(dyn Fn(usize, Cell) + Sync)) -> bool {
+        evaluator.each(&self.order(from), CHUNK, |index, workspace| self.cell(index, workspace), done)
     }
 
     /// All cells: `from`, then every eighth row and column, every fourth, every second, the rest.
@@ -116,12 +85,14 @@ impl Sweep {
             [8, 4, 2].into_iter().position(|step| x.is_multiple_of(step) && y.is_multiple_of(step)).unwrap_or(3)
         };
         let mut order: Vec<usize> = (0..self.len()).collect();
+        // The index settles ties, so that the order is the same in every run.
         order.sort_by_key(|index| (*index != from, coarseness(*index), *index));
         order
     }
 }
 
-/// Cells that a thread takes at a time: few, so that a cancel takes effect at once.
+/// Cells that a thread takes at a time: few, so that none is left with the last of them while others wait, and enough to
+/// reuse its workspace.
 const CHUNK: usize = 64;
 
 fn first(problems: Vec<Problem>) -> Problem {
@@ -130,29 +101,4 @@ fn first(problems: Vec<Problem>) -> Problem {
         what: "it cannot be laid out".to_owned(),
         fix: "change the plan".to_owned(),
     })
-}
-
-/// Threads for searches.
-pub type Pool = ThreadPool;
-
-/// A private pool for sweeps: `threads`, else `max(1, min(4, cores - 1))`, since login nodes are shared.
-pub fn pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
-    builder(threads).build()
-}
-
-/// The same, whose threads give way: to keys on the screen and to everyone else on a shared machine.
-pub fn polite_pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuildError> {
-    builder(threads).start_handler(|_| give_way()).build()
-}
-
-fn builder(threads: Option<usize>) -> rayon::ThreadPoolBuilder {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.unwrap_or_else(|| cores.saturating_sub(1).clamp(1, 4));
-    rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("sweep-{index}"))
-}
-
-/// Lowers the priority of this thread, where a thread has one of its own.
-fn give_way() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(5);
 }

@@ -42,7 +42,7 @@ fn sweep() -> Sweep {
 fn filled(sweep: &Sweep, threads: usize) -> Vec<Option<Cell>> {
     let cells = Mutex::new(vec![None; sweep.len()]);
     let pool = pool(Some(threads)).expect("a pool");
-    let all = sweep.run(&pool, 3, &Cancel::default(), &|index, cell| cells.lock().expect("a lock")[index] = Some(cell));
+    let all = sweep.run(&Evaluator::on(&pool), 3, &|index, cell| cells.lock().expect("a lock")[index] = Some(cell));
     assert!(all);
     cells.into_inner().expect("a lock")
 }
@@ -76,7 +76,7 @@ fn a_cancelled_sweep_stops() {
     let cancel = Cancel::default();
     let seen = Mutex::new(0);
     let pool = pool(Some(2)).expect("a pool");
-    let all = sweep().run(&pool, 0, &cancel, &|_, _| {
+    let all = sweep().run(&Evaluator::new(&pool, &cancel), 0, &|_, _| {
         *seen.lock().expect("a lock") += 1;
         cancel.cancel();
     });
@@ -88,7 +88,7 @@ fn a_cancelled_sweep_stops() {
 fn the_first_cell_is_the_one_asked_for() {
     let order = Mutex::new(Vec::new());
     let pool = pool(Some(1)).expect("a pool");
-    sweep().run(&pool, 17, &Cancel::default(), &|index, _| order.lock().expect("a lock").push(index));
+    sweep().run(&Evaluator::on(&pool), 17, &|index, _| order.lock().expect("a lock").push(index));
     let order = order.into_inner().expect("a lock");
     assert_eq!(order[..2], [17, 0]);
 }

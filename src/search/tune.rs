@@ -2,7 +2,7 @@
 
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::Recompute;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Edit, Field, Problem, Scenario};
 
 /// What a cell settled on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,18 +15,28 @@ pub struct Tuned {
     pub accumulate: u32,
 }
 
-impl Tuned {
+impl From<&Scenario> for Tuned {
     /// What a scenario's plan says.
-    pub fn of(scenario: &Scenario) -> Self {
+    fn from(scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         Self { micro_batch: plan.micro_batch, recompute: plan.recompute, accumulate: plan.accumulate }
     }
+}
 
-    /// Puts it into a scenario's plan.
+impl Tuned {
+    /// As edits of a scenario.
+    pub fn edits(self) -> [Edit; 3] {
+        [
+            Edit::new(Field::MicroBatch, self.micro_batch),
+            Edit::new(Field::Recompute, self.recompute),
+            Edit::new(Field::Accumulate, self.accumulate),
+        ]
+    }
+
+    /// Puts it into a scenario's plan: what [`Tuned::edits`] do, for the many candidates of a map's cell.
     pub fn apply(self, scenario: &mut Scenario) {
-        scenario.plan.micro_batch = self.micro_batch;
-        scenario.plan.recompute = self.recompute;
-        scenario.plan.accumulate = self.accumulate;
+        let plan = &mut scenario.plan;
+        (plan.micro_batch, plan.recompute, plan.accumulate) = (self.micro_batch, self.recompute, self.accumulate);
     }
 }
 
@@ -36,54 +46,63 @@ pub(super) const MOST_SEQUENCES: u32 = 128;
 /// Recompute modes that are tried.
 pub(super) const RECOMPUTE: [Recompute; 3] = [Recompute::None, Recompute::Selective, Recompute::Full];
 
-/// Calls `visit` with every candidate and its figures. The sequences of a step stay as close to the
-/// plan's as whole micro-batches allow; memory grows with the micro-batch, so a mode is given up
-/// once `visit` says that it no longer fits, or once too few micro-batches are left for the schedule.
-fn candidates(scenario: &Scenario, workspace: &mut Workspace, mut visit: impl FnMut(&Summary) -> bool) {
+/// Where the search of a recompute mode begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ModeStart {
+    /// At one sequence.
+    One,
+    /// At the micro-batch that the mode before could not take.
+    WhereStopped,
+}
+
+/// Calls `visit` with candidates and their figures: in each mode micro-batches of growing size. The sequences of a step
+/// stay as close to the plan's as whole micro-batches allow.
+///
+/// Memory grows with the micro-batch, so a mode is left once `visit` says that a candidate does not fit, or once too few
+/// micro-batches remain for the schedule.
+fn grow(
+    scenario: &Scenario,
+    workspace: &mut Workspace,
+    start: ModeStart,
+    mut visit: impl FnMut(Tuned, Summary) -> bool,
+) {
     let sequences = scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let mut trial = scenario.clone();
+    let mut micro_batch = 1;
     for recompute in RECOMPUTE {
-        let sizes = std::iter::successors(Some(1_u32), |size| Some(size * 2));
-        for micro_batch in sizes.take_while(|size| *size <= MOST_SEQUENCES) {
+        if start == ModeStart::One {
+            micro_batch = 1;
+        }
+        while micro_batch <= MOST_SEQUENCES {
             let tuned = Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) };
             tuned.apply(&mut trial);
-            if !summary(&trial, workspace).is_ok_and(|summary| visit(&summary)) {
+            if !summary(&trial, workspace).is_ok_and(|summary| visit(tuned, summary)) {
                 break;
             }
+            micro_batch *= 2;
         }
     }
 }
 
 /// The fastest candidate that fits; the one that comes closest to fitting where none does.
-///
-/// To compute again takes time and no less of anything but memory: a micro-batch that fits with less of it is not tried
-/// with more.
 pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, Summary), Vec<Problem>> {
-    let mut trial = scenario.clone();
     let mut best: Option<(Tuned, Summary)> = None;
-    let mut attempt = |tuned: Tuned| -> bool {
-        tuned.apply(&mut trial);
-        // Larger micro-batches may leave too few of them for the schedule.
-        let Ok(summary) = summary(&trial, workspace) else { return false };
+    let mut keep_better = |tuned: Tuned, summary: Summary| {
         if best.as_ref().is_none_or(|(_, best)| better(&summary, best)) {
             best = Some((tuned, summary));
         }
         summary.fits
     };
-    let plan = Tuned::of(scenario);
-    let power = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
-    if !power || !RECOMPUTE.contains(&plan.recompute) {
-        attempt(plan);
-    }
-    let sequences = plan.micro_batch.saturating_mul(plan.accumulate);
-    let mut micro_batch = 1;
-    for recompute in RECOMPUTE {
-        while micro_batch <= MOST_SEQUENCES
-            && attempt(Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) })
-        {
-            micro_batch *= 2;
+    // The plan's own choice competes, where the grid does not have it.
+    let plan = Tuned::from(scenario);
+    let on_grid = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
+    if !(on_grid && RECOMPUTE.contains(&plan.recompute)) {
+        if let Ok(summary) = summary(scenario, workspace) {
+            keep_better(plan, summary);
         }
     }
+    // More recompute takes time and saves nothing but memory: what fits with less of it is not tried with more.
+    grow(scenario, workspace, ModeStart::WhereStopped, keep_better);
     match best {
         Some(best) => Ok(best),
         None => Ok((plan, summary(scenario, workspace)?)),
@@ -108,7 +127,8 @@ pub(super) fn best_within<const N: usize>(
     workspace: &mut Workspace,
 ) -> [Option<Summary>; N] {
     let mut best: [Option<Summary>; N] = [None; N];
-    candidates(scenario, workspace, |summary| {
+    // Each capacity stops a mode at another micro-batch, so none can tell the next mode where to begin.
+    grow(scenario, workspace, ModeStart::One, |_, summary| {
         let mut fits = false;
         for (best, factor) in best.iter_mut().zip(capacities) {
             if summary.memory.peak > summary.memory.capacity * factor {
@@ -117,7 +137,7 @@ pub(super) fn best_within<const N: usize>(
             fits = true;
             let faster = |best: &Summary| summary.tokens_per_s_per_device > best.tokens_per_s_per_device;
             if best.as_ref().is_none_or(faster) {
-                *best = Some(*summary);
+                *best = Some(summary);
             }
         }
         fits

@@ -10,7 +10,9 @@ use crate::scenario::Field;
 use crate::scenario::file::{Source, printable};
 use crate::units::devices;
 
-use super::{Set, Snapshot, open, set};
+use super::content::{KIND, Snapshot};
+use super::set::Set;
+use super::{open, set};
 
 /// The most files that are looked into.
 const MOST: usize = 500;
@@ -23,14 +25,14 @@ pub struct Listed {
     /// Its name.
     pub name: String,
     /// What it holds, or why it cannot be opened.
-    pub holds: Result<Vec<Held>, String>,
+    pub holds: Result<Vec<HeldSnapshot>, String>,
     /// Whether it is a set.
     pub is_set: bool,
 }
 
 /// One snapshot in a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct HeldSnapshot {
     /// What it is called.
     pub name: String,
     /// What it is of, in short.
@@ -67,9 +69,9 @@ fn look_into(path: PathBuf) -> Option<Listed> {
     let text = open::read(&path).ok()?;
     let kind = Source::new(&text).ok()?.text("kind").map(str::to_owned);
     let holds = match kind.as_deref() {
-        Some(super::KIND) => Snapshot::parse(&text).map(|snapshot| vec![Held::of("", &snapshot)]),
+        Some(KIND) => Snapshot::parse(&text).map(|snapshot| vec![HeldSnapshot::new("", &snapshot)]),
         Some(set::KIND) => Set::parse(&text)
-            .map(|set| set.members.iter().map(|member| Held::of(&member.name, &member.snapshot)).collect()),
+            .map(|set| set.members.iter().map(|member| HeldSnapshot::new(&member.name, &member.snapshot)).collect()),
         _ => return None,
     };
     let name = path.file_name().map_or_else(String::new, |name| printable(&name.to_string_lossy()));
@@ -78,8 +80,8 @@ fn look_into(path: PathBuf) -> Option<Listed> {
     Some(Listed { path, name, holds, is_set })
 }
 
-impl Held {
-    fn of(name: &str, snapshot: &Snapshot) -> Self {
+impl HeldSnapshot {
+    fn new(name: &str, snapshot: &Snapshot) -> Self {
         let Snapshot { scenario, model, cluster, .. } = snapshot;
         let count = |field: Field| scenario.plan.get(field)?.get::<u32>();
         let size = match (count(Field::Nodes), count(Field::Devices)) {

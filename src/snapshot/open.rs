@@ -12,7 +12,8 @@ use crate::presets::{Entry, Library, Origin, Unknown};
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
 
-use super::{FORMAT, KIND, Set, Snapshot, set};
+use super::content::{FORMAT, KIND, Snapshot, in_scenario};
+use super::set::{self, Set};
 
 /// The largest file that is read: far above any scenario, far below what would hurt.
 const MOST_BYTES: u64 = 4 << 20;
@@ -149,7 +150,7 @@ fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, File
         None if source.has("scenario") => {
             let (Reported { scenario: file }, _) = file::read(&text, FORMAT)?;
             let scenario = library.resolve(&file);
-            let nested = |problems: Vec<Problem>| problems.into_iter().map(super::in_scenario).collect::<Vec<_>>();
+            let nested = |problems: Vec<Problem>| problems.into_iter().map(in_scenario).collect::<Vec<_>>();
             (scenario.map_err(|problems| source.mistakes(&nested(problems)))?, file, None, "scenario.")
         }
         None => {

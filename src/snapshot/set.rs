@@ -6,7 +6,7 @@ use crate::evaluate::Evaluation;
 use crate::scenario::file::{self, FileError, Source};
 use crate::scenario::{Problem, Scenario};
 
-use super::{FORMAT, Snapshot};
+use super::content::{FORMAT, Snapshot};
 
 /// What `kind` says in a set.
 pub(super) const KIND: &str = "set";
@@ -36,11 +36,11 @@ pub struct Member {
 }
 
 impl Set {
-    /// Of scenarios with their names and evaluations.
-    pub fn of<'a>(members: impl IntoIterator<Item = (&'a str, &'a Scenario, &'a Evaluation)>) -> Self {
+    /// Scenarios with their names and evaluations.
+    pub fn new<'a>(members: impl IntoIterator<Item = (&'a str, &'a Scenario, &'a Evaluation)>) -> Self {
         let member = |(name, scenario, evaluation): (&str, &Scenario, &Evaluation)| Member {
             name: name.to_owned(),
-            snapshot: Snapshot::of(scenario, evaluation),
+            snapshot: Snapshot::new(scenario, evaluation),
         };
         Self {
             format: FORMAT,

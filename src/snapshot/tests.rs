@@ -7,8 +7,13 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::evaluate::Workspace;
+use crate::figures::Figures;
 use crate::figures::report::tests::{evaluation, scenario};
+use crate::hardware::Cluster;
+use crate::model::Model;
 use crate::presets::{self, Library};
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Problem, Scenario};
 use crate::search::full;
 use crate::units::{Bytes, Quantity, Seconds, Watts};
 
@@ -17,7 +22,7 @@ use super::*;
 
 fn text() -> String {
     let scenario = scenario();
-    Snapshot::of(&scenario, &evaluation(&scenario)).to_toml().expect("text")
+    Snapshot::new(&scenario, &evaluation(&scenario)).to_toml().expect("text")
 }
 
 #[test]
@@ -31,7 +36,7 @@ fn a_snapshot_reads_back_to_the_last_bit() {
     cluster.watts_per_device = Some(Watts::new(1000.0 / 3.0));
     scenario.cluster = Arc::new(cluster);
     scenario.plan.bandwidth_factor = 1.0 / 3.0;
-    let snapshot = Snapshot::of(&scenario, &evaluation(&scenario));
+    let snapshot = Snapshot::new(&scenario, &evaluation(&scenario));
     let back = Snapshot::parse(&snapshot.to_toml().expect("text")).expect("valid");
     assert_eq!(back, snapshot);
     assert_eq!(back.scenario(), Ok(scenario));
@@ -62,7 +67,7 @@ fn a_snapshot_evaluates_to_the_last_bit() {
     let mut workspace = Workspace::default();
     for scenario in scenarios(&Library::embedded()) {
         let evaluation = full(&scenario, &mut workspace).expect(&scenario.name);
-        let snapshot = Snapshot::of(&scenario, &evaluation);
+        let snapshot = Snapshot::new(&scenario, &evaluation);
         let back = Snapshot::parse(&snapshot.to_toml().expect("text")).expect("valid");
         let again = back.scenario().expect("scenario");
         assert_eq!(full(&again, &mut workspace), Ok(evaluation), "{}", scenario.name);

@@ -224,8 +224,8 @@ fn the_diagnostics_say_what_was_found_and_how_to_change_it() {
 fn sweeps_give_way_to_the_person_at_the_keys() {
     let (mut session, _folder) = open(&Options { arguments: &["--threads", "2"], ..Options::default() });
     // A thread has its parent's name until it has taken its own.
-    let count = |session: &Session| ["shardscope", "sweep-"].map(|name| session.niceness(name).len());
+    let count = |session: &Session| ["shardscope", "search-"].map(|name| session.niceness(name).len());
     session.wait("having its threads", |session| count(session) == [1, 2]);
-    let (own, sweeps) = (session.niceness("shardscope"), session.niceness("sweep-"));
+    let (own, sweeps) = (session.niceness("shardscope"), session.niceness("search-"));
     assert!(sweeps.iter().all(|nice| *nice > own[0] || *nice == 19), "{sweeps:?} to {own:?}");
 }

@@ -13,7 +13,7 @@ fn an_answer_is_found_by_its_scenario() {
     let mut answers = Answers::default();
     let (one, two) = (answer(1), answer(2));
     answers.keep(one.clone());
-    let fix = Fixes(vec![crate::search::Change { flag: "nodes", value: "4".to_owned() }]);
+    let fix = Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
     answers.fix(&one.scenario, &fix);
     assert_eq!(answers.of(&one.scenario).map(|(_, fix)| fix), Some(Some(fix.clone())));
     assert!(answers.of(&two.scenario).is_none());

@@ -6,16 +6,16 @@ use crate::app::keymap::Place;
 use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, value};
 use crate::presets::Library;
-use crate::snapshot::{self, Held, Set, Snapshot};
+use crate::snapshot::{self, HeldSnapshot, Set, Snapshot};
 
-fn held(name: &str) -> Held {
+fn held(name: &str) -> HeldSnapshot {
     let app = explorer();
     let answer = app.answer.unwrap();
     let figures = crate::figures::Figures::of(&answer.scenario, &answer.evaluation);
-    Held { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
+    HeldSnapshot { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
 }
 
-fn listed(name: &str, holds: Result<Vec<Held>, String>) -> Listed {
+fn listed(name: &str, holds: Result<Vec<HeldSnapshot>, String>) -> Listed {
     Listed {
         path: PathBuf::from(".").join(name),
         name: name.to_owned(),
@@ -100,7 +100,7 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
     press(&mut app, "p1gjjjjlp");
     let members =
         app.pins.all().iter().map(|pin| (pin.name.as_str(), &pin.scenario, &**pin.evaluation.as_ref().unwrap()));
-    let text = Set::of(members).to_toml().unwrap();
+    let text = Set::new(members).to_toml().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = snapshot::write_set(directory.path(), "pair", &text).unwrap();
     let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
@@ -129,7 +129,7 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     let mut cluster = crate::hardware::Cluster::clone(&scenario.cluster);
     cluster.device.memory = crate::units::Bytes::new(7e9);
     scenario.cluster = std::sync::Arc::new(cluster);
-    let text = Snapshot::of(&scenario, &answer.evaluation).to_toml().unwrap();
+    let text = Snapshot::new(&scenario, &answer.evaluation).to_toml().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = snapshot::write(directory.path(), &scenario, &text).unwrap();
     let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();

@@ -7,7 +7,7 @@ use crate::app::layer::Layer;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
 use crate::figures::{Form, Limit, RunFigure};
 use crate::plan::Offload;
-use crate::search::training::{self, Best, Choice};
+use crate::search::training::{self, BestTraining, TrainingChoice};
 
 fn page(app: &App) -> &Page {
     let Some(Layer::Explain(explaining)) = &app.layer else { panic!("no explanation: {:?}", app.layer) };
@@ -138,7 +138,7 @@ fn i_explains_the_days_of_the_plan_under_the_cursor() {
     let training = &mut app.views.training;
     let search = Arc::clone(&training.picture.as_ref().unwrap().search);
     let data = (search.goal.critical / 2.0) as u32;
-    let choice = Choice {
+    let choice = TrainingChoice {
         devices: data,
         tensor: 1,
         pipeline: 1,
@@ -146,12 +146,13 @@ fn i_explains_the_days_of_the_plan_under_the_cursor() {
         micro_batch: 1,
         accumulate: 1,
         offload: Offload::None,
-        dealing: 0,
+        assignment: 0,
         strategy: 0,
     };
     let steps = search.goal.steps(f64::from(data));
     let days = steps * summary.step_time.get() / 86_400.0;
-    let answer = training::Answer { best: Some(Best { days, choice, summary }), plans: 1, simulated: 1 };
+    let answer =
+        training::TrainingAnswer { best: Some(BestTraining { days, choice, summary }), plans: 1, simulated: 1 };
     app.views.training.fill(search.budgets.len() - 1, answer);
     press(&mut app, "i");
     assert!(page(&app).explanation.holds() && page(&app).explanation.figure == Figure::Run(RunFigure::Days));

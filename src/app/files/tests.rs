@@ -45,7 +45,7 @@ fn what_is_to_be_written_is_written_before_the_end() {
 fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     let directory = tempfile::tempdir().unwrap();
     let answer = explorer().answer.unwrap();
-    let text = Snapshot::of(&answer.scenario, &answer.evaluation).to_toml().unwrap();
+    let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml().unwrap();
     let path = snapshot::write(directory.path(), &answer.scenario, &text).unwrap();
     let library = Arc::new(Library::embedded());
     let (files, queue) = start();

@@ -12,7 +12,7 @@ fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {
     app.fix = None;
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
-    let fix = search::Fixes(vec![search::Change { flag: "nodes", value: "4".to_owned() }]);
+    let fix = search::Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
     app.hear(Report::Fixed { generation: app.question + 1, fix: fix.clone() });
     assert_eq!(app.fix, None, "the fix of another question");
     app.hear(Report::Fixed { generation: app.question, fix });

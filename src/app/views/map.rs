@@ -191,7 +191,7 @@ impl Map {
 
     /// Whether the cursor is on the scenario itself, and what the cell settled on is what it has.
     pub fn is_home(&self, scenario: &Scenario) -> bool {
-        self.home == Some(self.cursor) && self.tuned(self.cursor).is_none_or(|choice| choice == Tuned::of(scenario))
+        self.home == Some(self.cursor) && self.tuned(self.cursor).is_none_or(|choice| choice == Tuned::from(scenario))
     }
 
     /// The scenario of a cell, with what it settled on.

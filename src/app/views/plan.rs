@@ -15,7 +15,7 @@ use crate::app::work::{Found, Work};
 use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
-use crate::search::planner::{CostModel, Found as Best, Ladder, Objective, Planned, Request};
+use crate::search::planner::{CostModel, FoundPlan, Ladder, Objective, PlanAnswer, PlanRequest};
 
 /// What a key steps through.
 const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];
@@ -39,7 +39,7 @@ pub struct Picture {
     /// What is asked.
     pub ladder: Arc<Ladder>,
     /// What was found within each limit: by this search, or still by the one before.
-    plans: Vec<Option<Planned>>,
+    plans: Vec<Option<PlanAnswer>>,
     /// Which of them are of this search.
     fresh: Vec<bool>,
 }
@@ -55,14 +55,14 @@ impl Picture {
         Self { fresh: vec![false; plans.len()], ladder: Arc::new(ladder), plans }
     }
 
-    fn fill(&mut self, place: usize, planned: Planned) {
+    fn fill(&mut self, place: usize, planned: PlanAnswer) {
         if let (Some(slot), Some(fresh)) = (self.plans.get_mut(place), self.fresh.get_mut(place)) {
             (*slot, *fresh) = (Some(planned), true);
         }
     }
 
     /// What was found within the limit at a place, as far as is known.
-    pub fn at(&self, place: usize) -> Option<&Planned> {
+    pub fn at(&self, place: usize) -> Option<&PlanAnswer> {
         self.plans.get(place)?.as_ref()
     }
 
@@ -100,12 +100,12 @@ impl Planning {
     }
 
     /// What was found within the limit under the cursor, as far as is known.
-    pub fn planned(&self) -> Option<&Planned> {
+    pub fn planned(&self) -> Option<&PlanAnswer> {
         self.picture.as_ref()?.at(self.place())
     }
 
     /// The plan within the limit under the cursor.
-    pub fn chosen(&self) -> Option<&Best> {
+    pub fn chosen(&self) -> Option<&FoundPlan> {
         self.planned()?.plans.first()
     }
 
@@ -192,7 +192,7 @@ impl View for Planning {
 
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let (scenario, objective) = (context.shown.clone(), self.objective());
-        let ladder = Ladder::new(Request { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
+        let ladder = Ladder::new(PlanRequest { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
         let picture = match self.picture.take() {
             Some(last) if *last.ladder == ladder => last,
             last => Picture::new(ladder, last.as_ref()),
@@ -217,7 +217,7 @@ impl View for Planning {
 }
 
 /// The file with a plan's placements, batch and recompute; of its limit only what lies beyond the scenario's own.
-fn with_plan(file: &ScenarioFile, found: &Best, scenario: &Scenario) -> ScenarioFile {
+fn with_plan(file: &ScenarioFile, found: &FoundPlan, scenario: &Scenario) -> ScenarioFile {
     let (mut file, plan) = (file.clone(), ScenarioFile::of(&found.scenario).plan);
     (file.name, file.about, file.published) = (None, None, None);
     let to = &mut file.plan;
@@ -233,7 +233,7 @@ fn with_plan(file: &ScenarioFile, found: &Best, scenario: &Scenario) -> Scenario
 }
 
 /// `took the plan: micro 16, accum 1, recompute full`.
-fn said(found: &Best) -> String {
+fn said(found: &FoundPlan) -> String {
     let plan = &found.scenario.plan;
     let (micro, accumulate, recompute) = (plan.micro_batch, plan.accumulate, plan.recompute);
     format!("took the plan: micro {micro}, accum {accumulate}, recompute {recompute}")

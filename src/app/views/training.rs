@@ -10,14 +10,12 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
-use crate::app::taking::revise;
 use crate::app::view::View;
 use crate::app::work::{Found, Work};
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::Run;
-use crate::plan::Size;
 use crate::scenario::Field;
-use crate::search::training::{Answer, Best, Goal, METHODS, Method, Training as Search};
+use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch};
 use crate::units::{devices, short};
 
 /// The laws of the critical batch that a key steps through.
@@ -55,18 +53,18 @@ pub struct Training {
 #[derive(Debug, Clone)]
 pub struct Picture {
     /// What is asked.
-    pub search: Arc<Search>,
+    pub search: Arc<TrainingSearch>,
     /// What was found, by method and budget.
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<TrainingAnswer>>,
     /// The best of each method within each budget, as far as is known.
-    best: Vec<Option<Best>>,
+    best: Vec<Option<BestTraining>>,
     /// Days that an earlier question had in the same places: to be seen until this one is answered, and for nothing
     /// else.
     earlier: Vec<Option<f64>>,
 }
 
 impl Picture {
-    fn new(search: Search, last: Option<&Self>) -> Self {
+    fn new(search: TrainingSearch, last: Option<&Self>) -> Self {
         let width = search.budgets.len();
         let earlier = |index: usize| {
             let last = last?;
@@ -79,7 +77,7 @@ impl Picture {
         Self { search: Arc::new(search), answers, best, earlier }
     }
 
-    fn fill(&mut self, index: usize, answer: Answer) {
+    fn fill(&mut self, index: usize, answer: TrainingAnswer) {
         if let Some(slot) = self.answers.get_mut(index) {
             *slot = Some(answer);
             self.best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
@@ -87,7 +85,7 @@ impl Picture {
     }
 
     /// The best of a method within a budget, as far as is known.
-    pub fn best(&self, method: usize, budget: usize) -> Option<&Best> {
+    pub fn best(&self, method: usize, budget: usize) -> Option<&BestTraining> {
         self.best.get(method * self.search.budgets.len() + budget)?.as_ref()
     }
 
@@ -122,7 +120,7 @@ impl Training {
     }
 
     /// Takes an answer over.
-    pub fn fill(&mut self, index: usize, answer: Answer) {
+    pub fn fill(&mut self, index: usize, answer: TrainingAnswer) {
         if let Some(picture) = &mut self.picture {
             picture.fill(index, answer);
         }
@@ -153,7 +151,7 @@ impl Training {
     }
 
     /// The plan under the cursor.
-    pub fn chosen(&self) -> Option<(&'static Method, &Best)> {
+    pub fn chosen(&self) -> Option<(&'static Method, &BestTraining)> {
         let best = self.picture.as_ref()?.best(self.method(), self.budget())?;
         Some((&METHODS[self.method()], best))
     }
@@ -174,26 +172,10 @@ impl Training {
             return tell(&format!("{COMPUTING}: take the plan when it is there"));
         };
         let Some((method, best)) = self.chosen() else { return tell("no plan of this method fits here") };
-        let scenario = picture.search.scenario(method, &best.choice);
-        let (plan, choice) = (&scenario.plan, best.choice);
-        let size = match plan.size {
-            Size::Nodes(nodes) => ("nodes", nodes.to_string()),
-            Size::Devices(_) => ("devices", choice.devices.to_string()),
-        };
-        let fields = [
-            ("strategy", scenario.strategy.to_string()),
-            size,
-            ("tp", choice.tensor.to_string()),
-            ("pp", choice.pipeline.to_string()),
-            ("schedule", plan.schedule.to_string()),
-            ("stages-per-rank", plan.stages_per_rank.to_string()),
-            ("accumulation", plan.accumulation.to_string()),
-            ("micro-batch", choice.micro_batch.to_string()),
-            ("accumulate", choice.accumulate.to_string()),
-            ("offload", choice.offload.to_string()),
-        ];
-        let said = format!("took the {} plan on {}: u undoes it", method.name, devices(choice.devices));
-        revise(context.file.clone(), fields, said)
+        let mut file = context.file.clone();
+        file.edit(&picture.search.edits(method, &best.choice));
+        let said = format!("took the {} plan on {}: u undoes it", method.name, devices(best.choice.devices));
+        vec![Effect::Revise(Box::new(file), said)]
     }
 }
 
@@ -269,7 +251,7 @@ impl View for Training {
         let critical = self.law().sequences(&scenario.model, scenario.plan.sequence);
         let sequence = f64::from(scenario.plan.sequence);
         let steps = scenario.plan.tokens.map_or(STEPS, |tokens| tokens / critical / sequence);
-        let mut search = Search::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
+        let mut search = TrainingSearch::new(scenario.clone(), Goal { critical, steps }, most, context.library).ok()?;
         // What the search decides itself is no reason to begin anew.
         search.base = search.plainest();
         search.base.name.clear();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::cost::Factors;
 use crate::plan::Precision;
-use crate::search::planner::profile::Profile;
+use crate::search::planner::profile::MeasuredProfile;
 use crate::testing;
 
 /// Rows of the authors' own profile; where they are from stands in the file.
@@ -19,16 +19,16 @@ const STATE: Bytes = Bytes::new(16.0);
 
 const RANKS: u32 = 8;
 
-fn seconds(profile: &Profile, hidden: u32, batch: u32, strategy: u32) -> f64 {
+fn seconds(profile: &MeasuredProfile, hidden: u32, batch: u32, strategy: u32) -> f64 {
     profile.measured(hidden, batch, strategy).expect("a row").time_s
 }
 
-fn mib(profile: &Profile, hidden: u32, batch: u32, strategy: u32) -> f64 {
+fn mib(profile: &MeasuredProfile, hidden: u32, batch: u32, strategy: u32) -> f64 {
     profile.measured(hidden, batch, strategy).expect("a row").mem_mib
 }
 
-fn profile() -> Profile {
-    Profile::parse(ROWS).expect("valid")
+fn profile() -> MeasuredProfile {
+    MeasuredProfile::parse(ROWS).expect("valid")
 }
 
 /// `12 h^2`: the matrices of a layer.

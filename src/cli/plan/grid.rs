@@ -2,8 +2,9 @@
 
 use crate::bounds::fsdp::{self, grid};
 use crate::cli::args::Plan;
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::Session;
-use crate::cli::{Exit, Failure, limits, output};
+use crate::cli::{limits, output};
 use crate::figures::GridReport;
 use crate::units::Bytes;
 

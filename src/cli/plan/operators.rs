@@ -3,14 +3,17 @@
 use std::time::Instant;
 
 use crate::cli::args;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::output;
 use crate::cli::session::{Session, note_chosen, note_idle};
-use crate::cli::{Exit, Failure, output};
 use crate::evaluate::Workspace;
 use crate::figures::PlanReport;
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Field, Scenario};
-use crate::search::planner::{self, CostModel, Objective, Request};
+use crate::search::planner::{self, CostModel, Objective, PlanRequest};
 use crate::search::{self, Cancel};
+
+use super::best;
 
 /// Flags of what the search chooses.
 const CHOSEN: [Field; 5] =
@@ -20,9 +23,9 @@ pub fn run(session: &Session, arguments: &args::Plan, objective: Objective) -> R
     let mut scenario = session.open_possible(&arguments.input)?.scenario;
     note_idle(&arguments.input, [Plan { recompute: Recompute::Full, ..scenario.plan.clone() }]);
     note_chosen(&arguments.input, &CHOSEN);
-    super::limit_memory(&mut scenario, arguments.memory_limit);
+    best::limit_memory(&mut scenario, arguments.memory_limit);
     let cost_model = cost_model(&scenario, arguments)?;
-    let request = Request { scenario, objective, cost_model, top: arguments.top as usize };
+    let request = PlanRequest { scenario, objective, cost_model, top: arguments.top as usize };
     let start = Instant::now();
     let planned = planner::plan(&request, &Cancel::default())?;
     let seconds = start.elapsed().as_secs_f64();
@@ -31,7 +34,7 @@ pub fn run(session: &Session, arguments: &args::Plan, objective: Objective) -> R
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
     let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
     output::report(arguments.format, || report.text(), || report.json())?;
-    super::save(arguments.out.as_deref(), planned.plans.first().map(|best| &best.scenario))?;
+    best::save(arguments.out.as_deref(), planned.plans.first().map(|best| &best.scenario))?;
     Ok(if planned.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 

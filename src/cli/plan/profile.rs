@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::cli::args::Plan;
-use crate::cli::{Exit, Failure, output};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::output;
 use crate::figures::ProfileReport;
-use crate::search::planner::profile::{Profile, Request};
+use crate::search::planner::profile::{MeasuredProfile, ProfileRequest};
 use crate::units::Bytes;
 
 /// What the authors' search keeps free of each device's memory: 800 of its MB, which are MiB [osdp C5].
@@ -32,13 +33,13 @@ pub fn run(arguments: &Plan) -> Result<Exit, Failure> {
     check(&profile, arguments)?;
     let reserve = wanted.reserve.unwrap_or(RESERVE);
     let room_mib = ((limit / Bytes::MIB).floor() - (reserve / Bytes::MIB).ceil()).max(0.0) as u64;
-    let plans = profile.plan(Request { layers, hidden, room_mib, batch_index: wanted.batch_index });
+    let plans = profile.plan(ProfileRequest { layers, hidden, room_mib, batch_index: wanted.batch_index });
     let report = ProfileReport { layers, hidden, limit, reserve, plans: &plans };
     output::report(arguments.format, || report.text(), || report.json())?;
     Ok(if plans.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 
-fn read(file: &Path) -> Result<Profile, Failure> {
+fn read(file: &Path) -> Result<MeasuredProfile, Failure> {
     let size = std::fs::metadata(file).map_err(|error| Failure::io(file, &error))?.len();
     if size > MOST_BYTES {
         return Err(Failure::input(
@@ -48,11 +49,11 @@ fn read(file: &Path) -> Result<Profile, Failure> {
     let bytes = std::fs::read(file).map_err(|error| Failure::io(file, &error))?;
     let text = String::from_utf8(bytes).map_err(|_| Failure::input("--profile: the file is not text in UTF-8"))?;
     let name = file.display().to_string();
-    Profile::parse(&text).map_err(|error| Failure::input(error.in_file(&name).to_string()))
+    MeasuredProfile::parse(&text).map_err(|error| Failure::input(error.in_file(&name).to_string()))
 }
 
 /// Refuses what the profile has no rows for.
-fn check(profile: &Profile, arguments: &Plan) -> Result<(), Failure> {
+fn check(profile: &MeasuredProfile, arguments: &Plan) -> Result<(), Failure> {
     let wanted = &arguments.profile;
     let list = |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if !wanted.layers.is_some_and(|layers| (1..=MOST_LAYERS).contains(&layers)) {

@@ -1,18 +1,20 @@
 //! `plan --objective training-time`: the plan of each method that trains in the fewest days.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::bounds::layered::CriticalBatch;
 use crate::cli::args::{CostModel, Plan};
+use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::session::{Session, note_chosen, refused};
-use crate::cli::{Exit, Failure, Refusals, log, output, sweep};
+use crate::cli::{log, output, progress};
 use crate::evaluate::{Memory, Workspace, stages};
 use crate::figures::TrainingReport;
 use crate::scenario::{Field, Scenario};
-use crate::search::training::{Account, Answer, Best, Closed, Goal, METHODS, Training};
-use crate::search::{self, Cancel};
+use crate::search::Evaluator;
+use crate::search::training::{Account, BestTraining, Closed, Goal, METHODS, TrainingSearch};
 use crate::units::Seconds;
+
+use super::best;
 
 /// Flags of what the search chooses, or of what its methods have of their own.
 const CHOSEN: [Field; 19] = [
@@ -41,7 +43,7 @@ pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     let law = arguments.training.critical_batch.unwrap_or(CriticalBatch::Layered);
     let training = search(session, arguments, law)?;
     note_chosen(&arguments.input, &CHOSEN);
-    let found = Found::of(&training, session)?;
+    let found = TrainingFindings::search(&training, session)?;
     let report = TrainingReport {
         training: &training,
         source: law.source(),
@@ -55,12 +57,12 @@ pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
     };
     output::report(arguments.format, || report.text(), || report.json())?;
     let shortest = shortest(&training, &found.best);
-    super::save(arguments.out.as_deref(), shortest.as_ref())?;
+    best::save(arguments.out.as_deref(), shortest.as_ref())?;
     Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 
 /// The plan of the fewest days, of all methods.
-fn shortest(training: &Training, best: &[Option<Best>]) -> Option<Scenario> {
+fn shortest(training: &TrainingSearch, best: &[Option<BestTraining>]) -> Option<Scenario> {
     let last = best.chunks(training.budgets.len()).map(|method| method.last()?.as_ref());
     let found = METHODS.iter().zip(last).filter_map(|(method, best)| Some((method, best?)));
     let (method, best) = found.min_by(|(_, one), (_, other)| one.days.total_cmp(&other.days))?;
@@ -71,9 +73,9 @@ fn shortest(training: &Training, best: &[Option<Best>]) -> Option<Scenario> {
 const MOST_DEVICES: u64 = 1 << 22;
 
 /// The search that the arguments ask for.
-fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<Training, Failure> {
+fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<TrainingSearch, Failure> {
     let mut base = session.open(&arguments.input)?.scenario;
-    super::limit_memory(&mut base, arguments.memory_limit);
+    best::limit_memory(&mut base, arguments.memory_limit);
     let critical = law.sequences(&base.model, base.plan.sequence);
     let steps =
         arguments.training.steps.or(base.plan.tokens.map(|tokens| tokens / critical / f64::from(base.plan.sequence)));
@@ -93,7 +95,7 @@ fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<Tra
     let (Some(wanted), Some(steps), true) = (wanted, steps, refusals.0.is_empty()) else {
         return Err(Failure::Input(refusals.0));
     };
-    let training = Training::new(base, Goal { critical, steps }, wanted as u32, &session.library)
+    let training = TrainingSearch::new(base, Goal { critical, steps }, wanted as u32, &session.library)
         .map_err(|unknown| Failure::input(unknown.to_string()))?;
     match training.problems() {
         problems if problems.is_empty() => Ok(training),
@@ -102,8 +104,8 @@ fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<Tra
 }
 
 /// What was found.
-struct Found {
-    best: Vec<Option<Best>>,
+struct TrainingFindings {
+    best: Vec<Option<BestTraining>>,
     accounts: Vec<Option<Account>>,
     stages: Vec<Vec<Memory>>,
     closed: Vec<Option<Closed>>,
@@ -112,17 +114,12 @@ struct Found {
     time: Seconds,
 }
 
-impl Found {
-    fn of(training: &Training, session: &Session) -> Result<Self, Failure> {
-        let options = &session.options;
-        let pool = search::pool(options.threads).map_err(|error| Failure::Io(format!("threads: {error}")))?;
-        let (start, progress) = (Instant::now(), sweep::progress(training.len(), "answers", options.low_bandwidth));
-        let answers: Mutex<Vec<Option<Answer>>> = Mutex::new(vec![None; training.len()]);
-        training.run(&pool, &Cancel::default(), &|index, answer| {
-            answers.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(answer);
-            progress.inc(1);
+impl TrainingFindings {
+    fn search(training: &TrainingSearch, session: &Session) -> Result<Self, Failure> {
+        let (pool, start) = (session.pool()?, Instant::now());
+        let answers = progress::collect(training.len(), "answers", &session.options, |done| {
+            training.run(&Evaluator::on(&pool), done);
         });
-        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (plans, simulated) = answers
             .iter()
             .flatten()
@@ -132,13 +129,12 @@ impl Found {
         let last = best.chunks(training.budgets.len()).map(|method| method.last()?.as_ref());
         let parts = METHODS.iter().zip(last).map(|(method, best)| {
             let scenario = best.map(|best| training.scenario(method, &best.choice));
-            let account = scenario.as_ref().and_then(|scenario| Account::of(scenario, &mut workspace));
+            let account = scenario.as_ref().and_then(|scenario| Account::from_scenario(scenario, &mut workspace));
             let stages = scenario.map_or_else(Vec::new, |scenario| stages(&scenario, &workspace));
             (account, stages)
         });
         let (accounts, stages) = parts.unzip();
         let closed = training.closed(&pool);
-        progress.finish_and_clear();
         let time = Seconds::new(start.elapsed().as_secs_f64());
         log::line(&format!("{plans} plans, {simulated} simulated on {} threads", pool.current_num_threads()));
         Ok(Self { best, accounts, stages, closed, plans, simulated, time })

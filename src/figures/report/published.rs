@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::scenario::file::printable;
-use crate::search::{Compared, Comparison};
+use crate::search::{Comparison, PublishedComparison};
 
 use super::figures::finite;
 use super::text::{Lines, row};
@@ -57,7 +57,7 @@ impl Published {
 }
 
 impl PublishedFigure {
-    fn of(compared: &Compared) -> Self {
+    fn of(compared: &PublishedComparison) -> Self {
         let published = &compared.published;
         Self {
             what: published.what.name(),
@@ -76,7 +76,7 @@ impl PublishedFigure {
 
 /// The section of the text report.
 pub fn published(comparison: &Comparison) -> String {
-    let name = |compared: &Compared| printable(&compared.published.to_string());
+    let name = |compared: &PublishedComparison| printable(&compared.published.to_string());
     let mut rows: Vec<_> = comparison.figures.iter().map(|one| row(&name(one), beside(one))).collect();
     rows.push(row("source", printable(&comparison.source)));
     rows.extend(comparison.note.iter().map(|note| row("assumed", printable(note))));
@@ -85,8 +85,8 @@ pub fn published(comparison: &Comparison) -> String {
     lines.0
 }
 
-fn beside(compared: &Compared) -> String {
-    let Compared { published, amount, here } = compared;
+fn beside(compared: &PublishedComparison) -> String {
+    let PublishedComparison { published, amount, here } = compared;
     let [amount, here] = [amount, here].map(|amount| published.what.show(*amount));
     let (error, tolerance) = (100.0 * compared.error(), 100.0 * published.tolerance);
     let verdict = if compared.within() { "within" } else { "not within" };

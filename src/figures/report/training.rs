@@ -9,7 +9,7 @@ use crate::evaluate;
 use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::training::{Account, Best, Choice, Closed, METHODS, Method, Training};
+use crate::search::training::{Account, BestTraining, Closed, METHODS, Method, TrainingChoice, TrainingSearch};
 use crate::units::{Bytes, BytesPerSecond, Seconds, devices, significant, thousands};
 
 use super::FORMAT;
@@ -21,11 +21,11 @@ use super::text::{Lines, changed, percent};
 #[derive(Debug, Clone, Copy)]
 pub struct TrainingReport<'a> {
     /// The search.
-    pub training: &'a Training,
+    pub training: &'a TrainingSearch,
     /// Where the critical batch comes from.
     pub source: &'a str,
     /// The best of each method within each budget.
-    pub best: &'a [Option<Best>],
+    pub best: &'a [Option<BestTraining>],
     /// Of each method's best within the largest budget, where its days go.
     pub accounts: &'a [Option<Account>],
     /// Of the same plans, the memory of each pipeline rank.
@@ -136,7 +136,7 @@ struct PointRecord {
 }
 
 impl Sizes {
-    fn of(scenario: &Scenario, choice: &Choice) -> Self {
+    fn of(scenario: &Scenario, choice: &TrainingChoice) -> Self {
         let plan = &scenario.plan;
         Self {
             devices: choice.devices,
@@ -171,12 +171,12 @@ fn needs(scenario: &Scenario) -> Vec<Need> {
 
 impl TrainingReport<'_> {
     /// The methods that fit within the largest budget, each with its place and its best plan there.
-    fn rows(&self) -> impl Iterator<Item = (usize, &'static Method, &Best)> {
+    fn rows(&self) -> impl Iterator<Item = (usize, &'static Method, &BestTraining)> {
         let last = self.training.budgets.len() - 1;
         METHODS.iter().enumerate().filter_map(move |(index, method)| Some((index, method, self.at(index, last)?)))
     }
 
-    fn at(&self, method: usize, budget: usize) -> Option<&Best> {
+    fn at(&self, method: usize, budget: usize) -> Option<&BestTraining> {
         self.best.get(method * self.training.budgets.len() + budget)?.as_ref()
     }
 
@@ -188,12 +188,12 @@ impl TrainingReport<'_> {
     }
 
     /// Days of a part of a plan's step.
-    fn days(best: &Best, part: Seconds) -> f64 {
+    fn days(best: &BestTraining, part: Seconds) -> f64 {
         best.days * (part / best.summary.step_time)
     }
 
     /// Arithmetic at the peak over the step.
-    fn efficiency(&self, method: &Method, best: &Best) -> f64 {
+    fn efficiency(&self, method: &Method, best: &BestTraining) -> f64 {
         let step = Step::of(&self.training.scenario(method, &best.choice));
         step.map_or(f64::NAN, |step| step.ideal / best.summary.step_time)
     }
@@ -217,7 +217,7 @@ impl TrainingReport<'_> {
         })
     }
 
-    fn method(&self, index: usize, method: &'static Method, best: &Best) -> MethodRecord {
+    fn method(&self, index: usize, method: &'static Method, best: &BestTraining) -> MethodRecord {
         let scenario = self.training.scenario(method, &best.choice);
         let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
         let part =
@@ -288,7 +288,7 @@ impl TrainingReport<'_> {
     }
 
     fn title(&self, lines: &mut Lines) {
-        let Training { base, goal, budgets, .. } = self.training;
+        let TrainingSearch { base, goal, budgets, .. } = self.training;
         let most = devices(budgets.last().copied().unwrap_or(0));
         let (model, cluster, stack) = (&base.model.name, &base.cluster.name, &base.stack.id);
         lines.line(&printable(&format!("{model} on at most {most} of {cluster}, stack {stack}")));
@@ -309,7 +309,7 @@ impl TrainingReport<'_> {
     fn plans_table(&self) -> Vec<Vec<String>> {
         let head =
             ["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy", "schedule", "offload"];
-        let row = |(_, method, best): (usize, &'static Method, &Best)| {
+        let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
             let scenario = self.training.scenario(method, &best.choice);
             let Sizes { devices, tp, pp, dp, micro_batch, accumulate, schedule, strategy, offload, .. } =
                 Sizes::of(&scenario, &best.choice);
@@ -328,7 +328,7 @@ impl TrainingReport<'_> {
     fn memory_table(&self) -> Vec<Vec<String>> {
         let parts = ["weights", "gradients", "optimizer", "activations", "gathered", "communication", "reserved"];
         let head: Vec<&str> = [""].into_iter().chain(parts).chain(["peak", "of"]).collect();
-        let row = |(_, method, best): (usize, &'static Method, &Best)| {
+        let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
             let memory = &best.summary.memory;
             let named = memory.parts.named();
             let part =
@@ -346,7 +346,7 @@ impl TrainingReport<'_> {
         // As many as the shortest training has with three digits, and two for long ones.
         let shortest = rows.iter().map(|(_, _, best)| best.days).fold(f64::INFINITY, f64::min);
         let decimals = (2.0 - libm::floor(libm::log10(shortest))).clamp(2.0, 12.0) as usize;
-        let shown = |index: usize, place: usize, best: &Best| {
+        let shown = |index: usize, place: usize, best: &BestTraining| {
             let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
             let days = Self::days(best, account.named()[place].1);
             // No minus before what rounds to nothing.
@@ -360,7 +360,7 @@ impl TrainingReport<'_> {
     }
 
     fn network_table(&self) -> Vec<Vec<String>> {
-        let row = |(_, method, best): (usize, &'static Method, &Best)| {
+        let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
             needs(&self.training.scenario(method, &best.choice)).into_iter().map(move |need| {
                 let rate = |rate: Option<f64>| rate.map(BytesPerSecond::new);
                 let needed =
@@ -376,7 +376,7 @@ impl TrainingReport<'_> {
     fn closed_table(&self) -> Vec<Vec<String>> {
         let found = METHODS.iter().zip(self.closed).filter_map(|(method, closed)| Some((method, closed.as_ref()?)));
         let row = |(method, closed): (&Method, &Closed)| {
-            let Choice { devices, tensor, pipeline, data, micro_batch, accumulate, .. } = closed.choice;
+            let TrainingChoice { devices, tensor, pipeline, data, micro_batch, accumulate, .. } = closed.choice;
             let mut cells = vec![method.name.to_owned(), significant(closed.days, 3), thousands(f64::from(devices))];
             cells.extend([tensor, pipeline, data].map(|count| count.to_string()));
             cells.extend([format!("{accumulate} x {micro_batch}"), percent(closed.step.efficiency())]);

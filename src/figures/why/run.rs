@@ -1,7 +1,7 @@
 //! The whole training by a plan that a search for the shortest one found [layered B3].
 
 use crate::bounds::layered::CriticalBatch;
-use crate::search::training::{Best, Goal};
+use crate::search::training::{BestTraining, Goal};
 use crate::units::Seconds;
 
 use crate::figures::amount::Amount;
@@ -21,7 +21,7 @@ pub struct Run {
     /// The method's name.
     pub method: &'static str,
     /// Its plan.
-    pub best: Best,
+    pub best: BestTraining,
     /// What is to be trained.
     pub goal: Goal,
     /// Where the critical batch comes from.

@@ -3,7 +3,7 @@
 use crate::plan::{Extents, Layers, Operator, Recompute, Reduction, Site};
 use crate::scenario::{Layout, Scenario};
 
-use super::{LAYER_PATH, Module, Reduce, Reshard};
+use super::spec::{LAYER_PATH, Module, Reduce, Reshard};
 
 /// One module's plan, as the scenario has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ struct Wanted {
 }
 
 /// All modules, and what FSDP2 does otherwise.
-pub(super) fn of(scenario: &Scenario, layout: &Layout) -> (Vec<Module>, Vec<String>) {
+pub(super) fn modules(scenario: &Scenario, layout: &Layout) -> (Vec<Module>, Vec<String>) {
     let model = &scenario.model;
     let mut ranges: Vec<(Option<Layers>, Wanted)> = Vec::new();
     for layer in 0..model.layers {

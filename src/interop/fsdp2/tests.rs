@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::evaluate::{Workspace, summary};
-use crate::plan::{Extent, Size};
+use crate::plan::{Extent, Extents, Layers, Operator, Placement, Recompute, Size};
 use crate::testing;
 
 fn placement(layers: Option<(u32, u32)>, operator: Operator, extent: Extent, split: u32) -> Placement {
@@ -29,8 +29,8 @@ fn scenario() -> Scenario {
     scenario
 }
 
-fn spec(scenario: &Scenario) -> Spec {
-    Spec::of(scenario).expect("for FSDP2")
+fn spec(scenario: &Scenario) -> Fsdp2Spec {
+    specify(scenario).expect("for FSDP2")
 }
 
 /// The plan that a specification reads back to is the same: its step and its memory are, and each operator lies
@@ -42,7 +42,7 @@ fn a_specification_reads_back_to_the_same_plan() {
         let mut scenario = scenario();
         scenario.plan.recompute = recompute;
         let text = spec(&scenario).to_json().expect("JSON");
-        let back = Spec::parse(&text).expect("what was written");
+        let back = Fsdp2Spec::parse(&text).expect("what was written");
         assert_eq!(back, spec(&scenario));
         let mut other = scenario.clone();
         // Nothing is left to the plan's own sharding, nor to its batch.
@@ -112,7 +112,7 @@ fn other_parallelism_is_refused() {
     let mut scenario = testing::scenario();
     scenario.plan.size = Size::Nodes(2);
     (scenario.plan.tensor, scenario.plan.pipeline) = (2, 2);
-    let problems = Spec::of(&scenario).expect_err("not for FSDP2");
+    let problems = specify(&scenario).expect_err("not for FSDP2");
     assert_eq!(
         problems.iter().map(|problem| problem.field.as_str()).collect::<Vec<_>>(),
         ["plan.tensor", "plan.pipeline"]

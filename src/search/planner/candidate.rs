@@ -3,13 +3,13 @@
 use crate::model::Model;
 use crate::plan::{Extent, Layers, Operator, Placement};
 use crate::scenario::Scenario;
-use crate::search::Tuned;
+use crate::search::tune::Tuned;
 
 use super::space::Space;
 
 /// How an operator of a layer is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Slot {
+pub(super) struct OperatorChoice {
     /// Its way, by index in the space.
     pub way: usize,
     pub slices: u32,
@@ -18,33 +18,33 @@ pub(super) struct Slot {
 /// How many layers treat their attention and their MLP in which way, and the ways of embedding and logits. The
 /// first layers are those that shard least.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate {
-    halves: [Vec<(Slot, u32)>; 2],
+pub(super) struct OperatorPlan {
+    halves: [Vec<(OperatorChoice, u32)>; 2],
     /// Of the embedding, and of logits that do not reuse it.
     ends: Vec<usize>,
 }
 
-impl Candidate {
+impl OperatorPlan {
     /// All operators alike and whole.
-    pub fn uniform(space: &Space<'_>, slot: Slot) -> Self {
+    pub fn uniform(space: &Space<'_>, slot: OperatorChoice) -> Self {
         let half = || vec![(slot, space.scenario.model.layers)];
         Self { halves: [half(), half()], ends: vec![slot.way; ends(&space.scenario.model)] }
     }
 
-    /// Of counts in any order.
-    pub fn of(halves: [Vec<(Slot, u32)>; 2], ends: Vec<usize>) -> Self {
+    /// From counts in any order.
+    pub fn new(halves: [Vec<(OperatorChoice, u32)>; 2], ends: Vec<usize>) -> Self {
         Self { halves: halves.map(sorted), ends }
     }
 
     /// The way of all operators, where they are alike and whole.
     pub fn uniform_way(&self) -> Option<usize> {
         let way = self.halves[0].first()?.0.way;
-        let alike = |half: &Vec<(Slot, u32)>| matches!(half[..], [(slot, _)] if slot == Slot { way, slices: 1 });
+        let alike = |half: &Vec<(OperatorChoice, u32)>| matches!(half[..], [(slot, _)] if slot == OperatorChoice { way, slices: 1 });
         (self.ends.iter().all(|end| *end == way) && self.halves.iter().all(alike)).then_some(way)
     }
 
     /// Slots of one half with the layers that each has.
-    pub fn slots(&self, half: usize) -> &[(Slot, u32)] {
+    pub fn slots(&self, half: usize) -> &[(OperatorChoice, u32)] {
         &self.halves[half]
     }
 
@@ -61,7 +61,7 @@ impl Candidate {
     }
 
     /// The same with `layers` layers of one half moved from one slot to another.
-    pub fn moved(&self, half: usize, from: Slot, to: Slot, layers: u32) -> Self {
+    pub fn moved(&self, half: usize, from: OperatorChoice, to: OperatorChoice, layers: u32) -> Self {
         let mut changed = self.clone();
         for (slot, count) in &mut changed.halves[half] {
             if *slot == from {
@@ -77,6 +77,7 @@ impl Candidate {
     pub fn scenario(&self, space: &Space<'_>, tuned: Tuned) -> Scenario {
         let mut scenario = space.scenario.clone();
         tuned.apply(&mut scenario);
+        // The plan's own sharding is what most layers have; the entries below place every operator anyway.
         let most = self.halves[1].iter().max_by_key(|(_, layers)| *layers);
         let way = self.uniform_way().or(most.map(|(slot, _)| slot.way)).unwrap_or_default();
         let (sharding, extents) = (&mut scenario.plan.sharding, &space.ways[way].extents);
@@ -90,14 +91,14 @@ impl Candidate {
 
     /// Entries that place every operator.
     pub fn cover(&self, space: &Space<'_>) -> Vec<Placement> {
-        let place = |layers: Option<Layers>, operator: Operator, slot: Slot| Placement {
+        let place = |layers: Option<Layers>, operator: Operator, slot: OperatorChoice| Placement {
             layers,
             operator,
             extents: space.ways[slot.way].extents.clone(),
             split: slot.slices,
         };
         if let Some(way) = self.uniform_way() {
-            return vec![place(None, Operator::All, Slot { way, slices: 1 })];
+            return vec![place(None, Operator::All, OperatorChoice { way, slices: 1 })];
         }
         let mut found: Vec<Placement> = Vec::new();
         let mut add = |placement: Placement| {
@@ -119,13 +120,13 @@ impl Candidate {
             }
         }
         for (operator, way) in [Operator::Embedding, Operator::Head].into_iter().zip(&self.ends) {
-            found.push(place(None, operator, Slot { way: *way, slices: 1 }));
+            found.push(place(None, operator, OperatorChoice { way: *way, slices: 1 }));
         }
         found
     }
 
     /// Layers in a row that are treated alike, with the slots of their halves.
-    fn stretches(&self) -> Vec<(Layers, [Slot; 2])> {
+    fn stretches(&self) -> Vec<(Layers, [OperatorChoice; 2])> {
         let mut stretches = Vec::new();
         let mut halves = self.halves.clone().map(|half| half.into_iter().peekable());
         let mut first = 0;
@@ -154,7 +155,7 @@ fn ends(model: &Model) -> usize {
 }
 
 /// In the order of the slots, each once, none empty.
-fn sorted(mut half: Vec<(Slot, u32)>) -> Vec<(Slot, u32)> {
+fn sorted(mut half: Vec<(OperatorChoice, u32)>) -> Vec<(OperatorChoice, u32)> {
     half.sort_unstable();
     half.dedup_by(|after, before| {
         let same = after.0 == before.0;

@@ -4,30 +4,37 @@
 //! of all plans is exact. This one starts from the best uniform plan and from the paper's optimum of each batch and
 //! recompute, and moves layers from one way to another as long as that helps.
 
-use super::candidate::{Candidate, Slot};
-use super::judge::{Judge, Judged};
+use super::candidate::{OperatorChoice, OperatorPlan};
+use super::judge::{Judge, JudgedPlan};
+use super::paper;
+use super::request::Objective;
 use super::space::Space;
-use super::{Objective, paper};
 
 /// How much faster a plan may become than it is hoped of its batch and recompute: batches that are further behind than
 /// this are left out.
 const MARGIN: f64 = 1.03;
 
 /// The best plan of each batch and recompute that fits, best first.
-pub(super) fn search(space: &Space<'_>, ways: &[usize], uniform: &[Judged], judge: &mut Judge<'_>) -> Vec<Judged> {
-    let mut groups: Vec<Vec<&Judged>> = Vec::new();
+pub(super) fn search(
+    space: &Space<'_>,
+    ways: &[usize],
+    uniform: &[JudgedPlan],
+    judge: &mut Judge<'_>,
+) -> Vec<JudgedPlan> {
+    let mut groups: Vec<Vec<&JudgedPlan>> = Vec::new();
     for one in uniform.iter().filter(|one| one.candidate.uniform_way().is_some_and(|way| ways.contains(&way))) {
         match groups.last_mut() {
             Some(group) if group[0].batch == one.batch => group.push(one),
             _ => groups.push(vec![one]),
         }
     }
-    let mut hopes: Vec<(f64, Vec<&Judged>)> =
+    let mut hopes: Vec<(f64, Vec<&JudgedPlan>)> =
         groups.into_iter().map(|group| (hope(&group, judge.objective), group)).collect();
     hopes.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut found: Vec<Judged> = Vec::new();
+    let mut found: Vec<JudgedPlan> = Vec::new();
     for (hope, group) in hopes {
         let reached = found.iter().map(|one| speed(one, judge.objective)).fold(0.0, f64::max);
+        // Hopes come descending: from here on no batch is hoped to come near what is reached.
         if judge.objective != Objective::Memory && hope * MARGIN < reached {
             break;
         }
@@ -39,7 +46,7 @@ pub(super) fn search(space: &Space<'_>, ways: &[usize], uniform: &[Judged], judg
 }
 
 /// What is best where memory is no limit: tokens per second, or steps.
-fn speed(one: &Judged, objective: Objective) -> f64 {
+fn speed(one: &JudgedPlan, objective: Objective) -> f64 {
     match objective {
         Objective::Throughput | Objective::Devices => one.summary.tokens_per_s_per_device,
         Objective::StepTime | Objective::Memory => 1.0 / one.summary.step_time.get(),
@@ -48,8 +55,8 @@ fn speed(one: &Judged, objective: Objective) -> f64 {
 
 /// The speed of the fastest mix of uniform plans within the memory, if time and memory were sums over the layers and
 /// slices made the gathered weights vanish; where no mix fits, that of the smallest plan.
-fn hope(group: &[&Judged], objective: Objective) -> f64 {
-    let cost = |one: &Judged| {
+fn hope(group: &[&JudgedPlan], objective: Objective) -> f64 {
+    let cost = |one: &JudgedPlan| {
         let memory = &one.summary.memory;
         ((memory.peak - memory.parts.gathered - memory.capacity).get(), one.summary.step_time.get())
     };
@@ -65,15 +72,15 @@ fn hope(group: &[&Judged], objective: Objective) -> f64 {
     fastest.or(smallest).and_then(at).unwrap_or(0.0)
 }
 
-fn best_of_group(space: &Space<'_>, group: &[&Judged], judge: &mut Judge<'_>) -> Option<Judged> {
+fn best_of_group(space: &Space<'_>, group: &[&JudgedPlan], judge: &mut Judge<'_>) -> Option<JudgedPlan> {
     let batch = group.first()?.batch;
-    let better = |best: Judged, one: Judged, judge: &Judge<'_>| {
+    let better = |best: JudgedPlan, one: JudgedPlan, judge: &Judge<'_>| {
         if judge.better(&one.summary, &best.summary) { one } else { best }
     };
     let ways = useful(group);
     let start = group.iter().copied().cloned().reduce(|best, one| better(best, one, judge))?;
     let mut best = climb(space, &ways, start, judge);
-    let led = paper::Model::of(space, space.batches[batch]).best(&ways, judge.objective);
+    let led = paper::PaperModel::new(space, space.batches[batch]).best(&ways, judge.objective);
     if let Some(led) = led.and_then(|led| judge.judge(space, batch, led.candidate)) {
         let climbed = climb(space, &ways, led, judge);
         best = better(best, climbed, judge);
@@ -82,9 +89,9 @@ fn best_of_group(space: &Space<'_>, group: &[&Judged], judge: &mut Judge<'_>) ->
 }
 
 /// Ways that no other one beats in both time and memory where all operators take them.
-fn useful(group: &[&Judged]) -> Vec<usize> {
-    let cost = |one: &Judged| (one.summary.step_time.get(), one.summary.memory.peak.get());
-    let beaten = |one: &Judged| {
+fn useful(group: &[&JudgedPlan]) -> Vec<usize> {
+    let cost = |one: &JudgedPlan| (one.summary.step_time.get(), one.summary.memory.peak.get());
+    let beaten = |one: &JudgedPlan| {
         let (time, memory) = cost(one);
         group.iter().any(|other| {
             let (other_time, other_memory) = cost(other);
@@ -95,10 +102,10 @@ fn useful(group: &[&Judged]) -> Vec<usize> {
 }
 
 /// Takes the best step as long as there is one that helps.
-fn climb(space: &Space<'_>, ways: &[usize], start: Judged, judge: &mut Judge<'_>) -> Judged {
+fn climb(space: &Space<'_>, ways: &[usize], start: JudgedPlan, judge: &mut Judge<'_>) -> JudgedPlan {
     let mut best = start;
     loop {
-        let mut next: Option<Judged> = None;
+        let mut next: Option<JudgedPlan> = None;
         for step in steps(space, ways, &best.candidate) {
             let Some(one) = farthest(space, &best, &step, judge) else { continue };
             if next.as_ref().is_none_or(|next| judge.better(&one.summary, &next.summary)) {
@@ -113,15 +120,15 @@ fn climb(space: &Space<'_>, ways: &[usize], start: Judged, judge: &mut Judge<'_>
 }
 
 /// A change that can be made to so many layers, or to all there is.
-struct Step<'a> {
+struct Move<'a> {
     most: u32,
-    make: Box<dyn Fn(u32) -> Candidate + 'a>,
+    make: Box<dyn Fn(u32) -> OperatorPlan + 'a>,
 }
 
 /// A step as far as it helps. All layers, if that does; where it does not, often for lack of memory, as many as do; where
 /// nothing fitted before, as few as make it fit. How many, bisection finds.
-fn farthest(space: &Space<'_>, from: &Judged, step: &Step<'_>, judge: &mut Judge<'_>) -> Option<Judged> {
-    let mut helps = |layers: u32, than: &Judged| {
+fn farthest(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut Judge<'_>) -> Option<JudgedPlan> {
+    let mut helps = |layers: u32, than: &JudgedPlan| {
         let one = judge.judge(space, from.batch, (step.make)(layers))?;
         judge.better(&one.summary, &than.summary).then_some(one)
     };
@@ -130,6 +137,8 @@ fn farthest(space: &Space<'_>, from: &Judged, step: &Step<'_>, judge: &mut Judge
         Some(all) => (all, step.most, 0),
         None => (helps(1, from)?, 1, step.most),
     };
+    // Invariant: `good` layers help and `bad` do not, or do more than is needed, so one of the counts between them is the
+    // last that helps.
     while good.abs_diff(bad) > 1 {
         let layers = good.midpoint(bad);
         match helps(layers, &best) {
@@ -142,8 +151,8 @@ fn farthest(space: &Space<'_>, from: &Judged, step: &Step<'_>, judge: &mut Judge
 
 /// Every step: layers of attention, of the MLP or of both go another way or are cut otherwise, embedding or logits go
 /// another way.
-fn steps<'a>(space: &Space<'_>, ways: &[usize], from: &'a Candidate) -> Vec<Step<'a>> {
-    let mut found: Vec<Step> = Vec::new();
+fn steps<'a>(space: &Space<'_>, ways: &[usize], from: &'a OperatorPlan) -> Vec<Move<'a>> {
+    let mut found: Vec<Move> = Vec::new();
     for halves in [&[0][..], &[1], &[0, 1]] {
         for (slot, _) in from.slots(halves[0]) {
             let there = |half: &usize| from.slots(*half).iter().find(|(other, _)| other == slot).map(|(_, here)| *here);
@@ -152,21 +161,21 @@ fn steps<'a>(space: &Space<'_>, ways: &[usize], from: &'a Candidate) -> Vec<Step
                 let make = move |layers: u32| {
                     halves.iter().fold(from.clone(), |moved, half| moved.moved(*half, *slot, to, layers))
                 };
-                found.push(Step { most, make: Box::new(make) });
+                found.push(Move { most, make: Box::new(make) });
             }
         }
     }
     for (end, now) in from.ends().iter().enumerate() {
         for way in ways.iter().copied().filter(|way| way != now) {
-            found.push(Step { most: 1, make: Box::new(move |_| from.with_end(end, way)) });
+            found.push(Move { most: 1, make: Box::new(move |_| from.with_end(end, way)) });
         }
     }
     found
 }
 
 /// Slots that differ from one in their way or in their slices.
-fn slots(space: &Space<'_>, ways: &[usize], from: Slot) -> Vec<Slot> {
-    let other_ways = ways.iter().map(|way| Slot { way: *way, ..from });
-    let other_slices = space.slices.iter().map(|slices| Slot { slices: *slices, ..from });
+fn slots(space: &Space<'_>, ways: &[usize], from: OperatorChoice) -> Vec<OperatorChoice> {
+    let other_ways = ways.iter().map(|way| OperatorChoice { way: *way, ..from });
+    let other_slices = space.slices.iter().map(|slices| OperatorChoice { slices: *slices, ..from });
     other_ways.chain(other_slices).filter(|slot| *slot != from).collect()
 }

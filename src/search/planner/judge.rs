@@ -6,31 +6,32 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::evaluate::{Memory, Summary, Workspace, summary};
 use crate::plan::Recompute;
-use crate::search::Cancel;
+use crate::search::evaluator::Cancel;
 
-use super::candidate::{Candidate, Slot};
+use super::candidate::{OperatorChoice, OperatorPlan};
+use super::found::FoundPlan;
+use super::request::Objective;
 use super::space::Space;
-use super::why::Why;
-use super::{Found, Objective};
+use super::why::PlacementGain;
 
 /// A candidate and what came out.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Judged {
+pub(super) struct JudgedPlan {
     /// Its batch and recompute, by index in the space.
     pub batch: usize,
-    pub candidate: Candidate,
+    pub candidate: OperatorPlan,
     pub summary: Summary,
     /// Seconds of a step by the paper's model, where that led to it.
     pub paper_s: Option<f64>,
 }
 
-/// What candidates came to, by devices, batch and assignment: the same within every memory limit of a job, but for
+/// What candidates came to, by devices, batch and assignment: the same within every memory limit of a job, except
 /// whether it fits. `None` for one that cannot be.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeMap<(u32, usize, Candidate), Option<Summary>>>);
+pub(super) struct PlanMemo(Mutex<BTreeMap<(u32, usize, OperatorPlan), Option<Summary>>>);
 
-impl Known {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u32, usize, Candidate), Option<Summary>>> {
+impl PlanMemo {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(u32, usize, OperatorPlan), Option<Summary>>> {
         // An entry is whole whoever panicked beside it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,46 +41,48 @@ impl Known {
 pub(super) struct Judge<'a> {
     pub objective: Objective,
     pub searched: u64,
-    known: &'a Known,
+    known: &'a PlanMemo,
     /// Once asked to, it finds nothing possible any more, which ends every search.
     cancel: &'a Cancel,
     workspace: Workspace,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(objective: Objective, known: &'a Known, cancel: &'a Cancel) -> Self {
+    pub fn new(objective: Objective, known: &'a PlanMemo, cancel: &'a Cancel) -> Self {
         Self { objective, searched: 0, known, cancel, workspace: Workspace::default() }
     }
 
     /// `None` where the candidate cannot be.
-    pub fn judge(&mut self, space: &Space<'_>, batch: usize, candidate: Candidate) -> Option<Judged> {
+    pub fn judge(&mut self, space: &Space<'_>, batch: usize, candidate: OperatorPlan) -> Option<JudgedPlan> {
         if self.cancel.is_cancelled() {
             return None;
         }
         self.searched += 1;
         let key = (space.scenario.devices(), batch, candidate);
+        // Not locked while it simulates: two threads may simulate the same once each, and find the same.
         let known = self.known.lock().get(&key).copied();
         let found = known.unwrap_or_else(|| {
             let found = summary(&key.2.scenario(space, space.batches[batch]), &mut self.workspace).ok();
             self.known.lock().insert(key.clone(), found);
             found
         })?;
+        // What is remembered may come from another limit: the capacity is this search's own.
         let capacity = space.scenario.cluster.device.memory * space.scenario.plan.memory_factor;
         let memory = Memory { capacity, ..found.memory };
         let summary = Summary { fits: memory.peak <= capacity, memory, ..found };
-        Some(Judged { batch, candidate: key.2, summary, paper_s: None })
+        Some(JudgedPlan { batch, candidate: key.2, summary, paper_s: None })
     }
 
     /// All operators alike, in every way; the batch is raised until no way fits, and that one is the last.
-    pub fn uniform(&mut self, space: &Space<'_>) -> Vec<Judged> {
-        let mut found: Vec<Judged> = Vec::new();
+    pub fn uniform(&mut self, space: &Space<'_>) -> Vec<JudgedPlan> {
+        let mut found: Vec<JudgedPlan> = Vec::new();
         let mut full: Option<Recompute> = None;
         for (batch, tuned) in space.batches.iter().enumerate() {
             if full == Some(tuned.recompute) {
                 continue;
             }
-            let ways = (0..space.ways.len()).map(|way| Candidate::uniform(space, Slot { way, slices: 1 }));
-            let judged: Vec<Judged> = ways.filter_map(|way| self.judge(space, batch, way)).collect();
+            let ways = (0..space.ways.len()).map(|way| OperatorPlan::uniform(space, OperatorChoice { way, slices: 1 }));
+            let judged: Vec<JudgedPlan> = ways.filter_map(|way| self.judge(space, batch, way)).collect();
             if !judged.iter().any(|one| one.summary.fits) {
                 full = Some(tuned.recompute);
             }
@@ -97,7 +100,7 @@ impl<'a> Judge<'a> {
         };
         let slices = [1, space.slices.last().copied().unwrap_or(1)];
         slices.into_iter().any(|slices| {
-            let judged = self.judge(space, smallest, Candidate::uniform(space, Slot { way, slices }));
+            let judged = self.judge(space, smallest, OperatorPlan::uniform(space, OperatorChoice { way, slices }));
             judged.is_some_and(|one| one.summary.fits)
         })
     }
@@ -123,7 +126,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The plan as others may use it.
-    pub fn explained(&mut self, space: &Space<'_>, one: &Judged) -> Found {
+    pub fn explained(&mut self, space: &Space<'_>, one: &JudgedPlan) -> FoundPlan {
         let scenario = one.candidate.scenario(space, space.batches[one.batch]);
         let operators = one.candidate.cover(space);
         let widest = &space.ways[space.ways.len() - 1].extents;
@@ -133,8 +136,8 @@ impl<'a> Judge<'a> {
             sharded.plan.operators[index].extents.clone_from(widest);
             let asked = !self.cancel.is_cancelled();
             let sharded = asked.then(|| summary(&sharded, &mut self.workspace).ok()).flatten();
-            sharded.map_or_else(Why::default, |sharded| Why::of(&one.summary, &sharded))
+            sharded.map_or_else(PlacementGain::default, |sharded| PlacementGain::between(&one.summary, &sharded))
         });
-        Found { why: why.collect(), scenario, summary: one.summary, paper_s: one.paper_s, operators }
+        FoundPlan { why: why.collect(), scenario, summary: one.summary, paper_s: one.paper_s, operators }
     }
 }

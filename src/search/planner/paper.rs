@@ -11,13 +11,13 @@ use crate::hardware::Group;
 use crate::plan::{Format, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
-use crate::search::Tuned;
+use crate::search::tune::Tuned;
 use crate::units::{Bytes, Count, Seconds};
 
-use super::Objective;
-use super::candidate::{Candidate, Slot};
-use super::classes::{Assignment, Choice, Class, fastest, relaxed};
-use super::judge::{Judge, Judged};
+use super::candidate::{OperatorChoice, OperatorPlan};
+use super::classes::{Assignment, OperatorClass, OptionCost, fastest, relaxed};
+use super::judge::{Judge, JudgedPlan};
+use super::request::Objective;
 use super::space::Space;
 
 /// How often a plan is made smaller when the simulator finds that it needs more memory than the model says.
@@ -28,7 +28,7 @@ const TRIES: usize = 5;
 const UNITS: f64 = 16_384.0;
 
 /// The model of one batch and recompute.
-pub(super) struct Model<'a> {
+pub(super) struct PaperModel<'a> {
     space: &'a Space<'a>,
     scenario: Scenario,
     /// Memory that states and gathered operators may take.
@@ -38,7 +38,7 @@ pub(super) struct Model<'a> {
 /// Operators that are alike.
 #[derive(Debug, Clone, Copy)]
 struct Alike {
-    part: Part,
+    part: PaperOperator,
     copies: u32,
     /// Parameters of one of them on one tensor rank.
     parameters: f64,
@@ -47,7 +47,7 @@ struct Alike {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum PaperOperator {
     /// Attention or MLP, by index.
     Half(usize),
     Embedding,
@@ -57,8 +57,8 @@ enum Part {
 /// One way to treat operators that are alike.
 #[derive(Debug, Clone, Copy)]
 struct Treatment {
-    slot: Slot,
-    cost: Choice,
+    slot: OperatorChoice,
+    cost: OptionCost,
     /// What is held of an operator while it computes, beside its state, in units of memory.
     held: u64,
 }
@@ -80,12 +80,12 @@ struct Bounded<'a> {
     limit: u64,
     /// By class.
     allowed: Vec<Vec<&'a Treatment>>,
-    classes: Vec<Class>,
+    classes: Vec<OperatorClass>,
 }
 
 /// Where the model leads.
 pub(super) struct Led {
-    pub candidate: Candidate,
+    pub candidate: OperatorPlan,
     /// Seconds of a step by the model.
     seconds: f64,
     /// Memory of states and of what is held, by the model.
@@ -93,32 +93,32 @@ pub(super) struct Led {
 }
 
 /// The best plan of each batch and recompute that fits; the best by the model first.
-pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge<'_>) -> Vec<Judged> {
-    let mut found: Vec<Judged> = Vec::new();
+pub(super) fn search(space: &Space<'_>, ways: &[usize], judge: &mut Judge<'_>) -> Vec<JudgedPlan> {
+    let mut found: Vec<JudgedPlan> = Vec::new();
     let mut full: Option<Recompute> = None;
     for (batch, tuned) in space.batches.iter().enumerate() {
         if full == Some(tuned.recompute) {
             continue;
         }
-        match Model::of(space, *tuned).fitting(batch, ways, judge) {
+        match PaperModel::new(space, *tuned).fitting(batch, ways, judge) {
             Some(one) => found.push(one),
             None => full = Some(tuned.recompute),
         }
     }
-    let cost = |one: &Judged| match judge.objective {
+    let cost = |one: &JudgedPlan| match judge.objective {
         Objective::Throughput | Objective::Devices => {
             one.paper_s.unwrap_or(f64::INFINITY) / one.summary.tokens_per_step
         }
         Objective::StepTime => one.paper_s.unwrap_or(f64::INFINITY),
         Objective::Memory => one.summary.memory.peak.get(),
     };
-    let memory = |one: &Judged| one.summary.memory.peak.get();
+    let memory = |one: &JudgedPlan| one.summary.memory.peak.get();
     found.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(memory(a).total_cmp(&memory(b))));
     found
 }
 
-impl<'a> Model<'a> {
-    pub fn of(space: &'a Space<'a>, tuned: Tuned) -> Self {
+impl<'a> PaperModel<'a> {
+    pub fn new(space: &'a Space<'a>, tuned: Tuned) -> Self {
         let mut scenario = space.scenario.clone();
         tuned.apply(&mut scenario);
         let room = room(&scenario);
@@ -126,13 +126,15 @@ impl<'a> Model<'a> {
     }
 
     /// The best plan that the simulator agrees to fit.
-    fn fitting(mut self, batch: usize, ways: &[usize], judge: &mut Judge<'_>) -> Option<Judged> {
+    fn fitting(mut self, batch: usize, ways: &[usize], judge: &mut Judge<'_>) -> Option<JudgedPlan> {
         for _ in 0..TRIES {
             let led = self.best(ways, judge.objective)?;
             let one = judge.judge(self.space, batch, led.candidate)?;
             if one.summary.fits {
-                return Some(Judged { paper_s: Some(led.seconds), ..one });
+                return Some(JudgedPlan { paper_s: Some(led.seconds), ..one });
             }
+            // The model left out what the simulator found beyond the limit: take it from the room and try again. A byte less
+            // each time makes sure that the room shrinks.
             let beyond = one.summary.memory.peak - one.summary.memory.capacity;
             self.room = self.room.min(led.memory)
                 - beyond.get() / (1.0 + self.scenario.calibration.allocator.fragmentation)
@@ -147,6 +149,8 @@ impl<'a> Model<'a> {
         let unit = (self.room / UNITS).max(1.0);
         let treated: Vec<Treated> =
             self.operators().iter().map(|alike| self.treated(&rates, alike, ways, unit)).collect();
+        // The largest operator held is a maximum, not a sum, so it cannot be a cost of a class. Every value that it may take
+        // is a problem of its own: only treatments that hold no more, and the limit less by it.
         let mut helds: Vec<u64> = treated.iter().flat_map(|of| &of.treatments).map(|one| one.held).collect();
         helds.sort_unstable();
         helds.dedup();
@@ -156,6 +160,7 @@ impl<'a> Model<'a> {
         let mut best: Option<(Assignment, &Bounded)> = None;
         for problem in &problems {
             let cost = |found: &Assignment, of: &Bounded| (found.time + of.added, found.memory + of.held);
+            // Problems come in the order of their bounds: none from here on beats the best.
             if best.as_ref().is_some_and(|(found, of)| cost(found, of).0 < problem.least) {
                 break;
             }
@@ -183,14 +188,14 @@ impl<'a> Model<'a> {
         // Where memory is the objective, it counts as the time too, what is held included.
         let added = if objective == Objective::Memory { held } else { 0 };
         let cost = |one: &&Treatment| match objective {
-            Objective::Memory => Choice { time: one.cost.memory, memory: one.cost.memory },
+            Objective::Memory => OptionCost { time: one.cost.memory, memory: one.cost.memory },
             _ => one.cost,
         };
-        let class = |(of, allowed): (&Treated, &Vec<&Treatment>)| Class {
+        let class = |(of, allowed): (&Treated, &Vec<&Treatment>)| OperatorClass {
             copies: of.copies,
             choices: allowed.iter().map(cost).collect(),
         };
-        let classes: Vec<Class> = treated.iter().zip(&allowed).map(class).collect();
+        let classes: Vec<OperatorClass> = treated.iter().zip(&allowed).map(class).collect();
         let least = relaxed(&classes, limit as u64) + added;
         Some(Bounded { held, added, least, limit: limit as u64, allowed, classes })
     }
@@ -205,7 +210,7 @@ impl<'a> Model<'a> {
         let halves = [attention, mlp].map(|half| half.iter().map(|(one, count)| (one.slot, *count)).collect());
         let ends = ends.iter().filter_map(|end| Some(end.first()?.0.slot.way)).collect();
         Some(Led {
-            candidate: Candidate::of(halves, ends),
+            candidate: OperatorPlan::new(halves, ends),
             seconds: picos as f64 / PICOS + self.fixed(rates).get(),
             memory: (state + held) as f64 * unit,
         })
@@ -215,12 +220,12 @@ impl<'a> Model<'a> {
         let (model, tensor) = (&self.scenario.model, f64::from(self.scenario.plan.tensor));
         let matrices = f64::from(self.scenario.stack.collectives.per_layer);
         let half = |index: usize, parameters: u64| Alike {
-            part: Part::Half(index),
+            part: PaperOperator::Half(index),
             copies: model.layers,
             parameters: parameters as f64 / tensor,
             collectives: (matrices / 2.0).max(1.0),
         };
-        let end = |part: Part, parameters: u64| Alike {
+        let end = |part: PaperOperator, parameters: u64| Alike {
             part,
             copies: 1,
             parameters: parameters as f64 / tensor,
@@ -230,15 +235,17 @@ impl<'a> Model<'a> {
         let mut operators = vec![half(0, model.attention_parameters()), half(1, model.mlp_parameters())];
         match (model.vocab > 0, model.tied) {
             (false, _) => {}
-            (true, true) => operators.push(end(Part::Embedding, embedding + head)),
-            (true, false) => operators.extend([end(Part::Embedding, embedding), end(Part::Head, head)]),
+            (true, true) => operators.push(end(PaperOperator::Embedding, embedding + head)),
+            (true, false) => {
+                operators.extend([end(PaperOperator::Embedding, embedding), end(PaperOperator::Head, head)])
+            }
         }
         operators
     }
 
     fn treated(&self, rates: &Rates<'_>, alike: &Alike, ways: &[usize], unit: f64) -> Treated {
         let whole = [1];
-        let slices: &[u32] = if matches!(alike.part, Part::Half(_)) { &self.space.slices } else { &whole };
+        let slices: &[u32] = if matches!(alike.part, PaperOperator::Half(_)) { &self.space.slices } else { &whole };
         let compute: Vec<Seconds> = slices.iter().map(|slices| self.compute(rates, alike.part, *slices)).collect();
         let treatments = ways.iter().flat_map(|way| {
             let layout = &self.space.ways[*way].layout;
@@ -246,30 +253,30 @@ impl<'a> Model<'a> {
                 let time = *compute + self.transfers(rates, alike, layout, *slices) + update(rates, alike, layout);
                 let (memory, held) = self.memory(alike, layout, *slices);
                 let units = |bytes: f64| libm::ceil(bytes / unit) as u64;
-                let cost = Choice { time: picos(time), memory: units(memory) };
-                Treatment { slot: Slot { way: *way, slices: *slices }, cost, held: units(held) }
+                let cost = OptionCost { time: picos(time), memory: units(memory) };
+                Treatment { slot: OperatorChoice { way: *way, slices: *slices }, cost, held: units(held) }
             })
         });
         Treated { copies: alike.copies, treatments: treatments.collect() }
     }
 
     /// Arithmetic of a step: forward, backward, and forward again where that is.
-    fn compute(&self, rates: &Rates<'_>, part: Part, slices: u32) -> Seconds {
+    fn compute(&self, rates: &Rates<'_>, part: PaperOperator, slices: u32) -> Seconds {
         let plan = &self.scenario.plan;
         let layer = rates.sliced_layer([slices; 2]);
         let (forward, backward) = match part {
-            Part::Embedding => (rates.embedding().forward, rates.embedding().backward),
-            Part::Head => (rates.head().forward, rates.head().backward),
-            Part::Half(half) => (layer.forward[half], layer.backward[half]),
+            PaperOperator::Embedding => (rates.embedding().forward, rates.embedding().backward),
+            PaperOperator::Head => (rates.head().forward, rates.head().backward),
+            PaperOperator::Half(half) => (layer.forward[half], layer.backward[half]),
         };
         let again = match (part, plan.recompute) {
-            (Part::Half(_), Recompute::Full) => forward.time,
-            (Part::Half(half), Recompute::Selective) => layer.selective[half].time,
+            (PaperOperator::Half(_), Recompute::Full) => forward.time,
+            (PaperOperator::Half(half), Recompute::Selective) => layer.selective[half].time,
             _ => Seconds::ZERO,
         };
         let host = match part {
-            Part::Half(_) => rates.host_layer() / 2.0,
-            Part::Embedding | Part::Head => Seconds::ZERO,
+            PaperOperator::Half(_) => rates.host_layer() / 2.0,
+            PaperOperator::Embedding | PaperOperator::Head => Seconds::ZERO,
         };
         let slices = f64::from(slices);
         let launched = |time: Seconds, host: Seconds| slices * rates.launched(time / slices, host);
@@ -292,6 +299,7 @@ impl<'a> Model<'a> {
         };
         let reshards = f64::from(u8::from(plan.sharding.reshard_after_forward));
         let recomputed = if plan.recompute == Recompute::Full { reshards } else { 0.0 };
+        // Forward gathers once, backward again if forward dropped what it had, and recompute a third time.
         let gathers = 1.0 + reshards + recomputed;
         let (weights, gradients, optimizer) = (layout.weights, layout.gradients, layout.optimizer);
         let each = gathers * pass(1, wire.weights, layout.shard_group(weights))

@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 use crate::program::{PICOS, picos};
 use crate::units::Seconds;
 
-use super::classes::{Choice, Class, fastest};
+use super::classes::{OperatorClass, OptionCost, fastest};
 
 /// What one layer takes when it is sharded in one way.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
+pub struct MeasuredLayer {
     /// Seconds of a step.
     pub time_s: f64,
     /// Memory in MiB.
     pub mem_mib: f64,
 }
 
-/// Measured layers: by width and batch, each way of sharding that was measured, by its number.
+/// MeasuredLayer layers: by width and batch, each way of sharding that was measured, by its number.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Profile {
-    layers: BTreeMap<(u32, u32), BTreeMap<u32, Measured>>,
+pub struct MeasuredProfile {
+    layers: BTreeMap<(u32, u32), BTreeMap<u32, MeasuredLayer>>,
 }
 
 /// What to plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct ProfileRequest {
     /// Layers of the model.
     pub layers: u32,
     /// Their width.
@@ -64,9 +64,9 @@ pub struct Plans {
     pub all_sharded: Vec<BatchPlan>,
 }
 
-impl Profile {
+impl MeasuredProfile {
     /// A layer of this width at this batch, sharded in this way.
-    pub fn measured(&self, hidden: u32, batch: u32, strategy: u32) -> Option<Measured> {
+    pub fn measured(&self, hidden: u32, batch: u32, strategy: u32) -> Option<MeasuredLayer> {
         self.layers.get(&(hidden, batch))?.get(&strategy).copied()
     }
 
@@ -83,7 +83,7 @@ impl Profile {
     }
 
     /// Raises the batch until all-sharded layers no longer fit and plans each [osdp C4].
-    pub fn plan(&self, request: Request) -> Plans {
+    pub fn plan(&self, request: ProfileRequest) -> Plans {
         let mut found = Plans::default();
         for batch in self.batches(request.hidden) {
             if request.batch_index.is_some_and(|wanted| wanted != batch) {
@@ -95,6 +95,7 @@ impl Profile {
             if plan.is_some() || found.all_sharded.is_empty() {
                 found.all_sharded.extend(smallest);
             }
+            // Batches ascend, and a larger one takes more memory: the first that does not fit ends the search.
             match plan {
                 Some(plan) => found.plans.push(plan),
                 None => break,
@@ -107,13 +108,13 @@ impl Profile {
 }
 
 /// Whole MiB, as the authors' search counts them.
-fn cut(layer: &Measured) -> u64 {
+fn cut(layer: &MeasuredLayer) -> u64 {
     layer.mem_mib as u64
 }
 
-fn best(choices: &BTreeMap<u32, Measured>, request: Request, batch_index: u32) -> Option<BatchPlan> {
-    let cost = |layer: &Measured| Choice { time: picos(Seconds::new(layer.time_s)), memory: cut(layer) };
-    let class = Class { copies: request.layers, choices: choices.values().map(cost).collect() };
+fn best(choices: &BTreeMap<u32, MeasuredLayer>, request: ProfileRequest, batch_index: u32) -> Option<BatchPlan> {
+    let cost = |layer: &MeasuredLayer| OptionCost { time: picos(Seconds::new(layer.time_s)), memory: cut(layer) };
+    let class = OperatorClass { copies: request.layers, choices: choices.values().map(cost).collect() };
     let found = fastest(&[class], request.room_mib)?;
     let mut counts = vec![0; most_strategies(choices)];
     for (strategy, count) in choices.keys().zip(&found.counts[0]) {
@@ -124,7 +125,7 @@ fn best(choices: &BTreeMap<u32, Measured>, request: Request, batch_index: u32) -
     Some(BatchPlan { batch_index, counts, time_s, mem_mib: found.memory, uncut_mib: uncut.sum() })
 }
 
-fn all_sharded(choices: &BTreeMap<u32, Measured>, request: Request, batch_index: u32) -> Option<BatchPlan> {
+fn all_sharded(choices: &BTreeMap<u32, MeasuredLayer>, request: ProfileRequest, batch_index: u32) -> Option<BatchPlan> {
     let (strategy, layer) = choices.iter().min_by(|a, b| a.1.mem_mib.total_cmp(&b.1.mem_mib))?;
     let mut counts = vec![0; most_strategies(choices)];
     counts[*strategy as usize] = request.layers;
@@ -133,7 +134,7 @@ fn all_sharded(choices: &BTreeMap<u32, Measured>, request: Request, batch_index:
     Some(BatchPlan { batch_index, counts, time_s, mem_mib: u64::from(request.layers) * cut(layer), uncut_mib })
 }
 
-fn most_strategies(choices: &BTreeMap<u32, Measured>) -> usize {
+fn most_strategies(choices: &BTreeMap<u32, MeasuredLayer>) -> usize {
     choices.keys().max().map_or(0, |most| *most as usize + 1)
 }
 

@@ -4,14 +4,14 @@ use crate::plan::{Extent, Extents};
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::search::tune::{MOST_SEQUENCES, RECOMPUTE, Tuned};
 
-use super::Objective;
+use super::request::Objective;
 
 /// Slices into which a layer's operators may be cut [osdp C5].
 const SLICES: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// One way to place an operator's state.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Way {
+pub(super) struct StatePlacement {
     /// All three of them.
     pub extents: Extents,
     pub layout: Layout,
@@ -21,15 +21,15 @@ pub(super) struct Way {
 pub(super) struct Space<'a> {
     pub scenario: &'a Scenario,
     /// From everything on each device to everything sharded over all ranks.
-    pub ways: Vec<Way>,
+    pub ways: Vec<StatePlacement>,
     /// The smaller batch of two with the same recompute first.
     pub batches: Vec<Tuned>,
     pub slices: Vec<u32>,
 }
 
 impl<'a> Space<'a> {
-    /// Of a scenario that can be laid out.
-    pub fn of(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
+    /// The choices for a scenario that can be laid out.
+    pub fn new(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
         let layout = scenario.layout()?;
         let model = &scenario.model;
         let even = |slices: &u32| model.hidden.is_multiple_of(*slices) && model.ffn_hidden.is_multiple_of(*slices);
@@ -43,14 +43,14 @@ impl<'a> Space<'a> {
 }
 
 /// Every choice of levels for weights, gradients and optimizer state, each at least as wide as the one before.
-fn ways(scenario: &Scenario, layout: &Layout) -> Vec<Way> {
+fn ways(scenario: &Scenario, layout: &Layout) -> Vec<StatePlacement> {
     let levels = levels(scenario, layout);
     let mut ways = Vec::new();
     for (index, weights) in levels.iter().enumerate() {
         for (wider, gradients) in levels.iter().enumerate().skip(index) {
             for optimizer in &levels[wider..] {
                 let extents = all_of([weights, gradients, optimizer]);
-                ways.push(Way { layout: layout.placed(scenario, &extents), extents });
+                ways.push(StatePlacement { layout: layout.placed(scenario, &extents), extents });
             }
         }
     }

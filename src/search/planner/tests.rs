@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, LazyLock};
 
+use super::judge::Judge;
 use super::*;
-use crate::evaluate::{Workspace, summary};
-use crate::plan::{Extent, Site};
+use crate::evaluate::{Summary, Workspace, summary};
+use crate::plan::{Extent, Extents, Operator, Placement, Site, Size};
+use crate::scenario::Problem;
+use crate::search::evaluator::{Cancel, Evaluator};
 use crate::testing;
 
 /// The toy machine, a small model with long sequences, and too little memory to replicate all of it.
-fn request(objective: Objective, cost_model: CostModel) -> Request {
+fn request(objective: Objective, cost_model: CostModel) -> PlanRequest {
     let mut scenario = testing::scenario();
     scenario.model = Arc::new(testing::model(4, 1024));
     let model = Arc::make_mut(&mut scenario.model);
@@ -16,24 +19,24 @@ fn request(objective: Objective, cost_model: CostModel) -> Request {
     // 4 x 12 x 1024^2 parameters of 16 bytes take 0.8 GB, all sharded an eighth of it.
     (scenario.plan.memory_factor, scenario.plan.sequence) = (0.08, 2048);
     (scenario.plan.micro_batch, scenario.plan.accumulate) = (2, 2);
-    Request { scenario, objective, cost_model, top: 3 }
+    PlanRequest { scenario, objective, cost_model, top: 3 }
 }
 
-fn found(request: &Request) -> Result<Planned, Vec<Problem>> {
+fn found(request: &PlanRequest) -> Result<PlanAnswer, Vec<Problem>> {
     plan(request, &Cancel::default())
 }
 
-fn planned(objective: Objective, cost_model: CostModel) -> Planned {
+fn planned(objective: Objective, cost_model: CostModel) -> PlanAnswer {
     found(&request(objective, cost_model)).expect("a valid scenario")
 }
 
 /// What most tests look at.
-static FASTEST: LazyLock<Planned> = LazyLock::new(|| planned(Objective::Throughput, CostModel::Simulator));
-static SMALLEST: LazyLock<Planned> = LazyLock::new(|| planned(Objective::Memory, CostModel::Simulator));
+static FASTEST: LazyLock<PlanAnswer> = LazyLock::new(|| planned(Objective::Throughput, CostModel::Simulator));
+static SMALLEST: LazyLock<PlanAnswer> = LazyLock::new(|| planned(Objective::Memory, CostModel::Simulator));
 
 #[test]
 fn a_plan_is_at_least_as_good_as_what_it_is_compared_with() {
-    let (known, cancel) = (judge::Known::default(), Cancel::default());
+    let (known, cancel) = (judge::PlanMemo::default(), Cancel::default());
     let judge = Judge::new(Objective::Throughput, &known, &cancel);
     let found = &*FASTEST;
     let best = found.plans.first().expect("fits");
@@ -83,7 +86,7 @@ fn a_step_keeps_its_sequences() {
     for plan in quickest.plans.iter().chain(&SMALLEST.plans) {
         assert_eq!(plan.scenario.plan.micro_batch * plan.scenario.plan.accumulate, 4);
     }
-    let best = |planned: &Planned| planned.plans[0].summary;
+    let best = |planned: &PlanAnswer| planned.plans[0].summary;
     assert!(best(&SMALLEST).memory.peak < best(&quickest).memory.peak);
     assert!(best(&SMALLEST).step_time > best(&quickest).step_time);
 }
@@ -115,7 +118,7 @@ fn nothing_fits_where_nothing_can() {
 #[test]
 fn why_weighs_traffic_against_memory() {
     let best = &FASTEST.plans[0];
-    let spent: Vec<&Why> = best.why.iter().filter(|why| why.memory_spent.get() > 0.0).collect();
+    let spent: Vec<&PlacementGain> = best.why.iter().filter(|why| why.memory_spent.get() > 0.0).collect();
     assert!(!spent.is_empty());
     for why in spent {
         assert!(why.traffic_saved.get() > 0.0 && why.ratio().is_some_and(|ratio| ratio > 0.0), "{why:?}");
@@ -125,7 +128,7 @@ fn why_weighs_traffic_against_memory() {
         [&extents.weights, &extents.gradients, &extents.optimizer].iter().all(|one| **one == Some(Extent::System))
     };
     for index in (0..best.why.len()).filter(sharded) {
-        assert_eq!(best.why[index], Why::default(), "what is sharded saves and spends nothing");
+        assert_eq!(best.why[index], PlacementGain::default(), "what is sharded saves and spends nothing");
     }
 }
 
@@ -136,10 +139,10 @@ fn a_ladder_has_a_plan_for_each_limit() {
     let (own, device) = (request.scenario.plan.memory_factor, request.scenario.cluster.device.memory);
     let ladder = Ladder { limits: vec![own / 2.0, own, 2.0 * own], request };
     let plans = std::sync::Mutex::new(vec![None; 3]);
-    let keep = |place: usize, found: Planned| plans.lock().unwrap()[place] = Some(found);
+    let keep = |place: usize, found: PlanAnswer| plans.lock().unwrap()[place] = Some(found);
     let pool = crate::search::pool(Some(1)).expect("threads");
-    assert!(ladder.run(&pool, ladder.own(), &Cancel::default(), &keep));
-    let plans: Vec<Planned> = plans.into_inner().unwrap().into_iter().flatten().collect();
+    assert!(ladder.run(&Evaluator::on(&pool), ladder.own(), &keep));
+    let plans: Vec<PlanAnswer> = plans.into_inner().unwrap().into_iter().flatten().collect();
     assert_eq!(plans[1], found(&ladder.request).expect("valid"), "its own limit is what `plan` searches");
     for (found, limit) in plans.iter().zip(&ladder.limits) {
         assert!(found.plans.iter().all(|plan| plan.summary.memory.peak <= device * *limit));
@@ -166,7 +169,7 @@ fn a_cancelled_search_ends_with_nothing() {
     cancel.cancel();
     let ladder = Ladder::new(request(Objective::Throughput, CostModel::Simulator));
     let pool = crate::search::pool(Some(1)).expect("threads");
-    assert!(!ladder.run(&pool, 0, &cancel, &|_, _| panic!("it found something")));
+    assert!(!ladder.run(&Evaluator::new(&pool, &cancel), 0, &|_, _| panic!("it found something")));
     let found = plan(&ladder.request, &cancel).expect("valid");
     assert_eq!((found.plans.len(), found.searched), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! Why an operator lies where it does: what it saves, and the memory that it spends on that.
+//! PlacementGain an operator lies where it does: what it saves, and the memory that it spends on that.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::units::{Bytes, Seconds, significant};
 
 /// What some operators' place saves and spends, against the same plan with just them sharded over all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Why {
+pub struct PlacementGain {
     /// Bytes that a device need not send in a step, over all levels.
     pub traffic_saved: Bytes,
     /// Time of a step.
@@ -16,7 +16,7 @@ pub struct Why {
     pub memory_spent: Bytes,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for PlacementGain {
     /// What is saved, and for how much.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (traffic, spent) = (self.traffic_saved, self.memory_spent);
@@ -36,9 +36,9 @@ impl fmt::Display for Why {
     }
 }
 
-impl Why {
-    /// Of a plan, and of the same plan with some operators sharded.
-    pub(super) fn of(plan: &Summary, sharded: &Summary) -> Self {
+impl PlacementGain {
+    /// What a plan gains over the same plan with some operators sharded.
+    pub(super) fn between(plan: &Summary, sharded: &Summary) -> Self {
         let traffic = |summary: &Summary| summary.traffic.iter().map(|level| level.bytes_per_device).sum::<Bytes>();
         Self {
             traffic_saved: traffic(sharded) - traffic(plan),

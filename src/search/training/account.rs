@@ -35,12 +35,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of a scenario; `None` if it cannot be laid out.
-    pub fn of(scenario: &Scenario, workspace: &mut Workspace) -> Option<Self> {
+    /// The account of a scenario; `None` if it cannot be laid out.
+    pub fn from_scenario(scenario: &Scenario, workspace: &mut Workspace) -> Option<Self> {
         let (summary, trace) = traced(scenario, workspace).ok()?;
-        let (time, waits) = (summary.time, Waits::of(&trace));
+        let (time, waits) = (summary.time, Waits::from_trace(&trace));
         // Where layers divide unevenly, this rank may compute less than its share.
         let ideal = Step::of(scenario)?.ideal.min(time.compute);
+        // Both are taken out of the compute that was simulated: what is left of it is never negative.
         let attention = attention(scenario).min(time.compute - ideal);
         Some(Self {
             ideal,
@@ -78,7 +79,7 @@ impl Account {
     }
 }
 
-/// Stretches in which compute of the rank that ends last stands still for transfers.
+/// Stretches in which compute of the rank that ends last waits for transfers.
 #[derive(Debug, Default)]
 struct Waits {
     /// Before its first forward.
@@ -90,7 +91,7 @@ struct Waits {
 }
 
 impl Waits {
-    fn of(trace: &Trace) -> Self {
+    fn from_trace(trace: &Trace) -> Self {
         let rank = trace.last_rank();
         let passes = || {
             let computes = trace.spans_on(rank, Lane::Compute).iter();
@@ -103,6 +104,7 @@ impl Waits {
         Self {
             opening: trace.totals(rank, start, first).exposed,
             tensor: tensor(start),
+            // Tensor collectives after the last backward are counted with the others of their kind, so they go here.
             closing: trace.totals(rank, last, end).exposed - tensor(last),
         }
     }

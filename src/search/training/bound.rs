@@ -14,16 +14,16 @@ use crate::plan::Schedule;
 use crate::program::{StageCost, StepTerms};
 use crate::units::{Bytes, Seconds};
 
-use super::method::Dealing;
+use super::method::StageAssignment;
 
 /// Slack for the rounding of each task, microseconds long, to picoseconds.
 const ROUNDING: f64 = 1.0 - 1e-6;
 
 /// The greatest of some lines `fixed + each x micro-batches`.
 #[derive(Debug, Default)]
-struct Lines<Q>(Vec<(Q, Q)>);
+struct Envelope<Q>(Vec<(Q, Q)>);
 
-impl<Q: Copy + Default + PartialOrd + Add<Output = Q> + Mul<f64, Output = Q>> Lines<Q> {
+impl<Q: Copy + Default + PartialOrd + Add<Output = Q> + Mul<f64, Output = Q>> Envelope<Q> {
     fn add(&mut self, fixed: Q, each: Q) {
         if !self.0.iter().any(|(other, slope)| *other >= fixed && *slope >= each) {
             self.0.push((fixed, each));
@@ -38,26 +38,33 @@ impl<Q: Copy + Default + PartialOrd + Add<Output = Q> + Mul<f64, Output = Q>> Li
 
 /// Bounds on a step of any count of micro-batches.
 #[derive(Debug, Default)]
-pub(super) struct Bound {
+pub(super) struct StepBounds {
     /// Until the last rank has passed all forward, and from then on.
-    forward: Lines<Seconds>,
-    backward: Lines<Seconds>,
+    forward: Envelope<Seconds>,
+    backward: Envelope<Seconds>,
     /// The whole step.
-    whole: Lines<Seconds>,
+    whole: Envelope<Seconds>,
     /// Memory where at most so many micro-batches are in flight.
-    memory: Vec<(u32, Lines<Bytes>)>,
+    memory: Vec<(u32, Envelope<Bytes>)>,
 }
 
-impl Bound {
-    /// Of a plan whose layers are dealt to `ranks`; gathers may run `ahead` units ahead.
-    pub fn of(terms: &StepTerms, dealing: Dealing, layered: bool, ranks: u32, ends: bool, ahead: u32) -> Self {
+impl StepBounds {
+    /// The bounds of a plan whose layers are assigned to `ranks`; gathers may run `ahead` units ahead.
+    pub fn new(
+        terms: &StepTerms,
+        assignment: StageAssignment,
+        layered: bool,
+        ranks: u32,
+        ends: bool,
+        ahead: u32,
+    ) -> Self {
         let mut bound = Self::default();
         let order: Vec<&StageCost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
-        match dealing {
-            Dealing::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
+        match assignment {
+            StageAssignment::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
             _ => {
-                let stages = Stages::new(&order, ranks as usize, terms.send);
-                bound.staged(&stages, dealing == Dealing::Contiguous(Schedule::OneForwardOneBackward));
+                let stages = StageOrder::new(&order, ranks as usize, terms.send);
+                bound.staged(&stages, assignment == StageAssignment::Contiguous(Schedule::OneForwardOneBackward));
             }
         }
         bound
@@ -66,12 +73,14 @@ impl Bound {
     /// Time of a step.
     pub fn time(&self, micro_batches: u32) -> Seconds {
         let count = f64::from(micro_batches);
+        // The last rank passes all forward before it passes all backward, so those two add up; the whole step is bounded
+        // beside them, by what one wire or one rank carries in all.
         (self.forward.at(count) + self.backward.at(count)).max(self.whole.at(count)) * ROUNDING
     }
 
     /// Memory of the fullest rank, not before its first backward.
     pub fn memory(&self, micro_batches: u32) -> Bytes {
-        let most = |(most, lines): &(u32, Lines<Bytes>)| lines.at(f64::from(micro_batches.min(*most)));
+        let most = |(most, lines): &(u32, Envelope<Bytes>)| lines.at(f64::from(micro_batches.min(*most)));
         self.memory.iter().map(most).fold(Bytes::ZERO, Bytes::max) * ROUNDING
     }
 
@@ -82,6 +91,7 @@ impl Bound {
         let (first, last) = (order[0], order[order.len() - 1]);
         let outside = if ends { [0, 1].map(|way| first.compute[way] + last.compute[way]) } else { [Seconds::ZERO; 2] };
         let gathers = layers.len().saturating_sub(ahead as usize) as f64;
+        // A pass takes at least all its arithmetic, and at least its gathers in a row and the shortest unit behind the last.
         let pass = |way: usize| {
             let shortest = layers.iter().map(|unit| unit.compute[way]).fold(Seconds::new(f64::INFINITY), Seconds::min);
             let gathered = outside[way] + gathers * layers[0].gather[way].time + shortest;
@@ -93,11 +103,13 @@ impl Bound {
             let wire = outside[1] + busiest(&[(gathers, &layers[0].gather[1]), (reduced, reduce)]);
             if buffered { wire } else { Seconds::ZERO }
         };
+        // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
         let [each, final_one] = layers[0].reduce.map(|reduce| pass(1).max(shared(&reduce)));
         let reductions = last.compute[1] + sum(order.iter().copied(), |unit| unit.reduce[1].time);
         let ending =
             (final_one + first.reduce[1].time).max(reductions) + sum(order.iter().copied(), |unit| unit.update);
         self.forward.add(first.gather[0].time + ending - each, pass(0) + each);
+        // What crosses a level takes its turn there, whatever else overlaps.
         for level in 0..MAX_LEVELS {
             let [one, rest] = [0, 1].map(|time| sum(order.iter().copied(), |unit| unit.reduce[time].busy[level]));
             let gathers = sum(order.iter().copied(), |unit| unit.gather[0].busy[level] + unit.gather[1].busy[level]);
@@ -107,12 +119,12 @@ impl Bound {
         let held = sum(order.iter().copied(), |unit| unit.state + unit.kept);
         let logits = if ends { last.kept } else { Bytes::ZERO };
         let layer = layers[layers.len() - 1];
-        self.memory.push((1, Lines(vec![(held.max(held - logits + layer.working + layer.buffers), Bytes::ZERO)])));
+        self.memory.push((1, Envelope(vec![(held.max(held - logits + layer.working + layer.buffers), Bytes::ZERO)])));
     }
 
     /// Ranks visit their stages with all micro-batches; in `pairs`, a forward and a backward in turn.
-    fn staged(&mut self, stages: &Stages<'_>, pairs: bool) {
-        let Stages { order, ranks, send, .. } = *stages;
+    fn staged(&mut self, stages: &StageOrder<'_>, pairs: bool) {
+        let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
         let opening = first.load[0] + first.gather[0].time;
         let closing = first.reduce[1].time + first.store + sum(stages.of_rank(0), |stage| stage.update);
@@ -120,6 +132,8 @@ impl Bound {
             let [ahead, behind] = [0, 1].map(|way| stages.around(rank, way));
             let [forward, backward] = [0, 1].map(|way| sum(stages.of_rank(rank), |stage| stage.compute[way]));
             if pairs {
+                // Under 1F1B a rank alternates, so its forwards and backwards are one line; what comes before its first
+                // forward comes back after its last backward.
                 let before = stages.before[rank][0] + stages.before[rank][1];
                 self.forward.add(opening + before + closing, forward + backward);
             } else {
@@ -142,8 +156,8 @@ impl Bound {
         let [there, back] = [0, 1].map(|way| sum(order.iter().copied(), |stage| stage.compute[way]) + hops);
         self.forward.add(opening + there - last.compute[0], last.compute[0]);
         self.backward.add(back - first.compute[1] + closing, first.compute[1]);
-        // The last rank gathers all its stages; the first reduces all its stages and, but for the two that
-        // are still in their buffers, gathers them again.
+        // The last rank gathers all its stages; the first reduces all its stages and gathers them again,
+        // except the two that are still in their buffers.
         self.forward.add(sum(stages.of_rank(ranks - 1), |stage| stage.gather[0].time), last.compute[0]);
         let stages_per_rank = order.len() / ranks;
         let again = stages.of_rank(0).take(stages_per_rank.saturating_sub(2)).map(|stage| (1.0, &stage.gather[1]));
@@ -158,8 +172,8 @@ impl Bound {
     /// many micro-batches take a round of all ranks between the two, a send at each step, and there are at least
     /// `micro-batches / held - 1` rounds between the first backward of the last rank and its last one. The first
     /// micro-batch passes all ranks there and the last one all ranks back.
-    fn alternate(&mut self, stages: &Stages<'_>, opening: Seconds, closing: Seconds) {
-        let Stages { order, ranks, send, .. } = *stages;
+    fn alternate(&mut self, stages: &StageOrder<'_>, opening: Seconds, closing: Seconds) {
+        let StageOrder { order, ranks, send, .. } = *stages;
         let between = |from: usize| [0, 1].map(|way| stages.before[ranks][way] - stages.before[from][way] - send);
         let own = order[ranks - 1].compute[0] + order[ranks - 1].compute[1];
         let through = between(0)[0] + between(0)[1];
@@ -175,21 +189,22 @@ impl Bound {
     }
 
     /// The memory of one rank when it begins its first backward.
-    fn remember(&mut self, stages: &Stages<'_>, rank: usize, pairs: bool) {
+    fn remember(&mut self, stages: &StageOrder<'_>, rank: usize, pairs: bool) {
+        // 1F1B starts backward once the ranks behind are full; the other schedules pass everything forward first.
         let in_flight = if pairs { (stages.ranks - rank) as u32 } else { u32::MAX };
         let begins = stages.order[stages.order.len() - stages.ranks + rank];
         let fixed = sum(stages.of_rank(rank), |stage| stage.state) + begins.working + begins.buffers;
         let each = sum(stages.of_rank(rank), |stage| stage.kept);
         match self.memory.iter_mut().find(|(most, _)| *most == in_flight) {
             Some((_, lines)) => lines.add(fixed, each),
-            None => self.memory.push((in_flight, Lines(vec![(fixed, each)]))),
+            None => self.memory.push((in_flight, Envelope(vec![(fixed, each)]))),
         }
     }
 }
 
-/// Stages and the ranks to which they are dealt in turn.
+/// Stages and the ranks to which they are assigned in turn.
 #[derive(Debug)]
-struct Stages<'a> {
+struct StageOrder<'a> {
     order: &'a [&'a StageCost],
     ranks: usize,
     send: Seconds,
@@ -197,7 +212,7 @@ struct Stages<'a> {
     before: Vec<[Seconds; 2]>,
 }
 
-impl<'a> Stages<'a> {
+impl<'a> StageOrder<'a> {
     fn new(order: &'a [&'a StageCost], ranks: usize, send: Seconds) -> Self {
         let mut before = vec![[Seconds::ZERO; 2]];
         let mut passed = [Seconds::ZERO; 2];

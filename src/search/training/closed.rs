@@ -7,10 +7,12 @@ use rayon::prelude::*;
 
 use crate::bounds::layered::{Memory, Step};
 use crate::cost::{Factors, Rates};
-use crate::search::Pool;
+use crate::search::evaluator::Pool;
 
-use super::grid::Candidate;
-use super::{Choice, METHODS, Method, Training};
+use super::choice::TrainingChoice;
+use super::grid::BoundedChoice;
+use super::method::{METHODS, Method};
+use super::question::TrainingSearch;
 
 /// A plan by its closed forms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,12 +20,12 @@ pub struct Closed {
     /// Days of the whole training.
     pub days: f64,
     /// What was chosen.
-    pub choice: Choice,
+    pub choice: TrainingChoice,
     /// The step.
     pub step: Step,
 }
 
-impl Training {
+impl TrainingSearch {
     /// For each method the plan that takes the fewest days by the closed forms within the largest budget,
     /// and fits by them; `None` where none does.
     pub fn closed(&self, pool: &Pool) -> Vec<Option<Closed>> {
@@ -33,14 +35,15 @@ impl Training {
 
     /// No plan beats its arithmetic at the peak, so plans are taken in that order until it is beyond the best.
     fn closed_best(&self, method: &Method, budget: u32) -> Option<Closed> {
-        let mut open: Vec<(f64, Choice)> = self
+        let mut open: Vec<(f64, TrainingChoice)> = self
             .candidates(method, budget)
             .into_iter()
-            .map(|Candidate { choice, .. }| (self.ideal(&choice), choice))
+            .map(|BoundedChoice { choice, .. }| (self.ideal(&choice), choice))
             .collect();
         open.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut best: Option<Closed> = None;
         for (ideal, choice) in open {
+            // Ascending bounds again: arithmetic at the peak is less than any closed form.
             if best.is_some_and(|best| ideal > best.days) {
                 break;
             }
@@ -51,7 +54,7 @@ impl Training {
     }
 
     /// Days of a plan's arithmetic at the peak: `(6 + 2 r) p` flop per token.
-    fn ideal(&self, choice: &Choice) -> f64 {
+    fn ideal(&self, choice: &TrainingChoice) -> f64 {
         let (model, plan) = (&self.base.model, &self.base.plan);
         let logits = u64::from(model.vocab) * u64::from(model.hidden);
         let flop = (6.0 + 2.0 * plan.recompute.layers()) * (model.matrix_parameters() - logits) as f64;
@@ -60,7 +63,7 @@ impl Training {
         self.goal.days(choice.sequences(), flop * tokens / peak.get())
     }
 
-    fn closed_form(&self, method: &Method, choice: &Choice) -> Option<Closed> {
+    fn closed_form(&self, method: &Method, choice: &TrainingChoice) -> Option<Closed> {
         let scenario = self.scenario(method, choice);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
         if Memory::of(&scenario)?.total() > capacity {

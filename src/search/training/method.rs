@@ -2,9 +2,9 @@
 
 use crate::plan::{Accumulation, Schedule};
 
-/// How layers are dealt to pipeline ranks.
+/// How layers are assigned to pipeline ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dealing {
+pub enum StageAssignment {
     /// No pipeline.
     None,
     /// Neighbouring layers together, one stage per rank.
@@ -20,16 +20,16 @@ pub struct Method {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
-    /// How layers may be dealt to pipeline ranks.
-    pub dealings: &'static [Dealing],
+    /// How layers may be assigned to pipeline ranks.
+    pub assignments: &'static [StageAssignment],
     /// The order of micro-batches and layers.
     pub accumulation: Accumulation,
     /// The strategies that may place the state.
     pub strategies: &'static [&'static str],
 }
 
-const CONTIGUOUS: [Dealing; 2] =
-    [Dealing::Contiguous(Schedule::OneForwardOneBackward), Dealing::Contiguous(Schedule::GPipe)];
+const CONTIGUOUS: [StageAssignment; 2] =
+    [StageAssignment::Contiguous(Schedule::OneForwardOneBackward), StageAssignment::Contiguous(Schedule::GPipe)];
 
 /// The variants of [layered B8]: {standard, partitioned} and {standard, layered} accumulation times {no,
 /// contiguous, modular} pipeline, grouped as the paper compares them. Any of them may split its layers
@@ -38,35 +38,35 @@ pub const METHODS: [Method; 5] = [
     Method {
         name: "data parallel",
         about: "the state on every rank, no pipeline",
-        dealings: &[Dealing::None],
+        assignments: &[StageAssignment::None],
         accumulation: Accumulation::Standard,
         strategies: &["ddp"],
     },
     Method {
         name: "contiguous 3d",
         about: "the state on every data-parallel rank, a pipeline of contiguous stages",
-        dealings: &CONTIGUOUS,
+        assignments: &CONTIGUOUS,
         accumulation: Accumulation::Standard,
         strategies: &["ddp"],
     },
     Method {
         name: "partitioned",
         about: "the state sharded over data-parallel ranks, alone or in contiguous stages",
-        dealings: &[Dealing::None, CONTIGUOUS[0], CONTIGUOUS[1]],
+        assignments: &[StageAssignment::None, CONTIGUOUS[0], CONTIGUOUS[1]],
         accumulation: Accumulation::Standard,
         strategies: &["zero1", "zero2", "fsdp"],
     },
     Method {
         name: "layered",
         about: "all micro-batches of a layer before the next layer, no pipeline",
-        dealings: &[Dealing::None],
+        assignments: &[StageAssignment::None],
         accumulation: Accumulation::Layered,
         strategies: &["ddp", "zero2", "fsdp"],
     },
     Method {
         name: "layered + modular",
         about: "layered, in a pipeline that deals the layers in turn",
-        dealings: &[Dealing::Modular],
+        assignments: &[StageAssignment::Modular],
         accumulation: Accumulation::Layered,
         strategies: &["ddp", "zero2", "fsdp"],
     },

@@ -5,21 +5,26 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::{Just, ProptestConfig, any, prop, prop_assert, prop_oneof, proptest};
 use proptest::strategy::Strategy as Any;
 
+use super::grid::BoundedChoice;
 use super::*;
+use crate::evaluate::{Workspace, summary};
 use crate::plan::{Offload, Recompute, Schedule};
-use crate::search::pool;
+use crate::presets::Library;
+use crate::scenario::Scenario;
+use crate::search::evaluator::{Cancel, Evaluator, pool};
 use crate::stack::{Overlap, Runtime};
 use crate::testing;
-use crate::units::BytesPerSecond;
+use crate::units::{BytesPerSecond, Seconds};
 
-fn training(base: Scenario, most: u32, critical: f64) -> Training {
-    Training::new(base, Goal { critical, steps: 1000.0 }, most, &Library::embedded()).expect("embedded strategies")
+fn training(base: Scenario, most: u32, critical: f64) -> TrainingSearch {
+    TrainingSearch::new(base, Goal { critical, steps: 1000.0 }, most, &Library::embedded())
+        .expect("embedded strategies")
 }
 
-fn found(training: &Training, threads: usize) -> Vec<Option<Best>> {
+fn found(training: &TrainingSearch, threads: usize) -> Vec<Option<BestTraining>> {
     let answers = Mutex::new(vec![None; training.len()]);
-    let done = |index: usize, answer: Answer| answers.lock().expect("a lock")[index] = answer.best;
-    assert!(training.run(&pool(Some(threads)).expect("a pool"), &Cancel::default(), &done));
+    let done = |index: usize, answer: TrainingAnswer| answers.lock().expect("a lock")[index] = answer.best;
+    assert!(training.run(&Evaluator::on(&pool(Some(threads)).expect("a pool")), &done));
     training.settled(answers.into_inner().expect("a lock"))
 }
 
@@ -35,15 +40,15 @@ const OVERLAPS: [Overlap; 4] = [Overlap::None, Overlap::Reductions, Overlap::One
 
 /// [layered B8, B9]: `X_160` on A100s, 16 per NVLink node at 200 Gb/s each, everything computed again, 1e5 steps at
 /// the critical batch of 2415 sequences.
-fn x_160(budgets: &[u32]) -> Training {
+fn x_160(budgets: &[u32]) -> TrainingSearch {
     let library = Library::embedded();
     let ids = "cluster = \"a100-80gb-nvlink16\"\nstack = \"ideal\"\nmodel = \"x-160\"\nstrategy = \"zero3\"";
     let text = format!("format = 1\n{ids}\n[plan]\nrecompute = \"full\"\n");
     let base = library.resolve(&crate::scenario::file::parse(&text).expect("valid")).expect("presets");
     assert_eq!(base.plan.sequence, 2560);
     let goal = Goal { critical: 2415.0, steps: 1e5 };
-    let training = Training::new(base, goal, 1, &library).expect("embedded strategies");
-    Training { budgets: budgets.to_vec(), ..training }
+    let training = TrainingSearch::new(base, goal, 1, &library).expect("embedded strategies");
+    TrainingSearch { budgets: budgets.to_vec(), ..training }
 }
 
 /// A method by its name.
@@ -84,13 +89,22 @@ fn layered_and_modular_trains_in_half_the_days() {
 #[test]
 fn the_parts_of_a_plan_sum_to_its_days() {
     let training = x_160(&[38_640]);
-    let choice = Choice { devices: 38_640, tensor: 16, pipeline: 5, data: 483, accumulate: 5, ..Choice::PLAINEST };
+    let choice = TrainingChoice {
+        devices: 38_640,
+        tensor: 16,
+        pipeline: 5,
+        data: 483,
+        accumulate: 5,
+        ..TrainingChoice::PLAINEST
+    };
     let modular = &METHODS[method("layered + modular")];
-    let choice = Choice { strategy: modular.strategies.iter().position(|id| *id == "fsdp").expect("FSDP"), ..choice };
+    let choice =
+        TrainingChoice { strategy: modular.strategies.iter().position(|id| *id == "fsdp").expect("FSDP"), ..choice };
     let mut workspace = Workspace::default();
     let best = training.simulate(modular, &choice, &mut workspace).expect("it fits");
     assert!((best.days / 7.06 - 1.0).abs() < 0.1, "{} days", best.days);
-    let account = Account::of(&training.scenario(modular, &choice), &mut workspace).expect("a valid scenario");
+    let account =
+        Account::from_scenario(&training.scenario(modular, &choice), &mut workspace).expect("a valid scenario");
     let days = |part: Seconds| best.days * (part / best.summary.step_time);
     assert!((days(account.ideal) - 5.975).abs() < 5e-4);
     assert!((days(account.tensor) - 5.975 * 520.0 / 3413.33).abs() < 5e-4, "{} days", days(account.tensor));
@@ -132,14 +146,14 @@ fn bases() -> impl Any<Value = Scenario> {
 }
 
 /// All plans of a method within a budget, whether they fit or not.
-fn grid(training: &Training, method: &Method, budget: u32) -> Vec<Candidate> {
+fn grid(training: &TrainingSearch, method: &Method, budget: u32) -> Vec<BoundedChoice> {
     let mut roomy = training.clone();
     roomy.base.plan.memory_factor = 1e6;
     roomy.candidates(method, budget)
 }
 
 /// One of those plans of some method, and its scenario.
-fn plans() -> impl Any<Value = (Training, &'static Method, Candidate, Scenario)> {
+fn plans() -> impl Any<Value = (TrainingSearch, &'static Method, BoundedChoice, Scenario)> {
     let parts = (bases(), 0..METHODS.len(), 0..6_u32, any::<prop::sample::Index>());
     parts.prop_filter_map("no plan", |(base, method, power, pick)| {
         let (training, method) = (training(base, 1 << power, 6.0), &METHODS[method]);
@@ -155,13 +169,13 @@ proptest! {
 
     #[test]
     fn no_plan_undercuts_its_bounds((training, method, plan, scenario) in plans()) {
-        let Candidate { days, memory, choice } = plan;
+        let BoundedChoice { days, memory, choice } = plan;
         if let Ok(summary) = summary(&scenario, &mut Workspace::default()) {
             let simulated = training.goal.days(choice.sequences(), summary.step_time.get());
-            let dealing = method.dealings[choice.dealing];
-            prop_assert!(days <= simulated, "{days} > {simulated} days: {choice:?} {dealing:?} {}", method.name);
+            let assignment = method.assignments[choice.assignment];
+            prop_assert!(days <= simulated, "{days} > {simulated} days: {choice:?} {assignment:?} {}", method.name);
             let peak = summary.memory.peak;
-            prop_assert!(memory <= peak, "{memory} > {peak}: {choice:?} {dealing:?} {}", method.name);
+            prop_assert!(memory <= peak, "{memory} > {peak}: {choice:?} {assignment:?} {}", method.name);
         }
     }
 
@@ -169,7 +183,7 @@ proptest! {
     fn no_part_of_a_step_is_negative((_, method, plan, scenario) in plans()) {
         let mut workspace = Workspace::default();
         if let Ok(summary) = summary(&scenario, &mut workspace) {
-            let account = Account::of(&scenario, &mut workspace).expect("a valid scenario");
+            let account = Account::from_scenario(&scenario, &mut workspace).expect("a valid scenario");
             let rounding = summary.step_time * 1e-9;
             for (part, seconds) in account.named() {
                 prop_assert!(seconds >= -rounding, "{part}: {seconds:?} in {:?} of {}", plan.choice, method.name);
@@ -180,7 +194,7 @@ proptest! {
 }
 
 /// Of the plans within a thousandth of the fewest days the one that offloads least, of those the fastest.
-fn chosen(mut plans: Vec<Best>) -> Option<Best> {
+fn chosen(mut plans: Vec<BestTraining>) -> Option<BestTraining> {
     let fewest = plans.iter().map(|plan| plan.days).fold(f64::INFINITY, f64::min);
     plans.retain(|plan| plan.days <= fewest * 1.001);
     plans.into_iter().min_by(|a, b| a.choice.offload.cmp(&b.choice.offload).then(a.order(b)))
@@ -191,12 +205,12 @@ fn chosen(mut plans: Vec<Best>) -> Option<Best> {
 fn of_plans_as_good_the_one_that_offloads_least_is_chosen() {
     let training = training(small(), 4, 4.0);
     let method = &METHODS[method("layered")];
-    let choice = Choice { devices: 4, data: 4, ..Choice::PLAINEST };
+    let choice = TrainingChoice { devices: 4, data: 4, ..TrainingChoice::PLAINEST };
     let plain = training.simulate(method, &choice, &mut Workspace::default()).expect("it fits");
     for (more, offload) in [(5e-4, Offload::None), (2e-3, Offload::State)] {
-        let offloaded = Best {
+        let offloaded = BestTraining {
             days: plain.days / (1.0 + more),
-            choice: Choice { offload: Offload::State, ..choice },
+            choice: TrainingChoice { offload: Offload::State, ..choice },
             summary: plain.summary,
         };
         for order in [[&plain, &offloaded], [&offloaded, &plain]] {
@@ -219,11 +233,11 @@ fn the_search_finds_the_best_of_its_grid() {
         let mut workspace = Workspace::default();
         let mut expected = Vec::new();
         for method in &METHODS {
-            let mut best: Option<Best> = None;
+            let mut best: Option<BestTraining> = None;
             for budget in &training.budgets {
                 let all = grid(&training, method, *budget);
                 let simulated = all.iter().filter_map(|one| training.simulate(method, &one.choice, &mut workspace));
-                best = chosen(simulated.collect()).into_iter().chain(best.take()).min_by(Best::order);
+                best = chosen(simulated.collect()).into_iter().chain(best.take()).min_by(BestTraining::order);
                 expected.push(best.clone());
             }
         }
@@ -243,9 +257,10 @@ fn the_bound_of_1f1b_counts_the_sends_between_its_ranks() {
     let (training, method) = (training(base, 4, 6.0), &METHODS[method("contiguous 3d")]);
     let mut workspace = Workspace::default();
     let mut tight = 0;
-    for Candidate { days, choice, .. } in grid(&training, method, 4) {
-        let pairs = method.dealings[choice.dealing] == Dealing::Contiguous(Schedule::OneForwardOneBackward);
-        let plan = Choice { offload: Offload::None, ..choice };
+    for BoundedChoice { days, choice, .. } in grid(&training, method, 4) {
+        let pairs =
+            method.assignments[choice.assignment] == StageAssignment::Contiguous(Schedule::OneForwardOneBackward);
+        let plan = TrainingChoice { offload: Offload::None, ..choice };
         if !pairs || plan != choice || choice.pipeline < 4 || choice.micro_batch > 1 {
             continue;
         }
@@ -263,10 +278,10 @@ fn the_bound_of_1f1b_counts_the_sends_between_its_ranks() {
 fn a_cancelled_search_ends_with_what_it_has_begun() {
     let (training, cancel) = (training(small(), 8, 4.0), Cancel::default());
     let answers = Mutex::new(0);
-    let done = |_: usize, _: Answer| {
+    let done = |_: usize, _: TrainingAnswer| {
         *answers.lock().expect("a lock") += 1;
         cancel.cancel();
     };
-    assert!(!training.run(&pool(Some(2)).expect("a pool"), &cancel, &done));
+    assert!(!training.run(&Evaluator::new(&pool(Some(2)).expect("a pool"), &cancel), &done));
     assert!((1..=2).contains(&*answers.lock().expect("a lock")), "of {}", training.len());
 }

@@ -8,9 +8,9 @@ fn snapshots_and_sets_are_listed_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
     let (scenario, evaluation) = (scenario(), evaluation(&scenario()));
-    let snapshot = Snapshot::of(&scenario, &evaluation).to_toml().unwrap();
+    let snapshot = Snapshot::new(&scenario, &evaluation).to_toml().unwrap();
     write("one.toml", &snapshot);
-    write("pair.toml", &Set::of([("A", &scenario, &evaluation), ("B", &scenario, &evaluation)]).to_toml().unwrap());
+    write("pair.toml", &Set::new([("A", &scenario, &evaluation), ("B", &scenario, &evaluation)]).to_toml().unwrap());
     write("broken.toml", &snapshot.replace("compute_units = ", "compute_units = 0 # "));
     write("scenario.toml", "format = 1\n");
     write("Cargo.toml", "[package]\nname = \"x\"\n");
@@ -31,7 +31,7 @@ fn snapshots_and_sets_are_listed_and_nothing_else() {
 #[test]
 fn the_latest_comes_first() {
     let directory = tempfile::tempdir().unwrap();
-    let snapshot = Snapshot::of(&scenario(), &evaluation(&scenario())).to_toml().unwrap();
+    let snapshot = Snapshot::new(&scenario(), &evaluation(&scenario())).to_toml().unwrap();
     for (name, seconds) in [("old", 1), ("new", 3), ("middle", 2)] {
         let path = directory.path().join(format!("{name}.toml"));
         fs::write(&path, &snapshot).unwrap();

@@ -11,7 +11,7 @@ fn set() -> Set {
     let mut two = one.clone();
     two.plan.micro_batch *= 2;
     let evaluation = evaluation(&one);
-    Set::of([("narrow", &one, &evaluation), ("wide", &two, &evaluation)])
+    Set::new([("narrow", &one, &evaluation), ("wide", &two, &evaluation)])
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::overlay::{LEAST, Overlay, Prompt, picked, room};
 use crate::app::browser::Browser;
-use crate::snapshot::{Held, Listed};
+use crate::snapshot::{HeldSnapshot, Listed};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::wrapped;
@@ -80,7 +80,7 @@ fn preview(browser: &Browser, theme: Theme, width: usize) -> Vec<Line<'static>> 
 }
 
 /// `A: MPT-7B, DGX H100, fsdp, 8 nodes: step 1.2 s, 310 TFLOP/s per device, 41.2 GiB, fits`.
-fn figures(held: &Held, width: usize) -> Vec<String> {
+fn figures(held: &HeldSnapshot, width: usize) -> Vec<String> {
     let figures = &held.figures;
     let name = if held.name.is_empty() { String::new() } else { format!("{}: ", held.name) };
     let number = |value: Option<f64>, digits| value.map_or_else(|| "?".to_owned(), |value| significant(value, digits));

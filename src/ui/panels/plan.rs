@@ -12,7 +12,7 @@ use crate::app::pointing::Target;
 use crate::app::views::plan::{Picture, Planning};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
-use crate::search::planner::{Found, Planned};
+use crate::search::planner::{FoundPlan, PlanAnswer};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
@@ -35,13 +35,13 @@ const LEAST_TABLE: u16 = 1 + AGAINST.len() as u16;
 const GIB: f64 = 1_073_741_824.0;
 
 /// Where the best plan of a kind stands in what was found.
-type BestOf = fn(&Planned) -> Option<&Summary>;
+type BestOf = fn(&PlanAnswer) -> Option<&Summary>;
 
 /// What a plan is compared with: its mark and tone on the chart, its name, and where it stands in what was found.
 const AGAINST: [(char, Tone, &str, BestOf); 4] = [
     ('f', Tone::Ochre, "FSDP", |found| found.fsdp.as_ref()),
     ('d', Tone::Grey, "DDP", |found| found.ddp.as_ref()),
-    ('u', Tone::Violet, "best uniform", Planned::best_uniform),
+    ('u', Tone::Violet, "best uniform", PlanAnswer::best_uniform),
     ('t', Tone::Teal, "two-way", |found| found.two_way.as_ref()),
 ];
 
@@ -125,7 +125,7 @@ fn tflops(summary: &Summary) -> String {
 fn chart<T>(planning: &Planning, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
     let device = picture.ladder.request.scenario.cluster.device.memory;
     let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).get() / GIB).collect();
-    let curve = |mark: char, tone: Tone, of: &dyn Fn(&Planned) -> Option<f64>| {
+    let curve = |mark: char, tone: Tone, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
         let points = places.iter().enumerate().filter_map(|(place, gib)| Some((*gib, of(picture.at(place)?)?)));
         Curve { mark, tone, points: points.collect() }
     };
@@ -139,7 +139,7 @@ fn chart<T>(planning: &Planning, picture: &Picture, theme: Theme, with: impl FnO
 }
 
 /// The operators under the cursor, and what their place saves for what it spends.
-fn because(found: &Found, operator: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn because(found: &FoundPlan, operator: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
     let (Some(placement), Some(why)) = (found.operators.get(operator), found.why.get(operator)) else { return };
     let slices = if placement.split > 1 { format!(" in {} slices", placement.split) } else { String::new() };
     let mark = theme.glyphs().pinned;
@@ -156,7 +156,7 @@ fn because(found: &Found, operator: usize, theme: Theme, area: Rect, buf: &mut B
 }
 
 /// What the plan gains over others: on one row, or as a table where there is room.
-fn compared(planned: &Planned, found: &Found, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, buf: &mut Buffer) {
     let gain = |other: Option<&Summary>| {
         let faster = |other: &Summary| (other.tokens_per_s_per_device, found.summary.tokens_per_s_per_device);
         other.map(faster).map_or_else(|| "none fits".to_owned(), |(from, to)| words::change(from, to, theme))

@@ -13,7 +13,7 @@ use crate::bounds::intensity::{self, Intensity, Link};
 use crate::bounds::layered::CriticalBatch;
 use crate::plan::Offload;
 use crate::scenario::Scenario;
-use crate::search::training::{Best, METHODS, Method};
+use crate::search::training::{BestTraining, METHODS, Method};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
@@ -171,7 +171,7 @@ fn mark(method: usize) -> char {
 
 /// The plan under the cursor.
 fn plan(
-    (index, best): (usize, &Best),
+    (index, best): (usize, &BestTraining),
     scenario: &Scenario,
     picture: &Picture,
     theme: Theme,

@@ -19,7 +19,7 @@ fn filled() -> Hardware {
         let throughput = (40.0 * memory).min(30.0 * bandwidth).min(60.0);
         let mut summary = summary;
         (summary.fits, summary.tokens_per_s_per_device) = (memory > 0.125, throughput);
-        (index, Cell::Possible { summary, choice: crate::search::Tuned::of(&app.scenario) })
+        (index, Cell::Possible { summary, choice: crate::search::Tuned::from(&app.scenario) })
     };
     hardware.hear(Found::Hardware((0..49).map(cell).collect()), &app.context());
     hardware

@@ -61,7 +61,7 @@ fn a_cell_that_settles_while_it_is_looked_at_is_looked_at_again() {
     let plain = figures(&app);
     press(&mut app, "t");
     let Some(Cell::Possible { summary, choice }) = app.map.cell(app.map.cursor).cloned() else { panic!("no cell") };
-    assert_ne!(choice, Tuned::of(&app.scenario), "the test needs a cell that settles on something else");
+    assert_ne!(choice, Tuned::from(&app.scenario), "the test needs a cell that settles on something else");
     assert_ne!(plain, summary);
     assert_eq!(figures(&app), summary);
 }
@@ -163,9 +163,9 @@ fn the_present_scenario_is_not_taken() {
     press(&mut app, "u");
     assert_eq!(app.notice.as_deref(), Some("nothing to undo"));
     // With the best batch of its cell it is another scenario, until that is taken: on the map and in the hardware's view.
-    let before = Tuned::of(&app.scenario);
+    let before = Tuned::from(&app.scenario);
     press(&mut app, "t<ret>");
-    assert_ne!(Tuned::of(&app.scenario), before);
+    assert_ne!(Tuned::from(&app.scenario), before);
     nothing(&mut app, "<ret>");
     press(&mut app, "H<ret>");
     nothing(&mut app, "<ret>");

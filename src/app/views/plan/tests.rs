@@ -30,7 +30,7 @@ fn press(app: &mut App, keys: &str) -> Vec<Command> {
 }
 
 /// Attention replicated, the rest sharded, and as many sequences as the limit has a place: what was found there.
-fn planned(ladder: &Ladder, place: usize) -> Planned {
+fn planned(ladder: &Ladder, place: usize) -> PlanAnswer {
     let mut scenario = ladder.request.scenario.clone();
     (scenario.plan.micro_batch, scenario.plan.recompute) = (place as u32, Recompute::Full);
     scenario.plan.memory_factor = ladder.limits[place];
@@ -43,8 +43,8 @@ fn planned(ladder: &Ladder, place: usize) -> Planned {
     let operators = vec![placed(Operator::Attention, Extent::Device), placed(Operator::Mlp, Extent::System)];
     scenario.plan.operators.clone_from(&operators);
     let summary = summary(&scenario, &mut Workspace::default()).unwrap();
-    let found = Best { scenario, summary, paper_s: None, operators, why: Vec::new() };
-    Planned { plans: vec![found], ..Planned::default() }
+    let found = FoundPlan { scenario, summary, paper_s: None, operators, why: Vec::new() };
+    PlanAnswer { plans: vec![found], ..PlanAnswer::default() }
 }
 
 /// The view with a plan for each limit but the first.
@@ -54,7 +54,7 @@ fn filled(text: &str) -> App {
     let [Command::Work { generation, work: Work::Plan(ladder, _) }] = &commands[..] else { panic!("{commands:?}") };
     assert!(app.is_waiting());
     for place in 0..ladder.limits.len() {
-        let planned = if place == 0 { Planned::default() } else { planned(ladder, place) };
+        let planned = if place == 0 { PlanAnswer::default() } else { planned(ladder, place) };
         let found = Found::Plan(place, Box::new(planned));
         app.hear(Report::Found { generation: *generation, found });
     }

@@ -4,7 +4,7 @@ use crate::app::action::Command;
 use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, figures, press_obeying};
 use crate::plan::Offload;
-use crate::search::training::Choice;
+use crate::search::training::TrainingChoice;
 
 /// Presses keys while nobody searches.
 fn press(app: &mut App, keys: &str) {
@@ -78,9 +78,9 @@ fn brackets_halve_and_double_the_network_and_can_be_undone() {
 }
 
 /// The answer that a plan takes so many days; of none, that nothing fits.
-fn answer(app: &App, place: usize, days: impl Into<Option<f64>>) -> Answer {
+fn answer(app: &App, place: usize, days: impl Into<Option<f64>>) -> TrainingAnswer {
     let devices = app.views.training.picture.as_ref().unwrap().search.budgets[place];
-    let choice = Choice {
+    let choice = TrainingChoice {
         devices,
         tensor: 2,
         pipeline: 1,
@@ -88,11 +88,11 @@ fn answer(app: &App, place: usize, days: impl Into<Option<f64>>) -> Answer {
         micro_batch: 1,
         accumulate: 3,
         offload: Offload::None,
-        dealing: 0,
+        assignment: 0,
         strategy: 0,
     };
-    let best = days.into().map(|days| Best { days, choice, summary: figures(app) });
-    Answer { best, plans: 1, simulated: 1 }
+    let best = days.into().map(|days| BestTraining { days, choice, summary: figures(app) });
+    TrainingAnswer { best, plans: 1, simulated: 1 }
 }
 
 /// Answers a question of the first method.

@@ -8,16 +8,16 @@ use crate::figures::report::{FORMAT, Figures, changed};
 use crate::plan::{Extents, Operator, Placement};
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::planner::{CostModel, Found, Planned, Request, Uniform, Why};
+use crate::search::planner::{CostModel, FoundPlan, PlacementGain, PlanAnswer, PlanRequest, Uniform};
 use crate::units::{Seconds, devices, thousands};
 
 /// Plans, and what was asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanReport<'a> {
     /// What was asked for.
-    pub request: &'a Request,
+    pub request: &'a PlanRequest,
     /// What was found.
-    pub planned: &'a Planned,
+    pub planned: &'a PlanAnswer,
     /// The evaluation of each plan.
     pub evaluations: &'a [Evaluation],
     /// Seconds that the search took.
@@ -125,9 +125,9 @@ impl PlanReport<'_> {
         })
     }
 
-    fn record(&self, plan: &Found, evaluation: &Evaluation) -> PlanRecord {
+    fn record(&self, plan: &FoundPlan, evaluation: &Evaluation) -> PlanRecord {
         let over = |other: &Option<Summary>| gain(&plan.summary, other.as_ref());
-        let operator = |(placement, why): (&Placement, &Why)| OperatorRecord {
+        let operator = |(placement, why): (&Placement, &PlacementGain)| OperatorRecord {
             layers: plan.layers(placement).map(|layers| layers.to_string()),
             operator: placement.operator,
             extents: placement.extents.clone(),
@@ -188,12 +188,12 @@ impl PlanReport<'_> {
     }
 
     /// What a plan gains over the best plan of each kind, and of each way to place all operators alike.
-    fn gains(&self, plan: &Found) -> Vec<(String, String)> {
+    fn gains(&self, plan: &FoundPlan) -> Vec<(String, String)> {
         let over = |name: &str, other: Option<&Summary>| {
             let gain = other.zip(gain(&plan.summary, other));
             row(name, gain.map_or_else(|| format!("{:>8}", "none fits"), |(other, gain)| against(other, gain)))
         };
-        let Planned { fsdp, ddp, two_way, uniform, .. } = self.planned;
+        let PlanAnswer { fsdp, ddp, two_way, uniform, .. } = self.planned;
         let mut rows = vec![
             over("shards everything over all ranks (FSDP)", fsdp.as_ref()),
             over("shards nothing (DDP)", ddp.as_ref()),
@@ -217,7 +217,7 @@ fn against(other: &Summary, gain: f64) -> String {
     format!("{:>8}  {tokens} tokens/s, {}", format!("{sign}{}", percent(gain)), other.memory.peak)
 }
 
-fn figures(plan: &Found) -> Vec<(String, String)> {
+fn figures(plan: &FoundPlan) -> Vec<(String, String)> {
     let (summary, job) = (&plan.summary, &plan.scenario.plan);
     let sequences = thousands(f64::from(job.micro_batch));
     let mut rows = vec![
@@ -232,15 +232,15 @@ fn figures(plan: &Found) -> Vec<(String, String)> {
     rows
 }
 
-fn headline(plan: &Found) -> String {
+fn headline(plan: &FoundPlan) -> String {
     let summary = &plan.summary;
     format!("{} tokens/s per device on {}", thousands(summary.tokens_per_s_per_device), devices(summary.devices))
 }
 
-fn operators(plan: &Found) -> Vec<(String, String)> {
-    let one = |(placement, why): (&Placement, &Why)| {
+fn operators(plan: &FoundPlan) -> Vec<(String, String)> {
+    let one = |(placement, why): (&Placement, &PlacementGain)| {
         let slices = if placement.split > 1 { format!(" in {} slices", placement.split) } else { String::new() };
-        let because = if *why == Why::default() { String::new() } else { format!("; {why}") };
+        let because = if *why == PlacementGain::default() { String::new() } else { format!("; {why}") };
         row(&plan.name(placement), format!("{}{slices}{because}", printable(&placement.extents.to_string())))
     };
     plan.operators.iter().zip(&plan.why).map(one).collect()

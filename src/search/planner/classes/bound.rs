@@ -1,6 +1,6 @@
 //! What no assignment beats: memory and time of the classes that are still open.
 
-use super::{Class, Useful};
+use super::class::{OperatorClass, Useful};
 
 /// A price of memory in time, as a fraction of whole numbers: exact, so that a bound never cuts off the
 /// optimum.
@@ -25,7 +25,7 @@ pub(super) struct Open {
 
 impl Price {
     /// Time and memory of one operator together.
-    pub fn of(self, choice: &Useful) -> u128 {
+    pub fn total(self, choice: &Useful) -> u128 {
         self.time(choice.cost.time) + self.spent(choice.cost.memory)
     }
 
@@ -40,17 +40,18 @@ impl Price {
     /// What the last bytes that fit are worth: the slope at which the limit cuts the best way to spend
     /// memory, fractions of an operator allowed. With it the bound is that of the linear relaxation; with
     /// any other it would hold too, but cut off less.
-    pub fn at(classes: &[Class], limit: u64) -> Self {
+    pub fn at(classes: &[OperatorClass], limit: u64) -> Self {
         let mut left = limit;
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<HullStep> = Vec::new();
         for class in classes {
             let choices = class.useful();
             let least = choices.last().map_or(0, |choice| choice.cost.memory);
             left = left.saturating_sub(least.saturating_mul(u64::from(class.copies)));
-            steps.extend(hull(&choices).map(|step| Step { copies: u64::from(class.copies), ..step }));
+            steps.extend(hull(&choices).map(|step| HullStep { copies: u64::from(class.copies), ..step }));
         }
         steps.sort_by(|a, b| b.worth_against(a).cmp(&a.worth_against(b)));
-        for Step { time, memory, copies } in steps {
+        // Spend on the best steps first; the step that no longer fits whole is the one whose worth is the price.
+        for HullStep { time, memory, copies } in steps {
             let spent = memory.saturating_mul(copies);
             if spent > left {
                 return Self { time, memory };
@@ -63,23 +64,25 @@ impl Price {
 
 /// A time that no assignment within `limit` beats: that of the best way to spend memory if operators could
 /// be treated in fractions. Quick; says nothing of whether anything fits.
-pub fn relaxed(classes: &[Class], limit: u64) -> u64 {
+pub fn relaxed(classes: &[OperatorClass], limit: u64) -> u64 {
     let price = Price::at(classes, limit);
-    let least = |class: &Class| class.useful().iter().map(|choice| price.of(choice)).min().unwrap_or(0);
+    let least = |class: &OperatorClass| class.useful().iter().map(|choice| price.total(choice)).min().unwrap_or(0);
     let priced: u128 = classes.iter().map(|class| u128::from(class.copies) * least(class)).sum();
+    // Any assignment within the limit has time x memory' + memory x time' >= priced, so its time is at least what is left
+    // when the whole limit is taken as spent; rounded up, since times are whole.
     let time = priced.saturating_sub(price.spent(limit)).div_ceil(u128::from(price.memory.max(1)));
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
 /// A step from a choice to a faster, larger one: what it saves and what it costs, so many times.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct HullStep {
     time: u64,
     memory: u64,
     copies: u64,
 }
 
-impl Step {
+impl HullStep {
     fn between(from: &Useful, to: &Useful) -> Self {
         Self { time: from.cost.time - to.cost.time, memory: to.cost.memory - from.cost.memory, copies: 1 }
     }
@@ -91,11 +94,11 @@ impl Step {
 }
 
 /// Steps along the lower hull of a class's choices from the smallest to the fastest, the best ones first.
-fn hull(choices: &[Useful]) -> impl Iterator<Item = Step> {
+fn hull(choices: &[Useful]) -> impl Iterator<Item = HullStep> {
     let mut corners: Vec<&Useful> = Vec::new();
     for choice in choices.iter().rev() {
         while let [.., before, last] = corners[..] {
-            let (to, from) = (Step::between(before, last), Step::between(last, choice));
+            let (to, from) = (HullStep::between(before, last), HullStep::between(last, choice));
             if to.worth_against(&from) > from.worth_against(&to) {
                 break;
             }
@@ -104,14 +107,14 @@ fn hull(choices: &[Useful]) -> impl Iterator<Item = Step> {
         }
         corners.push(choice);
     }
-    let steps: Vec<Step> = corners.windows(2).map(|pair| Step::between(pair[0], pair[1])).collect();
+    let steps: Vec<HullStep> = corners.windows(2).map(|pair| HullStep::between(pair[0], pair[1])).collect();
     steps.into_iter()
 }
 
 /// The classes in the order of the search, largest operators first [osdp C4], with the bounds on what
 /// follows each.
-pub(super) fn open(classes: &[Class], price: Price) -> Vec<Open> {
-    let of = |(class, of): (usize, &Class)| Open {
+pub(super) fn open(classes: &[OperatorClass], price: Price) -> Vec<Open> {
+    let of = |(class, of): (usize, &OperatorClass)| Open {
         class,
         copies: u64::from(of.copies),
         choices: of.useful(),
@@ -123,11 +126,12 @@ pub(super) fn open(classes: &[Class], price: Price) -> Vec<Open> {
     let largest = |open: &Open| open.choices.first().map_or(0, |choice| choice.cost.memory);
     open.sort_by_key(|open| std::cmp::Reverse(largest(open)));
     let (mut memory, mut time, mut priced) = (0, 0, 0);
+    // From the last class to the first, so that each knows the sums of those behind it.
     for class in open.iter_mut().rev() {
         (class.memory_after, class.time_after, class.priced_after) = (memory, time, priced);
         memory += class.copies * class.choices.last().map_or(0, |choice| choice.cost.memory);
         time += class.copies * class.choices.first().map_or(0, |choice| choice.cost.time);
-        let least = class.choices.iter().map(|choice| price.of(choice)).min().unwrap_or(0);
+        let least = class.choices.iter().map(|choice| price.total(choice)).min().unwrap_or(0);
         priced += u128::from(class.copies) * least;
     }
     open

@@ -5,7 +5,7 @@
 //! price, which makes the bound that of the linear relaxation.
 
 use super::bound::{Open, Price, open};
-use super::{Assignment, Class};
+use super::class::{Assignment, OperatorClass};
 
 /// Nodes after which the search gives up: a few milliseconds.
 const MOST_NODES: u64 = 100_000;
@@ -15,17 +15,17 @@ const MOST_NODES: u64 = 100_000;
 pub struct TooLong;
 
 /// A search under way.
-struct Search<'a> {
+struct DepthFirst<'a> {
     open: &'a [Open],
     price: Price,
     limit: u64,
     /// Counts on the branch at hand, by class and useful choice in the order of the search.
     counts: Vec<Vec<u32>>,
-    best: Option<Best>,
+    best: Option<Incumbent>,
     nodes: u64,
 }
 
-struct Best {
+struct Incumbent {
     time: u64,
     memory: u64,
     counts: Vec<Vec<u32>>,
@@ -42,11 +42,11 @@ struct Node {
 }
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits.
-pub fn depth_first(classes: &[Class], limit: u64) -> Result<Option<Assignment>, TooLong> {
+pub fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assignment>, TooLong> {
     let price = Price::at(classes, limit);
     let open = open(classes, price);
     let counts = open.iter().map(|class| vec![0; class.choices.len()]).collect();
-    let mut search = Search { open: &open, price, limit, counts, best: None, nodes: 0 };
+    let mut search = DepthFirst { open: &open, price, limit, counts, best: None, nodes: 0 };
     search.class(0, 0, 0)?;
     Ok(search.best.map(|best| {
         let mut counts: Vec<Vec<u32>> = classes.iter().map(|class| vec![0; class.choices.len()]).collect();
@@ -55,18 +55,18 @@ pub fn depth_first(classes: &[Class], limit: u64) -> Result<Option<Assignment>, 
                 counts[class.class][choice.index] = count;
             }
         }
-        Assignment::of(classes, counts)
+        Assignment::new(classes, counts)
     }))
 }
 
-impl Search<'_> {
+impl DepthFirst<'_> {
     /// Goes on with the class at `place`; behind the last one an assignment is complete, and better than
     /// those before it.
     fn class(&mut self, place: usize, time: u64, memory: u64) -> Result<(), TooLong> {
         if let Some(class) = self.open.get(place) {
             return self.count(class, Node { place, choice: 0, left: class.copies, time, memory });
         }
-        self.best = Some(Best { time, memory, counts: self.counts.clone() });
+        self.best = Some(Incumbent { time, memory, counts: self.counts.clone() });
         Ok(())
     }
 
@@ -79,6 +79,7 @@ impl Search<'_> {
         let Some(choice) = class.choices.get(node.choice) else { return Ok(()) };
         let last = node.choice + 1 == class.choices.len();
         let fewest = if last { node.left } else { 0 };
+        // Fastest choice first and as many of it as there are: good incumbents come early and cut off more.
         for count in (fewest..=node.left).rev() {
             self.counts[node.place][node.choice] = count as u32;
             let spent = Node {
@@ -112,7 +113,9 @@ impl Search<'_> {
         if (node.time + fastest, node.memory + smallest) >= (best.time, best.memory) {
             return true;
         }
-        let priced = rest.iter().map(|choice| self.price.of(choice)).min().unwrap_or(0);
+        // The linear relaxation: memory counts at its price, fractions allowed. The limit's worth is added on the other side
+        // so that no subtraction can go below zero.
+        let priced = rest.iter().map(|choice| self.price.total(choice)).min().unwrap_or(0);
         let spent = self.price.time(node.time) + self.price.spent(node.memory);
         let least = spent + u128::from(node.left) * priced + class.priced_after;
         least > self.price.time(best.time) + self.price.spent(self.limit)

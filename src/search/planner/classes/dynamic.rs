@@ -2,14 +2,14 @@
 //!
 //! Its time and memory grow with the limit: count memory in units that are worth telling apart.
 
-use super::{Assignment, Class, Useful};
+use super::class::{Assignment, OperatorClass, Useful};
 
 /// No assignment.
 const NEVER: u64 = u64::MAX;
 
 /// The least time within `limit`, then the least memory; `None` if nothing fits.
-pub fn dynamic(classes: &[Class], limit: u64) -> Option<Assignment> {
-    let useful: Vec<Vec<Useful>> = classes.iter().map(Class::useful).collect();
+pub fn dynamic(classes: &[OperatorClass], limit: u64) -> Option<Assignment> {
+    let useful: Vec<Vec<Useful>> = classes.iter().map(OperatorClass::useful).collect();
     let order: Vec<usize> =
         classes.iter().enumerate().flat_map(|(class, of)| (0..of.copies).map(move |_| class)).collect();
     let size = usize::try_from(limit).ok()?.checked_add(1)?;
@@ -22,14 +22,16 @@ pub fn dynamic(classes: &[Class], limit: u64) -> Option<Assignment> {
         times = next;
         taken.push(choices);
     }
+    // The first of equal times is the one with least memory.
     let (mut memory, _) = times.iter().enumerate().filter(|(_, time)| **time < NEVER).min_by_key(|(_, time)| **time)?;
     let mut counts: Vec<Vec<u32>> = classes.iter().map(|class| vec![0; class.choices.len()]).collect();
+    // Back from the end: what was taken for the last operator says how much memory the others had.
     for (class, choices) in order.into_iter().zip(taken).rev() {
         let choice = useful[class].get(usize::from(choices[memory]))?;
         counts[class][choice.index] += 1;
         memory -= choice.cost.memory as usize;
     }
-    Some(Assignment::of(classes, counts))
+    Some(Assignment::new(classes, counts))
 }
 
 /// The least times with one more operator, and the choice for it, by memory spent.

@@ -4,20 +4,20 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn choice(time: u64, memory: u64) -> Choice {
-    Choice { time, memory }
+fn choice(time: u64, memory: u64) -> OptionCost {
+    OptionCost { time, memory }
 }
 
-fn deep(classes: &[Class], limit: u64) -> Option<Assignment> {
+fn deep(classes: &[OperatorClass], limit: u64) -> Option<Assignment> {
     depth_first(classes, limit).expect("few enough nodes")
 }
 
 /// Time and memory of the best assignment of all there are, operator by operator.
-fn brute_force(classes: &[Class], limit: u64) -> Option<(u64, u64)> {
+fn brute_force(classes: &[OperatorClass], limit: u64) -> Option<(u64, u64)> {
     let mut sums = vec![(0, 0)];
     for class in classes {
         for _ in 0..class.copies {
-            let with = |(time, memory): &(u64, u64), one: &Choice| (time + one.time, memory + one.memory);
+            let with = |(time, memory): &(u64, u64), one: &OptionCost| (time + one.time, memory + one.memory);
             sums = sums.iter().flat_map(|sum| class.choices.iter().map(move |one| with(sum, one))).collect();
         }
     }
@@ -29,8 +29,8 @@ fn memory_goes_where_it_saves_most() {
     // The first saves 10 for 10 of memory, each of the others 9 for 5; beside the smallest forms, 2 + 1 + 1,
     // ten are left.
     let classes = [
-        Class { copies: 1, choices: vec![choice(0, 12), choice(10, 2)] },
-        Class { copies: 2, choices: vec![choice(0, 6), choice(9, 1)] },
+        OperatorClass { copies: 1, choices: vec![choice(0, 12), choice(10, 2)] },
+        OperatorClass { copies: 2, choices: vec![choice(0, 6), choice(9, 1)] },
     ];
     for best in [deep(&classes, 14), dynamic(&classes, 14)] {
         assert_eq!(best, Some(Assignment { counts: vec![vec![0, 1], vec![2, 0]], time: 10, memory: 14 }));
@@ -39,7 +39,7 @@ fn memory_goes_where_it_saves_most() {
 
 #[test]
 fn nothing_fits_where_the_smallest_does_not() {
-    let classes = [Class { copies: 3, choices: vec![choice(1, 5), choice(2, 4)] }];
+    let classes = [OperatorClass { copies: 3, choices: vec![choice(1, 5), choice(2, 4)] }];
     assert_eq!((deep(&classes, 11), dynamic(&classes, 11)), (None, None));
     assert_eq!(deep(&classes, 12).expect("fits").counts, [[0, 3]]);
 }
@@ -56,9 +56,9 @@ fn a_search_among_equals_is_handed_to_the_programme() {
     // sizes in multiples of 5 leave 4 of this limit unused.
     let class = |index: u64| {
         let size = 10 * (50 + index);
-        Class { copies: 10, choices: vec![choice(0, size), choice(size / 2, size / 2), choice(size, 0)] }
+        OperatorClass { copies: 10, choices: vec![choice(0, size), choice(size / 2, size / 2), choice(size, 0)] }
     };
-    let classes: Vec<Class> = (0..8).map(class).collect();
+    let classes: Vec<OperatorClass> = (0..8).map(class).collect();
     assert_eq!(depth_first(&classes, 13_219), Err(super::depth::TooLong));
     let best = fastest(&classes, 13_219).expect("fits");
     let all: u64 = (0..8).map(|index| 10 * 10 * (50 + index)).sum();
@@ -67,9 +67,9 @@ fn a_search_among_equals_is_handed_to_the_programme() {
 
 prop_compose! {
     fn classes(most: u64, copies: u32)(classes in prop::collection::vec(
-        (1..=copies, prop::collection::vec((0..most, 0..most), 1..=4)), 1..=3)) -> Vec<Class> {
+        (1..=copies, prop::collection::vec((0..most, 0..most), 1..=4)), 1..=3)) -> Vec<OperatorClass> {
         let class = |(copies, choices): (u32, Vec<(u64, u64)>)| {
-            Class { copies, choices: choices.into_iter().map(|(time, memory)| choice(time, memory)).collect() }
+            OperatorClass { copies, choices: choices.into_iter().map(|(time, memory)| choice(time, memory)).collect() }
         };
         classes.into_iter().map(class).collect()
     }

@@ -26,8 +26,8 @@ fn scenario() -> Scenario {
 fn the_ends_of_the_hierarchy_are_the_papers_modes() {
     for recompute in [Recompute::None, Recompute::Full] {
         let scenario = scenario();
-        let space = Space::of(&scenario, Objective::Throughput).expect("valid");
-        let model = Model::of(&space, Tuned { micro_batch: 1, recompute, accumulate: 1 });
+        let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+        let model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute, accumulate: 1 });
         let rates = Rates::of(&model.scenario, &Factors::default());
         let alike = model.operators()[1];
         let ring = Ring::of(&rates, Group { stride: 1, size: 8 });
@@ -52,8 +52,8 @@ fn the_ends_of_the_hierarchy_are_the_papers_modes() {
 #[test]
 fn a_hierarchy_pays_each_level_by_itself() {
     let scenario = scenario();
-    let space = Space::of(&scenario, Objective::Throughput).expect("valid");
-    let model = Model::of(&space, space.batches[0]);
+    let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+    let model = PaperModel::new(&space, space.batches[0]);
     let rates = Rates::of(&model.scenario, &Factors::default());
     let alike = model.operators()[0];
     let bytes = 4.0 * alike.parameters;
@@ -69,7 +69,7 @@ fn a_hierarchy_pays_each_level_by_itself() {
 #[test]
 fn the_ways_are_all_that_widen_outwards() {
     let scenario = scenario();
-    let space = Space::of(&scenario, Objective::Throughput).expect("valid");
+    let space = Space::new(&scenario, Objective::Throughput).expect("valid");
     // Three of device, node and system, none narrower than the one before: C(3 + 2, 3) = 10.
     assert_eq!(space.ways.len(), 10);
     let ranks = |way: usize| {
@@ -80,13 +80,13 @@ fn the_ways_are_all_that_widen_outwards() {
     // On one node, node and system are the same.
     let mut one = scenario.clone();
     one.plan.size = crate::plan::Size::Nodes(1);
-    let space = Space::of(&one, Objective::Throughput).expect("valid");
+    let space = Space::new(&one, Objective::Throughput).expect("valid");
     assert_eq!(space.ways.len(), 4);
     assert_eq!(space.ways[3].extents.weights, Some(Extent::System));
 }
 
 /// Every assignment of two layers to all ways and slices, by the model's own costs.
-fn brute_force(model: &Model<'_>, ways: &[usize]) -> Option<(u64, u64)> {
+fn brute_force(model: &PaperModel<'_>, ways: &[usize]) -> Option<(u64, u64)> {
     let rates = Rates::of(&model.scenario, &Factors::default());
     let unit = (model.room / UNITS).max(1.0);
     let mut sums = vec![(0, 0, 0)];
@@ -106,13 +106,13 @@ fn brute_force(model: &Model<'_>, ways: &[usize]) -> Option<(u64, u64)> {
 }
 
 /// Operators in FP32 without arithmetic, each replicated or sharded over a ring.
-fn two_way(ring: &Ring, copies: u32, parameters: f64) -> Class {
+fn two_way(ring: &Ring, copies: u32, parameters: f64) -> OperatorClass {
     let operator = Operator { bytes: Bytes::new(4.0 * parameters), collectives: 1.0, compute: Seconds::ZERO };
-    let choices = [Mode::Replicated, Mode::Sharded { recomputed: false }].map(|mode| Choice {
+    let choices = [Mode::Replicated, Mode::Sharded { recomputed: false }].map(|mode| OptionCost {
         time: picos(operator.time(mode, ring)),
         memory: mode.state(parameters, Bytes::new(16.0), ring).get() as u64,
     });
-    Class { copies, choices: choices.into() }
+    OperatorClass { copies, choices: choices.into() }
 }
 
 proptest! {
@@ -124,8 +124,8 @@ proptest! {
         let mut scenario = scenario();
         scenario.model = Arc::new(testing::model(2, hidden));
         Arc::make_mut(&mut scenario.model).vocab = if vocab { 1000 } else { 0 };
-        let space = Space::of(&scenario, Objective::Throughput).expect("valid");
-        let mut model = Model::of(&space, Tuned { micro_batch: 1, recompute: Recompute::None, accumulate: 1 });
+        let space = Space::new(&scenario, Objective::Throughput).expect("valid");
+        let mut model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute: Recompute::None, accumulate: 1 });
         // From too little for anything to enough for everything.
         model.room = room * 16.0 * scenario.model.parameters() as f64;
         let ways = [0, 4, 9];
@@ -143,9 +143,9 @@ proptest! {
     #[test]
     fn without_latency_time_falls_in_proportion_to_memory(sizes in prop::collection::vec((1..50_u32, 1..30_u64), 1..4), share in 0.0..1.0_f64) {
         let ring = Ring { ranks: 8, step: Seconds::ZERO, bandwidth: BytesPerSecond::new(1e9) };
-        let classes: Vec<Class> =
+        let classes: Vec<OperatorClass> =
             sizes.iter().map(|(copies, size)| two_way(&ring, *copies, (*size * 1_000_000) as f64)).collect();
-        let all = |pick: fn(&Class) -> u64| classes.iter().map(|class| u64::from(class.copies) * pick(class)).sum::<u64>() as f64;
+        let all = |pick: fn(&OperatorClass) -> u64| classes.iter().map(|class| u64::from(class.copies) * pick(class)).sum::<u64>() as f64;
         let (slow, fast) = (all(|class| class.choices[1].time), all(|class| class.choices[0].time));
         let (small, large) = (all(|class| class.choices[1].memory), all(|class| class.choices[0].memory));
         let limit = small + share * (large - small);

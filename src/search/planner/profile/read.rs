@@ -5,7 +5,7 @@ use csv::{ReaderBuilder, StringRecord};
 
 use crate::scenario::file::{FileError, Mistake, printable};
 
-use super::{Measured, Profile};
+use super::{MeasuredLayer, MeasuredProfile};
 
 /// The columns, in any order; others are left alone.
 const COLUMNS: [&str; 5] = ["hidden", "batch_index", "strategy", "time_s", "mem_mib"];
@@ -18,14 +18,14 @@ const MOST_MIB: f64 = (1 << 30) as f64;
 /// The most mistakes that are told at once.
 const MOST_MISTAKES: usize = 20;
 
-/// Rows under way.
-struct Rows {
+/// ProfileRows under way.
+struct ProfileRows {
     /// Where each of the columns stands.
     places: [usize; COLUMNS.len()],
     mistakes: Vec<Mistake>,
 }
 
-impl Profile {
+impl MeasuredProfile {
     /// Reads the text of a profile, or tells everything that is wrong with it.
     pub fn parse(text: &str) -> Result<Self, FileError> {
         let spoken = |line: &(usize, &str)| !line.1.trim().is_empty() && !line.1.starts_with('#');
@@ -33,7 +33,7 @@ impl Profile {
         let Some((number, header)) = lines.next() else {
             return refused(vec![mistake(1, 1, &format!("the header is missing; write {}", COLUMNS.join(",")))]);
         };
-        let mut rows = Rows { places: places(number, &header)?, mistakes: Vec::new() };
+        let mut rows = ProfileRows { places: places(number, &header)?, mistakes: Vec::new() };
         let mut profile = Self::default();
         for (line, record) in lines {
             if rows.mistakes.len() < MOST_MISTAKES {
@@ -66,8 +66,8 @@ fn places(line: usize, header: &StringRecord) -> Result<[usize; COLUMNS.len()], 
     refused(vec![mistake(line, 1, &format!("the header has no {}; add the column", missing.join(", ")))])
 }
 
-impl Rows {
-    fn add(&mut self, line: usize, record: &StringRecord, columns: usize, profile: &mut Profile) {
+impl ProfileRows {
+    fn add(&mut self, line: usize, record: &StringRecord, columns: usize, profile: &mut MeasuredProfile) {
         if record.len() != columns {
             let what = format!("{} fields where the header has {columns}; write one for each column", record.len());
             self.mistakes.push(mistake(line, 1, &what));
@@ -86,7 +86,7 @@ impl Rows {
             return;
         };
         let layer = profile.layers.entry((hidden, batch)).or_default();
-        if layer.insert(strategy, Measured { time_s, mem_mib }).is_some() {
+        if layer.insert(strategy, MeasuredLayer { time_s, mem_mib }).is_some() {
             let what = format!("strategy {strategy} of hidden {hidden} at batch {batch} is there twice; keep one row");
             self.mistakes.push(mistake(line, 1, &what));
         }

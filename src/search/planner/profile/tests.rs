@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rows of the authors' own profile; where they are from stands in the file.
+/// ProfileRows of the authors' own profile; where they are from stands in the file.
 const ROWS: &str = include_str!("../../../../tests/fixtures/osdp_profile.csv");
 
 /// The released search keeps 800 of its MB, which are MiB, free [osdp C5].
@@ -10,7 +10,7 @@ const RESERVE_MIB: u64 = 800;
 
 fn plans(layers: u32, hidden: u32, limit_gib: u64, batch_index: Option<u32>) -> Plans {
     let room_mib = limit_gib * 1024 - RESERVE_MIB;
-    Profile::parse(ROWS).expect("valid").plan(Request { layers, hidden, room_mib, batch_index })
+    MeasuredProfile::parse(ROWS).expect("valid").plan(ProfileRequest { layers, hidden, room_mib, batch_index })
 }
 
 fn close(found: f64, expected: f64) {
@@ -62,7 +62,7 @@ fn all_sharded_layers_of_the_measured_profile() {
     close(all(48, 1536, 1).time_s, 3.3501);
     assert_eq!(all(48, 1536, 1).mem_mib, 5568);
     // Nothing sharded takes 48 x 377 = 18,096 MiB, which 16 GiB do not hold.
-    let unsharded = Profile::parse(ROWS).expect("valid").measured(1536, 1, 0).expect("a row").mem_mib;
+    let unsharded = MeasuredProfile::parse(ROWS).expect("valid").measured(1536, 1, 0).expect("a row").mem_mib;
     assert_eq!(48 * unsharded as u64, 18_096);
     for (batch, time) in [(1, 1.5817), (2, 1.6264), (3, 1.7471)] {
         close(all(48, 1024, batch).time_s, time);
@@ -100,15 +100,19 @@ fn the_measured_runs() {
 #[test]
 fn equal_throughput_goes_to_less_memory() {
     let text = "hidden,batch_index,strategy,time_s,mem_mib\n8,1,0,1.0,10\n8,2,0,2.0,9\n";
-    let found =
-        Profile::parse(text).expect("valid").plan(Request { layers: 1, hidden: 8, room_mib: 100, batch_index: None });
+    let found = MeasuredProfile::parse(text).expect("valid").plan(ProfileRequest {
+        layers: 1,
+        hidden: 8,
+        room_mib: 100,
+        batch_index: None,
+    });
     assert_eq!(found.plans[0].batch_index, 2);
 }
 
 #[test]
 fn bad_rows_are_told_with_line_and_column() {
     let text = "hidden,batch_index,strategy,mem_mib,time_s\n8,1,0,10,1.0\n\n8,1,zero,10,fast\n8,1\n8,1,0,10,2.0\n";
-    let message = Profile::parse(text).expect_err("bad").in_file("p.csv").to_string();
+    let message = MeasuredProfile::parse(text).expect_err("bad").in_file("p.csv").to_string();
     let lines: Vec<&str> = message.lines().collect();
     assert_eq!(lines.len(), 4, "{message}");
     assert!(lines[0].starts_with("p.csv:4:5: strategy: 'zero' is not a number from 0 to 63"), "{message}");
@@ -127,7 +131,7 @@ fn a_text_that_is_no_profile_is_refused() {
         ("hidden,batch_index,strategy,time_s,mem_mib\n8,1,0,nan,1\n", ":2:7: time_s: 'nan'"),
         ("hidden,batch_index,strategy,time_s,mem_mib\n8,1,0,1,-1\n", ":2:9: mem_mib: '-1'"),
     ] {
-        let message = Profile::parse(text).expect_err(text).to_string();
+        let message = MeasuredProfile::parse(text).expect_err(text).to_string();
         assert!(message.contains(says), "{message}");
     }
 }

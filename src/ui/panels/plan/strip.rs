@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::plan::{Extents, Placement, Site};
-use crate::search::planner::Found;
+use crate::search::planner::FoundPlan;
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::text::put;
 
@@ -27,7 +27,7 @@ struct Legend<'a> {
 }
 
 impl<'a> Legend<'a> {
-    fn new(found: &'a Found, theme: Theme) -> Self {
+    fn new(found: &'a FoundPlan, theme: Theme) -> Self {
         let mut places: Vec<(&Extents, u32)> = Vec::new();
         for placement in &found.operators {
             let place = (&placement.extents, placement.split);
@@ -86,18 +86,18 @@ const fn site(row: usize, layer: u32) -> Site {
 }
 
 /// Columns of all layers: whole ones for each where there is room.
-fn columns(found: &Found, area: Rect) -> u32 {
+fn columns(found: &FoundPlan, area: Rect) -> u32 {
     let (layers, room) = (found.scenario.model.layers.max(1), u32::from(area.width.saturating_sub(NAMES)));
     if layers <= room { room / layers * layers } else { room }
 }
 
 /// The layer of a column.
-fn layer(found: &Found, area: Rect, column: u32) -> u32 {
+fn layer(found: &FoundPlan, area: Rect, column: u32) -> u32 {
     column * found.scenario.model.layers.max(1) / columns(found, area).max(1)
 }
 
 /// The operators at a place, by their place in the plan.
-pub(super) fn operator_at(found: &Found, area: Rect, at: Position) -> Option<usize> {
+pub(super) fn operator_at(found: &FoundPlan, area: Rect, at: Position) -> Option<usize> {
     let row = Some(usize::from(at.y - area.y)).filter(|row| *row < ROWS.len())?;
     let column = u32::from((at.x - area.x).checked_sub(NAMES)?);
     let site = (column < columns(found, area)).then(|| site(row, layer(found, area, column)))?;
@@ -105,7 +105,7 @@ pub(super) fn operator_at(found: &Found, area: Rect, at: Position) -> Option<usi
 }
 
 /// Draws it, with a mark under the operators at a place of the plan.
-pub(super) fn render(found: &Found, cursor: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn render(found: &FoundPlan, cursor: usize, theme: Theme, area: Rect, buf: &mut Buffer) {
     let legend = Legend::new(found, theme);
     let layers = found.scenario.model.layers.max(1);
     let place = |site: Site| found.operators.iter().rposition(|placement| placement.names(site));

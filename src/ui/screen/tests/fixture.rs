@@ -21,10 +21,10 @@ use crate::measured::{Metric, Residual, Validation, validate};
 use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute};
 use crate::presets::Kind as Presets;
 use crate::scenario::Problem;
-use crate::search::planner::{Found as PlanFound, Planned, Uniform, Why};
-use crate::search::training::{Best, Choice, Dealing, METHODS};
+use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
+use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
 use crate::search::{self, Cell, Tuned};
-use crate::snapshot::{Held, Listed};
+use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
 pub(super) use views::{advised, compared, copies, evidence, hardware, planned, strategies, traffic, training};
@@ -67,13 +67,13 @@ pub(super) fn browsing(keys: &[Action]) -> App {
     let mut app = explorer();
     app.update(Action::Snapshots);
     let answer = app.answer.clone().unwrap();
-    let held = |name: &str, what: &str| Held {
+    let held = |name: &str, what: &str| HeldSnapshot {
         name: name.to_owned(),
         what: format!("GPT-NeoX-20B, Frontier, {what}, 48 nodes"),
         version: "0.1.0".to_owned(),
         figures: Figures::of(&answer.scenario, &answer.evaluation),
     };
-    let file = |name: &str, holds: Result<Vec<Held>, String>| Listed {
+    let file = |name: &str, holds: Result<Vec<HeldSnapshot>, String>| Listed {
         path: format!("./{name}").into(),
         name: name.to_owned(),
         is_set: holds.as_ref().is_ok_and(|held| held.len() > 1),

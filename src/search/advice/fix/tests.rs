@@ -11,11 +11,11 @@ fn checked(text: &str) -> Option<String> {
     let mut workspace = Workspace::default();
     assert!(!summary(&scenario(text), &mut workspace).unwrap().fits);
     let fix = fix(&scenario(text), &mut workspace)?;
-    for change in &fix.0 {
+    for edit in &fix.0 {
         let mut file = file::parse(&format!("format = 1\nstack = \"ideal\"\n{text}")).unwrap();
-        file.set(change.flag, &change.value).unwrap();
+        file.set(edit.field.spec().flag, &edit.value.to_string()).unwrap();
         let fixed = Library::embedded().resolve(&file).unwrap();
-        assert!(summary(&fixed, &mut workspace).unwrap().fits, "{change}");
+        assert!(summary(&fixed, &mut workspace).unwrap().fits, "{edit}");
     }
     Some(fix.to_string())
 }

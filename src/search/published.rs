@@ -13,12 +13,12 @@ pub struct Comparison {
     /// What had to be assumed to compare.
     pub note: Option<String>,
     /// Each figure.
-    pub figures: Vec<Compared>,
+    pub figures: Vec<PublishedComparison>,
 }
 
 /// A published figure and this one, both in [`Quantity::unit`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct PublishedComparison {
     /// What was published, and how far off it may be.
     pub published: PublishedFigure,
     /// How much.
@@ -27,7 +27,7 @@ pub struct Compared {
     pub here: f64,
 }
 
-impl Compared {
+impl PublishedComparison {
     /// How far this figure is off, as a share of the published one.
     pub fn error(&self) -> f64 {
         self.here / self.amount - 1.0
@@ -39,7 +39,7 @@ impl Compared {
     }
 }
 
-/// Every published figure of a file beside that of its scenario, whose figures are in hand; `None` where
+/// Every published figure of a file beside that of its scenario, whose figures are known; `None` where
 /// nothing was published.
 pub fn compare(
     library: &Library,
@@ -67,7 +67,11 @@ pub fn compare(
             (None, Some(nodes)) => with(&[strategy, Some(("nodes", nodes))])?,
             (None, None) => figures,
         };
-        found.push(Compared { published: figure.clone(), amount, here: here(figure.what, &figures, &other) });
+        found.push(PublishedComparison {
+            published: figure.clone(),
+            amount,
+            here: here(figure.what, &figures, &other),
+        });
     }
     Ok(Some(Comparison { source: published.source.clone(), note: published.note.clone(), figures: found }))
 }

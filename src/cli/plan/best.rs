@@ -1,0 +1,24 @@
+//! What the searches for plans share: the memory that a plan may use, and where the best one goes.
+
+use std::path::Path;
+
+use crate::cli::exit::Failure;
+use crate::cli::files;
+use crate::scenario::Scenario;
+use crate::scenario::file::ScenarioFile;
+use crate::units::Bytes;
+
+/// Lets a device use no more memory than this, and never more than it may.
+pub fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
+    if let Some(limit) = limit {
+        let factor = &mut scenario.plan.memory_factor;
+        *factor = factor.min(limit / scenario.cluster.device.memory);
+    }
+}
+
+/// Writes the best plan as a scenario, where that is wanted and there is one.
+pub fn save(out: Option<&Path>, best: Option<&Scenario>) -> Result<(), Failure> {
+    let Some((file, best)) = out.zip(best) else { return Ok(()) };
+    let text = ScenarioFile::of(best).to_toml().map_err(Failure::unwritten)?;
+    files::write_new(&[(file.to_owned(), &text)])
+}

@@ -1,0 +1,42 @@
+//! Measured runs from the files that the command line names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::measured::{self, Row, Skipped};
+use crate::presets::Library;
+
+use super::exit::Failure;
+
+/// The text of a file; what is not UTF-8 in it is replaced, since one bad name should not hide a table.
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(file).map_err(|error| Failure::io(file, &error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Why files hold no run: what is wrong with each line, or that there is none.
+pub(super) fn unread(files: &[PathBuf], skipped: &[Skipped]) -> Failure {
+    if skipped.is_empty() {
+        let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", file.display());
+        return Failure::Input(files.iter().map(line).collect());
+    }
+    Failure::Input(skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect())
+}
+
+/// The rows of the files, or the embedded ones where none is named.
+pub(super) fn read(files: &[PathBuf]) -> Result<(Vec<Row>, Vec<Skipped>), Failure> {
+    let (mut rows, mut skipped) = (Vec::new(), Vec::new());
+    let mut add = |(more, without): (Vec<Row>, Vec<Skipped>)| {
+        rows.extend(more);
+        skipped.extend(without);
+    };
+    for file in files {
+        add(measured::read(&file.display().to_string(), &text(file)?));
+    }
+    if files.is_empty() {
+        for (name, text) in Library::measured() {
+            add(measured::read(name, text));
+        }
+    }
+    Ok((rows, skipped))
+}

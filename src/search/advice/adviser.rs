@@ -1,0 +1,104 @@
+//! The candidates of advice: the nearest values of each field, as an edit would set them, so that what is promised is what
+//! taking it brings. Not for what they are worth ([`super::AdviceRound`]).
+
+use std::fmt;
+
+use crate::presets::Library;
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::search::candidate::Candidate;
+
+/// The fields that are tried, and how many values after and before the present one; a change of the numbers (precision,
+/// optimizer) or of the task (model, sequence) is no advice.
+const TRIED: [(Field, usize, usize); 13] = [
+    (Field::Strategy, 64, 64),
+    (Field::Nodes, 6, 2),
+    (Field::Shard, 8, 8),
+    (Field::MicroBatch, 3, 6),
+    (Field::Accumulate, 3, 2),
+    (Field::Recompute, 8, 8),
+    (Field::Tensor, 3, 3),
+    (Field::Context, 2, 2),
+    (Field::Pipeline, 3, 3),
+    (Field::Schedule, 8, 8),
+    (Field::StagesPerRank, 2, 2),
+    (Field::Accumulation, 2, 2),
+    (Field::Offload, 8, 8),
+];
+
+/// How many more stages per rank are tried together with each schedule that can have them.
+const STAGES: usize = 3;
+
+/// Proposes changes of a scenario.
+pub struct Adviser<'a> {
+    /// What ids mean.
+    pub library: &'a Library,
+    /// What edits change.
+    pub file: &'a ScenarioFile,
+    /// What the file means now.
+    pub scenario: &'a Scenario,
+    /// The values of a field after the present one, or before it: the nearest first, not all of them possible.
+    pub toward: &'a dyn Fn(Field, bool) -> Vec<Value>,
+}
+
+impl fmt::Debug for Adviser<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Adviser").field("scenario", &self.scenario.name).finish_non_exhaustive()
+    }
+}
+
+impl Adviser<'_> {
+    /// The nearest possible values of each field that is tried, the nearest first, then schedules with their stages.
+    pub(super) fn singles(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for (field, after, before) in TRIED {
+            for (forward, most) in [(true, after), (false, before)] {
+                let possible = self.toward(field, forward).filter_map(|edit| self.candidate(vec![edit]));
+                found.extend(possible.take(most));
+            }
+        }
+        found.extend(self.staged());
+        found
+    }
+
+    /// Other schedules, each with more stages on each rank, where the plan follows both. They are one change: one stage has
+    /// nothing to interleave, and neither 1F1B nor `GPipe` knows more of them.
+    fn staged(&self) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for schedule in [true, false].into_iter().flat_map(|forward| self.toward(Field::Schedule, forward)) {
+            let stages = self.toward(Field::StagesPerRank, true);
+            let possible = stages.filter_map(|stages| self.candidate(vec![schedule.clone(), stages]));
+            found.extend(possible.filter(follows_its_stages).take(STAGES));
+        }
+        found
+    }
+
+    /// Two changes of different fields together, of each two that are given.
+    pub(super) fn pairs(&self, singles: &[&Candidate]) -> Vec<Candidate> {
+        let later = |index: usize| singles[index + 1..].iter().map(move |other| (index, other));
+        let pairs = (0..singles.len()).flat_map(later).map(|(index, other)| (singles[index], other));
+        let apart = pairs.filter(|(one, other)| !one.changes_what(other));
+        apart.filter_map(|(one, other)| self.candidate([&one.edits[..], &other.edits].concat())).collect()
+    }
+
+    fn toward(&self, field: Field, forward: bool) -> impl Iterator<Item = Edit> + use<> {
+        (self.toward)(field, forward).into_iter().map(move |value| Edit { field, value })
+    }
+
+    /// The file with some edits, if that makes another plan that can be laid out.
+    fn candidate(&self, edits: Vec<Edit>) -> Option<Candidate> {
+        let mut file = self.file.clone();
+        file.edit(&edits);
+        // Through the file, not by the edits alone: what the file says beside them stays in force, as it will when the
+        // candidate is taken.
+        let scenario = self.library.resolve_over(&file, Some(self.scenario)).ok()?;
+        scenario.layout().ok()?;
+        (scenario.plan != self.scenario.plan).then_some(Candidate { edits, scenario })
+    }
+}
+
+/// Whether a plan follows both its schedule and its stages per rank.
+fn follows_its_stages(candidate: &Candidate) -> bool {
+    let paths = [Field::Schedule, Field::StagesPerRank].map(|field| field.spec().path);
+    !candidate.scenario.plan.idle().iter().any(|idle| paths.contains(&idle.field))
+}

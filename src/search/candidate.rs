@@ -1,0 +1,42 @@
+//! A candidate of a search: a list of edits over a base scenario, and the scenario that they make.
+
+use std::fmt;
+
+use crate::scenario::{Edit, Problem, Scenario};
+
+/// A scenario that differs from a base by some edits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// What is changed, each field once.
+    pub edits: Vec<Edit>,
+    /// The base with the edits.
+    pub scenario: Scenario,
+}
+
+impl Candidate {
+    /// A base with some edits; a problem where a field cannot take its value. Whether the scenario can be laid out shows
+    /// in its evaluation.
+    pub fn new(base: &Scenario, edits: impl IntoIterator<Item = Edit>) -> Result<Self, Problem> {
+        let (mut scenario, edits) = (base.clone(), edits.into_iter().collect::<Vec<_>>());
+        for edit in &edits {
+            edit.apply(&mut scenario)?;
+        }
+        Ok(Self { edits, scenario })
+    }
+
+    /// Whether another one changes the same fields.
+    pub fn changes_what(&self, other: &Self) -> bool {
+        self.edits.iter().map(|edit| edit.field).eq(other.edits.iter().map(|edit| edit.field))
+    }
+}
+
+impl fmt::Display for Candidate {
+    /// As rows of the screen call the fields: `recompute full + nodes 16`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Edit { field, value }) in self.edits.iter().enumerate() {
+            f.write_str(if index == 0 { "" } else { " + " })?;
+            write!(f, "{} {value}", field.spec().label)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! One scenario with each strategy's placement of the state, to be held side by side.
+
+use crate::evaluate::Summary;
+use crate::presets::{Kind, Library};
+use crate::scenario::{Problem, Scenario};
+
+use super::evaluator::Evaluator;
+
+/// What a strategy comes to on a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StrategyOutcome {
+    /// The strategy's id.
+    pub id: String,
+    /// Its figures, or why it is not possible.
+    pub outcome: Result<Summary, Problem>,
+}
+
+/// The scenario with each strategy of the library, by its id.
+pub fn strategies(library: &Library, scenario: &Scenario) -> Vec<(String, Scenario)> {
+    let with = |id: &str| Some((id.to_owned(), with_strategy(library, scenario, id)?));
+    library.entries(Kind::Strategy).filter_map(|entry| with(&entry.id)).collect()
+}
+
+/// The scenario with a strategy's placement of the state; with its own it stays as it is, edits of its extents included.
+pub fn with_strategy(library: &Library, scenario: &Scenario, id: &str) -> Option<Scenario> {
+    let mut candidate = scenario.clone();
+    if *id != *scenario.strategy {
+        candidate.plan.sharding = library.strategy(id).ok()?.sharding.clone();
+        candidate.strategy = id.into();
+    }
+    Some(candidate)
+}
+
+/// Evaluates every strategy, in the order given.
+pub fn outcomes(candidates: &[(String, Scenario)], evaluator: &Evaluator) -> Vec<StrategyOutcome> {
+    let scenarios: Vec<Scenario> = candidates.iter().map(|(_, scenario)| scenario.clone()).collect();
+    let figures = evaluator.summaries(&scenarios).into_iter();
+    let outcome = |((id, _), figures): (&(String, Scenario), Result<Summary, Vec<Problem>>)| StrategyOutcome {
+        id: id.clone(),
+        outcome: figures.map_err(|problems| problems.into_iter().next().unwrap_or_else(not_possible)),
+    };
+    candidates.iter().zip(figures).map(outcome).collect()
+}
+
+fn not_possible() -> Problem {
+    Problem { field: "strategy".to_owned(), what: "is not possible".to_owned(), fix: "choose another".to_owned() }
+}

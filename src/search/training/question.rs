@@ -1,0 +1,115 @@
+//! What is asked, and the scenario that a choice means. Not for which choices there are ([`super::grid`]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::plan::{Schedule, Strategy};
+use crate::presets::{Library, Unknown};
+use crate::scenario::field::Resolved;
+use crate::scenario::{Edit, Field, Problem, Scenario, Value};
+
+use super::choice::TrainingChoice;
+use super::goal::Goal;
+use super::method::{METHODS, Method, StageAssignment};
+
+/// A search for the shortest training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingSearch {
+    /// What stays the same: machine, software, model, sequence, precision, recompute.
+    pub base: Scenario,
+    /// How long to train.
+    pub goal: Goal,
+    /// Counts of devices that may be used at most, ascending.
+    pub budgets: Vec<u32>,
+    pub(super) strategies: BTreeMap<&'static str, Arc<Strategy>>,
+}
+
+impl TrainingSearch {
+    /// Within `most` devices, or all that the cluster has, and within each power of two below that: what a
+    /// curve shows. The methods' strategies are taken from the library.
+    pub fn new(base: Scenario, goal: Goal, most: u32, library: &Library) -> Result<Self, Unknown> {
+        let ids = METHODS.iter().flat_map(|method| method.strategies);
+        let strategies = ids.map(|id| Ok((*id, library.strategy(id)?))).collect::<Result<_, Unknown>>()?;
+        let there = base.cluster.nodes.map(|nodes| nodes.saturating_mul(base.cluster.devices_per_node()));
+        let most = there.map_or(most, |there| most.min(there));
+        let powers = (0..32).map(|power| 1_u32 << power).take_while(|count| *count < most);
+        let budgets = powers.chain([most]).collect();
+        Ok(Self { base, goal, budgets, strategies })
+    }
+
+    /// What the search leaves as it is, with the plainest plan of the grid.
+    pub fn plainest(&self) -> Scenario {
+        let context = self.base.plan.context;
+        let devices = self.devices(self.budgets.last().copied().unwrap_or(0), context);
+        self.scenario(&METHODS[0], &TrainingChoice { devices: devices.max(context), ..TrainingChoice::PLAINEST })
+    }
+
+    /// What is wrong with what the search leaves as it is.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.plainest().layout().err().unwrap_or_default()
+    }
+
+    /// Questions: each method within each budget.
+    pub fn len(&self) -> usize {
+        METHODS.len() * self.budgets.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.budgets.is_empty()
+    }
+
+    /// The devices that a pipeline of `group` ranks may use of `budget`: whole groups that fill whole nodes.
+    pub(super) fn devices(&self, budget: u32, group: u32) -> u32 {
+        let node = self.base.cluster.devices_per_node();
+        let whole = |devices: u32, unit: u32| devices / unit * unit;
+        let inside = whole(budget.min(node), group);
+        // The smallest count of groups that fills nodes.
+        let filling = (1..=node).map(|count| group.saturating_mul(count)).find(|devices| devices.is_multiple_of(node));
+        filling.map_or(inside, |unit| whole(budget, unit)).max(inside)
+    }
+
+    /// What a choice changes of what stays the same.
+    pub fn edits(&self, method: &Method, choice: &TrainingChoice) -> Vec<Edit> {
+        let node = self.base.cluster.devices_per_node();
+        let size = match choice.devices {
+            devices if devices.is_multiple_of(node) => Edit::new(Field::Nodes, devices / node),
+            devices => Edit::new(Field::Devices, devices),
+        };
+        let (schedule, stages_per_rank) = match method.assignments[choice.assignment] {
+            StageAssignment::None => (Schedule::OneForwardOneBackward, 1),
+            StageAssignment::Contiguous(schedule) => (schedule, 1),
+            StageAssignment::Modular => (Schedule::BreadthFirst, self.base.model.layers / choice.pipeline),
+        };
+        let id = method.strategies[choice.strategy];
+        let resolved = |strategy: &Arc<Strategy>| Resolved::Strategy(id.into(), strategy.sharding.clone());
+        let strategy = self.strategies.get(id).map(|it| Edit::new(Field::Strategy, Value::Preset(resolved(it))));
+        let others = [
+            size,
+            Edit::new(Field::Tensor, choice.tensor),
+            Edit::new(Field::Pipeline, choice.pipeline),
+            Edit::new(Field::Schedule, schedule),
+            Edit::new(Field::StagesPerRank, stages_per_rank),
+            Edit::new(Field::Accumulation, method.accumulation),
+            Edit::new(Field::MicroBatch, choice.micro_batch),
+            Edit::new(Field::Accumulate, choice.accumulate),
+            Edit::new(Field::Offload, choice.offload),
+        ];
+        strategy.into_iter().chain(others).collect()
+    }
+
+    /// The scenario of a choice.
+    pub fn scenario(&self, method: &Method, choice: &TrainingChoice) -> Scenario {
+        let mut scenario = self.base.clone();
+        self.apply(&mut scenario, method, choice);
+        scenario
+    }
+
+    /// Puts a choice into a scenario that had another one of the same base.
+    pub(super) fn apply(&self, scenario: &mut Scenario, method: &Method, choice: &TrainingChoice) {
+        for edit in self.edits(method, choice) {
+            // The values have their fields' types above, and none moves a shard: no field refuses one.
+            let _ = edit.apply(scenario);
+        }
+    }
+}
