@@ -5,6 +5,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a helper of tests ends the test")]
 
+#[path = "architecture/circles.rs"]
+mod circles;
+#[path = "architecture/shape.rs"]
+mod shape;
 #[path = "architecture/source.rs"]
 mod source;
 

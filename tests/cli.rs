@@ -7,6 +7,7 @@ mod cli {
 
     mod calibrate;
     mod documents;
+    mod earlier;
     mod eval;
     mod export;
     mod files;

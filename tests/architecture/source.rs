@@ -3,7 +3,9 @@
 //! Tests (`#[cfg(test)]` items and the files behind such a `mod`) are left out: they may look
 //! anywhere and have no shape to keep. Judging what is found is not for here.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
@@ -25,6 +27,20 @@ pub struct Source {
     pub named: Vec<Named>,
     /// Its functions.
     pub functions: Vec<Function>,
+    /// What its `use` items at the top bring into scope: the name, `*` for all, and the path behind it.
+    pub imports: Vec<(String, Vec<String>)>,
+    /// Its structs, enums, unions, traits and aliases of types, each with its line.
+    pub types: Vec<(String, usize)>,
+    /// All names that its items define at the top.
+    pub defines: Vec<String>,
+    /// Lines with a bare `f64` in a signature or field that others can see.
+    pub bare: Vec<usize>,
+    /// Its doc comments, each with its line.
+    pub docs: Vec<(String, usize)>,
+    /// Lines with code on them, those of tests left out.
+    pub code: usize,
+    /// Lines that are a comment, of no documentation.
+    pub comments: usize,
     /// The modules of tests that it declares.
     tests: Vec<Vec<String>>,
 }
@@ -79,7 +95,15 @@ pub fn parse(file: &str, text: &str) -> Source {
     let module = module(file);
     let mut reader = Reader { module: module.clone(), ..Reader::default() };
     reader.visit_file(&syntax);
+    let (code, comments) = count(text, &reader.test_ranges);
     Source {
+        imports: reader.imports,
+        types: reader.types,
+        defines: syntax.items.iter().filter_map(defined).collect(),
+        bare: reader.bare,
+        docs: reader.docs,
+        code,
+        comments,
         file: file.to_owned(),
         module,
         first_line: text.lines().next().unwrap_or_default().to_owned(),
@@ -104,10 +128,21 @@ struct Reader {
     functions: Vec<Function>,
     tests: Vec<Vec<String>>,
     test_lines: usize,
+    test_ranges: Vec<RangeInclusive<usize>>,
+    imports: Vec<(String, Vec<String>)>,
+    types: Vec<(String, usize)>,
+    bare: Vec<usize>,
+    docs: Vec<(String, usize)>,
 }
 
 impl Reader {
     fn name(&mut self, segments: &[String], span: Span, import: bool) {
+        let path = self.rooted(segments);
+        self.named.push(Named { path, line: span.start().line, import });
+    }
+
+    /// The path from the crate's root on, where it says so (`super::cost` in `evaluate` is `crate::cost`).
+    fn rooted(&self, segments: &[String]) -> Vec<String> {
         let mut base = vec!["crate".to_owned()];
         let mut rest = segments;
         match segments.first().map(String::as_str) {
@@ -122,7 +157,13 @@ impl Reader {
             _ => base.clear(),
         }
         base.extend(rest.iter().cloned());
-        self.named.push(Named { path: base, line: span.start().line, import });
+        base
+    }
+
+    /// Notes under which name a `use` brings what it ends in.
+    fn import(&mut self, name: &str, path: &[String]) {
+        let path = self.rooted(path);
+        self.imports.push((name.to_owned(), path));
     }
 
     /// The leaves of a `use`: `a::{b, c::d}` is `a::b` and `a::c::d`.
@@ -131,11 +172,17 @@ impl Reader {
         match tree {
             UseTree::Path(path) => self.leaves(&path.tree, &with(&path.ident)),
             UseTree::Group(group) => group.items.iter().for_each(|item| self.leaves(item, before)),
-            UseTree::Glob(star) => self.name(before, star.span(), true),
+            UseTree::Glob(star) => {
+                self.name(before, star.span(), true);
+                self.import("*", before);
+            }
             UseTree::Name(syn::UseName { ident }) | UseTree::Rename(syn::UseRename { ident, .. }) => {
                 let itself = ident == "self" && !before.is_empty();
                 let path = if itself { before.to_vec() } else { with(ident) };
                 self.name(&path, ident.span(), true);
+                let own = path.last().cloned().unwrap_or_default();
+                let known = if let UseTree::Rename(renamed) = tree { renamed.rename.to_string() } else { own };
+                self.import(&known, &path);
             }
         }
     }
@@ -197,9 +244,23 @@ impl Reader {
         self.functions.push(Function { name: signature.ident.to_string(), line, lines });
     }
 
+    fn signature(&mut self, visibility: &syn::Visibility, signature: &Signature) {
+        if seen(visibility) {
+            for input in &signature.inputs {
+                if let syn::FnArg::Typed(input) = input {
+                    self.bare.extend(bare(&input.ty));
+                }
+            }
+            if let syn::ReturnType::Type(_, output) = &signature.output {
+                self.bare.extend(bare(output));
+            }
+        }
+    }
+
     fn leave_out(&mut self, item: &Item) {
         let span = item.span();
         self.test_lines += span.end().line - span.start().line + 1;
+        self.test_ranges.push(span.start().line..=span.end().line);
         if let Item::Mod(inner) = item {
             self.tests.push([&self.module[..], &[inner.ident.to_string()]].concat());
         }
@@ -210,9 +271,24 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_item(&mut self, item: &'ast Item) {
         if attributes(item).iter().any(is_test) {
             self.leave_out(item);
-        } else {
-            visit::visit_item(self, item);
+            return;
         }
+        if let Item::Struct(syn::ItemStruct { ident, .. })
+        | Item::Enum(syn::ItemEnum { ident, .. })
+        | Item::Union(syn::ItemUnion { ident, .. })
+        | Item::Trait(syn::ItemTrait { ident, .. })
+        | Item::Type(syn::ItemType { ident, .. }) = item
+        {
+            self.types.push((ident.to_string(), ident.span().start().line));
+        }
+        visit::visit_item(self, item);
+    }
+
+    fn visit_field(&mut self, field: &'ast syn::Field) {
+        if seen(&field.vis) {
+            self.bare.extend(bare(&field.ty));
+        }
+        visit::visit_field(self, field);
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
@@ -241,6 +317,12 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if let Meta::NameValue(pair) = &attribute.meta
+            && pair.path.is_ident("doc")
+            && let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value
+        {
+            self.docs.push((text.value().trim().to_owned(), attribute.span().start().line));
+        }
         if let Meta::List(list) = &attribute.meta {
             self.tokens(list.tokens.clone());
             self.quoted(list.tokens.clone());
@@ -248,11 +330,13 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.signature(&item.vis, &item.sig);
         self.function(&item.sig, &item.block);
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.signature(&item.vis, &item.sig);
         self.function(&item.sig, &item.block);
         visit::visit_impl_item_fn(self, item);
     }
@@ -268,6 +352,83 @@ impl<'ast> Visit<'ast> for Reader {
 /// Whether an attribute is `#[cfg(test)]`.
 fn is_test(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+}
+
+/// Whether another file can see it.
+fn seen(visibility: &syn::Visibility) -> bool {
+    !matches!(visibility, syn::Visibility::Inherited)
+}
+
+/// The lines on which a type names `f64`, once for each time.
+fn bare(of: &syn::Type) -> Vec<usize> {
+    struct Bare(Vec<usize>);
+    impl<'ast> Visit<'ast> for Bare {
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            if path.is_ident("f64") {
+                self.0.push(path.span().start().line);
+            }
+            visit::visit_path(self, path);
+        }
+    }
+    let mut found = Bare(Vec::new());
+    found.visit_type(of);
+    found.0
+}
+
+/// The name that an item at the top of a file defines.
+fn defined(item: &Item) -> Option<String> {
+    match item {
+        Item::Const(syn::ItemConst { ident, .. })
+        | Item::Enum(syn::ItemEnum { ident, .. })
+        | Item::Static(syn::ItemStatic { ident, .. })
+        | Item::Struct(syn::ItemStruct { ident, .. })
+        | Item::Trait(syn::ItemTrait { ident, .. })
+        | Item::Type(syn::ItemType { ident, .. })
+        | Item::Union(syn::ItemUnion { ident, .. }) => Some(ident.to_string()),
+        Item::Fn(function) => Some(function.sig.ident.to_string()),
+        Item::Macro(call) => call.ident.as_ref().map(ToString::to_string),
+        _ => None,
+    }
+}
+
+/// Lines of code and lines that are a comment but no documentation, tests left out.
+fn count(text: &str, tests: &[RangeInclusive<usize>]) -> (usize, usize) {
+    let mut code = BTreeSet::new();
+    code_lines(text.parse().unwrap_or_default(), &mut code);
+    let in_tests = |line: &usize| tests.iter().any(|test| test.contains(line));
+    let is_comment = |text: &str| {
+        let text = text.trim_start();
+        text.starts_with("//") && !text.starts_with("///") && !text.starts_with("//!")
+    };
+    let lines = (1..).zip(text.lines());
+    let comments = lines.filter(|(line, text)| is_comment(text) && !code.contains(line) && !in_tests(line)).count();
+    (code.iter().filter(|line| !in_tests(line)).count(), comments)
+}
+
+/// Every line that holds a token, documentation apart, which the lexer hands over as `#[doc = "..."]`.
+fn code_lines(stream: TokenStream, lines: &mut BTreeSet<usize>) {
+    let tokens: Vec<TokenTree> = stream.into_iter().collect();
+    let is_mark = |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if matches!(mark.as_char(), '#' | '!'));
+    let is_doc = |token: &TokenTree| {
+        let TokenTree::Group(group) = token else { return false };
+        let mut inside = group.stream().into_iter();
+        matches!(inside.next(), Some(TokenTree::Ident(name)) if name == "doc")
+            && matches!(inside.next(), Some(TokenTree::Punct(_)))
+    };
+    for (index, token) in tokens.iter().enumerate() {
+        let before_doc = is_mark(token) && tokens[index + 1..].iter().find(|next| !is_mark(next)).is_some_and(is_doc);
+        let doc = is_doc(token) && index > 0 && is_mark(&tokens[index - 1]);
+        if before_doc || doc {
+            continue;
+        }
+        match token {
+            TokenTree::Group(group) => {
+                lines.extend([group.span_open().start().line, group.span_close().end().line]);
+                code_lines(group.stream(), lines);
+            }
+            token => lines.extend(token.span().start().line..=token.span().end().line),
+        }
+    }
 }
 
 fn attributes(item: &Item) -> &[Attribute] {

@@ -1,0 +1,107 @@
+//! Files of each kind as version 0.1.0 wrote them (`tests/fixtures/0.1.0`): every later version opens them.
+//!
+//! There are no migrations: the formats of all of them are still 1. A format that rises is named here with what turns
+//! the old file into the new one.
+
+use serde_json::Value;
+
+use super::run::{Run, run};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/0.1.0");
+
+fn file(name: &str) -> String {
+    let path = format!("{FOLDER}/{name}");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn toml(text: &str) -> Value {
+    toml::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// As TOML, whose numbers are read exactly.
+fn eval(arguments: &str) -> Value {
+    let Run { code, stdout, stderr } = run(&format!("eval {arguments} --format toml"));
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    toml(&stdout)
+}
+
+fn eval_json(arguments: &str) -> Value {
+    run(&format!("eval {arguments} --format json")).json(0)
+}
+
+/// Checks that everything that was said is still said, to the last digit; more may be said.
+fn still(path: &str, then: &Value, now: &Value) {
+    match (then, now) {
+        (Value::Object(then), _) => {
+            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]))
+        }
+        (Value::Array(then), Value::Array(now)) => {
+            assert_eq!(then.len(), now.len(), "{path}");
+            (0..)
+                .zip(then.iter().zip(now))
+                .for_each(|(index, (then, now))| still(&format!("{path}.{index}"), then, now));
+        }
+        // TOML and JSON may write a whole number of seconds with a point or without.
+        (Value::Number(then), Value::Number(now)) => assert_eq!(then.as_f64(), now.as_f64(), "{path}"),
+        _ => assert_eq!(then, now, "{path}"),
+    }
+}
+
+#[test]
+fn a_snapshot_opens_and_its_figures_come_out_again() {
+    let stored = toml(&file("snapshot.toml"));
+    let now = eval(&format!("{FOLDER}/snapshot.toml"));
+    still("evaluation", &stored["evaluation"], &now);
+    still("scenario", &stored["scenario"], &now["scenario"]);
+}
+
+#[test]
+fn a_set_opens_on_its_first_snapshot_and_its_figures_come_out_again() {
+    let stored = toml(&file("set.toml"));
+    let now = eval(&format!("{FOLDER}/set.toml"));
+    still("evaluation", &stored["members"][0]["snapshot"]["evaluation"], &now);
+}
+
+#[test]
+fn a_scenario_opens_with_every_field() {
+    let now = eval(&format!("{FOLDER}/scenario.toml"));
+    let stored = toml(&file("scenario.toml"));
+    let plan = stored["plan"].as_object().expect("a table");
+    // These four are written out in the placement of the state, the share as text.
+    let kept =
+        plan.iter().filter(|(key, _)| !["shard", "qwz", "hpz", "reshard_after_forward", "qgz"].contains(&key.as_str()));
+    for (key, value) in kept.filter(|(key, _)| *key != "recompute") {
+        still(key, value, &now["scenario"]["plan"][key]);
+    }
+    assert_eq!(now["scenario"]["plan"]["recompute"], "0.5");
+    let sharding = &now["scenario"]["plan"]["sharding"];
+    assert_eq!((&sharding["wire"]["weights"], &sharding["reshard_after_forward"]), (&"int8".into(), &false.into()));
+    assert_eq!((&sharding["secondary"]["extent"], &sharding["two_hop_gradients"]), (&"node".into(), &false.into()));
+}
+
+#[test]
+fn what_eval_printed_is_still_printed_and_its_scenario_opens() {
+    let printed: Value = serde_json::from_str(&file("evaluation.json")).expect("JSON");
+    still("json", &printed, &eval_json("frontier-20b"));
+    let printed = toml(&file("evaluation.toml"));
+    still("toml", &printed, &eval(&format!("{FOLDER}/evaluation.toml")));
+}
+
+#[test]
+fn a_sweep_prints_the_same_table() {
+    let Run { stdout, .. } = run("sweep h100-7b --x nodes=1..8 --y micro-batch=1,2 --format csv");
+    assert_eq!(stdout, file("sweep.csv"));
+}
+
+#[test]
+fn saved_presets_and_a_calibration_serve() {
+    let printed: Value = serde_json::from_str(&file("mine.json")).expect("JSON");
+    let now = eval_json(&format!("frontier-20b --presets {FOLDER}/presets --hardware frontier-mine --model neox-mine"));
+    still("json", &printed, &now);
+}
+
+#[test]
+fn a_configuration_is_read() {
+    let Run { code, stderr, .. } = run(&format!("eval --config {FOLDER}/config.toml"));
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+}
