@@ -2,17 +2,16 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::style::Style;
-use ratatui::text::{Line, Text};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::{frame, staleness};
+use super::{frame, has_keys, staleness};
 use crate::app::explaining::breakdown;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Elasticity;
 use crate::figures::{Amount, Figure, TRAINING};
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::list::in_view;
+use crate::ui::widgets::RowList;
 
 /// Columns that it takes.
 pub(in crate::ui) const WIDTH: u16 = 40;
@@ -33,47 +32,39 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     // The timeline may be at another one.
     let whose = if trace.ranks() > 1 { format!("rank {}", trace.last_rank()) } else { String::new() };
     let inside = frame(app, theme, Panel::Time, &title, &whose, area, buf);
-    for (area, lines) in columns(app, answer, theme, inside) {
-        Text::from(lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>()).render(area, buf);
+    for (area, list) in lists(app, answer, theme, inside) {
+        list.render(area, buf);
     }
 }
 
 /// The row at a place.
 pub(in crate::ui) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    let columns = columns(app, app.answer.as_ref()?, theme, inside);
-    let (area, lines) = columns.into_iter().find(|(area, _)| area.contains(at))?;
-    lines.get(usize::from(at.y - area.y))?.1
+    let lists = lists(app, app.answer.as_ref()?, theme, inside);
+    lists.into_iter().find_map(|(area, list)| list.row_at(area, at))
 }
 
-/// A line, with the row that it is.
-type Drawn = (Line<'static>, Option<usize>);
-
-/// Where which lines are drawn: the elasticities beside the rest where there is room.
-fn columns(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, Vec<Drawn>)> {
-    let has_keys = app.focus == Panel::Time && app.layer.is_none();
+/// Which lists are drawn where: the elasticities beside the rest where there is room.
+fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, RowList<'static>)> {
     let rows = breakdown(app.answer.as_ref());
     let beside = inside.width >= 2 * WIDTH - 4;
-    let cursor = app.time.row(rows.len());
+    let cursor = has_keys(app, Panel::Time).then(|| app.time.row(rows.len()));
     let [mut left, mut right] = [Vec::new(), Vec::new()];
-    let (mut section, mut at) = ("", 0);
+    let mut section = "";
     for (index, figure) in rows.into_iter().enumerate() {
-        let here = has_keys && index == cursor;
         let lines = if beside && matches!(figure, Figure::Elasticity(_)) { &mut right } else { &mut left };
         let title = heading(figure);
         if title != section {
             lines.push((Line::styled(title, theme.style(Role::Title)), None));
             section = title;
         }
-        at = if here { lines.len() } else { at };
-        let style = if here { theme.style(Role::Cursor) } else { Style::new() };
-        lines.push((row(figure, answer, theme).style(style), Some(index)));
+        lines.push((row(figure, answer, theme), Some(index)));
     }
+    let list = |lines| RowList { theme, lines, cursor, focused: true, ..RowList::default() };
     if beside {
         let [first, second] = inside.layout(&Layout::horizontal([Constraint::Length(WIDTH), Constraint::Fill(1)]));
-        return vec![(first, left), (second, right)];
+        return vec![(first, list(left)), (second, list(right))];
     }
-    let first = in_view(at, left.len(), usize::from(inside.height)).start;
-    vec![(inside, left.split_off(first))]
+    vec![(inside, list(left))]
 }
 
 /// The section that a row belongs to.

@@ -1,18 +1,18 @@
 //! The arithmetic intensity of each kind of transfer against its link's threshold.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, outdated};
+use super::{frame, outdated, panel_list};
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{self, Intensity, Kind, Link};
 use crate::figures::verdict;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::text::{columns, draw_line};
 use crate::units::{significant, thousands};
 
 /// Rows that it takes: frame, header, a row a kind, a blank, the chosen one in words.
@@ -32,7 +32,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         let why = if scenario.plan.operators.is_empty() {
             "nothing is transferred between devices"
         } else {
-            "operators are placed apart: no one intensity holds for them"
+            "per-operator sharding: no single intensity holds for all operators"
         };
         draw_line(buf, inside, &Line::raw(why), theme);
         return;
@@ -40,37 +40,40 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let [kind, link, found, needed] = ["transfer", "link", "intensity", "needed"];
     let header =
         format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  {:^width$}", "1/100 to 100 x", width = 2 * SIDE + 1);
-    let mut rows = inside.rows();
-    let Some(first) = rows.next() else { return };
-    draw_line(buf, first, &Line::styled(header, theme.style(Role::Dim)), theme);
-    for ((index, transfer), row) in transfers.iter().enumerate().zip(rows) {
-        let here = index == cursor;
-        let has_keys = here && app.focus == Panel::Map && app.layer.is_none();
-        buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
-        draw_line(buf, row, &line(transfer, here, scenario, theme), theme);
-    }
-    let below = u16::try_from(transfers.len()).unwrap_or(u16::MAX).saturating_add(2);
-    let said = Rect { y: inside.y.saturating_add(below), height: inside.height.saturating_sub(below), ..inside };
-    let said = said.intersection(inside);
+    let [head, rows, said] = places(transfers.len(), inside);
+    draw_line(buf, head, &Line::styled(header, theme.style(Role::Dim)), theme);
+    list(app, &transfers, scenario, theme).render(rows, buf);
     Paragraph::new(words(chosen, scenario, theme)).wrap(Wrap { trim: false }).render(said, buf);
 }
 
 /// The transfer at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let transfers = intensity::of(app.shown.as_ref().unwrap_or(&app.scenario));
-    usize::from(at.y - inside.y).checked_sub(1).filter(|row| *row < transfers.len())
+    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let transfers = intensity::of(scenario);
+    list(app, &transfers, scenario, Theme::default()).row_at(places(transfers.len(), inside)[1], at)
+}
+
+/// Where the heading and so many transfers are, and under a blank the chosen one in words.
+fn places(transfers: usize, inside: Rect) -> [Rect; 3] {
+    let rows = [1, columns(transfers), 1].map(Constraint::Length);
+    let [head, rows, _, said] = inside.layout(&Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])));
+    [head, rows, said]
+}
+
+fn list(app: &App, transfers: &[Intensity], scenario: &Scenario, theme: Theme) -> RowList<'static> {
+    let lines = transfers.iter().map(|transfer| line(transfer, scenario, theme)).zip((0..).map(Some)).collect();
+    panel_list(app, theme, lines, app.views.intensities.row(transfers.len()))
 }
 
 /// A kind: its numbers, how far it is from the threshold, and what that means.
-fn line(transfer: &Intensity, here: bool, scenario: &Scenario, theme: Theme) -> Line<'static> {
+fn line(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Line<'static> {
     let (kind, link) = (transfer.kind.word(), transfer.link.name(scenario));
     let (found, needed) = (thousands(transfer.flop_per_byte()), thousands(transfer.threshold));
     let role = if transfer.hidden() { Role::Text } else { Role::Bad };
     let short =
         if transfer.hidden() { "hidden".to_owned() } else { format!("x {}", significant(transfer.slowdown(), 3)) };
     Line::from(vec![
-        Span::raw(if here { theme.glyphs().pinned } else { " " }),
-        Span::raw(format!("{kind:<19}{link:<9}{found:>9}{needed:>9}  ")),
+        Span::raw(format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  ")),
         Span::styled(scale(transfer.flop_per_byte() / transfer.threshold, theme), theme.style(role)),
         Span::styled(format!("  {short}"), theme.style(role)),
     ])

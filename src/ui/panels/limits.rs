@@ -2,17 +2,17 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
-use super::{frame, outdated};
+use super::{frame, outdated, panel_list};
 use crate::app::assumed::Assumption;
 use crate::app::views::limits::{Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, Stage};
 use crate::figures::limits::words;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::RowList;
 use crate::units::{Bytes, devices, engineering, significant, thousands};
 
 /// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
@@ -33,23 +33,22 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let limits = app.views.limits.assumed.limits(scenario);
     let note = format!("{} on {}", scenario.model.id, devices(limits.devices));
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
-    let mut rows = inside.rows();
-    for (index, row) in (0..Assumption::ALL.len()).zip(rows.by_ref()) {
-        assumption(app, theme, index, &limits, row, buf);
-    }
-    let lines = numbers(&limits, theme);
-    // Where there is little room, the row with the keys is in sight.
-    let room = usize::from(inside.height).saturating_sub(Assumption::ALL.len());
-    let at = app.views.limits.row().checked_sub(Assumption::ALL.len()).map_or(0, line_of);
-    let first = (at + 1).saturating_sub(room);
-    for ((index, mut line), row) in lines.into_iter().enumerate().skip(first).zip(rows) {
-        if app.views.limits.row() >= Assumption::ALL.len() && index == at {
-            let has_keys = app.focus == Panel::Map && app.layer.is_none();
-            buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
-            line = marked(line, theme);
-        }
-        draw_line(buf, row, &line, theme);
-    }
+    list(app, &limits, theme).render(inside, buf);
+}
+
+/// The assumption or the number at a place.
+pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+    let limits = app.views.limits.assumed.limits(app.shown.as_ref().unwrap_or(&app.scenario));
+    list(app, &limits, Theme::default()).row_at(inside, at)
+}
+
+/// The assumptions, and under them the numbers with their headings.
+fn list(app: &App, limits: &fsdp::Limits, theme: Theme) -> RowList<'static> {
+    let assumed = Assumption::ALL.map(|one| assumption(one, limits, theme)).into_iter().zip((0..).map(Some));
+    let row = |line: usize| (0..NUMBERS.len()).find(|number| line_of(*number) == line);
+    let numbers = numbers(limits, theme).into_iter().enumerate();
+    let numbers = numbers.map(|(at, line)| (line, row(at).map(|number| Assumption::ALL.len() + number)));
+    panel_list(app, theme, assumed.chain(numbers).collect(), app.views.limits.row())
 }
 
 /// The line of a number: under the verdict and the machine, and from the first bound on under a heading.
@@ -57,29 +56,8 @@ const fn line_of(number: usize) -> usize {
     2 + number + (number >= GIVEN) as usize
 }
 
-/// A line with the cursor's mark in place of its first blank.
-fn marked(mut line: Line<'static>, theme: Theme) -> Line<'static> {
-    if let Some(first) = line.spans.first_mut() {
-        first.content = first.content.chars().skip(1).collect::<String>().into();
-    }
-    line.spans.insert(0, Span::raw(theme.glyphs().pinned));
-    line
-}
-
-/// The assumption or the number at a place.
-pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let row = usize::from(at.y - inside.y);
-    let Some(line) = row.checked_sub(Assumption::ALL.len()) else { return Some(row) };
-    let room = usize::from(inside.height).saturating_sub(Assumption::ALL.len());
-    let cursor = app.views.limits.row().checked_sub(Assumption::ALL.len()).map_or(0, line_of);
-    let line = line + (cursor + 1).saturating_sub(room);
-    (0..NUMBERS.len()).find(|number| line_of(*number) == line).map(|number| Assumption::ALL.len() + number)
-}
-
 /// An assumption that keys change.
-fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row: Rect, buf: &mut Buffer) {
-    let here = app.views.limits.row() == index;
-    let one = Assumption::ALL[index];
+fn assumption(one: Assumption, limits: &fsdp::Limits, theme: Theme) -> Line<'static> {
     let (value, about) = match one {
         Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
         Assumption::Backward => (
@@ -95,15 +73,11 @@ fn assumption(app: &App, theme: Theme, index: usize, limits: &fsdp::Limits, row:
             Stage::Three => ("3".to_owned(), "weights, gradients and optimizer are sharded"),
         },
     };
-    let has_keys = here && app.focus == Panel::Map && app.layer.is_none();
-    buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
-    let line = Line::from(vec![
-        Span::raw(if here { theme.glyphs().pinned } else { " " }),
-        Span::styled(format!("{:<width$}", one.name(), width = NAMES - 1), theme.style(Role::Dim)),
+    Line::from(vec![
+        Span::styled(format!(" {:<width$}", one.name(), width = NAMES - 1), theme.style(Role::Dim)),
         Span::raw(format!("{value:>NUMBER$}  ")),
         Span::styled(about, theme.style(Role::Dim)),
-    ]);
-    draw_line(buf, row, &line, theme);
+    ])
 }
 
 /// All numbers, after the verdict and what the machine has.

@@ -3,18 +3,18 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
-use super::{frame, staleness};
+use super::{frame, panel_list, staleness};
 use crate::app::views::traffic;
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
 use crate::figures::Figure;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::list::in_view;
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::list::ListLine;
 use crate::units::Bytes;
 
 /// Columns of the names, and of what stands behind a bar.
@@ -29,9 +29,6 @@ struct Run<'a> {
     fill: &'static str,
 }
 
-/// A line, with the figure that it shows by its place.
-type Drawn = (Line<'static>, Option<usize>);
-
 /// Rows that it wants: frame, two rows per link and run, a row between links, a sentence per run.
 pub(super) fn height(app: &App) -> u16 {
     let links = traffic::carried(&app.context()).len() / 2;
@@ -44,29 +41,19 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Traffic per device and step{}", staleness(app));
     let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };
     let inside = frame(app, theme, Panel::Map, &title, hint, area, buf);
-    for (row, (line, figure)) in inside.rows().zip(in_sight(app, theme, inside)) {
-        let has_keys = figure == Some(cursor(app)) && app.focus == Panel::Map && app.layer.is_none();
-        buf.set_style(row, if has_keys { theme.style(Role::Cursor) } else { Style::new() });
-        draw_line(buf, row, &line, theme);
-    }
+    list(app, theme, inside).render(inside, buf);
 }
 
 /// The figure at a place.
 pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    in_sight(app, theme, inside).get(usize::from(at.y - inside.y))?.1
+    list(app, theme, inside).row_at(inside, at)
 }
 
-fn cursor(app: &App) -> usize {
-    app.views.traffic.row(traffic::carried(&app.context()).len())
-}
-
-/// The lines from the first that is seen on.
-fn in_sight(app: &App, theme: Theme, inside: Rect) -> Vec<Drawn> {
-    let runs = runs(app, theme);
-    let mut lines = links(&runs, &traffic::carried(&app.context()), cursor(app), usize::from(inside.width), theme);
+fn list(app: &App, theme: Theme, inside: Rect) -> RowList<'static> {
+    let (runs, figures) = (runs(app, theme), traffic::carried(&app.context()));
+    let mut lines = links(&runs, &figures, usize::from(inside.width), theme);
     lines.extend(runs.iter().map(|run| (outside(run), None)));
-    let at = lines.iter().position(|(_, figure)| *figure == Some(cursor(app))).unwrap_or(0);
-    lines.split_off(in_view(at, lines.len(), usize::from(inside.height)).start)
+    panel_list(app, theme, lines, app.views.traffic.row(figures.len()))
 }
 
 /// The scenario shown, then the pinned one.
@@ -89,7 +76,7 @@ fn runs(app: &App, theme: Theme) -> Vec<Run<'_>> {
 }
 
 /// Two bars per link and run: what it carries, against the most; how long it is busy, against the step.
-fn links(runs: &[Run], figures: &[Figure], cursor: usize, width: usize, theme: Theme) -> Vec<Drawn> {
+fn links(runs: &[Run], figures: &[Figure], width: usize, theme: Theme) -> Vec<ListLine<'static>> {
     let all = runs.iter().flat_map(|run| figures.iter().filter_map(|figure| carried(run, *figure, runs)));
     let most = all.map(|copies| copies.bytes).fold(Bytes::ZERO, Bytes::max);
     let mut lines = Vec::new();
@@ -101,9 +88,8 @@ fn links(runs: &[Run], figures: &[Figure], cursor: usize, width: usize, theme: T
             let bars = bars(run, *figure, copies, most);
             for ((bar, name), row) in bars.iter().zip([name, ""]).zip([place, place + 1]) {
                 let row = (index == 0).then_some(row);
-                let mark = if row == Some(cursor) { theme.glyphs().pinned } else { " " };
                 let name = Span::styled(format!("{name:<width$}", width = NAMES - 1), theme.style(role));
-                let mut line = Line::from(vec![Span::raw(mark), name]);
+                let mut line = Line::from(vec![Span::raw(" "), name]);
                 line.extend(bar.spans(run.fill, width.saturating_sub(NAMES + 5 + AMOUNT), theme));
                 lines.push((line, row));
             }
