@@ -39,7 +39,7 @@ pub struct Terminal {
     #[serde(deserialize_with = "palette")]
     pub palette: Palette,
     /// The terminal's background; `None` for what `COLORFGBG` says.
-    pub theme: Option<Theme>,
+    pub theme: Option<Background>,
     /// Only ASCII glyphs, whatever the locale says.
     pub ascii: bool,
     /// What curves are drawn with; `None` for what the locale and `TERM` say.
@@ -69,7 +69,7 @@ pub enum Palette {
 /// A terminal's background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Theme {
+pub enum Background {
     /// Light text on a dark background.
     Dark,
     /// Dark text on a light background.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::keymap::Keymap;
-use crate::config::{Markers, Palette, Theme};
+use crate::config::{Background, Markers, Palette};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -32,7 +32,7 @@ pub struct Options {
     /// Colours.
     pub palette: Palette,
     /// The terminal's background; `None` for what `COLORFGBG` says.
-    pub theme: Option<Theme>,
+    pub theme: Option<Background>,
     /// Only ASCII glyphs, whatever the locale says.
     pub ascii: bool,
     /// What curves are drawn with; `None` for what the environment says.

@@ -22,7 +22,7 @@ fn each_commented_line_of_the_default_is_a_setting() {
         .map(|line| if setting(&line) { line.trim_start_matches("# ") } else { line })
         .flat_map(|line| [line, "\n"])
         .collect();
-    let terminal = Terminal { theme: Some(Theme::Dark), markers: Some(Markers::Braille), ..Terminal::default() };
+    let terminal = Terminal { theme: Some(Background::Dark), markers: Some(Markers::Braille), ..Terminal::default() };
     assert_eq!(
         parse(&uncommented, Path::new("x")).unwrap(),
         Config { threads: Some(4), terminal, ..Config::default() }
@@ -35,7 +35,7 @@ fn settings_are_read() {
                 mouse = true\n";
     let terminal = Terminal {
         palette: Palette::Xterm256,
-        theme: Some(Theme::Light),
+        theme: Some(Background::Light),
         ascii: true,
         low_bandwidth: true,
         markers: Some(Markers::Dot),

@@ -5,7 +5,7 @@
 
 use crate::app::Options;
 use crate::app::diagnostics::Finding;
-use crate::config::{Markers, Palette, Theme};
+use crate::config::{Background, Markers, Palette};
 
 /// How many colours the terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -60,7 +60,7 @@ impl From<&Options> for Overrides {
         Self {
             depth,
             ascii: options.ascii.then_some(true),
-            light: options.theme.map(|theme| theme == Theme::Light),
+            light: options.theme.map(|theme| theme == Background::Light),
             markers: options.markers,
             low_bandwidth: options.low_bandwidth,
         }

@@ -26,14 +26,14 @@ const LETTER: u16 = 4;
 
 /// Rows that it takes: frame, header, figures, why, a bar and a timeline for each.
 pub(super) fn height(app: &App) -> u16 {
-    let shown = Shown::of(app);
+    let shown = Shown::new(app);
     let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
     u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(5)
 }
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let shown = Shown::of(app);
+    let shown = Shown::new(app);
     let all = columns(&app.context()).len();
     let some = if all > shown.columns.len() { format!("{} of {all}, ", shown.columns.len()) } else { String::new() };
     let note = format!("{some}rates and memory per device");
@@ -70,7 +70,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 
 /// The scenario whose column is at a place of the table, by its place among all columns.
 pub(super) fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    let shown = Shown::of(app);
+    let shown = Shown::new(app);
     if shown.columns.len() < 2 {
         return None;
     }
@@ -111,7 +111,7 @@ struct Shown<'a> {
 }
 
 /// One figure of all columns.
-struct Row {
+struct ComparedRow {
     figure: Figure,
     name: String,
     values: Vec<f64>,
@@ -124,7 +124,7 @@ struct Row {
 
 impl<'a> Shown<'a> {
     /// The first column, and those around the cursor.
-    fn of(app: &'a App) -> Self {
+    fn new(app: &'a App) -> Self {
         let all = columns(&app.context());
         let cursor = app.views.compare.column(all.len());
         let first = cursor.saturating_sub(MOST - 2).max(1);
@@ -166,7 +166,7 @@ impl<'a> Shown<'a> {
 
     /// The figures, the most telling first; those that are nothing everywhere are left out, and those that some column
     /// lacks.
-    fn figures(&self) -> Vec<Row> {
+    fn figures(&self) -> Vec<ComparedRow> {
         let most = self.summaries().map(|summary| summary.step_time.get()).fold(0.0, f64::max);
         let time = if most < 1.0 { ("ms", 1e3) } else { ("s", 1.0) };
         let rows = COMPARED.into_iter().filter_map(|figure| self.row(figure, time));
@@ -174,7 +174,7 @@ impl<'a> Shown<'a> {
     }
 
     /// A figure of all columns, where these count it in the same unit; times in one that suits the longest step.
-    fn row(&self, figure: Figure, (time, factor): (&'static str, f64)) -> Option<Row> {
+    fn row(&self, figure: Figure, (time, factor): (&'static str, f64)) -> Option<ComparedRow> {
         let entry = figure.entry()?;
         let amount = |(column, evaluation): &(Column, &Evaluation)| {
             figure.amount(&Subject::evaluated(column.scenario, evaluation))
@@ -191,7 +191,7 @@ impl<'a> Shown<'a> {
         let written = if unit.is_empty() { dimension.column_unit() } else { unit.to_owned() };
         let known = written.is_empty() || written == entry.label;
         let name = if known { entry.label.to_owned() } else { format!("{}, {written}", entry.label) };
-        same.then_some(Row { figure, name, values, better: entry.better, dimension, unit })
+        same.then_some(ComparedRow { figure, name, values, better: entry.better, dimension, unit })
     }
 
     fn draw_letter(&self, index: usize, theme: Theme, row: Rect, buf: &mut Buffer) -> Rect {
@@ -265,7 +265,7 @@ impl<'a> Table<'a> {
         Line::from(spans)
     }
 
-    fn row(&self, figure: &Row) -> Line<'static> {
+    fn row(&self, figure: &ComparedRow) -> Line<'static> {
         let mut spans = vec![Span::styled(format!("{:<NAMES$}", figure.name), self.theme.style(Role::Dim))];
         for (index, value) in figure.values.iter().enumerate() {
             let over = figure.figure == Figure::Peak && !self.shown.columns[index].1.summary.fits;
@@ -279,7 +279,7 @@ impl<'a> Table<'a> {
     }
 
     /// `  ▼ 3.87 s  −36 %  better`, as much of it as there is room for.
-    fn differing(&self, figure: &Row) -> Option<Span<'static>> {
+    fn differing(&self, figure: &ComparedRow) -> Option<Span<'static>> {
         let (from, to) = (*figure.values.first()?, *figure.values.get(self.shown.chosen)?);
         let (change, role) = verdict(figure, from, to);
         let percent = if from > 0.0 { words::change(from, to, self.theme) } else { String::new() };
@@ -301,7 +301,7 @@ impl<'a> Table<'a> {
 }
 
 /// Whether a change is for the better, in a word.
-fn verdict(figure: &Row, from: f64, to: f64) -> (&'static str, Role) {
+fn verdict(figure: &ComparedRow, from: f64, to: f64) -> (&'static str, Role) {
     let more = match figure.better {
         Better::More => true,
         Better::Less => false,
@@ -314,7 +314,7 @@ fn verdict(figure: &Row, from: f64, to: f64) -> (&'static str, Role) {
     }
 }
 
-impl Row {
+impl ComparedRow {
     fn text(&self, value: f64) -> String {
         Amount::in_column_text(self.dimension, value)
     }

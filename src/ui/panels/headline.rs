@@ -28,7 +28,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, wide: bool, area: Rect, buf
             two_sided(&title(scenario, wide), &[waiting], true, theme, first, buf);
         }
         (Ok(_), Some(answer)) => {
-            let facts = Facts::of(app, answer, theme);
+            let facts = HeadlineFacts::new(app, answer, theme);
             let (verdict, speed, limit) = if wide { facts.wide() } else { facts.compact() };
             let long = title(&answer.scenario, true);
             let name = if wide && fits(&long, &verdict, theme, first) { long } else { title(&answer.scenario, false) };
@@ -55,7 +55,7 @@ fn title(scenario: &Scenario, long: bool) -> Vec<Span<'static>> {
 }
 
 /// The figures in words.
-struct Facts {
+struct HeadlineFacts {
     verdict: Span<'static>,
     speed: Span<'static>,
     mfu: Span<'static>,
@@ -69,8 +69,8 @@ struct Facts {
     difference: Option<Span<'static>>,
 }
 
-impl Facts {
-    fn of(app: &App, answer: &Answer, theme: Theme) -> Self {
+impl HeadlineFacts {
+    fn new(app: &App, answer: &Answer, theme: Theme) -> Self {
         let Answer { scenario, evaluation } = answer;
         let summary = &evaluation.summary;
         let tokens = summary.tokens_per_s_per_device * f64::from(summary.devices);

@@ -22,7 +22,7 @@ const NAMES: usize = 13;
 const AMOUNT: usize = 31;
 
 /// A run whose traffic is drawn: what it is called, and the mark of its bars.
-struct Run<'a> {
+struct DrawnRun<'a> {
     name: String,
     scenario: &'a Scenario,
     summary: &'a Summary,
@@ -57,15 +57,15 @@ fn list(app: &App, theme: Theme, inside: Rect) -> RowList<'static> {
 }
 
 /// The scenario shown, then the pinned one.
-fn runs(app: &App, theme: Theme) -> Vec<Run<'_>> {
+fn runs(app: &App, theme: Theme) -> Vec<DrawnRun<'_>> {
     let fills = &theme.glyphs().fills;
-    let present = app.answer.as_ref().map(|answer| Run {
+    let present = app.answer.as_ref().map(|answer| DrawnRun {
         name: answer.scenario.strategy.to_string(),
         scenario: &answer.scenario,
         summary: &answer.evaluation.summary,
         fill: fills[0],
     });
-    let pinned = app.pins.reference().map(|(pinned, summary)| Run {
+    let pinned = app.pins.reference().map(|(pinned, summary)| DrawnRun {
         name: format!("{} {}", theme.glyphs().pinned, pinned.scenario.strategy),
         scenario: &pinned.scenario,
         summary,
@@ -76,7 +76,7 @@ fn runs(app: &App, theme: Theme) -> Vec<Run<'_>> {
 }
 
 /// Two bars per link and run: what it carries, against the most; how long it is busy, against the step.
-fn links(runs: &[Run], figures: &[Figure], width: usize, theme: Theme) -> Vec<ListLine<'static>> {
+fn links(runs: &[DrawnRun], figures: &[Figure], width: usize, theme: Theme) -> Vec<ListLine<'static>> {
     let all = runs.iter().flat_map(|run| figures.iter().filter_map(|figure| carried(run, *figure, runs)));
     let most = all.map(|copies| copies.bytes).fold(Bytes::ZERO, Bytes::max);
     let mut lines = Vec::new();
@@ -100,14 +100,14 @@ fn links(runs: &[Run], figures: &[Figure], width: usize, theme: Theme) -> Vec<Li
 }
 
 /// One bar, how much of it is filled, and what is said behind it.
-struct Bar {
+struct TrafficBar {
     what: &'static str,
     filled: f64,
     amount: String,
     said: String,
 }
 
-impl Bar {
+impl TrafficBar {
     fn spans(&self, fill: &str, width: usize, theme: Theme) -> [Span<'static>; 4] {
         let filled = (self.filled.min(1.0) * width as f64).round() as usize;
         [
@@ -120,7 +120,7 @@ impl Bar {
 }
 
 /// What a link carries, and how long it is busy.
-fn bars(run: &Run, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [Bar; 2] {
+fn bars(run: &DrawnRun, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) -> [TrafficBar; 2] {
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let of_all = percent(share(bytes.get(), total(run.summary).get()));
     let (what, said) = match figure {
@@ -129,8 +129,8 @@ fn bars(run: &Run, figure: Figure, Copies { bytes, busy }: Copies, most: Bytes) 
     };
     let of_step = share(busy.get(), run.summary.step_time.get());
     [
-        Bar { what, filled: share(bytes.get(), most.get()), amount: bytes.to_string(), said },
-        Bar {
+        TrafficBar { what, filled: share(bytes.get(), most.get()), amount: bytes.to_string(), said },
+        TrafficBar {
             what: "busy",
             filled: of_step,
             amount: busy.to_string(),
@@ -149,7 +149,7 @@ fn link(figure: Figure, scenario: &Scenario) -> &str {
 }
 
 /// What a link of the first run carries in any of them; `None` where a cluster has no level of that name.
-fn carried(run: &Run, figure: Figure, runs: &[Run]) -> Option<Copies> {
+fn carried(run: &DrawnRun, figure: Figure, runs: &[DrawnRun]) -> Option<Copies> {
     match figure {
         Figure::Traffic(level) => {
             let name = &runs.first()?.scenario.cluster.levels.get(level)?.name;
@@ -166,7 +166,7 @@ fn total(summary: &Summary) -> Bytes {
 }
 
 /// `zero-topo: 3.8 % of it leaves the node, 6.13 s exposed in a step of 35.3 s`.
-fn outside(run: &Run) -> Line<'static> {
+fn outside(run: &DrawnRun) -> Line<'static> {
     let beyond = run.scenario.cluster.level("node").map_or(0, |node| node + 1);
     let left: Bytes = run.summary.traffic[beyond..].iter().map(|traffic| traffic.bytes_per_device).sum();
     let all = total(run.summary);

@@ -231,7 +231,7 @@ fn plan(
 const CRAWLING: f64 = 1e-6;
 
 /// What a method's plan needs of the outermost level.
-enum Need {
+enum NetworkNeed {
     /// This bandwidth hides all that can be hidden.
     Rate(BytesPerSecond),
     /// A transfer never hides: its arithmetic takes so many times as long.
@@ -255,18 +255,18 @@ fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'sta
         let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
         let factor = never.map(Intensity::slowdown).reduce(f64::max);
         let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
-        Some(factor.map_or(Need::Rate(most.unwrap_or(BytesPerSecond::ZERO)), Need::NeverHidden))
+        Some(factor.map_or(NetworkNeed::Rate(most.unwrap_or(BytesPerSecond::ZERO)), NetworkNeed::NeverHidden))
     };
     let all: Vec<_> = METHODS.iter().enumerate().map(|(index, method)| need(index, method)).collect();
-    let never = all.iter().flatten().any(|need| matches!(need, Need::NeverHidden(_)));
+    let never = all.iter().flatten().any(|need| matches!(need, NetworkNeed::NeverHidden(_)));
     let has = gigabytes(outermost.bandwidth(&picture.search.base));
     let said = std::iter::once(format!("GB/s of {has} hide all but ends"));
     let said = said.chain(never.then(|| "x: nothing does".to_owned()));
     let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
     let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
         let need = match need {
-            Some(Need::Rate(rate)) => gigabytes(rate),
-            Some(Need::NeverHidden(factor)) => format!("x{}", significant(factor, 3)),
+            Some(NetworkNeed::Rate(rate)) => gigabytes(rate),
+            Some(NetworkNeed::NeverHidden(factor)) => format!("x{}", significant(factor, 3)),
             None => theme.glyphs().impossible.to_owned(),
         };
         Span::styled(format!("{mark} {need}"), theme.fill(tone))

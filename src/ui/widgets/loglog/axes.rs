@@ -39,7 +39,7 @@ impl LogAxis {
 }
 
 /// A value to write under an axis, and whether the cursor is there.
-pub(super) type Tick = (f64, String, bool);
+pub(super) type AxisLabel = (f64, String, bool);
 
 /// Both axes, and the area between them.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl Axes {
     }
 
     /// Writes what `y` is, round values beside its axis and ticks under that of `x`: as many as do not touch.
-    pub(super) fn draw(&self, theme: Theme, title: &str, ticks: &[Tick], buf: &mut Buffer) {
+    pub(super) fn draw(&self, theme: Theme, title: &str, ticks: &[AxisLabel], buf: &mut Buffer) {
         let (plot, gutter, dim) = (self.plot, self.gutter, theme.style(Role::Dim));
         let left = plot.x - 1 - columns(gutter);
         buf.set_stringn(left, plot.y - 1, title, gutter + 1 + usize::from(plot.width), dim);
