@@ -97,7 +97,7 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
         _ if TRAINING.contains(&figure) => format!(" {label:<13}{value:>18}"),
         _ => {
             let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
-            let bar = theme.glyphs().fills[0].repeat((share * BAR as f64).round() as usize);
+            let bar = theme.glyphs().fills[0].repeat((share.min(1.0) * BAR as f64).round() as usize);
             format!(" {label:<10}{value:>9} {:>5.1} %  {bar}", 100.0 * share)
         }
     })

@@ -251,9 +251,9 @@ fn evaluation() -> Evaluation {
         stages: vec![summary().memory],
         trace: trace(),
         elasticity: vec![
-            felt(Property::LevelBandwidth(0), 0.55),
+            felt(Property::LevelBandwidth(1), 0.55),
             felt(Property::PeakFlop, 0.32),
-            felt(Property::LevelLatency(1), -0.02),
+            felt(Property::LevelLatency(2), -0.02),
         ],
         error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
     }
