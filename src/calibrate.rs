@@ -20,12 +20,12 @@ use crate::scenario::{Problem, Scenario};
 use crate::stack::Calibration;
 use crate::stack::constants::{CONSTANTS, Constant};
 
-use fit::Known;
-use holdout::Whole;
-use model::Model;
+use fit::KnownSlopes;
+use holdout::LeftOutRows;
+use model::FitModel;
 
 pub use bands::{Coverage, HELD};
-pub use bars::{BARS, Bar, Figure, Judged, judge};
+pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
 pub use text::write;
 
 /// Answers scenarios in their order.
@@ -61,7 +61,7 @@ impl Determined {
 
 /// A constant and what the rows say of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FittedConstant {
     /// The constant.
     pub constant: &'static Constant,
     /// Its value before.
@@ -95,7 +95,7 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// All constants, in the order of their table.
-    pub constants: Vec<Found>,
+    pub constants: Vec<FittedConstant>,
     /// The calibration with their values.
     pub calibration: Calibration,
     /// Predictions before.
@@ -125,15 +125,15 @@ pub fn calibrate(
     let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
     begins("before");
     let before = validate(&with(calibration));
-    let model = Model::new(cases, calibration, &before, evaluate);
+    let model = FitModel::new(cases, calibration, &before, evaluate);
     if model.is_empty() {
         return None;
     }
     begins("fit");
     let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant).unwrap_or(f64::NAN)).collect();
     let all: Vec<usize> = (0..model.len()).collect();
-    let values = fit::solve(&model, Known::at(&model, all.clone(), start.clone()));
-    let known = Known::at(&model, all, values);
+    let values = fit::solve(&model, KnownSlopes::at(&model, all.clone(), start.clone()));
+    let known = KnownSlopes::at(&model, all, values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
     let constants = fit::found(&model, &known, &start);
@@ -147,7 +147,7 @@ pub fn calibrate(
     let crossed = validate(&under(cases, &fitted, place));
     begins("leaving out one source at a time");
     let (mut left_out, mut unseen) = (Vec::new(), Vec::new());
-    for Whole { name, source, out, kin } in holdout::wholes(&model) {
+    for LeftOutRows { name, source, out, kin } in holdout::wholes(&model) {
         let fitted = holdout::without(&model, &known, |row| kin[row]);
         let own: Vec<Case> = (0..model.len()).filter(|row| out[*row]).map(|row| model.case(row).clone()).collect();
         let validation = |calibration: &Calibration| validate(&under(&own, &[Arc::new(calibration.clone())], |_| 0));

@@ -14,8 +14,8 @@ mod rates;
 
 pub use activation::{Activations, HalfActivations};
 pub use calibrated::{Calibrated, same_memory};
-pub use collective::{Form, Payload, Transfer};
-pub use layer::{LayerWork, Passes, Work};
+pub use collective::{CollectiveForm, Payload, Transfer};
+pub use layer::{DeviceTime, LayerWork, Passes};
 pub(crate) use rates::peak;
 pub use rates::{Factors, Rates};
 

@@ -22,12 +22,12 @@ use crate::units::Bytes;
 
 pub use case::{Assumed, Case, Peak, Reading};
 pub use rank::{Pairs, Ranking};
-pub use row::{Row, Skipped, read};
+pub use row::{MeasuredRow, Skipped, read};
 pub use score::Scores;
 
-use null::Simple;
-use rank::Layout;
-use score::Compared;
+use null::NullRow;
+use rank::TimedLayout;
+use score::ScoredError;
 
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,19 +84,19 @@ impl Residual {
     }
 
     /// What a key of a report is in this row.
-    pub fn key(&self, by: Key) -> &str {
+    pub fn key(&self, by: ScoreKey) -> &str {
         match by {
-            Key::Stack => &self.stack,
-            Key::Hardware => &self.hardware,
-            Key::Class => &self.class,
-            Key::Group => &self.group,
+            ScoreKey::Stack => &self.stack,
+            ScoreKey::Hardware => &self.hardware,
+            ScoreKey::Class => &self.class,
+            ScoreKey::Group => &self.group,
         }
     }
 }
 
 /// What scores are split by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum ScoreKey {
     /// The software.
     Stack,
     /// The cluster.
@@ -107,7 +107,7 @@ pub enum Key {
     Group,
 }
 
-impl Key {
+impl ScoreKey {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Stack, Self::Hardware, Self::Class, Self::Group];
 
@@ -136,10 +136,10 @@ pub struct Validation {
 }
 
 /// The cases of some rows, and the rows that have none.
-pub fn cases(rows: &[Row], library: &Library) -> (Vec<Case>, Vec<Skipped>) {
+pub fn cases(rows: &[MeasuredRow], library: &Library) -> (Vec<Case>, Vec<Skipped>) {
     let (mut cases, mut skipped) = (Vec::new(), Vec::new());
     for row in rows {
-        match Case::of(row, library) {
+        match Case::new(row, library) {
             Ok(case) => cases.push(case),
             Err(why) => skipped.push(Skipped { id: row.id(), why }),
         }
@@ -172,10 +172,10 @@ pub fn validate(
     }
     let step_times = answered.iter().filter_map(|(case, own)| Some(time(case, own, case.step_time?)));
     let peaks = answered.iter().filter_map(|(case, own)| Some(memory(case, own.first()?, case.peak?)));
-    let (mut residuals, simple): (Vec<Residual>, Vec<Simple>) = step_times.chain(peaks).unzip();
+    let (mut residuals, simple): (Vec<Residual>, Vec<NullRow>) = step_times.chain(peaks).unzip();
     for metric in [Metric::StepTime, Metric::Memory] {
         let of_metric: Vec<usize> = (0..residuals.len()).filter(|index| residuals[*index].metric == metric).collect();
-        let rows: Vec<Simple> = of_metric.iter().map(|index| simple[*index].clone()).collect();
+        let rows: Vec<NullRow> = of_metric.iter().map(|index| simple[*index].clone()).collect();
         for (index, error) in of_metric.into_iter().zip(null::errors(&rows)) {
             residuals[index].null = error;
         }
@@ -188,7 +188,7 @@ impl Validation {
     /// Scores of what `wanted` picks.
     pub fn scores(&self, wanted: impl Fn(&Residual) -> bool) -> Option<Scores> {
         let picked = self.residuals.iter().filter(|one| wanted(one));
-        Scores::of(picked.map(|one| Compared { group: &one.group, error: one.error(), null: one.null }))
+        Scores::new(picked.map(|one| ScoredError { group: &one.group, error: one.error(), null: one.null }))
     }
 
     /// How well layouts are ordered among what `wanted` picks.
@@ -197,7 +197,7 @@ impl Validation {
     }
 
     /// The values that a key has among a metric's residuals, in order.
-    pub fn values(&self, metric: Metric, by: Key) -> BTreeSet<&str> {
+    pub fn values(&self, metric: Metric, by: ScoreKey) -> BTreeSet<&str> {
         self.residuals.iter().filter(|one| one.metric == metric).map(|one| one.key(by)).collect()
     }
 }
@@ -221,15 +221,15 @@ fn residual(case: &Case, metric: Metric, predicted: f64, measured: f64) -> Resid
 }
 
 /// What the null model scales: cells are of one device and stack, inside a node or across nodes.
-fn simple(case: &Case, base: f64, measured: f64) -> Simple {
+fn simple(case: &Case, base: f64, measured: f64) -> NullRow {
     let scenario = case.scenario();
     let Device { name, .. } = &scenario.cluster.device;
-    Simple { cell: (name.clone(), scenario.stack.id.clone(), case.across()), group: case.row.group(), base, measured }
+    NullRow { cell: (name.clone(), scenario.stack.id.clone(), case.across()), group: case.row.group(), base, measured }
 }
 
 /// Step time: between the two scenarios where there are two. The null model scales the time that the model
 /// flop (6 N + 12 L d s per token) takes at the peak.
-fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, Simple) {
+fn time(case: &Case, own: &[Summary], measured: f64) -> (Residual, NullRow) {
     let predicted = case.between(own, |summary| summary.step_time.get());
     let at_peak = case.between(own, |summary| summary.mfu * summary.step_time.get());
     (residual(case, Metric::StepTime, predicted, measured), simple(case, at_peak, measured))
@@ -252,7 +252,7 @@ pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> B
         return whole;
     }
     // What a layer works in stays on the device, whatever is kept elsewhere.
-    let own = Rates::of(scenario, &Factors::default()).activations();
+    let own = Rates::new(scenario, &Factors::default()).activations();
     let kept = (summary.memory.parts.activations - (own.whole + own.working)).max(Bytes::ZERO);
     let stages = f64::from(scenario.plan.pipeline) * f64::from(scenario.plan.stages_per_rank);
     let stage = own.layer * f64::from(scenario.model.layers) / stages;
@@ -260,7 +260,7 @@ pub(crate) fn read_peak(scenario: &Scenario, summary: &Summary, peak: Peak) -> B
 }
 
 /// Peak memory. The null model scales the state's bytes.
-fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, Simple) {
+fn memory(case: &Case, summary: &Summary, peak: Peak) -> (Residual, NullRow) {
     let parts = &summary.memory.parts;
     let predicted = read_peak(case.scenario(), summary, peak);
     let state: Bytes = [parts.weights, parts.gradients, parts.optimizer].into_iter().sum();
@@ -291,9 +291,9 @@ fn choice(case: &Case) -> String {
 
 fn ranking(residuals: &[Residual], wanted: impl Fn(&Residual) -> bool) -> Ranking {
     let timed = residuals.iter().filter(|one| one.metric == Metric::StepTime && wanted(one));
-    let layouts: Vec<Layout> =
-        timed.map(|one| Layout { key: &one.choice, predicted: one.predicted, measured: one.measured }).collect();
-    Ranking::of(&layouts)
+    let layouts: Vec<TimedLayout> =
+        timed.map(|one| TimedLayout { key: &one.choice, predicted: one.predicted, measured: one.measured }).collect();
+    Ranking::new(&layouts)
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub struct Program {
 impl Program {
     /// Builds the step of a checked scenario, reusing this program's memory.
     pub fn build(&mut self, scenario: &Scenario, layout: &Layout, factors: &Factors) {
-        let rates = Rates::of(scenario, factors);
+        let rates = Rates::new(scenario, factors);
         let ranks = layout.pipeline as usize;
         self.code.clear();
         self.ranks.resize_with(ranks, RankProgram::default);

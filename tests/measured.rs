@@ -10,10 +10,10 @@
 use std::fs;
 use std::sync::Arc;
 
-use shardscope::calibrate::{Coverage, Found, calibrate};
+use shardscope::calibrate::{Coverage, FittedConstant, calibrate};
 use shardscope::cost::{Factors, Payload, Rates};
 use shardscope::hardware::Group;
-use shardscope::measured::{Metric, Row, Validation, cases, read, validate};
+use shardscope::measured::{MeasuredRow, Metric, Validation, cases, read, validate};
 use shardscope::plan::Format;
 use shardscope::presets::Library;
 use shardscope::scenario::Scenario;
@@ -21,7 +21,7 @@ use shardscope::scenario::file::parse;
 use shardscope::search::{Evaluator, pool};
 use shardscope::units::{BytesPerSecond, Count};
 
-fn validated(rows: &[Row]) -> Validation {
+fn validated(rows: &[MeasuredRow]) -> Validation {
     let (cases, unbuilt) = cases(rows, &Library::embedded());
     let pool = pool(None).unwrap();
     let mut validation = validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
@@ -40,7 +40,7 @@ fn judge(validation: &Validation, metric: Metric, rows: usize, most: f64) {
 /// What the program carries is predicted as well as when this was last set; each row names its source.
 #[test]
 fn embedded_rows_are_predicted() {
-    let rows: Vec<Row> = Library::measured().iter().flat_map(|(name, text)| read(name, text).0).collect();
+    let rows: Vec<MeasuredRow> = Library::measured().iter().flat_map(|(name, text)| read(name, text).0).collect();
     for row in &rows {
         assert!(row.text("source").len() > 5 && row.text("url_or_repo_path").len() > 5, "{}", row.id());
     }
@@ -50,7 +50,7 @@ fn embedded_rows_are_predicted() {
     judge(&validation, Metric::Memory, 8, 0.08);
 }
 
-fn rows_of(folder: &std::ffi::OsStr) -> Vec<Row> {
+fn rows_of(folder: &std::ffi::OsStr) -> Vec<MeasuredRow> {
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
     files.sort();
@@ -96,7 +96,7 @@ fn measured_bands_hold() {
         let wanted = if by.0 == "all" { 0.75..=0.85 } else { 0.65..=0.92 };
         assert!(wanted.contains(held), "{by:?}: {held}");
     }
-    for Found { constant, stacks, groups, .. } in &fitted.constants {
+    for FittedConstant { constant, stacks, groups, .. } in &fitted.constants {
         let path = constant.place.paths().join(" ");
         let own = stacks.len() == 1 && OF_ONE_STACK.iter().any(|start| path.starts_with(start));
         assert!(!own || *groups >= 5, "{} rests on {groups} groups of {stacks:?}", constant.name);
@@ -128,7 +128,7 @@ fn collective(library: &Library, cluster: &str, gigabits: Option<f64>, (kind, ra
     if let (Some(gigabits), Some(level)) = (gigabits, Arc::make_mut(&mut scenario.cluster).levels.last_mut()) {
         level.injection = Some(BytesPerSecond::new(gigabits * 1e9 / 8.0));
     }
-    let rates = Rates::of(&scenario, &Factors::default());
+    let rates = Rates::new(&scenario, &Factors::default());
     let payload = Payload::plain(Count::new(bytes / 2.0), Format::Bf16);
     let group = Group { stride: 1, size: ranks };
     match kind {

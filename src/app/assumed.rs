@@ -1,7 +1,7 @@
 //! What is assumed of the FSDP limits beyond the scenario: the view of the limits changes it, that of the grid searches
 //! under it.
 
-use crate::bounds::fsdp::{self, Stage};
+use crate::bounds::fsdp::{self, ZeroStage};
 use crate::scenario::Scenario;
 
 /// An assumption that keys change.
@@ -59,13 +59,13 @@ impl Assumed {
     }
 
     /// The limits of a scenario under them.
-    pub fn limits(self, scenario: &Scenario) -> fsdp::Limits {
+    pub fn limits(self, scenario: &Scenario) -> fsdp::FsdpLimits {
         let stage = match self.stage {
-            1 => Stage::One,
-            2 => Stage::Two,
-            _ => Stage::Three,
+            1 => ZeroStage::One,
+            2 => ZeroStage::Two,
+            _ => ZeroStage::Three,
         };
         let (gamma, n_bwd) = (f64::from(self.gamma) / 10.0, f64::from(self.backward));
-        fsdp::Limits { stage, gamma, n_bwd, ..fsdp::Limits::of(scenario) }
+        fsdp::FsdpLimits { stage, gamma, n_bwd, ..fsdp::FsdpLimits::new(scenario) }
     }
 }

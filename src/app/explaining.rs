@@ -28,7 +28,7 @@ pub enum Asked {
     /// A figure of a scenario that is still to be run for that, with its name.
     Other(String, Figure, Box<Scenario>),
     /// A figure of the limits of the machine.
-    Limit(Limit, Box<fsdp::Limits>),
+    Limit(Limit, Box<fsdp::FsdpLimits>),
     /// The days of a training.
     Training(Box<Run>),
 }
@@ -49,7 +49,7 @@ enum Subject {
     /// An evaluated step.
     Step(Box<Answer>),
     /// The limits of the machine.
-    Limits(Box<fsdp::Limits>),
+    Limits(Box<fsdp::FsdpLimits>),
     /// A plan for the shortest training.
     Run(Box<Run>),
 }
@@ -103,7 +103,7 @@ impl Explaining {
     }
 
     /// The explanation of one of the limits.
-    pub fn limit(which: Limit, limits: Box<fsdp::Limits>) -> Option<Self> {
+    pub fn limit(which: Limit, limits: Box<fsdp::FsdpLimits>) -> Option<Self> {
         Self::about(Figure::Limits(which), Subject::Limits(limits), None)
     }
 

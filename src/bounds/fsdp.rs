@@ -15,7 +15,7 @@ use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds};
 
 /// What is sharded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum ZeroStage {
     /// Optimizer state.
     One,
     /// Gradients too.
@@ -24,7 +24,7 @@ pub enum Stage {
     Three,
 }
 
-impl Stage {
+impl ZeroStage {
     /// Its number.
     pub const fn number(self) -> u8 {
         match self {
@@ -37,7 +37,7 @@ impl Stage {
 
 /// A model, a machine and the settings that the limits depend on [fsdp A1].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct FsdpLimits {
     /// Parameters (phi).
     pub parameters: f64,
     /// Those of them that take no part in a token's arithmetic: of experts that it does not visit.
@@ -53,7 +53,7 @@ pub struct Limits {
     /// Devices that share the state (N).
     pub devices: u32,
     /// What they share of it.
-    pub stage: Stage,
+    pub stage: ZeroStage,
     /// Memory of a device.
     pub memory: Bytes,
     /// What of it is taken before any state: runtime, allocator, gathered layers.
@@ -87,7 +87,7 @@ pub struct Transfers {
 
 /// A bound on how well the devices are used.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bound {
+pub struct Utilisation {
     /// Hardware flop utilisation (recompute counted).
     pub hfu: f64,
     /// Model flop utilisation (recompute not counted).
@@ -98,7 +98,7 @@ pub struct Bound {
 
 /// A step in which forward and backward each hide their transfers as far as they can [fsdp A3].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct FsdpStep {
     /// Arithmetic of forward.
     pub forward: Seconds,
     /// Arithmetic of backward, recompute included.
@@ -106,19 +106,19 @@ pub struct Step {
     /// The whole step.
     pub time: Seconds,
     /// How well it uses the device.
-    pub reached: Bound,
+    pub reached: Utilisation,
 }
 
-impl Limits {
+impl FsdpLimits {
     /// Of a scenario's model, devices and sequence: the model as `12 L H^2` parameters, or its own where it has
     /// experts, which the paper's models have not; bandwidth that of a ring over all devices on the slowest level
     /// that it crosses, as the simulator's gathers have it; no reserve, no latency, all layers computed again and
     /// `n_bwd` 1.
-    pub fn of(scenario: &Scenario) -> Self {
+    pub fn new(scenario: &Scenario) -> Self {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
         let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
         let storage = plan.precision.storage();
-        let spans = Rates::of(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
+        let spans = Rates::new(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
         let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate);
         let (parameters, idle) = match model.experts {
             None => (12.0 * layers * hidden * hidden, 0.0),
@@ -132,7 +132,7 @@ impl Limits {
             element: Bytes::new(storage.bytes()),
             optimizer: Bytes::new(plan.optimizer.state(storage)),
             devices,
-            stage: Stage::Three,
+            stage: ZeroStage::Three,
             memory: scenario.cluster.device.memory * plan.memory_factor,
             reserve: Bytes::ZERO,
             link: crossed.reduce(BytesPerSecond::min).unwrap_or(spans[0].rate),
@@ -150,9 +150,9 @@ impl Limits {
     pub fn state(&self) -> Bytes {
         let share = 1.0 / f64::from(self.devices);
         let (weights, gradients) = match self.stage {
-            Stage::One => (1.0, 1.0),
-            Stage::Two => (1.0, share),
-            Stage::Three => (share, share),
+            ZeroStage::One => (1.0, 1.0),
+            ZeroStage::Two => (1.0, share),
+            ZeroStage::Three => (share, share),
         };
         self.element * (weights + gradients) + self.optimizer * share
     }
@@ -204,8 +204,8 @@ impl Limits {
     /// and gather updated weights, once a step [fsdp A3].
     pub fn transfers(&self) -> Transfers {
         match self.stage {
-            Stage::One | Stage::Two => Transfers { forward: 0.0, backward: 2.0 },
-            Stage::Three => Transfers { forward: 1.0, backward: self.n_bwd },
+            ZeroStage::One | ZeroStage::Two => Transfers { forward: 0.0, backward: 2.0 },
+            ZeroStage::Three => Transfers { forward: 1.0, backward: self.n_bwd },
         }
     }
 
@@ -221,12 +221,12 @@ impl Limits {
     }
 
     /// A step of `tokens` on each device whose kernels reach the share `alpha` of the peak [fsdp A3].
-    pub fn step(&self, tokens: f64, alpha: f64) -> Step {
+    pub fn step(&self, tokens: f64, alpha: f64) -> FsdpStep {
         let (transfers, transfer) = (self.transfers(), self.transfer());
         let forward = self.forward_flop() * tokens / (self.peak * alpha);
         let backward = self.backward_flop() * tokens / (self.peak * alpha);
         let time = forward.max(transfer * transfers.forward) + backward.max(transfer * transfers.backward);
-        Step { forward, backward, time, reached: self.bound(tokens / time.get()) }
+        FsdpStep { forward, backward, time, reached: self.bound(tokens / time.get()) }
     }
 
     /// The shortest step in which each pass still hides its own transfers [fsdp A4 (a)], in forwards of `4 - gamma` a step:
@@ -246,7 +246,7 @@ impl Limits {
     /// [fsdp A4 (a)]. It may exceed what the peak allows.
     ///
     /// `HFU <= E F_fwd S / (phi Q peak)`, from forward.
-    pub fn hidden(&self) -> Bound {
+    pub fn hidden(&self) -> Utilisation {
         self.full(self.hidden_step())
     }
 
@@ -255,30 +255,30 @@ impl Limits {
     /// FSDP sends, no schedule that gathers twice and reduces at each micro-batch beats it.
     ///
     /// `tokens/s <= E S / ((1 + n_bwd) phi Q)`.
-    pub fn network_floor(&self) -> Bound {
+    pub fn network_floor(&self) -> Utilisation {
         self.full(self.floor_step())
     }
 
     /// A step with all tokens that fit.
-    fn full(&self, step: Seconds) -> Bound {
+    fn full(&self, step: Seconds) -> Utilisation {
         let tokens = self.token_capacity();
         self.bound(if tokens > 0.0 { tokens / step.get() } else { 0.0 })
     }
 
     /// A throughput with its utilisations [fsdp A3]: `MFU = HFU 3 / (4 - gamma)`.
-    fn bound(&self, tokens_per_s: f64) -> Bound {
+    fn bound(&self, tokens_per_s: f64) -> Utilisation {
         let flop = self.forward_flop() + self.backward_flop();
         let hfu = tokens_per_s * (flop / self.peak).get();
-        Bound { hfu, mfu: hfu * 3.0 / (4.0 - self.gamma), tokens_per_s }
+        Utilisation { hfu, mfu: hfu * 3.0 / (4.0 - self.gamma), tokens_per_s }
     }
 
     /// A bound, and no more than the peak allows.
-    pub fn capped(&self, bound: Bound) -> Bound {
+    pub fn capped(&self, bound: Utilisation) -> Utilisation {
         if bound.hfu <= 1.0 {
             return bound;
         }
         let flop = self.forward_flop() + self.backward_flop();
-        Bound { hfu: 1.0, mfu: 3.0 / (4.0 - self.gamma), tokens_per_s: 1.0 / (flop / self.peak).get() }
+        Utilisation { hfu: 1.0, mfu: 3.0 / (4.0 - self.gamma), tokens_per_s: 1.0 / (flop / self.peak).get() }
     }
 }
 

@@ -18,7 +18,7 @@ use terms::Terms;
 
 /// A kind of transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TransferKind {
     /// Sums of gradients over the ranks that hold the same weights.
     DataParallel,
     /// Gathers of sharded weights and reductions of their gradients.
@@ -33,7 +33,7 @@ pub enum Kind {
     StateOffload,
 }
 
-impl Kind {
+impl TransferKind {
     /// Its word in reports.
     pub const fn word(self) -> &'static str {
         match self {
@@ -49,14 +49,14 @@ impl Kind {
 
 /// What carries a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Link {
+pub enum TransferLink {
     /// A level of the cluster, by its index.
     Level(usize),
     /// The link to the host's memory.
     Host,
 }
 
-impl Link {
+impl TransferLink {
     /// Its name in reports: a level's name, or `host`.
     pub fn name(self, scenario: &Scenario) -> &str {
         match self {
@@ -79,12 +79,12 @@ impl Link {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intensity {
     /// What travels.
-    pub kind: Kind,
+    pub kind: TransferKind,
     /// On which link: of the levels that its group crosses, the slowest.
-    pub link: Link,
+    pub link: TransferLink,
     /// How the intensity comes about, of the arithmetic that the transfer runs beside; of all of the step's,
     /// where it runs beside none.
-    pub formula: Formula,
+    pub formula: IntensityFormula,
     /// What it has of the link, one way: of a level that a ring passes the level's bandwidth, times the ranks that
     /// the ring has in each group below it, since it passes through the ports of all of them.
     pub bandwidth: BytesPerSecond,
@@ -100,7 +100,7 @@ pub struct Intensity {
 
 /// An intensity in numbers: `8 flop x 12,800 tokens / 12 B`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Formula {
+pub struct IntensityFormula {
     /// Flop per parameter and token.
     pub flop: f64,
     /// The parameters, or the tokens.
@@ -111,14 +111,14 @@ pub struct Formula {
     pub bytes: f64,
 }
 
-impl Formula {
+impl IntensityFormula {
     /// What it comes to, in flop per byte.
     pub fn value(&self) -> f64 {
         self.flop * self.count / self.bytes
     }
 }
 
-impl fmt::Display for Formula {
+impl fmt::Display for IntensityFormula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short = |value: f64| libm::round(value * 1e3) / 1e3;
         let (flop, bytes) = (short(self.flop), thousands(self.bytes));
@@ -155,12 +155,12 @@ impl Intensity {
 
 /// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators are
 /// not all placed alike.
-pub fn of(scenario: &Scenario) -> Vec<Intensity> {
+pub fn transfers(scenario: &Scenario) -> Vec<Intensity> {
     let Ok(layout) = scenario.layout() else { return Vec::new() };
     if !scenario.plan.operators.is_empty() {
         return Vec::new();
     }
-    let terms = Terms::of(scenario, &layout);
+    let terms = Terms::new(scenario, &layout);
     let rows = [
         terms.data_parallel(),
         terms.partitioned_state(),

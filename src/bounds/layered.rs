@@ -12,7 +12,7 @@ use crate::cost::{Factors, Rates};
 use crate::scenario::Scenario;
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::intensity::{self, Kind};
+use super::intensity::{self, TransferKind};
 use super::pipeline::Pipeline;
 use super::state_per_parameter;
 
@@ -20,7 +20,7 @@ pub use batch::{CriticalBatch, steps};
 
 /// A step in closed form, and what it is made of [layered B8].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct LayeredStep {
     /// Arithmetic at the peak.
     pub ideal: Seconds,
     /// Factor of tensor parallelism, which nothing hides: `1 + threshold / intensity`.
@@ -33,14 +33,14 @@ pub struct Step {
     pub alone: Seconds,
 }
 
-impl Step {
+impl LayeredStep {
     /// Of a scenario; `None` if it cannot be laid out.
     ///
     /// The ideal is `(6 + 2 r) p b_mu n_mu d_s / (n_l n_a c)`, 8 where all layers are computed again.
-    pub fn of(scenario: &Scenario) -> Option<Self> {
+    pub fn new(scenario: &Scenario) -> Option<Self> {
         let layout = scenario.layout().ok()?;
         let (model, plan) = (&scenario.model, &scenario.plan);
-        let rates = Rates::of(scenario, &Factors::default());
+        let rates = Rates::new(scenario, &Factors::default());
         let logits = u64::from(model.vocab) * u64::from(model.hidden);
         let parameters = (model.matrix_parameters() - logits) as f64;
         let tokens = rates.tokens() * f64::from(plan.accumulate);
@@ -48,10 +48,10 @@ impl Step {
         let flop = Flop::new((6.0 + 2.0 * plan.recompute.layers()) * parameters * tokens.get() / devices);
         let ideal = flop / rates.peak;
         let mut step =
-            Self { ideal, tensor: 1.0, bubble: Pipeline::of(plan).bubble(), exposed: 1.0, alone: Seconds::ZERO };
-        for transfer in intensity::of(scenario) {
+            Self { ideal, tensor: 1.0, bubble: Pipeline::new(plan).bubble(), exposed: 1.0, alone: Seconds::ZERO };
+        for transfer in intensity::transfers(scenario) {
             match (transfer.kind, transfer.overlapped) {
-                (Kind::Tensor, _) => step.tensor = transfer.slowdown(),
+                (TransferKind::Tensor, _) => step.tensor = transfer.slowdown(),
                 (_, true) => step.exposed = step.exposed.max(transfer.slowdown()),
                 (_, false) => step.alone += ideal * (transfer.slowdown() - 1.0),
             }
@@ -72,7 +72,7 @@ impl Step {
 
 /// Memory of one device in closed form [layered B6]; what a layer works in comes on top.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Memory {
+pub struct LayeredMemory {
     /// Weights, gradients and optimizer state: `16 p / (n_l n_a)` bytes, over `n_b` where they are partitioned.
     pub state: Bytes,
     /// Where weights are partitioned or on the host: two layers' weights and two layers' gradients, one in use and
@@ -83,15 +83,15 @@ pub struct Memory {
     pub checkpoints: Bytes,
 }
 
-impl Memory {
+impl LayeredMemory {
     /// Of a scenario; `None` if it cannot be laid out. What is on the host does not count.
-    pub fn of(scenario: &Scenario) -> Option<Self> {
+    pub fn new(scenario: &Scenario) -> Option<Self> {
         let layout = scenario.layout().ok()?;
         let (model, plan) = (&scenario.model, &scenario.plan);
         let (layers, tensor) = (f64::from(model.layers), f64::from(layout.tensor));
         let layer = model.layer_parameters() as f64 / tensor;
-        let rates = Rates::of(scenario, &Factors::default());
-        let pipeline = Pipeline::of(plan);
+        let rates = Rates::new(scenario, &Factors::default());
+        let pipeline = Pipeline::new(plan);
         let stage = layers / f64::from(pipeline.ranks * pipeline.stages);
         let gradient = Bytes::new(scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes());
         let buffered = layout.weights > 1 || plan.offload.state();

@@ -47,7 +47,7 @@ pub struct Operator {
 impl Ring {
     /// Of a group of ranks at the rates of a stack: the time of a collective without bytes, spread over its
     /// steps, and the rate of its slowest level.
-    pub fn of(rates: &Rates<'_>, group: Group) -> Self {
+    pub fn new(rates: &Rates<'_>, group: Group) -> Self {
         let time = |elements: f64| rates.gather(Payload::plain(Count::new(elements), Format::Int8), group).time;
         let (ranks, latency) = (f64::from(group.size), time(0.0));
         let per_byte = (time(PROBE) - latency) / PROBE * ranks / (ranks - 1.0);

@@ -17,7 +17,7 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Of a plan: layered accumulation is breadth first, whatever the schedule.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn new(plan: &Plan) -> Self {
         let layered = plan.accumulation == Accumulation::Layered;
         let breadth_first = layered || (plan.pipeline > 1 && plan.schedule == Schedule::BreadthFirst);
         let looped = plan.pipeline > 1 && (breadth_first || plan.schedule == Schedule::Interleaved);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::evaluate::likeness;
-use crate::measured::{Case, Key, Metric, Residual, Validation};
+use crate::measured::{Case, Metric, Residual, ScoreKey, Validation};
 use crate::stack::{Band, Division, Likeness};
 
 use super::rounded;
@@ -59,14 +59,14 @@ pub(super) fn misses<'a>(cases: &'a [Case], validation: &'a Validation) -> Vec<M
 /// within a node or across nodes; of one stack on one architecture; of all stacks on it. Then, for any other
 /// stack, the rows of sources that were left out whole: what a stack costs that the constants do not know.
 pub(super) fn bands(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Band> {
-    type Pool<'a> = (Option<&'a str>, &'a str, Option<(Division, bool)>);
+    type BandPool<'a> = (Option<&'a str>, &'a str, Option<(Division, bool)>);
     let near = |run: &Likeness<'_>| (run.division, run.across_nodes);
-    let of = |misses: &[Miss<'_>], least: usize, known: bool, pool: &dyn for<'a> Fn(&Likeness<'a>) -> Pool<'a>| {
-        let mut pools: BTreeMap<Pool<'_>, Vec<&Miss<'_>>> = BTreeMap::new();
+    let of = |misses: &[Miss<'_>], least: usize, known: bool, pool: &dyn for<'a> Fn(&Likeness<'a>) -> BandPool<'a>| {
+        let mut pools: BTreeMap<BandPool<'_>, Vec<&Miss<'_>>> = BTreeMap::new();
         for miss in misses {
             pools.entry(pool(&miss.run)).or_default().push(miss);
         }
-        let one = |((_, architecture, near), rows): (Pool<'_>, Vec<&Miss<'_>>)| {
+        let one = |((_, architecture, near), rows): (BandPool<'_>, Vec<&Miss<'_>>)| {
             let groups = sizes(&rows).len();
             let stacks: BTreeSet<&str> = rows.iter().filter(|_| known).map(|miss| miss.run.stack).collect();
             Some(Band {
@@ -127,7 +127,8 @@ pub(super) fn coverage(crossed: &[Miss<'_>], unseen: &[Miss<'_>]) -> Vec<Coverag
     for one in &judged {
         let Miss { run, residual } = one.0;
         let scale = if run.across_nodes { "across nodes" } else { "within a node" };
-        let keys = [Key::Stack, Key::Hardware, Key::Class].map(|key| (key.name(), residual.key(key).to_owned()));
+        let keys = [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class]
+            .map(|key| (key.name(), residual.key(key).to_owned()));
         let own = [("all", String::new()), ("scale", scale.to_owned())];
         own.into_iter().chain(keys).for_each(|key| classes.entry(key).or_default().push(one));
     }

@@ -7,7 +7,7 @@ use super::Fitted;
 
 /// What of a set is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Figure {
+pub enum JudgedFigure {
     /// Mean error of step time over groups.
     Mean,
     /// Median error of step time over groups.
@@ -26,7 +26,7 @@ pub enum Figure {
     Larger,
 }
 
-impl Figure {
+impl JudgedFigure {
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Figure {
 
 /// A set of rows and how far off they may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bar {
+pub struct AccuracyBar {
     /// Its name.
     pub set: &'static str,
     /// The stacks of its rows; all if empty.
@@ -57,17 +57,17 @@ pub struct Bar {
     /// Whether they ran on several nodes; either if absent.
     pub across: Option<bool>,
     /// What is judged.
-    pub figure: Figure,
+    pub figure: JudgedFigure,
     /// Most that it may be, or least where more is better; infinite where it is only reported.
     pub bar: f64,
 }
 
-const fn bar(set: &'static str, stacks: &'static [&'static str], figure: Figure, bar: f64) -> Bar {
-    Bar { set, stacks, across: None, figure, bar }
+const fn bar(set: &'static str, stacks: &'static [&'static str], figure: JudgedFigure, bar: f64) -> AccuracyBar {
+    AccuracyBar { set, stacks, across: None, figure, bar }
 }
 
-const fn reach(across: bool, bar: Bar) -> Bar {
-    Bar { across: Some(across), ..bar }
+const fn reach(across: bool, bar: AccuracyBar) -> AccuracyBar {
+    AccuracyBar { across: Some(across), ..bar }
 }
 
 const ALL: &[&str] = &[];
@@ -76,44 +76,44 @@ const BIGSCIENCE: &[&str] = &["megatron-deepspeed-2022"];
 const INTERNEVO: &[&str] = &["internevo"];
 
 /// All of them.
-pub const BARS: &[Bar] = &[
-    bar("all", ALL, Figure::Mean, 0.055),
-    bar("all", ALL, Figure::Median, 0.04),
-    bar("all", ALL, Figure::P90, 0.11),
-    bar("all", ALL, Figure::Skill, 3.0),
-    bar("LLM Foundry 2023", &["llm-foundry-2023"], Figure::Mean, 0.035),
-    bar("LLM Foundry 2024", &["llm-foundry-2024"], Figure::Mean, 0.04),
-    bar("Mosaic", &["mosaic-2023"], Figure::Mean, 0.035),
-    bar("Megatron SC21", &["megatron-2021"], Figure::Mean, 0.03),
-    bar("Korthikanti", &["megatron-2022"], Figure::Mean, 0.035),
-    bar("Kwai", &["megatron-kwai"], Figure::Mean, 0.045),
-    bar("BigScience", BIGSCIENCE, Figure::Mean, 0.05),
-    reach(false, bar("vTrain, one node", VTRAIN, Figure::Mean, 0.065)),
-    reach(true, bar("vTrain, many nodes", VTRAIN, Figure::Mean, 0.075)),
-    bar("InternEvo", INTERNEVO, Figure::Mean, 0.055),
-    bar("NeMo", &["nemo-2024"], Figure::Mean, 0.06),
-    bar("Megatron 2024", &["megatron-2024"], Figure::Mean, 0.06),
-    bar("Megatron Bridge", &["megatron-bridge-2025"], Figure::Mean, 0.06),
+pub const BARS: &[AccuracyBar] = &[
+    bar("all", ALL, JudgedFigure::Mean, 0.055),
+    bar("all", ALL, JudgedFigure::Median, 0.04),
+    bar("all", ALL, JudgedFigure::P90, 0.11),
+    bar("all", ALL, JudgedFigure::Skill, 3.0),
+    bar("LLM Foundry 2023", &["llm-foundry-2023"], JudgedFigure::Mean, 0.035),
+    bar("LLM Foundry 2024", &["llm-foundry-2024"], JudgedFigure::Mean, 0.04),
+    bar("Mosaic", &["mosaic-2023"], JudgedFigure::Mean, 0.035),
+    bar("Megatron SC21", &["megatron-2021"], JudgedFigure::Mean, 0.03),
+    bar("Korthikanti", &["megatron-2022"], JudgedFigure::Mean, 0.035),
+    bar("Kwai", &["megatron-kwai"], JudgedFigure::Mean, 0.045),
+    bar("BigScience", BIGSCIENCE, JudgedFigure::Mean, 0.05),
+    reach(false, bar("vTrain, one node", VTRAIN, JudgedFigure::Mean, 0.065)),
+    reach(true, bar("vTrain, many nodes", VTRAIN, JudgedFigure::Mean, 0.075)),
+    bar("InternEvo", INTERNEVO, JudgedFigure::Mean, 0.055),
+    bar("NeMo", &["nemo-2024"], JudgedFigure::Mean, 0.06),
+    bar("Megatron 2024", &["megatron-2024"], JudgedFigure::Mean, 0.06),
+    bar("Megatron Bridge", &["megatron-bridge-2025"], JudgedFigure::Mean, 0.06),
     // Not those of 2021: a constant of their own was set by hand to the three runs.
-    bar("DeepSpeed ZeRO-3 2022", &["deepspeed-zero3-2022"], Figure::Mean, 0.07),
-    bar("torchtitan", &["torchtitan"], Figure::Mean, 0.08),
-    bar("fms-fsdp", &["fms-fsdp"], Figure::Mean, 0.08),
-    bar("nanotron", &["nanotron"], Figure::Mean, 0.15),
-    bar("JAX, reported only", &["jax-xla-2024", "jax-xla-2025"], Figure::Mean, f64::INFINITY),
-    bar("all", ALL, Figure::Allocator, 0.08),
-    bar("all", ALL, Figure::Device, 0.10),
-    reach(false, bar("vTrain, one node", VTRAIN, Figure::Ordered, 0.95)),
-    reach(true, bar("vTrain, many nodes", VTRAIN, Figure::Ordered, 0.88)),
-    bar("InternEvo", INTERNEVO, Figure::Ordered, 0.95),
-    bar("BigScience", BIGSCIENCE, Figure::Ordered, 0.88),
-    bar("all", ALL, Figure::Larger, 0.085),
+    bar("DeepSpeed ZeRO-3 2022", &["deepspeed-zero3-2022"], JudgedFigure::Mean, 0.07),
+    bar("torchtitan", &["torchtitan"], JudgedFigure::Mean, 0.08),
+    bar("fms-fsdp", &["fms-fsdp"], JudgedFigure::Mean, 0.08),
+    bar("nanotron", &["nanotron"], JudgedFigure::Mean, 0.15),
+    bar("JAX, reported only", &["jax-xla-2024", "jax-xla-2025"], JudgedFigure::Mean, f64::INFINITY),
+    bar("all", ALL, JudgedFigure::Allocator, 0.08),
+    bar("all", ALL, JudgedFigure::Device, 0.10),
+    reach(false, bar("vTrain, one node", VTRAIN, JudgedFigure::Ordered, 0.95)),
+    reach(true, bar("vTrain, many nodes", VTRAIN, JudgedFigure::Ordered, 0.88)),
+    bar("InternEvo", INTERNEVO, JudgedFigure::Ordered, 0.95),
+    bar("BigScience", BIGSCIENCE, JudgedFigure::Ordered, 0.88),
+    bar("all", ALL, JudgedFigure::Larger, 0.085),
 ];
 
 /// A bar and what was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct JudgedBar {
     /// The bar.
-    pub bar: &'static Bar,
+    pub bar: &'static AccuracyBar,
     /// Groups behind it, pairs where layouts are ordered.
     pub count: usize,
     /// What was found.
@@ -122,48 +122,48 @@ pub struct Judged {
     pub null: Option<f64>,
 }
 
-impl Judged {
+impl JudgedBar {
     /// Whether it holds; `None` where it is only reported.
     pub fn met(&self) -> Option<bool> {
-        let Bar { figure, bar, .. } = *self.bar;
+        let AccuracyBar { figure, bar, .. } = *self.bar;
         let held = if figure.least() { self.value >= bar } else { self.value <= bar };
         bar.is_finite().then_some(held)
     }
 }
 
 /// What a fit reaches of each bar whose set has rows: each row predicted without its group.
-pub fn judge(fitted: &Fitted) -> Vec<Judged> {
+pub fn judge(fitted: &Fitted) -> Vec<JudgedBar> {
     BARS.iter().filter_map(|bar| bar.judge(fitted)).collect()
 }
 
-impl Bar {
+impl AccuracyBar {
     fn has(&self, one: &Residual) -> bool {
         (self.stacks.is_empty() || self.stacks.contains(&one.stack.as_str()))
             && self.across.is_none_or(|across| across == one.across)
     }
 
-    fn judge(&'static self, fitted: &Fitted) -> Option<Judged> {
+    fn judge(&'static self, fitted: &Fitted) -> Option<JudgedBar> {
         let crossed: &Validation = &fitted.crossed;
-        let judged = |count, value| Judged { bar: self, count, value, null: None };
+        let judged = |count, value| JudgedBar { bar: self, count, value, null: None };
         let step = || crossed.scores(|one| one.metric == Metric::StepTime && self.has(one));
         let memory = |device: bool| {
             let read = |one: &Residual| one.reading.is_some_and(|reading| (reading == Reading::Device) == device);
             crossed.scores(|one| read(one) && self.has(one)).map(|scores| judged(scores.groups, scores.mean))
         };
         match self.figure {
-            Figure::Mean => {
-                step().map(|scores| Judged { null: Some(scores.null_mean), ..judged(scores.groups, scores.mean) })
+            JudgedFigure::Mean => {
+                step().map(|scores| JudgedBar { null: Some(scores.null_mean), ..judged(scores.groups, scores.mean) })
             }
-            Figure::Median => step().map(|scores| judged(scores.groups, scores.median)),
-            Figure::P90 => step().map(|scores| judged(scores.groups, scores.p90)),
-            Figure::Skill => step().map(|scores| judged(scores.groups, scores.skill())),
-            Figure::Ordered => {
+            JudgedFigure::Median => step().map(|scores| judged(scores.groups, scores.median)),
+            JudgedFigure::P90 => step().map(|scores| judged(scores.groups, scores.p90)),
+            JudgedFigure::Skill => step().map(|scores| judged(scores.groups, scores.skill())),
+            JudgedFigure::Ordered => {
                 let [_, Pairs { pairs, right, .. }] = crossed.ranking_of(|one| self.has(one)).pairs;
                 (pairs > 0).then(|| judged(pairs, right))
             }
-            Figure::Allocator => memory(false),
-            Figure::Device => memory(true),
-            Figure::Larger => {
+            JudgedFigure::Allocator => memory(false),
+            JudgedFigure::Device => memory(true),
+            JudgedFigure::Larger => {
                 let scores = fitted.left_out.iter().find(|left| !left.source)?.scores;
                 Some(judged(scores.groups, scores.mean))
             }

@@ -9,8 +9,8 @@ use nalgebra::{DMatrix, DVector, Dyn};
 
 use crate::stack::constants::{CONSTANTS, Constant};
 
-use super::model::Model;
-use super::{Determined, Found, rounded};
+use super::model::FitModel;
+use super::{Determined, FittedConstant, rounded};
 
 /// Error, in the logarithm, beyond which a row counts less than by its square: `2 (sqrt(1 + z^2) - 1)` of
 /// `z = error / SCALE`, the soft l1 norm.
@@ -35,7 +35,7 @@ const TOLERANCE: f64 = 1e-3;
 const AT_BOUND: f64 = 0.005;
 
 /// The best values for the rows of `known`, from there on; what none of them depends on stays.
-pub(super) fn solve(model: &Model<'_>, mut known: Known) -> Vec<f64> {
+pub(super) fn solve(model: &FitModel<'_>, mut known: KnownSlopes) -> Vec<f64> {
     for round in 1..=ROUNDS {
         let (best, before, after) = Fit::new(model, &known).solve();
         let of =
@@ -44,21 +44,21 @@ pub(super) fn solve(model: &Model<'_>, mut known: Known) -> Vec<f64> {
         if round == ROUNDS || after >= before * (1.0 - SETTLED) {
             return values;
         }
-        known = Known::at(model, known.rows, values);
+        known = KnownSlopes::at(model, known.rows, values);
     }
     known.values
 }
 
 /// Where slopes are known.
-pub(super) struct Known {
+pub(super) struct KnownSlopes {
     pub values: Vec<f64>,
     rows: Vec<usize>,
     /// Of each of the rows, per share of each constant's range.
     slopes: DMatrix<f64>,
 }
 
-impl Known {
-    pub fn at(model: &Model<'_>, rows: Vec<usize>, values: Vec<f64>) -> Self {
+impl KnownSlopes {
+    pub fn at(model: &FitModel<'_>, rows: Vec<usize>, values: Vec<f64>) -> Self {
         Self { slopes: model.slopes(&values, &rows), values, rows }
     }
 
@@ -82,15 +82,15 @@ impl Known {
 
 /// One fit that keeps known slopes. Each value is `low + (high - low) (1 + sin u) / 2` of a free `u`.
 struct Fit<'a> {
-    model: &'a Model<'a>,
-    known: &'a Known,
+    model: &'a FitModel<'a>,
+    known: &'a KnownSlopes,
     free: DVector<f64>,
     logs: Vec<f64>,
     steps: Cell<u32>,
 }
 
 impl<'a> Fit<'a> {
-    fn new(model: &'a Model<'a>, known: &'a Known) -> Self {
+    fn new(model: &'a FitModel<'a>, known: &'a KnownSlopes) -> Self {
         let free = CONSTANTS.iter().zip(&known.values).map(|(constant, value)| {
             // At a bound the sine is flat, and nothing would move the constant away from it.
             let share = share(constant, *value).clamp(AT_BOUND / 2.0, 1.0 - AT_BOUND / 2.0);
@@ -161,7 +161,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
         if self.steps.replace(self.steps.get() + 1) >= STEPS {
             return None;
         }
-        let Known { slopes, rows, .. } = self.known;
+        let KnownSlopes { slopes, rows, .. } = self.known;
         let inner: Vec<f64> = self.free.iter().map(|free| libm::cos(*free) / 2.0).collect();
         Some(DMatrix::from_fn(rows.len() + CONSTANTS.len(), CONSTANTS.len(), |place, column| {
             let Some(row) = rows.get(place) else {
@@ -191,8 +191,8 @@ fn soft_slope(error: f64) -> f64 {
 
 /// What the rows say of each constant at the solution. Standard errors are those of the weighted least squares
 /// there, groups and what is usual counting as one observation each.
-pub(super) fn found(model: &Model<'_>, known: &Known, start: &[f64]) -> Vec<Found> {
-    let Known { rows, slopes, .. } = known;
+pub(super) fn found(model: &FitModel<'_>, known: &KnownSlopes, start: &[f64]) -> Vec<FittedConstant> {
+    let KnownSlopes { rows, slopes, .. } = known;
     let places = 0..rows.len();
     let logs = model.logs(&known.values, rows);
     let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| (log - model.measured[*row]) / SCALE).collect();
@@ -237,9 +237,10 @@ pub(super) fn found(model: &Model<'_>, known: &Known, start: &[f64]) -> Vec<Foun
         };
         let told = places.clone().filter(|place| slopes[(*place, column)] != 0.0);
         let cases: Vec<_> = told.map(|place| &model.case(rows[place]).row).collect();
-        let set =
-            |of: &dyn Fn(&crate::measured::Row) -> String| cases.iter().map(|row| of(row)).collect::<BTreeSet<_>>();
-        Found {
+        let set = |of: &dyn Fn(&crate::measured::MeasuredRow) -> String| {
+            cases.iter().map(|row| of(row)).collect::<BTreeSet<_>>()
+        };
+        FittedConstant {
             constant,
             before: start[column],
             value: known.values[column],

@@ -8,8 +8,8 @@ use crate::measured::Metric;
 use crate::scenario::file::printable;
 use crate::stack::Calibration;
 
-use super::fit::{self, Known};
-use super::model::Model;
+use super::fit::{self, KnownSlopes};
+use super::model::FitModel;
 
 /// Parts of a cross-validation.
 pub(super) const FOLDS: usize = 5;
@@ -19,7 +19,7 @@ const SMALL: u32 = 64;
 
 /// The fold of each row: the groups of each stack are dealt in order of their names, those that state no step time
 /// last.
-pub(super) fn folds(model: &Model<'_>) -> Vec<usize> {
+pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
     let key = |of: usize| {
         let row = &model.case(of).row;
         (model.metric(of), row.text("stack").to_owned(), row.group())
@@ -35,7 +35,7 @@ pub(super) fn folds(model: &Model<'_>) -> Vec<usize> {
 }
 
 /// Rows that are left out together.
-pub(super) struct Whole {
+pub(super) struct LeftOutRows {
     pub name: String,
     /// Whether they are all rows of a source.
     pub source: bool,
@@ -45,8 +45,8 @@ pub(super) struct Whole {
     pub kin: Vec<bool>,
 }
 
-impl Whole {
-    fn of(model: &Model<'_>, name: String, source: bool, out: impl Fn(usize) -> bool) -> Self {
+impl LeftOutRows {
+    fn new(model: &FitModel<'_>, name: String, source: bool, out: impl Fn(usize) -> bool) -> Self {
         let out: Vec<bool> = (0..model.len()).map(|row| model.metric(row) == Metric::StepTime && out(row)).collect();
         let group = |row: usize| model.case(row).row.group();
         let groups: BTreeSet<String> = (0..model.len()).filter(|row| out[*row]).map(group).collect();
@@ -56,18 +56,18 @@ impl Whole {
 }
 
 /// Each source by its file, and the large jobs of all: which rows to leave out.
-pub(super) fn wholes(model: &Model<'_>) -> Vec<Whole> {
+pub(super) fn wholes(model: &FitModel<'_>) -> Vec<LeftOutRows> {
     let file = |row: usize| printable(model.case(row).row.file().rsplit('/').next().unwrap_or_default());
     let files: BTreeSet<String> = (0..model.len()).map(file).collect();
-    let source = |name: &String| Whole::of(model, name.clone(), true, |row| file(row) == *name);
-    let mut wholes: Vec<Whole> = files.iter().map(source).collect();
+    let source = |name: &String| LeftOutRows::new(model, name.clone(), true, |row| file(row) == *name);
+    let mut wholes: Vec<LeftOutRows> = files.iter().map(source).collect();
     let large = |row| model.case(row).scenario().devices() > SMALL;
-    wholes.push(Whole::of(model, format!("more than {SMALL} devices"), false, large));
-    wholes.retain(|Whole { out, kin, .. }| out.contains(&true) && kin.contains(&false));
+    wholes.push(LeftOutRows::new(model, format!("more than {SMALL} devices"), false, large));
+    wholes.retain(|LeftOutRows { out, kin, .. }| out.contains(&true) && kin.contains(&false));
     wholes
 }
 
 /// The calibration that is fitted to all other rows.
-pub(super) fn without(model: &Model<'_>, known: &Known, out: impl Fn(usize) -> bool) -> Calibration {
+pub(super) fn without(model: &FitModel<'_>, known: &KnownSlopes, out: impl Fn(usize) -> bool) -> Calibration {
     model.calibration(&fit::solve(model, known.among(|row| !out(row))))
 }

@@ -19,7 +19,7 @@ use super::Evaluate;
 const NUDGE: f64 = 1e-3;
 
 /// The rows of a fit and what they are predicted with.
-pub(super) struct Model<'a> {
+pub(super) struct FitModel<'a> {
     cases: &'a [Case],
     /// The case of each row, and what of it is predicted: all step times, then all peaks of memory.
     rows: Vec<(usize, Metric)>,
@@ -30,7 +30,7 @@ pub(super) struct Model<'a> {
     pub weights: Vec<f64>,
 }
 
-impl<'a> Model<'a> {
+impl<'a> FitModel<'a> {
     /// Of what could be compared.
     pub fn new(cases: &'a [Case], base: &'a Calibration, before: &Validation, evaluate: &'a Evaluate<'a>) -> Self {
         let compared = before.residuals.iter().filter(|one| one.error().is_finite());

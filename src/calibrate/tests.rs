@@ -132,17 +132,17 @@ fn the_file_keeps_its_comments_and_reads_back() {
 fn bars_judge_the_sets_that_have_rows() {
     let found = fitted(&planted(&embedded()), 2);
     let judged = judge(&found);
-    assert!(judged.iter().all(|one| one.bar.set == "all" && one.bar.figure != Figure::Larger), "{judged:?}");
-    let mean = judged.iter().find(|one| one.bar.figure == Figure::Mean).expect("all rows");
+    assert!(judged.iter().all(|one| one.bar.set == "all" && one.bar.figure != JudgedFigure::Larger), "{judged:?}");
+    let mean = judged.iter().find(|one| one.bar.figure == JudgedFigure::Mean).expect("all rows");
     let scores = found.crossed.scores(|_| true).expect("rows");
     assert_eq!((mean.count, mean.value.to_bits(), mean.null), (3, scores.mean.to_bits(), Some(scores.null_mean)));
-    let met = |judged: Judged| judged.met();
-    let of = |one: &Judged, values: [f64; 2]| values.map(|value| met(Judged { value, ..*one }));
+    let met = |judged: JudgedBar| judged.met();
+    let of = |one: &JudgedBar, values: [f64; 2]| values.map(|value| met(JudgedBar { value, ..*one }));
     assert_eq!(of(mean, [0.054, 0.056]), [Some(true), Some(false)]);
-    let skill = judged.iter().find(|one| one.bar.figure == Figure::Skill).expect("all rows");
+    let skill = judged.iter().find(|one| one.bar.figure == JudgedFigure::Skill).expect("all rows");
     assert_eq!(of(skill, [3.1, 2.9]), [Some(true), Some(false)]);
     let reported = BARS.iter().find(|bar| bar.bar.is_infinite()).expect("JAX's");
-    assert_eq!(met(Judged { bar: reported, ..*mean }), None);
+    assert_eq!(met(JudgedBar { bar: reported, ..*mean }), None);
 }
 
 /// Every stack that a bar names is a preset, so that no misspelt set is without rows unseen.
@@ -159,7 +159,7 @@ fn groups_stay_together_and_sources_apart() {
     let pool = pool(Some(1)).expect("a thread");
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
-    let model = Model::new(&cases, &calibration, &before, &evaluate);
+    let model = FitModel::new(&cases, &calibration, &before, &evaluate);
     let folds = holdout::folds(&model);
     assert_eq!((model.len(), &folds[..]), (4, &[0, 1, 2, 2][..]));
     // Rows of a group share its weight.
@@ -179,7 +179,7 @@ fn near_duplicates_of_a_source_are_left_out_with_it() {
     let pool = pool(Some(1)).expect("a thread");
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
     let before = measured::validate(&cases, evaluate);
-    let model = Model::new(&cases, &calibration, &before, &evaluate);
+    let model = FitModel::new(&cases, &calibration, &before, &evaluate);
     let wholes = holdout::wholes(&model);
     let told: Vec<_> = wholes.iter().map(|one| (one.name.as_str(), &one.out[..], &one.kin[..])).collect();
     let one = ("one.csv", &[true, true, false, false][..], &[true, true, false, true][..]);

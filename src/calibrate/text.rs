@@ -9,7 +9,7 @@ use crate::stack::Calibration;
 use crate::stack::constants::matches;
 use crate::units::{Quantity, Seconds};
 
-use super::{Determined, Fitted, Found};
+use super::{Determined, Fitted, FittedConstant};
 
 /// The most stacks that are named beside a value.
 const NAMED: usize = 3;
@@ -39,7 +39,7 @@ fn bands(calibration: &Calibration) -> Result<Value, String> {
 }
 
 /// Follows a path, which may end in a place of a list, and sets what is there.
-fn set(item: &mut Item, path: &[&str], found: &Found) {
+fn set(item: &mut Item, path: &[&str], found: &FittedConstant) {
     let Some((first, rest)) = path.split_first() else {
         if let Some(value) = item.as_value_mut() {
             *value = spelled(value, found.value);
@@ -72,7 +72,7 @@ fn spelled(old: &Value, value: f64) -> Value {
 }
 
 /// To which rows a value is fitted, and how well they tell it.
-fn rests_on(found: &Found) -> String {
+fn rests_on(found: &FittedConstant) -> String {
     let stacks =
         if found.stacks.len() > NAMED { format!("{} stacks", found.stacks.len()) } else { found.stacks.join(", ") };
     let groups = if found.groups == 1 { "group" } else { "groups" };

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::bounds::fsdp::Stage;
+use crate::bounds::fsdp::ZeroStage;
 use crate::config::{PALETTES, Palette};
 use crate::figures::{self, Figure, METRICS};
 use crate::presets::Kind;
@@ -148,8 +148,8 @@ pub struct Limits {
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub gamma: f64,
     /// What is sharded: 1 optimizer state, 2 gradients too, 3 weights too
-    #[arg(long, default_value = "3", value_parser = words([("1", Stage::One), ("2", Stage::Two), ("3", Stage::Three)]))]
-    pub stage: Stage,
+    #[arg(long, default_value = "3", value_parser = words([("1", ZeroStage::One), ("2", ZeroStage::Two), ("3", ZeroStage::Three)]))]
+    pub stage: ZeroStage,
     /// Memory taken before any state: runtime, allocator, gathered layers
     #[arg(long, value_name = "SIZE", default_value = "0 B")]
     pub reserve: Bytes,

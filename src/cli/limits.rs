@@ -13,7 +13,7 @@ use super::session::Session;
 pub(super) fn run(session: &Session, arguments: &Limits) -> Result<Exit, Failure> {
     let (scenario, own) = given(session, &arguments.input, &arguments.bare)?;
     let Limits { stage, gamma, reserve, .. } = *arguments;
-    let limits = fsdp::Limits { stage, reserve, gamma, ..own };
+    let limits = fsdp::FsdpLimits { stage, reserve, gamma, ..own };
     let report = LimitsReport { scenario: &scenario, limits: &limits };
     output::report(arguments.format, || report.text(), || report.json())?;
     Ok(Exit::Done)
@@ -21,13 +21,13 @@ pub(super) fn run(session: &Session, arguments: &Limits) -> Result<Exit, Failure
 
 /// A scenario and its limits: by the bare numbers where they are given, in place of its machine's and of what was
 /// changed there, else by its machine.
-pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(Scenario, fsdp::Limits), Failure> {
+pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(Scenario, fsdp::FsdpLimits), Failure> {
     // Where the numbers stand for the whole machine, the scenario's own need not hold the job.
     let whole = bare.memory.is_some() && bare.link.is_some() && bare.peak.is_some();
     let mut scenario = if whole { session.open(input) } else { session.open_possible(input) }?.scenario;
     check(&scenario, input, bare)?;
-    let own = fsdp::Limits::of(&scenario);
-    let limits = fsdp::Limits {
+    let own = fsdp::FsdpLimits::new(&scenario);
+    let limits = fsdp::FsdpLimits {
         memory: bare.memory.unwrap_or(own.memory),
         link: bare.link.unwrap_or(own.link),
         latency: bare.latency,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::measured::{self, Row, Skipped};
+use crate::measured::{self, MeasuredRow, Skipped};
 use crate::presets::Library;
 
 use super::exit::Failure;
@@ -24,9 +24,9 @@ pub(super) fn unread(files: &[PathBuf], skipped: &[Skipped]) -> Failure {
 }
 
 /// The rows of the files, or the embedded ones where none is named.
-pub(super) fn read(files: &[PathBuf]) -> Result<(Vec<Row>, Vec<Skipped>), Failure> {
+pub(super) fn read(files: &[PathBuf]) -> Result<(Vec<MeasuredRow>, Vec<Skipped>), Failure> {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
-    let mut add = |(more, without): (Vec<Row>, Vec<Skipped>)| {
+    let mut add = |(more, without): (Vec<MeasuredRow>, Vec<Skipped>)| {
         rows.extend(more);
         skipped.extend(without);
     };

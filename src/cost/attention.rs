@@ -3,7 +3,7 @@
 use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
 
-use super::layer::{Passes, Work};
+use super::layer::{DeviceTime, Passes};
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.
@@ -45,7 +45,7 @@ impl Rates<'_> {
         let rate = self.peak_storage * efficiency.attention_flash[version] * ramp;
         let forward = products * causal / rate;
         let backward = FLASH_BACKWARD * forward / efficiency.attention_backward;
-        Passes::of_inputs(Work::arithmetic(forward), Work::arithmetic(backward))
+        Passes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
     }
 
     fn plain(&self, rows: f64, products: Flop) -> Passes {
@@ -56,8 +56,11 @@ impl Rates<'_> {
         let aligned = self.scenario.model.head_size.is_multiple_of(ALIGNED_HEAD);
         let slower = if aligned { 1.0 } else { self.efficiency.attention_misaligned };
         let arithmetic = slower * products / (self.peak_storage * self.efficiency.attention_plain);
-        let traffic = Work::traffic(traffic);
-        Passes::of_inputs(Work::arithmetic(arithmetic) + traffic, Work::arithmetic(2.0 * arithmetic) + traffic)
+        let traffic = DeviceTime::traffic(traffic);
+        Passes::of_inputs(
+            DeviceTime::arithmetic(arithmetic) + traffic,
+            DeviceTime::arithmetic(2.0 * arithmetic) + traffic,
+        )
     }
 
     /// How much longer the slowest context rank takes than the average: under a causal mask with

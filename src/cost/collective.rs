@@ -13,7 +13,7 @@ use super::rates::Rates;
 
 /// The form that a collective takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum CollectiveForm {
     /// One flat ring over all ranks.
     #[default]
     Ring,
@@ -37,7 +37,7 @@ pub struct Transfer {
     /// What one device receives.
     pub received: Bytes,
     /// The form taken.
-    pub form: Form,
+    pub form: CollectiveForm,
 }
 
 /// What travels: elements in a format, with a scale per block where the format is quantised.
@@ -137,7 +137,7 @@ impl Rates<'_> {
         let mut best = stack.all_reduce.iter().map(form).reduce(cheaper).unwrap_or_default();
         if stack.hierarchical {
             let pass = self.by_level(payload.bytes(), group, launches);
-            best = cheaper(best, Transfer { form: Form::Hierarchical, ..pass + pass });
+            best = cheaper(best, Transfer { form: CollectiveForm::Hierarchical, ..pass + pass });
         }
         best
     }
@@ -280,14 +280,14 @@ impl Rates<'_> {
             busy,
             bytes: sent,
             received: 2.0 * bytes,
-            form: Form::Tree,
+            form: CollectiveForm::Tree,
         }
     }
 
     /// A ring on each level in turn: the outer ones carry only what each rank owns of the inner ones.
     fn by_level(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
         let mut total = self.stages(group, |inside, stage| self.ring_pass(bytes / f64::from(inside), stage, launches));
-        total.form = Form::Hierarchical;
+        total.form = CollectiveForm::Hierarchical;
         total
     }
 
@@ -304,7 +304,7 @@ impl Rates<'_> {
     }
 
     fn pairwise(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
-        let mut transfer = Transfer { form: Form::Pairwise, ..Transfer::default() };
+        let mut transfer = Transfer { form: CollectiveForm::Pairwise, ..Transfer::default() };
         if group.size < 2 {
             return transfer;
         }

@@ -11,14 +11,14 @@ use super::rates::Rates;
 
 /// Device time of some compute, and how much of it the memory's bandwidth sets.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Work {
+pub struct DeviceTime {
     /// All of it.
     pub time: Seconds,
     /// The part that is bound by memory.
     pub memory: Seconds,
 }
 
-impl Work {
+impl DeviceTime {
     /// Bound by arithmetic.
     pub const fn arithmetic(time: Seconds) -> Self {
         Self { time, memory: Seconds::ZERO }
@@ -35,14 +35,14 @@ impl Work {
     }
 }
 
-impl Add for Work {
+impl Add for DeviceTime {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { time: self.time + other.time, memory: self.memory + other.memory }
     }
 }
 
-impl Mul<f64> for Work {
+impl Mul<f64> for DeviceTime {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self { time: self.time * factor, memory: self.memory * factor }
@@ -53,19 +53,19 @@ impl Mul<f64> for Work {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Passes {
     /// Forward.
-    pub forward: Work,
+    pub forward: DeviceTime,
     /// Backward, the gradients of inputs and of weights together.
-    pub backward: Work,
+    pub backward: DeviceTime,
     /// What of `backward` computes gradients of weights, which nothing in the layers before waits for. The rest
     /// computes those of inputs: a schedule that runs the two apart rounds this part and the whole to picoseconds and
     /// takes the difference, so that both still add up exactly.
-    pub weights: Work,
+    pub weights: DeviceTime,
 }
 
 impl Passes {
     /// Without weights: backward has gradients of inputs only.
-    pub(super) const fn of_inputs(forward: Work, backward: Work) -> Self {
-        Self { forward, backward, weights: Work::traffic(Seconds::ZERO) }
+    pub(super) const fn of_inputs(forward: DeviceTime, backward: DeviceTime) -> Self {
+        Self { forward, backward, weights: DeviceTime::traffic(Seconds::ZERO) }
     }
 }
 
@@ -80,13 +80,13 @@ impl Mul<f64> for Passes {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LayerWork {
     /// Forward of attention and of the MLP.
-    pub forward: [Work; 2],
+    pub forward: [DeviceTime; 2],
     /// Backward of attention and of the MLP, recompute apart.
-    pub backward: [Work; 2],
+    pub backward: [DeviceTime; 2],
     /// What of backward computes gradients of weights, as in [`Passes::weights`].
-    pub weights: [Work; 2],
+    pub weights: [DeviceTime; 2],
     /// What selective recompute repeats of each forward.
-    pub selective: [Work; 2],
+    pub selective: [DeviceTime; 2],
 }
 
 /// Intermediates of the residual stream's width that element-wise operators read or write per half
@@ -178,7 +178,7 @@ impl Rates<'_> {
     fn sliced(&self, product: Product, slices: f64) -> Passes {
         let slice = self.passes(Product { k: product.k / slices, ..product }, self.matmul) * slices;
         let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get();
-        let additions = Work::traffic(outputs * self.storage() / self.memory);
+        let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
         Passes { forward: slice.forward + additions, ..slice }
     }
 
@@ -191,18 +191,18 @@ impl Rates<'_> {
 
     /// Forward traffic of norms, residuals and activation functions: of the residual stream (half a
     /// layer; sequence parallelism splits it) and of the MLP's width.
-    fn element_wise(&self, tokens: Count) -> [Work; 2] {
+    fn element_wise(&self, tokens: Count) -> [DeviceTime; 2] {
         let model = &self.scenario.model;
         let scale = tokens * (self.element_wise * self.storage()) / self.memory;
         let streams = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
         let ffn = FFN_PASSES[usize::from(model.gated)] * f64::from(model.ffn_hidden) * model.active_experts() as f64;
-        [Work::traffic(streams), Work::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
+        [DeviceTime::traffic(streams), DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
     }
 
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added.
     pub fn embedding(&self) -> Passes {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
-        let pass = Work::traffic(bytes / self.memory);
+        let pass = DeviceTime::traffic(bytes / self.memory);
         Passes { forward: pass * 2.0, backward: pass * 3.0, weights: pass * 3.0 }
     }
 
@@ -213,7 +213,7 @@ impl Rates<'_> {
         let tokens = self.tokens();
         let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
         let logits = self.passes(Product { m: tokens, n: vocab, k: model.hidden.into() }, self.matmul_storage);
-        let loss = Work::traffic(tokens * vocab.get() * self.loss / self.memory);
+        let loss = DeviceTime::traffic(tokens * vocab.get() * self.loss / self.memory);
         Passes {
             forward: logits.forward + loss * (1.0 / 3.0),
             backward: logits.backward + loss * (2.0 / 3.0),
@@ -222,11 +222,11 @@ impl Rates<'_> {
     }
 
     /// The update of `parameters` local parameters: gradient read, state read and written, weight written.
-    pub fn optimizer(&self, parameters: Count) -> Work {
+    pub fn optimizer(&self, parameters: Count) -> DeviceTime {
         let storage = self.scenario.plan.precision.storage();
         let state = self.scenario.plan.optimizer.state(storage);
         let each = Bytes::new(2.0 * state + 2.0 * storage.bytes());
-        Work::traffic(parameters * each * self.software.optimizer_traffic / self.memory)
+        DeviceTime::traffic(parameters * each * self.software.optimizer_traffic / self.memory)
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.

@@ -2,7 +2,7 @@
 
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::layer::Work;
+use super::layer::DeviceTime;
 use super::rates::Rates;
 
 /// Output tiles that matrix libraries choose from, and the share of the plateau that each reaches:
@@ -45,7 +45,7 @@ impl Rates<'_> {
     /// where `tiles` lies between the exact ratio of areas and whole waves over the compute units,
     /// by the calibration's `wave`, and the first term grows with each power of two that `n` and `k`
     /// lack to [`ALIGNED`].
-    pub(crate) fn product(&self, product: Product, rate: FlopPerSecond, element: Bytes) -> Work {
+    pub(crate) fn product(&self, product: Product, rate: FlopPerSecond, element: Bytes) -> DeviceTime {
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let units = f64::from(self.scenario.cluster.device.compute_units);
         let wave = self.efficiency.wave;
@@ -58,7 +58,7 @@ impl Rates<'_> {
         };
         let tiled = TILES.into_iter().map(tiled).fold(Seconds::new(f64::INFINITY), Seconds::min);
         let arithmetic = tiled * (1.0 + self.efficiency.misalignment * lacking(n, k));
-        Work::roofline(arithmetic, (m * k + k * n + m * n) * element / self.memory)
+        DeviceTime::roofline(arithmetic, (m * k + k * n + m * n) * element / self.memory)
     }
 }
 

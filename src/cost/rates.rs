@@ -74,7 +74,7 @@ const FUSED_SOFTMAX_BATCH: u32 = 4;
 
 impl<'a> Rates<'a> {
     /// The rates of a scenario with what-if factors.
-    pub fn of(scenario: &'a Scenario, factors: &Factors) -> Self {
+    pub fn new(scenario: &'a Scenario, factors: &Factors) -> Self {
         let cluster = &*scenario.cluster;
         let device = &cluster.device;
         let Calibrated { efficiency, software, runtime, element_wise, loss, logits_held } =

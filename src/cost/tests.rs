@@ -46,7 +46,7 @@ fn payload(elements: f64, format: Format) -> Payload {
 }
 
 /// Time of `m x k` by `k x n` at the peak of the storage format, in elements of two bytes.
-fn product(rates: &Rates<'_>, m: f64, n: f64, k: f64) -> Work {
+fn product(rates: &Rates<'_>, m: f64, n: f64, k: f64) -> DeviceTime {
     let [m, n, k] = [m, n, k].map(Count::new);
     rates.product(Product { m, n, k }, rates.matmul, Bytes::new(2.0))
 }
@@ -62,7 +62,7 @@ fn with_latency() -> Scenario {
 }
 
 fn rates(scenario: &Scenario) -> Rates<'_> {
-    Rates::of(scenario, &Factors::default())
+    Rates::new(scenario, &Factors::default())
 }
 
 #[test]
@@ -131,13 +131,13 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     Arc::make_mut(&mut scenario.stack).collectives.all_reduce = vec![AllReduceForm::Ring, AllReduceForm::Tree];
     let rates = rates(&scenario);
     let tree = rates.all_reduce(payload(10.0, Format::Bf16), group);
-    assert_eq!(tree.form, Form::Tree);
+    assert_eq!(tree.form, CollectiveForm::Tree);
     // Between two nodes each byte passes once each way.
     close(tree.time, 6e-6 + 20.0 / 40e9);
     close(rates.all_reduce(payload(40e6, Format::Bf16), group).time, 6e-6 + 80e6 / 40e9);
     // Among four, the ring's 2 x 15 / 16 beat the trees' 2.
     let large = rates.all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
-    assert_eq!(large.form, Form::Ring);
+    assert_eq!(large.form, CollectiveForm::Ring);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_hierarchical_gather_crosses_nodes_once() {
     Arc::make_mut(&mut scenario.stack).collectives.hierarchical = true;
     // 8 bytes: flat 7 hops; level by level 1 hop between nodes and 3 inside.
     let transfer = rates(&scenario).gather(payload(4.0, Format::Bf16), Group { stride: 1, size: 8 });
-    assert_eq!(transfer.form, Form::Hierarchical);
+    assert_eq!(transfer.form, CollectiveForm::Hierarchical);
     // Across: 2 bytes of payload per column, half received, 10 GB/s. Inside: 8 bytes, 6 received, 100 GB/s.
     close(transfer.time, 4e-6 + 1.0 / 10e9 + 6.0 / 100e9);
 }
@@ -292,7 +292,7 @@ fn half_of_the_products_backward_is_the_weights() {
     close(layer.weights[0].time + layer.weights[1].time, 2.0 * 1024.0 * 12.0 * 1024.0 * 1024.0 / 100e12);
     let embedding = rates(&scenario).embedding();
     assert_eq!(embedding.weights, embedding.backward);
-    assert_eq!(rates(&scenario).attention(1).weights, Work::default());
+    assert_eq!(rates(&scenario).attention(1).weights, DeviceTime::default());
 }
 
 #[test]

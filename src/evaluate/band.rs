@@ -43,7 +43,7 @@ pub fn likeness(scenario: &Scenario) -> Likeness<'_> {
     Likeness {
         stack: &scenario.stack.id,
         architecture: &scenario.cluster.device.architecture,
-        division: Division::of(&scenario.plan),
+        division: Division::from(&scenario.plan),
         across_nodes: scenario.devices() > scenario.cluster.devices_per_node(),
     }
 }

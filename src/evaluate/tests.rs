@@ -12,7 +12,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::bounds::fsdp::Limits;
+use crate::bounds::fsdp::FsdpLimits;
 use crate::hardware::MAX_LEVELS;
 use crate::model::Model;
 use crate::plan::{

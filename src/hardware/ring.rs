@@ -9,12 +9,12 @@ use super::Cluster;
 /// The most devices of a group with a link map.
 pub(super) const MOST_DEVICES: u32 = 12;
 
-/// Ring rates of a cluster's link maps, found once and kept.
+/// RingRate rates of a cluster's link maps, found once and kept.
 #[derive(Debug, Clone, Default)]
-pub struct Rings(OnceLock<Vec<Ring>>);
+pub struct Rings(OnceLock<Vec<RingRate>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Ring {
+struct RingRate {
     level: usize,
     stride: u32,
     members: u32,
@@ -38,7 +38,7 @@ impl Rings {
 }
 
 /// Every regular group inside every level that has a link map.
-fn all(cluster: &Cluster) -> Vec<Ring> {
+fn all(cluster: &Cluster) -> Vec<RingRate> {
     let mut rings = Vec::new();
     for (level, facts) in cluster.levels.iter().enumerate() {
         let devices = cluster.devices_in(level).unwrap_or(0).min(MOST_DEVICES);
@@ -52,7 +52,7 @@ fn all(cluster: &Cluster) -> Vec<Ring> {
                 let placements = (0..devices - stride * (members - 1)).filter(|start| aligned(*start, stride, members));
                 let rate =
                     placements.map(|start| best_ring(&widest, start, stride, members)).fold(f64::INFINITY, f64::min);
-                rings.push(Ring { level, stride, members, rate: BytesPerSecond::new(rate) });
+                rings.push(RingRate { level, stride, members, rate: BytesPerSecond::new(rate) });
             }
         }
     }

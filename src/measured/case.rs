@@ -17,7 +17,7 @@ use crate::scenario::Scenario;
 use crate::stack::Stack;
 use crate::units::{Bytes, BytesPerSecond};
 
-use super::row::Row;
+use super::row::MeasuredRow;
 use super::words;
 
 /// What stands for a cell that does not say.
@@ -59,7 +59,7 @@ pub struct Peak {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The row.
-    pub row: Row,
+    pub row: MeasuredRow,
     /// What it ran. Two where the micro-batches of a step are no whole number: one with fewer, one with more.
     pub scenarios: Vec<Scenario>,
     /// The share of the last scenario in the step time, from 0 to 1; the rest is the first one's.
@@ -74,7 +74,7 @@ pub struct Case {
 
 /// Reads cells and notes what stands for those that are blank.
 struct Cells<'a> {
-    row: &'a Row,
+    row: &'a MeasuredRow,
     assumed: Vec<Assumed>,
 }
 
@@ -101,7 +101,7 @@ impl Cells<'_> {
 
 impl Case {
     /// The case of a row, or why there is none.
-    pub fn of(row: &Row, library: &Library) -> Result<Self, String> {
+    pub fn new(row: &MeasuredRow, library: &Library) -> Result<Self, String> {
         let step_time = match row.text("scored") {
             "no" => None,
             _ => row.number("step_time_s")?.filter(|seconds| *seconds > 0.0),
@@ -114,8 +114,8 @@ impl Case {
         let stack = library.stack(row.text("stack")).map_err(|unknown| unknown.to_string())?;
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };
-        let plan::Planned { plan, strategy, tensor, more } = plan::of(&mut cells, library, &cluster, &stack)?;
-        let model = model::of(&mut cells, tensor, plan.sequence)?;
+        let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster, &stack)?;
+        let model = model::read(&mut cells, tensor, plan.sequence)?;
         let (stack, precision) = (Arc::new(as_run(row, &stack)), plan.precision);
         let mut scenario = Scenario {
             name: row.id(),
@@ -155,7 +155,7 @@ impl Case {
 }
 
 /// The preset of the row's cluster, with the bandwidth between nodes that the row states.
-fn cluster(row: &Row, library: &Library) -> Result<Cluster, String> {
+fn cluster(row: &MeasuredRow, library: &Library) -> Result<Cluster, String> {
     let mut cluster = (*library.cluster(row.text("cluster")).map_err(|unknown| unknown.to_string())?).clone();
     let per_node = f64::from(cluster.devices_per_node());
     if let (Some(gigabits), Some(outermost)) = (row.number("inter_node_gbps")?, cluster.levels.last_mut())
@@ -170,7 +170,7 @@ fn cluster(row: &Row, library: &Library) -> Result<Cluster, String> {
 
 /// The stack as the row ran it: its kernel, whether it was compiled, what split the sequence, and the format
 /// of the reduction (`PURE` is bf16 throughout, `DEFAULT` reduces in fp32).
-fn as_run(row: &Row, stack: &Stack) -> Stack {
+fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
     let mut stack = stack.clone();
     if let Some(kernel) = words::attention(row.text("attn")) {
         (stack.attention, stack.attention_on) = (kernel, BTreeMap::new());
@@ -209,12 +209,12 @@ const RESERVED: [&str; 2] = ["torchtitan", "nanotron"];
 const OF_FIRST_RANK: [&str; 1] = ["nanotron"];
 
 /// The peak of memory that a row states.
-fn peak(row: &Row) -> Result<Option<Peak>, String> {
+fn peak(row: &MeasuredRow) -> Result<Option<Peak>, String> {
     let Some(amount) = row.number("metric_peak_mem_gb")?.filter(|amount| *amount > 0.0) else { return Ok(None) };
     let notes = row.text("notes");
     // Sources count in GiB unless their note gives bytes or decimal units. LitGPT divides by 1e9 (pretrain.py).
     let decimal = ["1e9 bytes", "MiB"].iter().any(|unit| notes.contains(unit)) || row.text("source").contains("litgpt");
-    let unit = if decimal { 1e9 } else { f64::from(1 << 30) };
+    let unit = if decimal { Bytes::new(1e9) } else { Bytes::GIB };
     let reading = match row.text("stack") {
         _ if notes.contains("nvidia-smi") => Reading::Device,
         stack if RESERVED.contains(&stack) => Reading::Reserved,
@@ -222,5 +222,5 @@ fn peak(row: &Row) -> Result<Option<Peak>, String> {
     };
     let offloaded = words::after(notes, "offload alpha=").unwrap_or(0.0).clamp(0.0, 1.0);
     let first = OF_FIRST_RANK.contains(&row.text("stack"));
-    Ok(Some(Peak { bytes: Bytes::new(amount * unit), reading, offloaded, first }))
+    Ok(Some(Peak { bytes: amount * unit, reading, offloaded, first }))
 }

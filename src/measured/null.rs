@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 /// Device, stack, and whether the job crosses nodes.
-pub type Cell = (String, String, bool);
+pub type NullCell = (String, String, bool);
 
 /// One measured value and what the null model scales for it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Simple {
+pub struct NullRow {
     /// Each cell has its constant.
-    pub cell: Cell,
+    pub cell: NullCell,
     /// Near-duplicates share a weight of 1.
     pub group: String,
     /// Time at the device's peak, or bytes of the state.
@@ -25,12 +25,12 @@ pub struct Simple {
 /// relative error of its rows, groups weighing alike.
 ///
 /// `sum w |c b / m - 1|` is least at the weighted median of `m / b` with weights `w b / m`.
-pub fn errors(rows: &[Simple]) -> Vec<f64> {
+pub fn errors(rows: &[NullRow]) -> Vec<f64> {
     let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
         *sizes.entry(&row.group).or_default() += 1.0;
     }
-    let mut cells: BTreeMap<&Cell, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut cells: BTreeMap<&NullCell, Vec<(f64, f64)>> = BTreeMap::new();
     for row in rows {
         let constant = row.measured / row.base;
         cells.entry(&row.cell).or_default().push((constant, 1.0 / constant / sizes[row.group.as_str()]));
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_constant_serves_each_cell() {
-        let row = |stack: &str, group: &str, measured| Simple {
+        let row = |stack: &str, group: &str, measured| NullRow {
             cell: ("a100".to_owned(), stack.to_owned(), false),
             group: group.to_owned(),
             base: 1.0,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// One layout: what it is compared within, and its two times.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Layout<'a> {
+pub struct TimedLayout<'a> {
     /// Model, machine, software and batch: layouts of one key answer the same question.
     pub key: &'a str,
     /// Predicted seconds.
@@ -39,8 +39,8 @@ pub struct Ranking {
 
 impl Ranking {
     /// Of some layouts.
-    pub fn of(layouts: &[Layout<'_>]) -> Self {
-        let mut sets: BTreeMap<&str, Vec<&Layout<'_>>> = BTreeMap::new();
+    pub fn new(layouts: &[TimedLayout<'_>]) -> Self {
+        let mut sets: BTreeMap<&str, Vec<&TimedLayout<'_>>> = BTreeMap::new();
         for layout in layouts {
             sets.entry(layout.key).or_default().push(layout);
         }
@@ -55,13 +55,13 @@ impl Ranking {
     }
 }
 
-fn slowdown(set: &[&Layout<'_>]) -> Option<f64> {
+fn slowdown(set: &[&TimedLayout<'_>]) -> Option<f64> {
     let chosen = set.iter().min_by(|a, b| a.predicted.total_cmp(&b.predicted))?;
     let best = set.iter().min_by(|a, b| a.measured.total_cmp(&b.measured))?;
     Some(chosen.measured / best.measured - 1.0)
 }
 
-fn pairs<'a>(sets: impl Iterator<Item = &'a Vec<&'a Layout<'a>>>, apart: f64) -> Pairs {
+fn pairs<'a>(sets: impl Iterator<Item = &'a Vec<&'a TimedLayout<'a>>>, apart: f64) -> Pairs {
     let (mut pairs, mut right) = (0, 0);
     for set in sets {
         for (index, one) in set.iter().enumerate() {
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn pairs_and_the_cost_of_a_choice() {
-        let layout = |key, predicted, measured| Layout { key, predicted, measured };
+        let layout = |key, predicted, measured| TimedLayout { key, predicted, measured };
         // 10 and 11 are 10 % apart, 10 and 13 are 30 %, 11 and 13 are 18 %. Predicted: 12 < 13 < 14 for 11, 10, 13.
-        let ranking = Ranking::of(&[
+        let ranking = Ranking::new(&[
             layout("a", 13.0, 10.0),
             layout("a", 12.0, 11.0),
             layout("a", 14.0, 13.0),

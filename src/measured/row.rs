@@ -7,7 +7,7 @@ use crate::scenario::file::printable;
 
 /// One row of a file. Columns that nothing asks for are kept and ignored.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct MeasuredRow {
     file: Arc<str>,
     line: u64,
     columns: Arc<[String]>,
@@ -30,7 +30,7 @@ const NEEDED: [&str; 5] = ["id", "cluster", "stack", "num_gpus", "strategy_class
 const MOST: u32 = 1 << 24;
 
 /// The rows of a file's text; those that cannot be read are listed with the reason.
-pub fn read(file: &str, text: &str) -> (Vec<Row>, Vec<Skipped>) {
+pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut skip = |line: u64, why: &str| {
         let id = if line > 1 { format!("{file}:{line}") } else { file.to_owned() };
@@ -51,7 +51,7 @@ pub fn read(file: &str, text: &str) -> (Vec<Row>, Vec<Skipped>) {
     let name: Arc<str> = file.into();
     for record in reader.records() {
         match record {
-            Ok(record) => rows.push(Row {
+            Ok(record) => rows.push(MeasuredRow {
                 file: Arc::clone(&name),
                 line: record.position().map_or(0, csv::Position::line),
                 columns: Arc::clone(&columns),
@@ -65,7 +65,7 @@ pub fn read(file: &str, text: &str) -> (Vec<Row>, Vec<Skipped>) {
     (rows, skipped)
 }
 
-impl Row {
+impl MeasuredRow {
     /// The text of a cell; nothing where it is blank or the file has no such column.
     pub fn text(&self, column: &str) -> &str {
         let index = self.columns.iter().position(|name| name == column);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// One comparison: its group, its signed error and the null model's.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared<'a> {
+pub struct ScoredError<'a> {
     /// Its group.
     pub group: &'a str,
     /// Predicted over measured, less 1.
@@ -35,7 +35,7 @@ pub struct Scores {
 
 impl Scores {
     /// Of some comparisons; `None` if there are none.
-    pub fn of<'a>(compared: impl IntoIterator<Item = Compared<'a>>) -> Option<Self> {
+    pub fn new<'a>(compared: impl IntoIterator<Item = ScoredError<'a>>) -> Option<Self> {
         let mut groups: BTreeMap<&str, [f64; 4]> = BTreeMap::new();
         for one in compared {
             let sums = groups.entry(one.group).or_default();
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn groups_are_averaged_first() {
-        let one = |group, error| Compared { group, error, null: 0.5 };
+        let one = |group, error| ScoredError { group, error, null: 0.5 };
         // Group a: (0.1 + 0.3) / 2 = 0.2 with bias (0.1 - 0.3) / 2 = -0.1; group b: 0.4.
-        let scores = Scores::of([one("a", 0.1), one("a", -0.3), one("b", 0.4)]).expect("three comparisons");
+        let scores = Scores::new([one("a", 0.1), one("a", -0.3), one("b", 0.4)]).expect("three comparisons");
         assert_eq!((scores.rows, scores.groups), (3, 2));
         close(scores.mean, 0.3);
         close(scores.median, 0.3);
@@ -91,6 +91,6 @@ mod tests {
         close(scores.p90, 0.38);
         close(scores.bias, 0.15);
         close(scores.skill(), 0.5 / 0.3);
-        assert_eq!(Scores::of([]), None);
+        assert_eq!(Scores::new([]), None);
     }
 }

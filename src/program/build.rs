@@ -1,7 +1,7 @@
 //! Puts tasks into task_loops and graphs, and graphs into programs, keeping the books: what each iteration
 //! announces to the events, and what the tasks of a graph move.
 
-use crate::cost::{Transfer, Work};
+use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
 use crate::stack::Overlap;
 use crate::units::{Bytes, Seconds};
@@ -86,7 +86,7 @@ impl CollectiveStreams {
 /// Compute as a task needs it: device time, and time added by a slow host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct LaunchedWork {
-    pub work: Work,
+    pub work: DeviceTime,
     pub host: Seconds,
 }
 

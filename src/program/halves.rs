@@ -4,7 +4,7 @@
 //! weights are gathered a third time for that, as FSDP does with units inside a recomputed block. Only an
 //! MLP in one piece goes backward at once, on the weights that it has [osdp C3].
 
-use crate::cost::{LayerWork, Work};
+use crate::cost::{DeviceTime, LayerWork};
 use crate::plan::Recompute;
 use crate::units::{Bytes, Count, Seconds};
 
@@ -34,7 +34,7 @@ struct HalfLayer<'a> {
 #[derive(Clone, Copy, Default)]
 struct SliceCompute {
     /// Of all slices together.
-    work: Work,
+    work: DeviceTime,
     /// The host's time over that of forward.
     launch: f64,
     /// Collectives of the tensor ranks after the last slice, and exchanges of the context ranks beside the first.

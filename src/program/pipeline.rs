@@ -95,7 +95,7 @@ impl<'a> PipelineBuilder<'a> {
         let ranks = layout.pipeline;
         let ways = places.costs(rates, true);
         // Faster hardware, asked after for once, deals no layers anew.
-        let plain = Rates::of(rates.scenario, &Factors::default());
+        let plain = Rates::new(rates.scenario, &Factors::default());
         let stages = PipelineStages::of(places, &ways, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
         let held = |is: &dyn Fn(&UnitCosts<'a>) -> bool| {
             let holdings = stages.works.iter().flat_map(|work| &work.holdings);

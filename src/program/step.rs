@@ -1,6 +1,6 @@
 //! The order of a step: micro-batches of costs, forward and backward, then the boundary.
 
-use crate::cost::{Rates, Work};
+use crate::cost::{DeviceTime, Rates};
 use crate::plan::Recompute;
 use crate::scenario::Layout;
 use crate::units::{Bytes, Seconds};
@@ -145,7 +145,7 @@ impl TaskEmitter<'_> {
             let first = Activity { kind: TaskKind::Host, part: ModelPart::Model, ..Activity::default() };
             let label = Label { first, ..Label::default() };
             let mut task = builder.compute(
-                LaunchedWork { work: Work::arithmetic(time), host: Seconds::ZERO },
+                LaunchedWork { work: DeviceTime::arithmetic(time), host: Seconds::ZERO },
                 TaskClass::Host,
                 label,
             );

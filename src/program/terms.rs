@@ -59,7 +59,7 @@ pub struct StepTerms {
 impl StepTerms {
     /// Of a checked scenario.
     pub fn of(scenario: &Scenario, layout: &Layout) -> Self {
-        let rates = Rates::of(scenario, &Factors::default());
+        let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, pipeline::wanted(&rates, layout));
         let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, false));
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);

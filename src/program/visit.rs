@@ -1,7 +1,7 @@
 //! What one visit of one unit is: the transfers that bring its weights, the compute, the memory it
 //! takes, and the transfers that reduce its gradients.
 
-use crate::cost::{Activations, LayerWork, Passes, Payload, Rates, Transfer, Work};
+use crate::cost::{Activations, DeviceTime, LayerWork, Passes, Payload, Rates, Transfer};
 use crate::hardware::Group;
 use crate::plan::{Format, Recompute, Reduction};
 use crate::scenario::Layout;
@@ -166,9 +166,9 @@ impl<'a> UnitCosts<'a> {
         let host = self.rates.host_layer();
         let forward = self.layer.forward;
         let all = forward[0] + forward[1];
-        let launched = |work: Work, host: Seconds| self.rates.launched(work.time, host) - work.time;
+        let launched = |work: DeviceTime, host: Seconds| self.rates.launched(work.time, host) - work.time;
         let late = launched(all, host);
-        let half = |work: Work, whole: Work, late: Seconds, tensor: u32, exchange: u32| ComputeStep {
+        let half = |work: DeviceTime, whole: DeviceTime, late: Seconds, tensor: u32, exchange: u32| ComputeStep {
             piece: LaunchedWork { work, host: late * share(work, whole) },
             tensor,
             exchange,
@@ -470,7 +470,7 @@ impl<'a> UnitCosts<'a> {
     }
 }
 
-fn alone(work: Work) -> [ComputeStep; 3] {
+fn alone(work: DeviceTime) -> [ComputeStep; 3] {
     let step = ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 0 };
     [step, ComputeStep::default(), ComputeStep::default()]
 }
@@ -484,6 +484,6 @@ fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
     [ComputeStep { piece, ..ComputeStep::default() }, ComputeStep::default(), ComputeStep::default()]
 }
 
-fn share(part: Work, whole: Work) -> f64 {
+fn share(part: DeviceTime, whole: DeviceTime) -> f64 {
     if whole.time > Seconds::ZERO { part.time / whole.time } else { 0.5 }
 }

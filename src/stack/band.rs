@@ -44,16 +44,17 @@ pub enum Division {
     Split,
 }
 
-impl Division {
-    /// Of a plan.
-    pub fn of(plan: &Plan) -> Self {
+impl From<&Plan> for Division {
+    fn from(plan: &Plan) -> Self {
         match plan.sharding.weights {
             _ if plan.tensor * plan.pipeline > 1 => Self::Split,
             Extent::Device => Self::Replicated,
             _ => Self::Sharded,
         }
     }
+}
 
+impl Division {
     const fn name(self) -> &'static str {
         match self {
             Self::Replicated => "replicated",

@@ -11,8 +11,8 @@ use crate::app::explaining::Asked;
 use crate::app::taking::revise;
 use crate::app::view::View;
 use crate::app::work::Work;
-use crate::bounds::fsdp::grid::{self, Found, Point};
-use crate::bounds::fsdp::{self, Limits};
+use crate::bounds::fsdp::grid::{self, BestPoints, GridPoint};
+use crate::bounds::fsdp::{self, FsdpLimits};
 use crate::plan::Size;
 use crate::scenario::Scenario;
 
@@ -40,7 +40,7 @@ impl Best {
         }
     }
 
-    const fn of(self, found: &Found) -> Point {
+    const fn of(self, found: &BestPoints) -> GridPoint {
         match self {
             Self::Mfu => found.mfu,
             Self::Throughput => found.throughput,
@@ -59,7 +59,7 @@ pub struct Row {
     /// What is sought.
     pub best: Best,
     /// The point.
-    pub point: Option<Point>,
+    pub point: Option<GridPoint>,
 }
 
 /// How much further than the scenario's nodes the sizes go.
@@ -77,7 +77,7 @@ pub struct Grid {
     /// Twentieths of the peak that kernels reach where nothing waits for the network.
     efficiency: u8,
     /// What was asked last.
-    asked: Option<(Limits, Scenario, u8)>,
+    asked: Option<(FsdpLimits, Scenario, u8)>,
     /// What was found.
     rows: Vec<Row>,
 }
@@ -100,7 +100,7 @@ impl Grid {
     }
 
     /// The best points of each size for the limits of a scenario: powers of two, and its own size.
-    fn search(&self, limits: &Limits, scenario: &Scenario) -> Vec<Row> {
+    fn search(&self, limits: &FsdpLimits, scenario: &Scenario) -> Vec<Row> {
         let per_node = scenario.cluster.devices_per_node().max(1);
         let own = scenario.devices().div_ceil(per_node);
         let most = scenario.cluster.nodes.unwrap_or(u32::MAX).min(own.saturating_mul(FURTHER));
@@ -113,7 +113,7 @@ impl Grid {
             let mut sized = scenario.clone();
             sized.plan.size = Size::Devices(devices);
             // A smaller job may stay within a faster level.
-            let limits = Limits { devices, link: Limits::of(&sized).link, ..*limits };
+            let limits = FsdpLimits { devices, link: FsdpLimits::new(&sized).link, ..*limits };
             let found = grid::search(&limits, self.efficiency());
             Best::ALL.map(|best| Row { nodes, devices, best, point: found.as_ref().map(|found| best.of(found)) })
         };
@@ -198,7 +198,7 @@ impl View for Grid {
     /// What is shown and what is assumed; what is asked already is not searched again.
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let limits = context.assumed.limits(context.shown);
-        let same = |(of, about, efficiency): &(fsdp::Limits, Scenario, u8)| {
+        let same = |(of, about, efficiency): &(fsdp::FsdpLimits, Scenario, u8)| {
             *of == limits && about == context.shown && *efficiency == self.efficiency
         };
         if !self.asked.as_ref().is_some_and(same) {

@@ -21,7 +21,7 @@ impl Intensities {
 }
 
 fn count(context: &Context) -> usize {
-    intensity::of(context.shown).len()
+    intensity::transfers(context.shown).len()
 }
 
 impl View for Intensities {
@@ -42,7 +42,7 @@ impl View for Intensities {
     }
 
     fn rows(&self, context: &Context) -> Option<Vec<String>> {
-        Some(intensity::of(context.shown).iter().map(|one| one.kind.word().to_owned()).collect())
+        Some(intensity::transfers(context.shown).iter().map(|one| one.kind.word().to_owned()).collect())
     }
 
     fn cursor(&self, context: &Context) -> usize {

@@ -6,11 +6,11 @@
 
 use std::cmp::Ordering;
 
-use super::{Bound, Limits, Stage};
+use super::{FsdpLimits, Utilisation, ZeroStage};
 use crate::units::Seconds;
 
 /// What is sharded, from least to most.
-const STAGES: [Stage; 3] = [Stage::One, Stage::Two, Stage::Three];
+const STAGES: [ZeroStage; 3] = [ZeroStage::One, ZeroStage::Two, ZeroStage::Three];
 
 /// Tenths of the activations that are kept (gamma).
 const GAMMAS: u32 = 10;
@@ -20,9 +20,9 @@ const EXPONENTS: std::ops::RangeInclusive<u32> = 9..=40;
 
 /// A point of the grid and what it reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct GridPoint {
     /// What is sharded.
-    pub stage: Stage,
+    pub stage: ZeroStage,
     /// Share of the activations that is kept.
     pub gamma: f64,
     /// Tokens per sequence.
@@ -32,10 +32,10 @@ pub struct Point {
     /// Time of a step.
     pub time: Seconds,
     /// How well it uses the device.
-    pub reached: Bound,
+    pub reached: Utilisation,
 }
 
-impl Point {
+impl GridPoint {
     fn tokens(&self) -> f64 {
         self.sequence * self.batch
     }
@@ -43,13 +43,13 @@ impl Point {
 
 /// What a search finds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct BestPoints {
     /// The highest model flop utilisation.
-    pub mfu: Point,
+    pub mfu: GridPoint,
     /// The most tokens per second and device.
-    pub throughput: Point,
+    pub throughput: GridPoint,
     /// The longest sequence; among its points the highest utilisation.
-    pub sequence: Point,
+    pub sequence: GridPoint,
     /// Points of the grid that fit, every batch counted.
     pub searched: f64,
 }
@@ -61,26 +61,26 @@ pub struct Found {
 /// The highest efficiency is the best one, since a step's time only falls with it. At given stage, gamma and
 /// sequence the time per token, `max(a, x / E) + max(b, y / E)`, falls with the tokens `E` of a device until all
 /// transfers hide, and then stays: so the best batch is the first one that hides them, or else the largest.
-pub fn search(limits: &Limits, alpha: f64) -> Option<Found> {
-    let mut found: Option<Found> = None;
+pub fn search(limits: &FsdpLimits, alpha: f64) -> Option<BestPoints> {
+    let mut found: Option<BestPoints> = None;
     for (stage, gamma) in STAGES.iter().flat_map(|stage| (0..=GAMMAS).map(move |gamma| (*stage, gamma))) {
-        let limits = Limits { stage, gamma: f64::from(gamma) / f64::from(GAMMAS), ..*limits };
+        let limits = FsdpLimits { stage, gamma: f64::from(gamma) / f64::from(GAMMAS), ..*limits };
         let capacity = limits.token_capacity().floor();
         let sequences = EXPONENTS.map(|exponent| libm::exp2(f64::from(exponent)));
         for sequence in sequences.take_while(|sequence| *sequence <= capacity) {
-            let limits = Limits { sequence, ..limits };
+            let limits = FsdpLimits { sequence, ..limits };
             let most = (capacity / sequence).floor();
             let point = limits.point(limits.first_hiding(alpha).clamp(1.0, most), alpha);
             found = Some(match found {
                 Some(best) => best.or(point, most),
-                None => Found { mfu: point, throughput: point, sequence: point, searched: most },
+                None => BestPoints { mfu: point, throughput: point, sequence: point, searched: most },
             });
         }
     }
     found
 }
 
-impl Limits {
+impl FsdpLimits {
     /// The smallest batch whose transfers all hide; it may be more than fits.
     fn first_hiding(&self, alpha: f64) -> f64 {
         let [forward, backward] = self.overlap(self.sequence, alpha);
@@ -88,9 +88,9 @@ impl Limits {
     }
 
     /// What a batch reaches.
-    pub(super) fn point(&self, batch: f64, alpha: f64) -> Point {
+    pub(super) fn point(&self, batch: f64, alpha: f64) -> GridPoint {
         let step = self.step(batch * self.sequence, alpha);
-        Point {
+        GridPoint {
             stage: self.stage,
             gamma: self.gamma,
             sequence: self.sequence,
@@ -101,10 +101,10 @@ impl Limits {
     }
 }
 
-impl Found {
+impl BestPoints {
     /// The better of what is known and one more point, which stands for `batches`.
-    fn or(self, point: Point, batches: f64) -> Self {
-        let mfu = |point: &Point| point.reached.mfu;
+    fn or(self, point: GridPoint, batches: f64) -> Self {
+        let mfu = |point: &GridPoint| point.reached.mfu;
         Self {
             mfu: better(self.mfu, point, mfu),
             throughput: better(self.throughput, point, |point| point.reached.tokens_per_s),
@@ -119,7 +119,7 @@ impl Found {
 }
 
 /// The point with the larger figure; of equal ones that with fewer tokens, or the one that is known.
-fn better(known: Point, point: Point, figure: impl Fn(&Point) -> f64) -> Point {
+fn better(known: GridPoint, point: GridPoint, figure: impl Fn(&GridPoint) -> f64) -> GridPoint {
     let (best, found) = (figure(&known), figure(&point));
     let equal = (found - best).abs() <= ROUNDING * best;
     let wins = if equal { point.tokens() < known.tokens() } else { found > best };

@@ -8,16 +8,16 @@ use super::*;
 const MODELS: [&str; 7] = ["1.3b", "7b", "13b", "30b", "66b", "175b", "310b"];
 
 /// [fsdp A6]: Q = 2, 40 GB, no reserve, 25 GB/s, 312 TFLOP/s, sequence 2048, gamma 0.
-pub(super) fn limits(name: &str, devices: u32) -> Limits {
+pub(super) fn limits(name: &str, devices: u32) -> FsdpLimits {
     let mut scenario = testing::scenario();
     scenario.model = Library::embedded().model(&format!("fsdp-{name}")).expect("a preset");
-    Limits {
+    FsdpLimits {
         devices,
         memory: Bytes::new(40e9),
         link: BytesPerSecond::new(25e9),
         peak: FlopPerSecond::new(312e12),
         sequence: 2048.0,
-        ..Limits::of(&scenario)
+        ..FsdpLimits::new(&scenario)
     }
 }
 
@@ -72,7 +72,7 @@ fn no_memory_left_leaves_no_tokens() {
         let limits = limits(name, devices);
         assert!(limits.free() < Bytes::ZERO, "{name} on {devices}");
         assert_eq!(limits.token_capacity().to_bits(), 0.0_f64.to_bits());
-        let none = Bound { hfu: 0.0, mfu: 0.0, tokens_per_s: 0.0 };
+        let none = Utilisation { hfu: 0.0, mfu: 0.0, tokens_per_s: 0.0 };
         assert_eq!((limits.hidden(), limits.network_floor()), (none, none));
         assert_eq!(limits.capped(none), none);
     }
@@ -89,7 +89,7 @@ fn the_worked_example() {
         (0.75, 10_240.0, ["0.6108", "1.3744", "1.9852"], ["0.7500", "0.6923"], "5158.09"),
         (1.00, 8_192.0, ["0.4887", "0.9773", "1.4927"], ["0.7366", "0.7366"], "5487.89"),
     ] {
-        let limits = Limits { gamma, ..limits("7b", 64) };
+        let limits = FsdpLimits { gamma, ..limits("7b", 64) };
         let what = format!("gamma {gamma}");
         let whole = libm::floor(limits.token_capacity() / limits.sequence) * limits.sequence;
         assert!((whole - tokens).abs() < 0.5, "{what}: {whole} tokens");
@@ -108,7 +108,7 @@ fn the_worked_example() {
 #[test]
 fn hardware_flop_are_model_flop_and_recompute() {
     for gamma in [0.0, 0.3, 1.0] {
-        let limits = Limits { gamma, n_bwd: 2.0, ..limits("13b", 64) };
+        let limits = FsdpLimits { gamma, n_bwd: 2.0, ..limits("13b", 64) };
         let step = limits.step(4096.0, 0.5).reached;
         for bound in [limits.hidden(), limits.network_floor(), limits.capped(limits.hidden()), step] {
             assert_close(bound.hfu / bound.mfu, (4.0 - gamma) / 3.0);
@@ -135,7 +135,7 @@ fn the_bounds_in_closed_form() {
 #[test]
 fn the_floor_is_above_what_hides_everything() {
     for (n_bwd, factor) in [(1.0, 2.0), (2.0, 4.0 / 3.0)] {
-        let limits = Limits { n_bwd, ..limits("30b", 64) };
+        let limits = FsdpLimits { n_bwd, ..limits("30b", 64) };
         assert_close(limits.network_floor().hfu / limits.hidden().hfu, factor);
         assert_close(limits.network_floor().tokens_per_s / limits.hidden().tokens_per_s, factor);
     }
@@ -144,7 +144,7 @@ fn the_floor_is_above_what_hides_everything() {
 /// [fsdp A4 (a)]: 13B on 512 at 1.5625 GB/s: bound 0.5165, and by brute force over alpha 0.516.
 #[test]
 fn brute_force_finds_the_bound() {
-    let limits = Limits { link: BytesPerSecond::new(1.5625e9), ..limits("13b", 512) };
+    let limits = FsdpLimits { link: BytesPerSecond::new(1.5625e9), ..limits("13b", 512) };
     assert_digits(limits.hidden().hfu, "0.5165", "the bound");
     let hides = |alpha: &f64| limits.overlap(limits.token_capacity(), *alpha).into_iter().all(|ratio| ratio <= 1.0);
     let best = (1..=1000).map(|step| f64::from(step) / 1000.0).filter(hides).fold(0.0, f64::max);
@@ -155,7 +155,7 @@ fn brute_force_finds_the_bound() {
 /// [fsdp A3], lemma: up to `n_bwd = 3 - gamma` backward asks for no more than forward; beyond it does.
 #[test]
 fn backward_matters_beyond_three_less_gamma() {
-    let hfu = |gamma: f64, n_bwd: f64| Limits { gamma, n_bwd, ..limits("66b", 512) }.hidden().hfu;
+    let hfu = |gamma: f64, n_bwd: f64| FsdpLimits { gamma, n_bwd, ..limits("66b", 512) }.hidden().hfu;
     for gamma in [0.0, 0.5, 1.0] {
         assert_close(hfu(gamma, 3.0 - gamma), hfu(gamma, 1.0));
         assert_close(hfu(gamma, 2.0 * (3.0 - gamma)), 0.5 * hfu(gamma, 1.0));
@@ -167,16 +167,16 @@ fn backward_matters_beyond_three_less_gamma() {
 #[test]
 fn how_the_bound_scales() {
     let base = limits("30b", 64);
-    let hfu = |limits: Limits| limits.hidden().hfu;
-    let doubled = Limits { memory: base.memory + base.free(), ..base };
+    let hfu = |limits: FsdpLimits| limits.hidden().hfu;
+    let doubled = FsdpLimits { memory: base.memory + base.free(), ..base };
     assert_close(hfu(doubled), 2.0 * hfu(base));
-    assert_close(hfu(Limits { link: base.link * 2.0, ..base }), 2.0 * hfu(base));
-    assert_close(hfu(Limits { peak: base.peak * 2.0, ..base }), 0.5 * hfu(base));
-    let wide = Limits { devices: 512, ..base };
-    let same = Limits { memory: base.memory - (wide.free() - base.free()), ..wide };
+    assert_close(hfu(FsdpLimits { link: base.link * 2.0, ..base }), 2.0 * hfu(base));
+    assert_close(hfu(FsdpLimits { peak: base.peak * 2.0, ..base }), 0.5 * hfu(base));
+    let wide = FsdpLimits { devices: 512, ..base };
+    let same = FsdpLimits { memory: base.memory - (wide.free() - base.free()), ..wide };
     assert_close(hfu(same), hfu(base));
-    let deep = Limits { layers: 2.0 * base.layers, parameters: 2.0 * base.parameters, ..base };
-    let deep = Limits { memory: deep.memory + (base.free() - deep.free()), ..deep };
+    let deep = FsdpLimits { layers: 2.0 * base.layers, parameters: 2.0 * base.parameters, ..base };
+    let deep = FsdpLimits { memory: deep.memory + (base.free() - deep.free()), ..deep };
     assert_close(hfu(deep), 0.5 * hfu(base));
 }
 
@@ -184,12 +184,12 @@ fn how_the_bound_scales() {
 /// 77.309 / 64 = 1.208 GB.
 #[test]
 fn the_stages_shard_one_part_after_the_other() {
-    let free = |stage: Stage| Limits { stage, ..limits("7b", 64) }.free().get() / 1e9;
-    assert_digits(free(Stage::One), "13.022", "40 - 2 x 12.885 - 1.208");
-    assert_digits(free(Stage::Two), "25.706", "40 - 12.885 - (12.885 + 77.309) / 64");
-    assert_digits(free(Stage::Three), "38.389", "40 - 103.079 / 64");
+    let free = |stage: ZeroStage| FsdpLimits { stage, ..limits("7b", 64) }.free().get() / 1e9;
+    assert_digits(free(ZeroStage::One), "13.022", "40 - 2 x 12.885 - 1.208");
+    assert_digits(free(ZeroStage::Two), "25.706", "40 - 12.885 - (12.885 + 77.309) / 64");
+    assert_digits(free(ZeroStage::Three), "38.389", "40 - 103.079 / 64");
     // [fsdp A3]: no gather in forward; a reduction and a gather per step, as many as `n_bwd` = 2 moves.
-    let two = Limits { stage: Stage::Two, ..limits("7b", 64) };
+    let two = FsdpLimits { stage: ZeroStage::Two, ..limits("7b", 64) };
     assert_eq!(two.overlap(4096.0, 1.0)[0].to_bits(), 0.0_f64.to_bits());
     let transfer = two.transfer().get();
     assert_close(two.network_floor().tokens_per_s, two.token_capacity() / (2.0 * transfer));
@@ -199,10 +199,10 @@ fn the_stages_shard_one_part_after_the_other() {
 #[test]
 fn latency_and_the_ring_factor() {
     let base = limits("7b", 64);
-    let slow = Limits { latency: Seconds::new(1e-6), ..base };
+    let slow = FsdpLimits { latency: Seconds::new(1e-6), ..base };
     assert!(((slow.transfer() - base.transfer()).get() - 2.048e-3).abs() < 1e-12);
-    assert_close(Limits { ring: true, ..base }.transfer() / base.transfer(), 63.0 / 64.0);
-    let alone = Limits { ring: true, devices: 1, memory: Bytes::new(200e9), ..base };
+    assert_close(FsdpLimits { ring: true, ..base }.transfer() / base.transfer(), 63.0 / 64.0);
+    let alone = FsdpLimits { ring: true, devices: 1, memory: Bytes::new(200e9), ..base };
     assert_eq!(alone.capped(alone.network_floor()).hfu.to_bits(), 1.0_f64.to_bits(), "nothing travels");
 }
 
@@ -211,14 +211,14 @@ fn latency_and_the_ring_factor() {
 #[test]
 fn a_scenario_says_the_numbers() {
     let mut scenario = testing::scenario();
-    let limits = Limits::of(&scenario);
+    let limits = FsdpLimits::new(&scenario);
     assert_eq!((limits.devices, limits.link), (8, BytesPerSecond::new(40e9)));
     assert_eq!((limits.memory, limits.peak), (Bytes::new(10e9), FlopPerSecond::new(100e12)));
     assert_close(limits.optimizer / limits.element, 6.0);
     scenario.plan.bandwidth_factor = 0.5;
-    assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(20e9));
+    assert_eq!(FsdpLimits::new(&scenario).link, BytesPerSecond::new(20e9));
     scenario.plan.size = crate::plan::Size::Devices(4);
-    assert_eq!(Limits::of(&scenario).link, BytesPerSecond::new(100e9));
+    assert_eq!(FsdpLimits::new(&scenario).link, BytesPerSecond::new(100e9));
 }
 
 /// Mixtral 8x7B has 46.7e9 parameters, of which a token meets 12.9e9 (arXiv 2401.04088); 4 x 32 layers x 4096 wide x
@@ -227,7 +227,7 @@ fn a_scenario_says_the_numbers() {
 fn all_experts_travel_and_few_compute() {
     let mut scenario = testing::scenario();
     scenario.model = Library::embedded().model("mixtral-8x7b").expect("a preset");
-    let limits = Limits { sequence: 2048.0, ..Limits::of(&scenario) };
+    let limits = FsdpLimits { sequence: 2048.0, ..FsdpLimits::new(&scenario) };
     assert!((limits.parameters / 1e9 - 46.7).abs() < 0.05, "{}", limits.parameters);
     let forward = 2.0 * 12.9e9 + 4.0 * 32.0 * 4096.0 * 2048.0;
     assert!((limits.forward_flop().get() / forward - 1.0).abs() < 0.01, "{}", limits.forward_flop());

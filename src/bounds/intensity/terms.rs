@@ -8,7 +8,7 @@ use crate::scenario::{Layout, Scenario};
 use crate::stack::Overlap;
 use crate::units::BytesPerSecond;
 
-use super::{Formula, Intensity, Kind, Link};
+use super::{Intensity, IntensityFormula, TransferKind, TransferLink};
 
 /// Flop per parameter and token of forward; the gradients of inputs and weights take as much each.
 pub(super) const FORWARD: f64 = 2.0;
@@ -58,8 +58,8 @@ enum Beside {
 const EACH_PASS: Passages = Passages { gathers: [1.0; 2], reductions: 1.0, together: 1.0, beside: Beside::Pass };
 
 impl<'a> Terms<'a> {
-    pub(super) fn of(scenario: &'a Scenario, layout: &'a Layout) -> Self {
-        let (model, rates) = (&scenario.model, Rates::of(scenario, &Factors::default()));
+    pub(super) fn new(scenario: &'a Scenario, layout: &'a Layout) -> Self {
+        let (model, rates) = (&scenario.model, Rates::new(scenario, &Factors::default()));
         let mlp = (model.up().parameters() + model.down().parameters()) as f64;
         let attention = (model.qkv().parameters() + model.projection().parameters()) as f64;
         let layer = attention + model.active_experts() as f64 * mlp;
@@ -67,7 +67,7 @@ impl<'a> Terms<'a> {
         Self {
             scenario,
             layout,
-            pipeline: Pipeline::of(&scenario.plan),
+            pipeline: Pipeline::new(&scenario.plan),
             again: scenario.plan.recompute.layers(),
             tokens: rates.tokens().get(),
             layer,
@@ -122,12 +122,12 @@ impl<'a> Terms<'a> {
     }
 
     /// The slowest level that a ring over the group crosses, and at what rate.
-    fn ring(&self, group: Group) -> (Link, BytesPerSecond) {
+    fn ring(&self, group: Group) -> (TransferLink, BytesPerSecond) {
         let spans = self.rates.network.ring(group);
         let crossed = spans.iter().enumerate().filter(|(_, span)| span.edges > 0);
         let slowest = crossed.min_by(|(_, a), (_, b)| a.rate.get().total_cmp(&b.rate.get()));
         let (level, rate) = slowest.map_or((0, spans[0].per_rank), |(level, span)| (level, span.rate));
-        (Link::Level(level), rate)
+        (TransferLink::Level(level), rate)
     }
 
     /// [layered B4]: `peak / (2 x bandwidth)`, input and output of the link together; the peak of the data sheet.
@@ -135,26 +135,44 @@ impl<'a> Terms<'a> {
         cost::peak(self.scenario, self.scenario.plan.precision).get() / (2.0 * bandwidth.get())
     }
 
-    const fn host(&self) -> (Link, BytesPerSecond) {
-        (Link::Host, self.rates.host)
+    const fn host(&self) -> (TransferLink, BytesPerSecond) {
+        (TransferLink::Host, self.rates.host)
     }
 
-    fn row(&self, kind: Kind, (link, bandwidth): (Link, BytesPerSecond), formula: Formula) -> Intensity {
+    fn row(
+        &self,
+        kind: TransferKind,
+        (link, bandwidth): (TransferLink, BytesPerSecond),
+        formula: IntensityFormula,
+    ) -> Intensity {
         let threshold = self.threshold(bandwidth);
         Intensity { kind, link, formula, bandwidth, threshold, overlapped: true, micro_batches: None }
     }
 
     /// Traffic of the state: `flop` per parameter and token, `bytes` per parameter, and the `micro_batches` that
     /// it serves.
-    fn state(&self, kind: Kind, link: (Link, BytesPerSecond), flop: f64, bytes: f64, micro_batches: f64) -> Intensity {
-        let one = Formula { flop: flop * self.active, count: self.tokens, of: "tokens", bytes };
-        let all = self.row(kind, link, Formula { count: self.tokens * micro_batches, ..one });
+    fn state(
+        &self,
+        kind: TransferKind,
+        link: (TransferLink, BytesPerSecond),
+        flop: f64,
+        bytes: f64,
+        micro_batches: f64,
+    ) -> Intensity {
+        let one = IntensityFormula { flop: flop * self.active, count: self.tokens, of: "tokens", bytes };
+        let all = self.row(kind, link, IntensityFormula { count: self.tokens * micro_batches, ..one });
         Intensity { micro_batches: Some(libm::ceil(all.threshold / one.value()).max(1.0)), ..all }
     }
 
     /// Traffic of activations: `parameters` that a token meets on a device, and `bytes` per token.
-    fn activations(&self, kind: Kind, link: (Link, BytesPerSecond), parameters: f64, bytes: f64) -> Intensity {
-        self.row(kind, link, Formula { flop: self.step(), count: parameters, of: "parameters", bytes })
+    fn activations(
+        &self,
+        kind: TransferKind,
+        link: (TransferLink, BytesPerSecond),
+        parameters: f64,
+        bytes: f64,
+    ) -> Intensity {
+        self.row(kind, link, IntensityFormula { flop: self.step(), count: parameters, of: "parameters", bytes })
     }
 
     /// The same transfer beside nothing: in turn with all arithmetic of the step.
@@ -183,14 +201,20 @@ impl<'a> Terms<'a> {
         // What lives on the host is reduced before it goes there.
         let during = stack.reduce_during_backward || self.scenario.plan.offload.state();
         if late || stack.overlap == Overlap::None || !during {
-            return Some(Self::alone(self.state(Kind::DataParallel, link, self.step(), bytes, self.accumulate())));
+            return Some(Self::alone(self.state(
+                TransferKind::DataParallel,
+                link,
+                self.step(),
+                bytes,
+                self.accumulate(),
+            )));
         }
         let beside = match self.pipeline {
             Pipeline { breadth_first: true, .. } => self.accumulate(),
             Pipeline { ranks, stages: 2.., .. } => f64::from(ranks),
             _ => 1.0,
         };
-        Some(self.state(Kind::DataParallel, link, self.backward(), bytes, beside))
+        Some(self.state(TransferKind::DataParallel, link, self.backward(), bytes, beside))
     }
 
     /// Weights are gathered for forward (`2 w` bytes) and for backward, and gradients reduced (`2 g`), each time
@@ -207,7 +231,7 @@ impl<'a> Terms<'a> {
         let (weights, gradients) = (self.weight(wire.weights), self.gradient(wire.gradients));
         let again = if self.regathers() { weights } else { 0.0 };
         let Passages { gathers: [first, second], reductions, together, beside } = self.passages();
-        let row = |flop: f64, bytes: f64| self.state(Kind::PartitionedState, link, flop, 2.0 * bytes, together);
+        let row = |flop: f64, bytes: f64| self.state(TransferKind::PartitionedState, link, flop, 2.0 * bytes, together);
         let whole = row(self.step(), first * weights + second * again + reductions * gradients);
         let stops = matches!(self.scenario.stack.overlap, Overlap::None | Overlap::Reductions);
         Some(match beside {
@@ -232,11 +256,11 @@ impl<'a> Terms<'a> {
         let closing = u32::from(self.pipeline.stages > 1);
         let hops = (1..group.size + closing).map(|rank| network.joining(group, rank - 1, rank % group.size));
         let level = hops.min_by(|a, b| spans[*a].per_rank.get().total_cmp(&spans[*b].per_rank.get()))?;
-        let link = (Link::Level(level), spans[level].per_rank);
+        let link = (TransferLink::Level(level), spans[level].per_rank);
         let stages = f64::from(self.pipeline.ranks * self.pipeline.stages);
         let layers = f64::from(self.scenario.model.layers) / stages;
         let parameters = self.layer * layers / f64::from(self.layout.tensor);
-        Some(self.activations(Kind::Pipeline, link, parameters, 4.0 * self.stream))
+        Some(self.activations(TransferKind::Pipeline, link, parameters, 4.0 * self.stream))
     }
 
     /// Two all-reduces per layer in each of forward, backward and recompute, each `2 (n_a - 1) / n_a` of the
@@ -249,7 +273,7 @@ impl<'a> Terms<'a> {
         let reductions = 2.0 * (2.0 + self.again);
         let bytes = reductions * 4.0 * self.stream * (ranks - 1.0);
         Some(Self::alone(self.activations(
-            Kind::Tensor,
+            TransferKind::Tensor,
             self.ring(self.layout.tensor_group()),
             self.layer / ranks,
             bytes,
@@ -263,7 +287,7 @@ impl<'a> Terms<'a> {
             return None;
         }
         let parameters = self.layer / f64::from(self.layout.tensor);
-        Some(self.activations(Kind::CheckpointOffload, self.host(), parameters, 2.0 * self.again * self.stream))
+        Some(self.activations(TransferKind::CheckpointOffload, self.host(), parameters, 2.0 * self.again * self.stream))
     }
 
     /// A rank's shard of the weights comes for forward and, where no second copy serves it, for backward, and its
@@ -274,7 +298,9 @@ impl<'a> Terms<'a> {
         let (plan, layout) = (&self.scenario.plan, self.layout);
         let storage = plan.precision.storage();
         let gradient = self.scenario.stack.gradient_format.unwrap_or(storage).bytes();
-        let row = |bytes: f64, together: f64| self.state(Kind::StateOffload, self.host(), self.step(), bytes, together);
+        let row = |bytes: f64, together: f64| {
+            self.state(TransferKind::StateOffload, self.host(), self.step(), bytes, together)
+        };
         if plan.offload.state() {
             let Passages { gathers: [first, second], reductions, together, beside } = self.passages();
             let again = if self.regathers() || layout.weights == 1 { second } else { 0.0 };

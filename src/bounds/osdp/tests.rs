@@ -108,7 +108,7 @@ fn law_b_the_activations_per_token() {
         scenario.model = Arc::new(testing::model(1, hidden));
         scenario.plan.precision = Precision::Fp32;
         Arc::make_mut(&mut scenario.stack).dropout = true;
-        let rates = Rates::of(&scenario, &Factors::default());
+        let rates = Rates::new(&scenario, &Factors::default());
         let expected = rates.activations().whole.get() / rates.tokens().get();
         assert!((expected / (16.5 * 4.0 * f64::from(hidden)) - 1.0).abs() < 1e-12);
         // Batches 3 and 4: what is not sharded no longer hides the activations.
@@ -141,8 +141,8 @@ fn a_ring_has_the_rates_of_its_group() {
     let mut scenario = testing::scenario();
     let calibration = Arc::make_mut(&mut scenario.calibration).architectures.get_mut("default").expect("there");
     calibration.latency = 1.0;
-    let rates = Rates::of(&scenario, &Factors::default());
-    let ring = Ring::of(&rates, Group { stride: 1, size: 4 });
+    let rates = Rates::new(&scenario, &Factors::default());
+    let ring = Ring::new(&rates, Group { stride: 1, size: 4 });
     let pass = ring.pass(Bytes::new(8e8), 2.0).get();
     assert!((pass / (2.0 * 3e-6 + 6e8 / 100e9) - 1.0).abs() < 1e-9, "{pass}");
     assert_eq!(Ring { ranks: 1, ..ring }.pass(Bytes::new(8e8), 1.0), Seconds::ZERO);

@@ -4,9 +4,9 @@ use super::*;
 
 /// What FSDP sends, in the FSDP limits of a scenario whose weights and gradients travel over all devices: two
 /// transfers in backward, all parameters, (N - 1) / N.
-fn sent(scenario: &Scenario) -> Limits {
+fn sent(scenario: &Scenario) -> FsdpLimits {
     let parameters = scenario.model.parameters() as f64;
-    Limits { parameters, ring: true, n_bwd: 2.0, ..Limits::of(scenario) }
+    FsdpLimits { parameters, ring: true, n_bwd: 2.0, ..FsdpLimits::new(scenario) }
 }
 
 /// Their network floor [fsdp A4 (b)] for one micro-batch.

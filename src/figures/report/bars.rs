@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::calibrate::{Bar, Figure, Judged};
+use crate::calibrate::{AccuracyBar, JudgedBar, JudgedFigure};
 
 use super::sweep::aligned;
 
@@ -18,9 +18,9 @@ pub(super) struct BarRecord {
 }
 
 /// As JSON; the bar of what is only reported is `null`, and so is whether it is met.
-pub(super) fn records(judged: &[Judged]) -> Vec<BarRecord> {
-    let record = |one: &Judged| {
-        let Judged { bar: Bar { set, figure, bar, .. }, count, value, null } = *one;
+pub(super) fn records(judged: &[JudgedBar]) -> Vec<BarRecord> {
+    let record = |one: &JudgedBar| {
+        let JudgedBar { bar: AccuracyBar { set, figure, bar, .. }, count, value, null } = *one;
         let bar = bar.is_finite().then_some(*bar);
         BarRecord { set, figure: figure.name(), count, value, bar, null_mean: null, met: one.met() }
     };
@@ -28,13 +28,13 @@ pub(super) fn records(judged: &[Judged]) -> Vec<BarRecord> {
 }
 
 /// As a table: each set with what was found, its bar, and whether it holds.
-pub(super) fn text(judged: &[Judged]) -> String {
+pub(super) fn text(judged: &[JudgedBar]) -> String {
     let head = ["bar", "figure", "count", "found", "wanted", "", "null"];
     let mut table = vec![head.map(str::to_owned).to_vec()];
     table.extend(judged.iter().map(|one| {
-        let Judged { bar: Bar { set, figure, bar, .. }, count, value, null } = one;
+        let JudgedBar { bar: AccuracyBar { set, figure, bar, .. }, count, value, null } = one;
         let amount = |value: f64| match figure {
-            Figure::Skill => format!("{value:.1}"),
+            JudgedFigure::Skill => format!("{value:.1}"),
             _ => format!("{:.1} %", 100.0 * value),
         };
         let wanted = match (bar.is_finite(), figure.least()) {
@@ -47,7 +47,7 @@ pub(super) fn text(judged: &[Judged]) -> String {
         let null = null.map_or_else(String::new, |null| amount(null) + if worse { ", better" } else { "" });
         vec![(*set).to_owned(), figure.name().to_owned(), count.to_string(), amount(*value), wanted, verdict, null]
     }));
-    let verdicts: Vec<bool> = judged.iter().filter_map(Judged::met).collect();
+    let verdicts: Vec<bool> = judged.iter().filter_map(JudgedBar::met).collect();
     let missed = verdicts.iter().filter(|met| !**met).count();
     format!(
         "bars set for the published rows, each row predicted without its group\n{}{missed} of {} missed\n",

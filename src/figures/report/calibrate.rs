@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::calibrate::{self, Coverage, Determined, Fitted, Found, HELD, LeftOut};
+use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut};
 use crate::measured::{Metric, Skipped, Validation};
 use crate::stack::Band;
 
@@ -168,7 +168,7 @@ impl<'a> CalibrateReport<'a> {
         let names = ["constant", "value", "before", "least", "most", "error", "groups", ""];
         let mut table = vec![names.map(str::to_owned).to_vec()];
         table.extend(self.fitted.constants.iter().map(|found| {
-            let Found { constant, before, value, error, groups, determined, .. } = found;
+            let FittedConstant { constant, before, value, error, groups, determined, .. } = found;
             let number = |value: f64| short(value);
             let name = if constant.unit.is_empty() {
                 constant.name.to_owned()
@@ -192,8 +192,8 @@ fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -
     CoverageRecord { by, value, rows: *rows, groups: *groups, held: *held, mean_width: *width }
 }
 
-fn constant(found: &Found) -> ConstantRecord<'_> {
-    let Found { constant, before, value, error, determined, groups, stacks } = found;
+fn constant(found: &FittedConstant) -> ConstantRecord<'_> {
+    let FittedConstant { constant, before, value, error, determined, groups, stacks } = found;
     ConstantRecord {
         name: constant.name,
         meaning: constant.meaning,

@@ -47,7 +47,7 @@ pub(super) fn records(scenario: &Scenario) -> Vec<IntensityRecord> {
         micro_batches_to_hide: it.micro_batches.and_then(finite).map(|count| count as u64),
         formula: it.formula.to_string(),
     };
-    intensity::of(scenario).into_iter().map(record).collect()
+    intensity::transfers(scenario).into_iter().map(record).collect()
 }
 
 /// The title of [`rows`].
@@ -62,7 +62,7 @@ pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
         let has = row(&name, format!("{found:>9} = {}", it.formula));
         [has, row("", format!("{needed:>9} needed by {link}: {verdict}"))]
     };
-    intensity::of(scenario).into_iter().flat_map(lines).collect()
+    intensity::transfers(scenario).into_iter().flat_map(lines).collect()
 }
 
 /// What an intensity means for the step, in words; a factor is on the time of the arithmetic. What is not hidden

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bounds::fsdp::{Bound, Limits, Stage, Transfers};
+use crate::bounds::fsdp::{FsdpLimits, Transfers, Utilisation, ZeroStage};
 use crate::figures::figure::{Form, Limit};
 use crate::figures::why::limits::words;
 use crate::scenario::Scenario;
@@ -18,7 +18,7 @@ pub struct LimitsReport<'a> {
     /// The model and the machine; a number that was given in place of the machine's is not a change of it.
     pub scenario: &'a Scenario,
     /// The model, the machine and the settings.
-    pub limits: &'a Limits,
+    pub limits: &'a FsdpLimits,
 }
 
 /// What is printed: whole parameters, bytes and tokens, seconds, shares, tokens per second and device.
@@ -92,7 +92,7 @@ impl LimitsReport<'_> {
         if limits.free() <= Bytes::ZERO {
             return "the model's state alone does not fit: no tokens, no throughput".to_owned();
         }
-        let verdict = |bound: Bound| if bound.hfu >= 1.0 { "allows the peak" } else { "stays below the peak" };
+        let verdict = |bound: Utilisation| if bound.hfu >= 1.0 { "allows the peak" } else { "stays below the peak" };
         let (hidden, floor) = (limits.hidden(), limits.network_floor());
         match (hidden.hfu >= 1.0, floor.hfu >= 1.0) {
             (false, true) => "the network allows the peak only with communication exposed".to_owned(),
@@ -103,7 +103,7 @@ impl LimitsReport<'_> {
     fn given(&self) -> Vec<(String, String)> {
         let limits = self.limits;
         let Transfers { forward, backward } = limits.transfers();
-        let idle = if limits.stage == Stage::Three { "" } else { ": gradients and new weights" };
+        let idle = if limits.stage == ZeroStage::Three { "" } else { ": gradients and new weights" };
         vec![
             row("memory", format!("{:>10} per device, {} of it reserved", limits.memory, limits.reserve)),
             row(

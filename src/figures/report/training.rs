@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::bounds::intensity::{self, Intensity};
-use crate::bounds::layered::Step;
+use crate::bounds::layered::LayeredStep;
 use crate::evaluate;
 use crate::plan::{Accumulation, Offload};
 use crate::scenario::Scenario;
@@ -166,7 +166,7 @@ fn needs(scenario: &Scenario) -> Vec<Need> {
             slowdown: finite(it.slowdown()),
         }
     };
-    intensity::of(scenario).into_iter().map(need).collect()
+    intensity::transfers(scenario).into_iter().map(need).collect()
 }
 
 impl TrainingReport<'_> {
@@ -194,7 +194,7 @@ impl TrainingReport<'_> {
 
     /// Arithmetic at the peak over the step.
     fn efficiency(&self, method: &Method, best: &BestTraining) -> f64 {
-        let step = Step::of(&self.training.scenario(method, &best.choice));
+        let step = LayeredStep::new(&self.training.scenario(method, &best.choice));
         step.map_or(f64::NAN, |step| step.ideal / best.summary.step_time)
     }
 

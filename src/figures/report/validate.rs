@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::measured::{Key, Metric, Pairs, Ranking, Reading, Residual, Scores, Skipped, Validation};
+use crate::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
 use crate::units::{Bytes, Seconds};
 
 use super::sweep::aligned;
@@ -230,7 +230,7 @@ impl<'a> ValidateReport<'a> {
     pub(super) fn parts(self) -> Vec<Part<'a>> {
         let mut parts = Vec::new();
         for metric in [Metric::StepTime, Metric::Memory] {
-            for by in Key::ALL {
+            for by in ScoreKey::ALL {
                 parts.extend(self.validation.values(metric, by).into_iter().map(|value| {
                     let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value).into();
                     Part { metric: metric.name(), by: by.name(), value, scores }
@@ -267,12 +267,12 @@ impl<'a> ValidateReport<'a> {
             let readings = [("allocator's peak", false), ("nvidia-smi", true)];
             table.extend(readings.iter().filter_map(|(name, device)| Some(line(name, &self.memory(*device)?))));
         }
-        for by in [Key::Stack, Key::Hardware, Key::Class] {
+        for by in [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class] {
             table.push(std::iter::once(format!("by {}", by.name())).chain(vec![String::new(); 8]).collect());
             for value in self.validation.values(metric, by) {
                 let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
                 table.extend(scores.map(|scores| line(&format!("  {value}"), &scores)));
-                if by == Key::Stack {
+                if by == ScoreKey::Stack {
                     table.extend(self.reaches(metric, value));
                 }
             }
@@ -296,7 +296,7 @@ impl<'a> ValidateReport<'a> {
         let of = |group| self.validation.scores(|one| one.metric == metric && one.group == group);
         let mut groups: Vec<(&str, Scores)> = self
             .validation
-            .values(metric, Key::Group)
+            .values(metric, ScoreKey::Group)
             .into_iter()
             .filter_map(|group| Some((group, of(group)?)))
             .collect();
@@ -316,7 +316,7 @@ impl<'a> ValidateReport<'a> {
         let under = ["", "", &apart[0], "", &apart[1], "", "", ""];
         let mut table =
             vec![head.map(str::to_owned).to_vec(), under.map(str::to_owned).to_vec(), ordered("in all", &all)];
-        for stack in self.validation.values(Metric::StepTime, Key::Stack) {
+        for stack in self.validation.values(Metric::StepTime, ScoreKey::Stack) {
             let reaches = [false, true]
                 .map(|across| self.validation.ranking_of(|one| one.stack == stack && one.across == across));
             let names = [format!("  {stack} on one node"), format!("  {stack} on several")];

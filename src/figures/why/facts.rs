@@ -132,7 +132,7 @@ impl<'a> Subject<'a> {
 
     /// One of the transfers.
     pub(super) fn transfer(&self, index: usize) -> Option<Intensity> {
-        intensity::of(self.scenario).get(index).copied()
+        intensity::transfers(self.scenario).get(index).copied()
     }
 
     /// What stands in the name of a figure that is one of several.
@@ -255,11 +255,11 @@ impl<'a> Facts<'a> {
             scenario,
             evaluation,
             layout,
-            rates: Rates::of(scenario, &Factors::default()),
+            rates: Rates::new(scenario, &Factors::default()),
             program,
             last: (1..ranks).fold(0, later),
             fullest: (1..ranks).fold(0, fuller),
-            transfers: intensity::of(scenario),
+            transfers: intensity::transfers(scenario),
             shown,
         })
     }
@@ -280,7 +280,7 @@ impl<'a> Facts<'a> {
 
     /// The counts of the pipeline; `None` where there is none.
     pub(super) fn pipeline(&self) -> Option<Pipeline> {
-        (self.layout.pipeline > 1).then(|| Pipeline::of(&self.scenario.plan))
+        (self.layout.pipeline > 1).then(|| Pipeline::new(&self.scenario.plan))
     }
 
     /// What runs on a lane of the rank that ends last.

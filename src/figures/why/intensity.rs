@@ -1,6 +1,6 @@
 //! The arithmetic intensities of a plan's transfers against their links [layered B4, B5].
 
-use crate::bounds::intensity::{Intensity, Kind, Link};
+use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
 use crate::units::Bytes;
 
 use crate::figures::amount::Dimension;
@@ -55,8 +55,8 @@ impl Facts<'_> {
     fn threshold(&self, transfer: &Intensity) -> Formula {
         let link = transfer.link.name(self.scenario);
         let name = match transfer.link {
-            Link::Level(_) => format!("bandwidth of a ring through {link}"),
-            Link::Host => "bandwidth of the host's link".to_owned(),
+            TransferLink::Level(_) => format!("bandwidth of a ring through {link}"),
+            TransferLink::Host => "bandwidth of the host's link".to_owned(),
         };
         self.peak() / (Formula::from(2.0) * input(name, transfer.bandwidth, self.stated()))
     }
@@ -76,19 +76,21 @@ fn intensity(transfer: &Intensity) -> Formula {
 
 const fn about(transfer: &Intensity) -> &'static str {
     match transfer.kind {
-        Kind::DataParallel => "Sums of gradients over the ranks that hold the same weights, beside the last backward.",
-        Kind::PartitionedState | Kind::StateOffload if !transfer.overlapped => {
+        TransferKind::DataParallel => {
+            "Sums of gradients over the ranks that hold the same weights, beside the last backward."
+        }
+        TransferKind::PartitionedState | TransferKind::StateOffload if !transfer.overlapped => {
             "All that weights and gradients move in a step, of all its arithmetic. Nothing computes meanwhile: a rank's \
              only stage comes before its first pass and goes after its last, interleaved stages take the buffers from \
              each other, and some stacks overlap nothing."
         }
-        Kind::PartitionedState => {
+        TransferKind::PartitionedState => {
             "Gathers of weights and reductions of gradients, each for all micro-batches that are visited together; of \
              forward and backward the pass that asks for more."
         }
-        Kind::Pipeline => "Activations and their gradients between stages, each in and out.",
-        Kind::Tensor => "Sums of activations inside a layer, beside which nothing computes.",
-        Kind::CheckpointOffload => "Inputs of layers that are computed again, to the host in forward and back.",
-        Kind::StateOffload => "A rank's share of weights and gradients, between the host and the device.",
+        TransferKind::Pipeline => "Activations and their gradients between stages, each in and out.",
+        TransferKind::Tensor => "Sums of activations inside a layer, beside which nothing computes.",
+        TransferKind::CheckpointOffload => "Inputs of layers that are computed again, to the host in forward and back.",
+        TransferKind::StateOffload => "A rank's share of weights and gradients, between the host and the device.",
     }
 }

@@ -1,6 +1,6 @@
 //! The limits of fully sharded data parallelism, each with its formula [fsdp A2 to A4].
 
-use crate::bounds::fsdp::{Bound, Limits, Stage};
+use crate::bounds::fsdp::{FsdpLimits, Utilisation, ZeroStage};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 use crate::figures::amount::Amount;
@@ -23,7 +23,7 @@ impl Form {
     }
 
     /// The shortest step.
-    pub fn step(self, limits: &Limits) -> Seconds {
+    pub fn step(self, limits: &FsdpLimits) -> Seconds {
         match self {
             Self::Hidden => limits.hidden_step(),
             Self::Floor => limits.floor_step(),
@@ -31,7 +31,7 @@ impl Form {
     }
 
     /// How well the device is used in it.
-    pub fn bound(self, limits: &Limits) -> Bound {
+    pub fn bound(self, limits: &FsdpLimits) -> Utilisation {
         match self {
             Self::Hidden => limits.hidden(),
             Self::Floor => limits.network_floor(),
@@ -66,7 +66,7 @@ pub fn all() -> impl Iterator<Item = Limit> {
 }
 
 /// Why a limit is what it is; `None` where the state leaves no memory and the number means nothing.
-pub fn explain(which: Limit, limits: &Limits) -> Option<Explanation> {
+pub fn explain(which: Limit, limits: &FsdpLimits) -> Option<Explanation> {
     let amount = amount(which, limits)?;
     let form = match which {
         Limit::Shortest(form)
@@ -89,7 +89,7 @@ pub fn explain(which: Limit, limits: &Limits) -> Option<Explanation> {
 }
 
 /// How a limit is counted, in words: `memory - parameters x state of a parameter`.
-pub fn words(which: Limit, limits: &Limits) -> String {
+pub fn words(which: Limit, limits: &FsdpLimits) -> String {
     because(which, limits).0.to_string()
 }
 
@@ -117,7 +117,7 @@ const fn name(which: Limit) -> &'static str {
 }
 
 /// What a number is; `None` where it is not finite.
-fn amount(which: Limit, limits: &Limits) -> Option<Amount> {
+fn amount(which: Limit, limits: &FsdpLimits) -> Option<Amount> {
     let tokens = limits.token_capacity();
     let [forward, backward] = limits.overlap(tokens, 1.0);
     let amount: Amount = match which {
@@ -142,13 +142,13 @@ fn amount(which: Limit, limits: &Limits) -> Option<Amount> {
 }
 
 /// A number as an input to another one's formula.
-fn figure(which: Limit, limits: &Limits) -> Formula {
+fn figure(which: Limit, limits: &FsdpLimits) -> Formula {
     let amount = amount(which, limits).unwrap_or_else(|| share(f64::INFINITY));
     let (name, figure) = (name(which).to_owned(), Some(Figure::Limits(which)));
     Input { name, amount, source: Source::paper(FSDP), figure }.into()
 }
 
-fn because(which: Limit, limits: &Limits) -> (Formula, &'static str) {
+fn because(which: Limit, limits: &FsdpLimits) -> (Formula, &'static str) {
     let figure = |which| figure(which, limits);
     let given = Given(limits);
     let forwards = || Formula::from(4.0) - given.gamma();
@@ -218,7 +218,7 @@ fn because(which: Limit, limits: &Limits) -> (Formula, &'static str) {
 }
 
 /// What the formulas are made from.
-struct Given<'a>(&'a Limits);
+struct Given<'a>(&'a FsdpLimits);
 
 impl Given<'_> {
     fn chosen(name: &str, value: f64, about: &str) -> Formula {
@@ -286,9 +286,9 @@ impl Given<'_> {
             ["weights", "gradients"].map(|part| input(part, self.0.element, Source::chosen("precision")));
         let optimizer = input("optimizer", self.0.optimizer, Source::chosen("optimizer"));
         match self.0.stage {
-            Stage::One => weights + gradients + optimizer / self.devices(),
-            Stage::Two => weights + (gradients + optimizer) / self.devices(),
-            Stage::Three => (weights + gradients + optimizer) / self.devices(),
+            ZeroStage::One => weights + gradients + optimizer / self.devices(),
+            ZeroStage::Two => weights + (gradients + optimizer) / self.devices(),
+            ZeroStage::Three => (weights + gradients + optimizer) / self.devices(),
         }
     }
 
@@ -320,7 +320,7 @@ impl Given<'_> {
 
     fn backward_transfers(&self) -> Formula {
         let about = match self.0.stage {
-            Stage::Three => "models moved in backward, as given or set in this view",
+            ZeroStage::Three => "models moved in backward, as given or set in this view",
             _ => "stage: gradients are reduced and updated weights gathered",
         };
         Self::chosen("n_bwd", self.0.transfers().backward, about)
@@ -338,8 +338,8 @@ mod tests {
     use super::*;
 
     /// The 13 B model of [fsdp A6] on 512 devices of 80 GB at 25 GB/s, 312 TFLOP/s.
-    fn limits(stage: Stage, gamma: f64, n_bwd: f64) -> Limits {
-        Limits {
+    fn limits(stage: ZeroStage, gamma: f64, n_bwd: f64) -> FsdpLimits {
+        FsdpLimits {
             parameters: 12.0 * 40.0 * 5120.0 * 5120.0,
             idle: 0.0,
             layers: 40.0,
@@ -362,11 +362,16 @@ mod tests {
 
     #[test]
     fn every_limit_has_a_formula_that_gives_it() {
-        for stage in [Stage::One, Stage::Two, Stage::Three] {
+        for stage in [ZeroStage::One, ZeroStage::Two, ZeroStage::Three] {
             for (gamma, n_bwd) in [(0.0, 1.0), (0.3, 2.0), (1.0, 2.0)] {
                 let plain = limits(stage, gamma, n_bwd);
-                let odd =
-                    Limits { ring: true, latency: Seconds::new(1e-6), reserve: Bytes::new(1e9), idle: 1e9, ..plain };
+                let odd = FsdpLimits {
+                    ring: true,
+                    latency: Seconds::new(1e-6),
+                    reserve: Bytes::new(1e9),
+                    idle: 1e9,
+                    ..plain
+                };
                 for (limits, which) in [plain, odd].iter().flat_map(|limits| all().map(move |which| (limits, which))) {
                     let found = explain(which, limits).unwrap_or_else(|| panic!("{which:?} of {limits:?}"));
                     let Explanation { formula, amount, .. } = &found;
@@ -378,7 +383,7 @@ mod tests {
 
     #[test]
     fn where_the_state_does_not_fit_only_what_means_something_is_explained() {
-        let limits = Limits { memory: Bytes::new(1e9), ..limits(Stage::One, 0.0, 1.0) };
+        let limits = FsdpLimits { memory: Bytes::new(1e9), ..limits(ZeroStage::One, 0.0, 1.0) };
         assert!(explain(Limit::Forward, &limits).is_none(), "a share of no tokens");
         let free = explain(Limit::Free, &limits).unwrap();
         assert!(free.amount.value < 0.0 && free.holds());
@@ -388,7 +393,7 @@ mod tests {
     /// `tokens/s <= E S / ((1 + n_bwd) phi Q)` [fsdp A4 (b)].
     #[test]
     fn the_floor_names_what_it_counts() {
-        let limits = limits(Stage::Three, 0.0, 2.0);
+        let limits = limits(ZeroStage::Three, 0.0, 2.0);
         assert_eq!(words(Limit::Shortest(Form::Floor), &limits), "(n_fwd + n_bwd) x transfer");
         assert_eq!(words(Limit::Uncapped(Form::Floor), &limits), "(4 - gamma) x forward / shortest step");
     }

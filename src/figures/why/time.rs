@@ -74,7 +74,7 @@ pub(super) const FIGURES: [Entry; 9] = [
              step is less: overhead / (1 + overhead).",
         )
         .value(|of, _| {
-            let pipeline = (of.scenario.plan.pipeline > 1).then(|| Pipeline::of(&of.scenario.plan))?;
+            let pipeline = (of.scenario.plan.pipeline > 1).then(|| Pipeline::new(&of.scenario.plan))?;
             Some(pipeline.bubble())
         })
         .why(|facts, _| {

@@ -16,7 +16,7 @@ const VOCABULARY: u32 = 51200;
 const VOCABULARY_VTRAIN: u32 = 50257;
 
 /// The model that `tensor` ranks share.
-pub(super) fn of(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<Model, String> {
+pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<Model, String> {
     let name = cells.row.text("model").to_lowercase();
     let family = |names: &[&str]| names.iter().any(|family| name.contains(family));
     let gated = family(&GATED);

@@ -9,7 +9,7 @@ use super::Cells;
 use crate::measured::words;
 
 /// The plan of a row and what belongs to it.
-pub(super) struct Planned {
+pub(super) struct RowPlan {
     pub plan: Plan,
     /// The id of the strategy.
     pub strategy: &'static str,
@@ -19,12 +19,12 @@ pub(super) struct Planned {
     pub more: f64,
 }
 
-pub(super) fn of(
+pub(super) fn read(
     cells: &mut Cells<'_>,
     library: &Library,
     cluster: &Cluster,
     stack: &Stack,
-) -> Result<Planned, String> {
+) -> Result<RowPlan, String> {
     let row = cells.row;
     let ranks = |column: &str| Ok::<u32, String>(row.count(column)?.unwrap_or(1));
     let (tensor, pipeline, context) = (ranks("tp")?, ranks("pp")?, ranks("cp")?);
@@ -51,7 +51,7 @@ pub(super) fn of(
     plan.precision = precision(cells, cluster);
     plan.recompute = recompute(cells);
     (plan.schedule, plan.stages_per_rank) = schedule(cells, pipeline, batch.whole)?;
-    Ok(Planned { plan, strategy, tensor, more: batch.more })
+    Ok(RowPlan { plan, strategy, tensor, more: batch.more })
 }
 
 /// The strategy of a class, and how it shards.
@@ -80,7 +80,7 @@ fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(&'st
 }
 
 /// Sequences per micro-batch and micro-batches per step.
-struct Batch {
+struct RowBatch {
     micro: u32,
     whole: u32,
     more: f64,
@@ -88,7 +88,7 @@ struct Batch {
 
 /// A step does the work of `global_batch`: its micro-batches may be no whole number, where the last one
 /// of each rank is smaller.
-fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<Batch, String> {
+fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<RowBatch, String> {
     let usual = if pipeline == 1 { 8 } else { 1 };
     let micro =
         cells.count_or("micro_batch", || usual, "1 in a pipeline, else all that a rank has up to 8; no source says")?;
@@ -112,7 +112,7 @@ fn batch(cells: &mut Cells<'_>, data: u32, pipeline: u32) -> Result<Batch, Strin
         ));
     }
     let whole = count.floor();
-    Ok(Batch { micro, whole: whole as u32, more: count - whole })
+    Ok(RowBatch { micro, whole: whole as u32, more: count - whole })
 }
 
 fn precision(cells: &mut Cells<'_>, cluster: &Cluster) -> crate::plan::Precision {

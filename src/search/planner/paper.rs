@@ -145,7 +145,7 @@ impl<'a> PaperModel<'a> {
 
     /// The fastest assignment that fits by the model, or the smallest one.
     pub fn best(&self, ways: &[usize], objective: Objective) -> Option<Led> {
-        let rates = Rates::of(&self.scenario, &Factors::default());
+        let rates = Rates::new(&self.scenario, &Factors::default());
         let unit = (self.room / UNITS).max(1.0);
         let treated: Vec<Treated> =
             self.operators().iter().map(|alike| self.treated(&rates, alike, ways, unit)).collect();
@@ -292,7 +292,7 @@ impl<'a> PaperModel<'a> {
         let pass = |share: u32, format: Format, group: Group| {
             let elements = Count::new(alike.parameters / f64::from(share));
             let payload = Payload { block: wire.block.into(), ..Payload::plain(elements, plan.precision.wire(format)) };
-            Ring::of(rates, group).pass(payload.bytes(), collectives)
+            Ring::new(rates, group).pass(payload.bytes(), collectives)
         };
         let usual = |format: Format| {
             if format.quantised() { format } else { self.scenario.stack.reduce_format.unwrap_or(format) }
@@ -342,7 +342,7 @@ fn update(rates: &Rates<'_>, alike: &Alike, layout: &Layout) -> Seconds {
 
 /// Memory of a device less its reserve, its fragments and the activations of a micro-batch.
 fn room(scenario: &Scenario) -> f64 {
-    let rates = Rates::of(scenario, &Factors::default());
+    let rates = Rates::new(scenario, &Factors::default());
     let activations = rates.activations();
     let layers = f64::from(scenario.model.layers);
     let kept = match scenario.plan.recompute {

@@ -1,6 +1,6 @@
 //! Where a simulated step goes, on the rank that ends last.
 
-use crate::bounds::layered::Step;
+use crate::bounds::layered::LayeredStep;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Lane, Trace, Workspace, traced};
 use crate::plan::Recompute;
@@ -40,7 +40,7 @@ impl Account {
         let (summary, trace) = traced(scenario, workspace).ok()?;
         let (time, waits) = (summary.time, Waits::from_trace(&trace));
         // Where layers divide unevenly, this rank may compute less than its share.
-        let ideal = Step::of(scenario)?.ideal.min(time.compute);
+        let ideal = LayeredStep::new(scenario)?.ideal.min(time.compute);
         // Both are taken out of the compute that was simulated: what is left of it is never negative.
         let attention = attention(scenario).min(time.compute - ideal);
         Some(Self {
@@ -113,7 +113,7 @@ impl Waits {
 /// Attention cores of a rank's layers, both ways and again where they are computed again.
 fn attention(scenario: &Scenario) -> Seconds {
     let plan = &scenario.plan;
-    let core = Rates::of(scenario, &Factors::default()).attention(plan.micro_batch);
+    let core = Rates::new(scenario, &Factors::default()).attention(plan.micro_batch);
     let again = match plan.recompute {
         Recompute::Selective => 1.0,
         other => other.layers(),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use crate::bounds::layered::{Memory, Step};
+use crate::bounds::layered::{LayeredMemory, LayeredStep};
 use crate::cost::{Factors, Rates};
 use crate::search::evaluator::Pool;
 
@@ -22,7 +22,7 @@ pub struct Closed {
     /// What was chosen.
     pub choice: TrainingChoice,
     /// The step.
-    pub step: Step,
+    pub step: LayeredStep,
 }
 
 impl TrainingSearch {
@@ -59,17 +59,17 @@ impl TrainingSearch {
         let logits = u64::from(model.vocab) * u64::from(model.hidden);
         let flop = (6.0 + 2.0 * plan.recompute.layers()) * (model.matrix_parameters() - logits) as f64;
         let tokens = choice.sequences() * f64::from(plan.sequence) / f64::from(choice.devices);
-        let peak = Rates::of(&self.base, &Factors::default()).peak;
+        let peak = Rates::new(&self.base, &Factors::default()).peak;
         self.goal.days(choice.sequences(), flop * tokens / peak.get())
     }
 
     fn closed_form(&self, method: &Method, choice: &TrainingChoice) -> Option<Closed> {
         let scenario = self.scenario(method, choice);
         let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor;
-        if Memory::of(&scenario)?.total() > capacity {
+        if LayeredMemory::new(&scenario)?.total() > capacity {
             return None;
         }
-        let step = Step::of(&scenario)?;
+        let step = LayeredStep::new(&scenario)?;
         Some(Closed { days: self.goal.days(choice.sequences(), step.time().get()), choice: *choice, step })
     }
 }

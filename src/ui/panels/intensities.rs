@@ -7,7 +7,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, outdated, panel_list};
 use crate::app::{App, Panel};
-use crate::bounds::intensity::{self, Intensity, Kind, Link};
+use crate::bounds::intensity::{self, Intensity, TransferKind, TransferLink};
 use crate::figures::verdict;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
@@ -26,7 +26,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let inside =
         frame(app, theme, Panel::Map, &format!("Arithmetic intensities{}", outdated(app)), "flop per byte", area, buf);
-    let transfers = intensity::of(scenario);
+    let transfers = intensity::transfers(scenario);
     let cursor = app.views.intensities.row(transfers.len());
     let Some(chosen) = transfers.get(cursor) else {
         let why = if scenario.plan.operators.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 /// The transfer at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let transfers = intensity::of(scenario);
+    let transfers = intensity::transfers(scenario);
     list(app, &transfers, scenario, Theme::default()).row_at(places(transfers.len(), inside)[1], at)
 }
 
@@ -93,8 +93,8 @@ fn scale(ratio: f64, theme: Theme) -> String {
 fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'static>> {
     let link = transfer.link.name(scenario).to_owned();
     let threshold = match transfer.link {
-        Link::Level(_) => "peak / (2 x bandwidth of a ring through it)",
-        Link::Host => "peak / (2 x bandwidth of the host's link)",
+        TransferLink::Level(_) => "peak / (2 x bandwidth of a ring through it)",
+        TransferLink::Host => "peak / (2 x bandwidth of the host's link)",
     };
     let found = format!("{} = {} flop/B", transfer.formula, thousands(transfer.flop_per_byte()));
     let needed = format!("{link} needs {threshold} = {} flop/B", thousands(transfer.threshold));
@@ -116,13 +116,13 @@ fn words(transfer: &Intensity, scenario: &Scenario, theme: Theme) -> Vec<Line<'s
     ]
 }
 
-const fn about(kind: Kind) -> &'static str {
+const fn about(kind: TransferKind) -> &'static str {
     match kind {
-        Kind::DataParallel => "sums of gradients over replicas",
-        Kind::PartitionedState => "gathers of weights, reductions of gradients",
-        Kind::Pipeline => "activations and their gradients between stages",
-        Kind::Tensor => "activations inside a layer",
-        Kind::CheckpointOffload => "layers' inputs to the host and back",
-        Kind::StateOffload => "weights and gradients between host and device",
+        TransferKind::DataParallel => "sums of gradients over replicas",
+        TransferKind::PartitionedState => "gathers of weights, reductions of gradients",
+        TransferKind::Pipeline => "activations and their gradients between stages",
+        TransferKind::Tensor => "activations inside a layer",
+        TransferKind::CheckpointOffload => "layers' inputs to the host and back",
+        TransferKind::StateOffload => "weights and gradients between host and device",
     }
 }

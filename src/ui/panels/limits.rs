@@ -9,7 +9,7 @@ use super::{frame, outdated, panel_list};
 use crate::app::assumed::Assumption;
 use crate::app::views::limits::{Limits, NUMBERS};
 use crate::app::{App, Panel};
-use crate::bounds::fsdp::{self, Stage};
+use crate::bounds::fsdp::{self, ZeroStage};
 use crate::figures::limits::words;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -43,7 +43,7 @@ pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
 }
 
 /// The assumptions, and under them the numbers with their headings.
-fn list(app: &App, limits: &fsdp::Limits, theme: Theme) -> RowList<'static> {
+fn list(app: &App, limits: &fsdp::FsdpLimits, theme: Theme) -> RowList<'static> {
     let assumed = Assumption::ALL.map(|one| assumption(one, limits, theme)).into_iter().zip((0..).map(Some));
     let row = |line: usize| (0..NUMBERS.len()).find(|number| line_of(*number) == line);
     let numbers = numbers(limits, theme).into_iter().enumerate();
@@ -57,20 +57,20 @@ const fn line_of(number: usize) -> usize {
 }
 
 /// An assumption that keys change.
-fn assumption(one: Assumption, limits: &fsdp::Limits, theme: Theme) -> Line<'static> {
+fn assumption(one: Assumption, limits: &fsdp::FsdpLimits, theme: Theme) -> Line<'static> {
     let (value, about) = match one {
         Assumption::Gamma => (limits.gamma.to_string(), "of the activations are kept; 0 recomputes all"),
         Assumption::Backward => (
             limits.transfers().backward.to_string(),
             match limits.stage {
-                Stage::Three => "models moved in backward; 2: gather and reduce",
+                ZeroStage::Three => "models moved in backward; 2: gather and reduce",
                 _ => "gradients reduced, updated weights gathered",
             },
         ),
         Assumption::Stage => match limits.stage {
-            Stage::One => ("1".to_owned(), "the optimizer is sharded"),
-            Stage::Two => ("2".to_owned(), "gradients and optimizer are sharded"),
-            Stage::Three => ("3".to_owned(), "weights, gradients and optimizer are sharded"),
+            ZeroStage::One => ("1".to_owned(), "the optimizer is sharded"),
+            ZeroStage::Two => ("2".to_owned(), "gradients and optimizer are sharded"),
+            ZeroStage::Three => ("3".to_owned(), "weights, gradients and optimizer are sharded"),
         },
     };
     Line::from(vec![
@@ -81,7 +81,7 @@ fn assumption(one: Assumption, limits: &fsdp::Limits, theme: Theme) -> Line<'sta
 }
 
 /// All numbers, after the verdict and what the machine has.
-fn numbers(limits: &fsdp::Limits, theme: Theme) -> Vec<Line<'static>> {
+fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
     let machine = format!(" memory {}, link {} of a ring, peak {}", limits.memory, limits.link, limits.peak);
     let mut lines = vec![
         Line::styled(format!(" {}", verdict(limits)), theme.style(Role::Title)),
@@ -112,7 +112,7 @@ fn numbers(limits: &fsdp::Limits, theme: Theme) -> Vec<Line<'static>> {
 }
 
 /// What it comes to.
-fn verdict(limits: &fsdp::Limits) -> &'static str {
+fn verdict(limits: &fsdp::FsdpLimits) -> &'static str {
     if limits.free() <= Bytes::ZERO {
         return "the state alone does not fit: no tokens, no throughput";
     }
@@ -124,7 +124,7 @@ fn verdict(limits: &fsdp::Limits) -> &'static str {
 }
 
 /// Memory, transfer and overlap.
-fn given(limits: &fsdp::Limits) -> [String; GIVEN] {
+fn given(limits: &fsdp::FsdpLimits) -> [String; GIVEN] {
     let free = limits.free();
     let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
     let tokens = thousands(limits.token_capacity().floor());
@@ -134,7 +134,7 @@ fn given(limits: &fsdp::Limits) -> [String; GIVEN] {
 }
 
 /// Both forms of each bound: no exposed communication, and the network's floor.
-fn bounds(limits: &fsdp::Limits) -> [[String; 2]; 4] {
+fn bounds(limits: &fsdp::FsdpLimits) -> [[String; 2]; 4] {
     let both = [limits.hidden(), limits.network_floor()];
     let capped = both.map(|bound| limits.capped(bound));
     let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));

@@ -9,7 +9,7 @@ use super::{frame, joined, outdated, part_at, progress, words};
 use crate::app::pointing::Target;
 use crate::app::views::training::Picture;
 use crate::app::{App, Panel};
-use crate::bounds::intensity::{self, Intensity, Link};
+use crate::bounds::intensity::{self, Intensity, TransferLink};
 use crate::bounds::layered::CriticalBatch;
 use crate::plan::Offload;
 use crate::scenario::Scenario;
@@ -243,14 +243,14 @@ enum NetworkNeed {
 /// hide all but ends · x: nothing does`.
 fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let cluster = &picture.search.base.cluster;
-    let outermost = Link::Level(cluster.levels.len().saturating_sub(1));
+    let outermost = TransferLink::Level(cluster.levels.len().saturating_sub(1));
     let need = |index: usize, method: &Method| {
         let best = picture.best(index, place)?;
         let mut scenario = picture.search.scenario(method, &best.choice);
-        let present = intensity::of(&scenario);
+        let present = intensity::transfers(&scenario);
         // The present network decides what is exposed; a crawling one, which transfers cross the level at all.
         scenario.plan.bandwidth_factor = CRAWLING;
-        let transfers = intensity::of(&scenario);
+        let transfers = intensity::transfers(&scenario);
         let crossing = || transfers.iter().filter(|it| it.link == outermost);
         let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
         let factor = never.map(Intensity::slowdown).reduce(f64::max);
@@ -277,7 +277,7 @@ fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'sta
 /// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
 /// else what runs beside no arithmetic, and never hides: `system never (data-parallel x 1.49)`.
 fn network(scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
-    let mut transfers = intensity::of(scenario);
+    let mut transfers = intensity::transfers(scenario);
     let share =
         |it: &Intensity| it.needed(scenario).map_or(f64::INFINITY, |needed| needed / it.link.bandwidth(scenario));
     transfers.sort_by(|a, b| share(b).total_cmp(&share(a)));

@@ -2,7 +2,7 @@ use super::*;
 use crate::app::App;
 use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, to_field, value};
-use crate::bounds::fsdp::Stage;
+use crate::bounds::fsdp::ZeroStage;
 use crate::scenario::Field;
 
 fn open() -> App {
@@ -29,8 +29,8 @@ fn the_palette_leads_to_it() {
 fn each_size_has_its_three_best_points() {
     let app = open();
     let (rows, cursor) = grid(&app);
-    let found = grid::search(&Limits::of(&app.scenario), 0.75).unwrap();
-    let own: Vec<Option<Point>> = rows[cursor..cursor + 3].iter().map(|row| row.point).collect();
+    let found = grid::search(&FsdpLimits::new(&app.scenario), 0.75).unwrap();
+    let own: Vec<Option<GridPoint>> = rows[cursor..cursor + 3].iter().map(|row| row.point).collect();
     assert_eq!(own, [Some(found.mfu), Some(found.throughput), Some(found.sequence)]);
     // 16 nodes of the scenario, powers of two up to 64.
     assert_eq!(rows.iter().map(|row| row.nodes).step_by(3).collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32, 64]);
@@ -93,7 +93,8 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
 #[test]
 fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();
-    let limits = Limits { memory: crate::units::Bytes::new(1e6), stage: Stage::One, ..Limits::of(&app.scenario) };
+    let limits =
+        FsdpLimits { memory: crate::units::Bytes::new(1e6), stage: ZeroStage::One, ..FsdpLimits::new(&app.scenario) };
     assert!(app.views.grid.search(&limits, &app.scenario).iter().all(|row| row.point.is_none()));
     app.file.put(Field::Memory, Some(1e-3.into()));
     let file = app.file.clone();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::tests::{PIPELINE, explorer, explorer_on};
-use crate::bounds::fsdp::{self, Stage};
+use crate::bounds::fsdp::{self, ZeroStage};
 
 #[test]
 fn keys_change_the_assumption_under_the_cursor_within_its_range() {
@@ -15,14 +15,14 @@ fn keys_change_the_assumption_under_the_cursor_within_its_range() {
         }
         limits
     };
-    assert_eq!(now(&press(Action::Up, 0)), fsdp::Limits::of(&app.scenario), "the defaults of the command line");
+    assert_eq!(now(&press(Action::Up, 0)), fsdp::FsdpLimits::new(&app.scenario), "the defaults of the command line");
     assert!((now(&press(Action::Right, 3)).gamma - 0.3).abs() < 1e-12);
     assert!(now(&press(Action::Left, 5)).gamma.abs() < 1e-12);
     press(Action::Down, 1);
     assert!((now(&press(Action::Right, 5)).n_bwd - 2.0).abs() < 1e-12);
     press(Action::Down, 1);
     let before = press(Action::Left, 1);
-    assert_eq!(now(&before).stage, Stage::Two);
+    assert_eq!(now(&before).stage, ZeroStage::Two);
     press(Action::Last, 1);
     let after = press(Action::Left, 1);
     assert_eq!((after.row(), after.assumed), (ROWS - 1, before.assumed), "numbers follow, keys do not change them");

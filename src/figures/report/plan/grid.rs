@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::bounds::fsdp::Limits;
-use crate::bounds::fsdp::grid::{Found, Point};
+use crate::bounds::fsdp::FsdpLimits;
+use crate::bounds::fsdp::grid::{BestPoints, GridPoint};
 use crate::figures::report::FORMAT;
 use crate::figures::report::figures::finite;
 use crate::figures::report::text::{Lines, changed, percent, row};
@@ -17,11 +17,11 @@ pub struct GridReport<'a> {
     /// The model and the machine; a number that was given in place of the machine's is not a change of it.
     pub scenario: &'a Scenario,
     /// The model, the machine and the settings.
-    pub limits: &'a Limits,
+    pub limits: &'a FsdpLimits,
     /// Share of the peak that kernels reach.
     pub alpha: f64,
     /// What was found; `None` where nothing fits.
-    pub found: Option<Found>,
+    pub found: Option<BestPoints>,
 }
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ struct Record {
 }
 
 impl Record {
-    fn of(point: &Point) -> Self {
+    fn of(point: &GridPoint) -> Self {
         Self {
             stage: point.stage.number(),
             gamma: point.gamma,
@@ -85,7 +85,7 @@ impl GridReport<'_> {
     /// As text: every line ends in a line end, nothing is drawn.
     pub fn text(&self) -> String {
         let mut lines = Lines(String::new());
-        let Limits { devices: count, memory, reserve, link, peak, .. } = *self.limits;
+        let FsdpLimits { devices: count, memory, reserve, link, peak, .. } = *self.limits;
         let (model, devices) = (printable(&self.scenario.model.name), devices(count));
         lines.line(&format!("grid of the FSDP limits: {model} on {devices}"));
         if let Some(changed) = changed(self.scenario) {
@@ -118,8 +118,8 @@ impl GridReport<'_> {
     }
 }
 
-fn words(point: &Point) -> String {
-    let Point { stage, gamma, sequence, batch, reached, time } = point;
+fn words(point: &GridPoint) -> String {
+    let GridPoint { stage, gamma, sequence, batch, reached, time } = point;
     format!(
         "{:>7} MFU {:>9} tokens/s {time:>8}  stage {}, gamma {gamma}, {} x {} tokens",
         percent(reached.mfu),

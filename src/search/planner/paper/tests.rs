@@ -28,9 +28,9 @@ fn the_ends_of_the_hierarchy_are_the_papers_modes() {
         let scenario = scenario();
         let space = Space::new(&scenario, Objective::Throughput).expect("valid");
         let model = PaperModel::new(&space, Tuned { micro_batch: 1, recompute, accumulate: 1 });
-        let rates = Rates::of(&model.scenario, &Factors::default());
+        let rates = Rates::new(&model.scenario, &Factors::default());
         let alike = model.operators()[1];
-        let ring = Ring::of(&rates, Group { stride: 1, size: 8 });
+        let ring = Ring::new(&rates, Group { stride: 1, size: 8 });
         let operator = Operator { bytes: Bytes::new(4.0 * alike.parameters), collectives: 1.0, compute: Seconds::ZERO };
         let recomputed = recompute == Recompute::Full;
         let modes = [(0, Mode::Replicated), (space.ways.len() - 1, Mode::Sharded { recomputed })];
@@ -54,7 +54,7 @@ fn a_hierarchy_pays_each_level_by_itself() {
     let scenario = scenario();
     let space = Space::new(&scenario, Objective::Throughput).expect("valid");
     let model = PaperModel::new(&space, space.batches[0]);
-    let rates = Rates::of(&model.scenario, &Factors::default());
+    let rates = Rates::new(&model.scenario, &Factors::default());
     let alike = model.operators()[0];
     let bytes = 4.0 * alike.parameters;
     let way = space.ways.iter().find(|way| way.extents.weights == Some(Extent::Node) && way.layout.gradients == 8);
@@ -87,7 +87,7 @@ fn the_ways_are_all_that_widen_outwards() {
 
 /// Every assignment of two layers to all ways and slices, by the model's own costs.
 fn brute_force(model: &PaperModel<'_>, ways: &[usize]) -> Option<(u64, u64)> {
-    let rates = Rates::of(&model.scenario, &Factors::default());
+    let rates = Rates::new(&model.scenario, &Factors::default());
     let unit = (model.room / UNITS).max(1.0);
     let mut sums = vec![(0, 0, 0)];
     for alike in model.operators() {
@@ -133,7 +133,7 @@ proptest! {
         let expected = brute_force(&model, &ways);
         prop_assert_eq!(found.is_some(), expected.is_some());
         if let (Some(found), Some((time, memory))) = (found, expected) {
-            prop_assert!((found.seconds - model.fixed(&Rates::of(&model.scenario, &Factors::default())).get() - time as f64 / PICOS).abs() < 1e-15);
+            prop_assert!((found.seconds - model.fixed(&Rates::new(&model.scenario, &Factors::default())).get() - time as f64 / PICOS).abs() < 1e-15);
             prop_assert!((found.memory - memory as f64 * (model.room / UNITS).max(1.0)).abs() < 1.0);
         }
     }
