@@ -21,6 +21,7 @@ use std::sync::Arc;
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
+use crate::scenario::Field;
 use crate::stack::{Calibration, Stack};
 
 use read::Preset;
@@ -62,6 +63,11 @@ impl Kind {
             Self::Strategy => "strategies",
             Self::Scenario => "scenarios",
         }
+    }
+
+    /// The kind of preset that a field names; `None` for a field of the plan.
+    pub fn from_field(field: Field) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == field.spec().path)
     }
 
     /// The word for one of them.

@@ -16,7 +16,7 @@ use crate::evaluate::{ErrorBand, Evaluation, Workspace, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix};
-pub use axis::{Axis, AxisKind, AxisValue};
+pub use axis::{Axis, axes, word};
 pub use candidate::Candidate;
 pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};
 pub use published::{Comparison, PublishedComparison, compare};

@@ -1,81 +1,110 @@
 //! The map's axes: which values of each are worth a column or a row.
 
 use crate::hardware::Cluster;
-use crate::plan::{Extent, Sharding, Size};
+use crate::plan::{Extent, Plan, Precision, Recompute, Sharding, Size};
 use crate::scenario::Scenario;
-use crate::search::{Axis, AxisKind, AxisValue};
-
-/// The widest job of a map over a machine whose size is not known.
-const MOST_NODES: u32 = 512;
+use crate::scenario::field::{Field, Type, Value};
+use crate::search::Axis;
 
 /// The most rows of shard extents.
 const MOST_ROWS: usize = 8;
 
-/// The most of what is counted in powers of two, and of the lengths of sequences.
-const MOST_COUNT: u32 = 128;
-const SEQUENCES: (u32, u32) = (512, 131_072);
-
 /// Factors on what the hardware has.
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
+/// The presets that a field can have, looked up for the scenario at hand.
+pub type Presets<'a> = dyn Fn(Field) -> Vec<Value> + 'a;
+
 /// What usually runs across and down: nodes, and extents, or micro-batches where nothing is sharded.
-pub fn usual(scenario: &Scenario) -> [AxisKind; 2] {
-    let down = own_extent(&scenario.plan.sharding).map_or(AxisKind::MicroBatch, |_| AxisKind::Shard);
-    [AxisKind::Nodes, down]
+pub fn usual(scenario: &Scenario) -> [Field; 2] {
+    let down = own_extent(&scenario.plan.sharding).map_or(Field::MicroBatch, |_| Field::Shard);
+    [Field::Nodes, down]
 }
 
 /// The values of an axis that are worth a look, the scenario's own among them.
-pub fn axis(kind: AxisKind, scenario: &Scenario) -> Axis {
-    let plan = &scenario.plan;
-    match kind {
-        AxisKind::Nodes => across(scenario),
-        AxisKind::Shard => down(scenario),
-        AxisKind::MicroBatch => powers(kind, (1, MOST_COUNT), plan.micro_batch),
-        AxisKind::Seq => powers(kind, SEQUENCES, plan.sequence),
-        AxisKind::Accumulate => powers(kind, (1, MOST_COUNT), plan.accumulate),
-        AxisKind::Tp => powers(kind, (1, MOST_COUNT / 2), plan.tensor),
-        AxisKind::Pp => powers(kind, (1, MOST_COUNT / 2), plan.pipeline),
-        AxisKind::Bandwidth => factors(kind, plan.bandwidth_factor),
-        AxisKind::Memory => factors(kind, plan.memory_factor),
+pub fn axis(field: Field, scenario: &Scenario, presets: &Presets<'_>) -> Axis {
+    let own = own(field, scenario);
+    let values = match (field.spec().takes, field) {
+        (Type::Id, _) => presets(field),
+        (Type::Count(..), _) => counts(field, scenario, own.and_then(|own| own.get())),
+        (Type::Factor | Type::Tokens, _) => factors(own.and_then(|own| own.get())),
+        (Type::Switch, _) => [false, true].map(Value::Switch).to_vec(),
+        (Type::Extent, Field::Hpz) => with_own(levels(scenario).map(Value::Extent).collect(), own),
+        (Type::Extent, _) => down(scenario, own.and_then(|own| own.get())),
+        (Type::Recompute, _) => with_own(RECOMPUTE.map(Value::Recompute).to_vec(), own),
+        (Type::OneOf(words), _) => words.iter().map(Value::Word).collect(),
+    };
+    Axis { field, values }
+}
+
+/// The same for a field of the plan, which has no presets.
+pub fn plan_axis(field: Field, scenario: &Scenario) -> Axis {
+    axis(field, scenario, &|_| Vec::new())
+}
+
+/// What backward may compute again.
+const RECOMPUTE: [Recompute; 6] = [
+    Recompute::None,
+    Recompute::Selective,
+    Recompute::Share(0.25),
+    Recompute::Share(0.5),
+    Recompute::Share(0.75),
+    Recompute::Full,
+];
+
+/// A scenario's own value of a field, as axes have it: whole nodes however the size was given, and nothing for an extent
+/// to move where nothing is sharded.
+fn own(field: Field, scenario: &Scenario) -> Option<Value> {
+    match field {
+        Field::Nodes => nodes(scenario).map(Value::Count),
+        Field::Devices => Some(Value::Count(scenario.devices())),
+        Field::Shard => own_extent(&scenario.plan.sharding).cloned().map(Value::Extent),
+        _ => field.value(scenario),
     }
 }
 
+/// The values, and behind them the scenario's own where it is not among them.
+fn with_own(mut values: Vec<Value>, own: Option<Value>) -> Vec<Value> {
+    values.extend(own.filter(|own| !values.contains(own)).into_iter().collect::<Vec<_>>());
+    values
+}
+
 /// What cells of a map over these axes have in common: the scenario without what they set, so that moving along them
-/// changes no cell. The extents of the state are the caller's.
-pub fn common(kinds: [AxisKind; 2], scenario: Scenario) -> Scenario {
+/// changes no cell. Presets and the extents of the state are the caller's.
+pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
     let mut common = scenario;
-    let plan = &mut common.plan;
-    for kind in kinds {
-        match kind {
-            AxisKind::Nodes => plan.size = Size::Nodes(1),
-            AxisKind::Shard => {}
-            AxisKind::MicroBatch => plan.micro_batch = 1,
-            AxisKind::Seq => plan.sequence = common.model.sequence,
-            AxisKind::Accumulate => plan.accumulate = 1,
-            AxisKind::Tp => plan.tensor = 1,
-            AxisKind::Pp => plan.pipeline = 1,
-            AxisKind::Bandwidth => plan.bandwidth_factor = 1.0,
-            AxisKind::Memory => plan.memory_factor = 1.0,
+    let usual = Plan::new(common.plan.sharding.clone(), common.model.sequence);
+    let precision = Value::from(Precision::usual(&common.cluster.device.peak));
+    for field in fields {
+        let value = match field {
+            Field::Precision => Some(precision.clone()),
+            // Both of them are the size of the job.
+            Field::Devices => Field::Nodes.in_plan(&usual),
+            _ => field.in_plan(&usual),
+        };
+        let place = if field == Field::Devices { Field::Nodes } else { field };
+        if let Some(value) = value.filter(|_| !field.is_in_sharding()) {
+            // A default is of its field's type, so that nothing can refuse it.
+            let _ = place.put(&value, &mut common);
         }
     }
     common
 }
 
-/// Nodes: powers of two up to the machine's size, and the scenario's own count.
-fn across(scenario: &Scenario) -> Axis {
-    let most = scenario.cluster.nodes.map_or(MOST_NODES, |nodes| nodes.min(MOST_NODES));
-    let mut counts: Vec<u32> = std::iter::successors(Some(1_u32), |count| count.checked_mul(2))
-        .take_while(|count| *count <= most)
-        .chain(nodes(scenario))
-        .collect();
+/// Powers of two in the range of the field's axis, nodes up to the machine's size, and the scenario's own count.
+fn counts(field: Field, scenario: &Scenario, own: Option<u32>) -> Vec<Value> {
+    let (first, last) = field.spec().axis.map_or((1, 1), |axis| axis.range);
+    let last = if field == Field::Nodes { scenario.cluster.nodes.map_or(last, |most| most.min(last)) } else { last };
+    let doubled = std::iter::successors(Some(first.max(1)), |count| count.checked_mul(2));
+    let mut counts: Vec<u32> = doubled.take_while(|count| *count <= last).chain(own).collect();
     counts.sort_unstable();
     counts.dedup();
-    Axis { kind: AxisKind::Nodes, values: counts.into_iter().map(AxisValue::Count).collect() }
+    counts.into_iter().map(Value::Count).collect()
 }
 
 /// Shard extents, narrow to wide, the scenario's own among them.
-fn down(scenario: &Scenario) -> Axis {
-    let own = own_extent(&scenario.plan.sharding).unwrap_or(&Extent::Device);
+fn down(scenario: &Scenario, own: Option<Extent>) -> Vec<Value> {
+    let own = &own.unwrap_or(Extent::Device);
     let cluster = &scenario.cluster;
     let mut rows: Vec<Extent> = std::iter::once(Extent::Device)
         .chain(levels_up_to_node(cluster))
@@ -90,31 +119,23 @@ fn down(scenario: &Scenario) -> Axis {
         let spare = rows.iter().rposition(|row| matches!(row, Extent::Ranks(_)) && row != own);
         rows.remove(spare.unwrap_or(0));
     }
-    Axis { kind: AxisKind::Shard, values: rows.into_iter().map(AxisValue::Shard).collect() }
+    rows.into_iter().map(Value::Extent).collect()
 }
 
 /// Where the scenario itself lies on an axis.
 pub fn position(axis: &Axis, scenario: &Scenario) -> Option<usize> {
-    axis.values.iter().position(|value| match (axis.kind, value) {
-        (AxisKind::Nodes, AxisValue::Count(count)) => nodes(scenario) == Some(*count),
-        (AxisKind::MicroBatch, AxisValue::Count(count)) => scenario.plan.micro_batch == *count,
-        (AxisKind::Seq, AxisValue::Count(count)) => scenario.plan.sequence == *count,
-        (AxisKind::Accumulate, AxisValue::Count(count)) => scenario.plan.accumulate == *count,
-        (AxisKind::Tp, AxisValue::Count(count)) => scenario.plan.tensor == *count,
-        (AxisKind::Pp, AxisValue::Count(count)) => scenario.plan.pipeline == *count,
-        (AxisKind::Bandwidth, AxisValue::Factor(factor)) => same(scenario.plan.bandwidth_factor, *factor),
-        (AxisKind::Memory, AxisValue::Factor(factor)) => same(scenario.plan.memory_factor, *factor),
-        (AxisKind::Shard, AxisValue::Shard(extent)) => {
-            own_extent(&scenario.plan.sharding).is_some_and(|own| same_group(own, extent, &scenario.cluster))
-        }
-        _ => false,
+    let own = own(axis.field, scenario)?;
+    axis.values.iter().position(|value| match (value, &own) {
+        (Value::Preset(preset), Value::Id(id)) => preset.id() == &**id,
+        (Value::Extent(extent), Value::Extent(own)) => same_group(own, extent, &scenario.cluster),
+        (value, own) => value == own,
     })
 }
 
 /// How an axis's value is called: a count of ranks that fills nodes is so many nodes.
-pub fn label(value: &AxisValue, scenario: &Scenario) -> String {
+pub fn label(value: &Value, scenario: &Scenario) -> String {
     match value {
-        AxisValue::Shard(Extent::Ranks(ranks)) => {
+        Value::Extent(Extent::Ranks(ranks)) => {
             let per_node = nodes_in_ranks(1, scenario);
             match ranks / per_node {
                 nodes if ranks % per_node == 0 && nodes > 1 => format!("{nodes} nodes"),
@@ -136,22 +157,17 @@ fn nodes(scenario: &Scenario) -> Option<u32> {
     }
 }
 
-fn powers(kind: AxisKind, (first, last): (u32, u32), own: u32) -> Axis {
-    let doubled = std::iter::successors(Some(first), |count| count.checked_mul(2));
-    let mut counts: Vec<u32> = doubled.take_while(|count| *count <= last).chain([own]).collect();
-    counts.sort_unstable();
-    counts.dedup();
-    Axis { kind, values: counts.into_iter().map(AxisValue::Count).collect() }
-}
-
-fn factors(kind: AxisKind, own: f64) -> Axis {
-    let mut factors: Vec<f64> = FACTORS.into_iter().filter(|factor| !same(*factor, own)).chain([own]).collect();
+fn factors(own: Option<f64>) -> Vec<Value> {
+    let other = |factor: &f64| own.is_none_or(|own| factor.total_cmp(&own).is_ne());
+    let mut factors: Vec<f64> = FACTORS.into_iter().filter(other).chain(own).collect();
     factors.sort_by(f64::total_cmp);
-    Axis { kind, values: factors.into_iter().map(AxisValue::Factor).collect() }
+    factors.into_iter().map(Value::Number).collect()
 }
 
-fn same(one: f64, other: f64) -> bool {
-    one.total_cmp(&other).is_eq()
+/// One device, and the levels of the cluster.
+fn levels(scenario: &Scenario) -> impl Iterator<Item = Extent> {
+    let levels = scenario.cluster.levels.iter().map(|level| level.name.parse().unwrap_or(Extent::System));
+    std::iter::once(Extent::Device).chain(levels)
 }
 
 fn own_extent(sharding: &Sharding) -> Option<&Extent> {

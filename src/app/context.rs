@@ -6,7 +6,7 @@ use crate::figures::Figure;
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
-use crate::search::{AxisKind, AxisValue};
+use crate::scenario::{Field, Value};
 
 use super::answers::Answer;
 use super::assumed::Assumed;
@@ -36,7 +36,7 @@ pub struct Context<'a> {
     /// The figure that the map shows.
     pub metric: Figure,
     /// What sets the map's cell that is shown apart, where it is not the current scenario.
-    pub cell: Option<[(AxisKind, AxisValue); 2]>,
+    pub cell: Option<[(Field, Value); 2]>,
     /// What is assumed of the limits.
     pub assumed: Assumed,
     /// Rows of a list that are seen at once.

@@ -1,9 +1,8 @@
 //! Changing the scenario: a field gets a text, the file gets the value, and the scenario follows if it can be.
 
-use crate::presets::Library;
+use crate::presets::{Kind, Library};
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Problem, Scenario};
-use crate::search::AxisKind;
+use crate::scenario::{Field, Problem, Scenario, Value};
 
 use super::App;
 use super::action::Command;
@@ -20,13 +19,13 @@ pub(super) fn resolve(library: &Library, file: &ScenarioFile, last: &Scenario) -
 }
 
 /// What the map's cells start from: the scenario without what the axes set, so that moving along them changes no cell.
-pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario, kinds: [AxisKind; 2]) -> Scenario {
+pub(super) fn base(library: &Library, file: &ScenarioFile, scenario: &Scenario, fields: [Field; 2]) -> Scenario {
     let mut file = file.clone();
-    if kinds.contains(&AxisKind::Shard) {
-        file.plan.put(Field::Shard, None);
+    for field in fields.into_iter().filter(|field| field.is_in_sharding()) {
+        file.plan.put(field, None);
     }
     let base = library.resolve_over(&file, Some(scenario)).unwrap_or_else(|_| scenario.clone());
-    axes::common(kinds, base)
+    axes::common(fields, base)
 }
 
 impl App {
@@ -155,12 +154,30 @@ impl App {
     fn follow(&mut self, scenario: Scenario) -> Vec<Command> {
         self.inputs.wrong.retain(|wrong| !wrong.in_file);
         let base = base(&self.library, &self.file, &scenario, self.map.kinds(&scenario));
-        let redo = self.map.follow(&base, &scenario);
+        let redo = self.follow_map(&base, &scenario);
         self.scenario = scenario;
         self.looking = false;
         let mut commands = self.ask(Ok(self.scenario.clone()));
         commands.extend(redo.then(|| self.fill_map()));
         commands
+    }
+
+    /// The map follows the scenario; says whether it has to be filled anew.
+    pub(super) fn follow_map(&mut self, base: &Scenario, scenario: &Scenario) -> bool {
+        let (library, file) = (&self.library, &self.file);
+        // Looked up here, once for an axis, so that no cell has to.
+        let presets = |field: Field| {
+            let entries = Kind::from_field(field).into_iter().flat_map(|kind| library.entries(kind));
+            let known = entries.filter_map(|entry| {
+                let mut file = file.clone();
+                if file.value(field).is_none_or(|id| id.to_string() != entry.id) {
+                    file.put(field, Some(Value::Id(entry.id.as_str().into())));
+                }
+                library.look_up(field, &file, scenario).ok()
+            });
+            known.collect()
+        };
+        self.map.follow(base, scenario, &presets)
     }
 
     /// Keeps a value that cannot be, with its reason: the field's own, or the first.

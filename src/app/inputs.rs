@@ -3,8 +3,8 @@
 use crate::hardware::Level;
 use crate::plan::{Accumulation, Extent, Idle, Offload, Optimizer, Precision, Schedule, Size};
 use crate::presets::{Kind, Library};
+use crate::scenario::Field as Key;
 use crate::scenario::Scenario;
-use crate::search::AxisKind;
 use crate::units::devices;
 
 use super::axes;
@@ -260,7 +260,7 @@ fn lengths() -> Vec<String> {
 
 /// The rows of the map, as words.
 fn extents(scenario: &Scenario) -> Vec<String> {
-    axes::axis(AxisKind::Shard, scenario).values.iter().map(ToString::to_string).collect()
+    axes::plan_axis(Key::Shard, scenario).values.iter().map(ToString::to_string).collect()
 }
 
 /// A value that the scenario cannot take, and why.

@@ -3,7 +3,8 @@
 
 use tui_input::{Input, InputRequest};
 
-use crate::search::AxisKind;
+use crate::scenario::Field;
+use crate::search;
 
 use super::action::Format;
 use super::cursor::ListCursor;
@@ -59,8 +60,12 @@ impl List {
     }
 
     /// What can run across the map (0) or down (1), with the cursor on what does.
-    pub fn of_axes(at: usize, now: AxisKind) -> Self {
-        Self::new(Subject::Axis(at), AxisKind::ALL.map(|kind| kind.word().to_owned()).into(), now.word())
+    pub fn of_axes(at: usize, now: Field) -> Self {
+        Self::new(
+            Subject::Axis(at),
+            search::axes().map(|field| search::word(field).to_owned()).collect(),
+            search::word(now),
+        )
     }
 
     /// The items that hold the searched text, in any case.

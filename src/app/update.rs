@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::search::AxisKind;
+use crate::scenario::Field;
 
 use super::action::{Action, Command, Format};
 use super::answers::COMPUTING;
@@ -161,14 +161,14 @@ impl App {
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
         let kinds = self.map.kinds(&self.scenario);
-        if kinds.iter().any(|kind| matches!(kind, AxisKind::Bandwidth | AxisKind::Memory)) {
+        if kinds.iter().any(|kind| matches!(kind, Field::Bandwidth | Field::Memory)) {
             let settled = self.map.tuned(self.map.cursor).map_or(&[][..], |_| &SETTLED);
-            let flags = kinds.map(AxisKind::word).into_iter().chain(settled.iter().copied());
+            let flags = kinds.map(|kind| kind.spec().flag).into_iter().chain(settled.iter().copied());
             let taken = take_hardware(self.map.scenario(self.map.cursor), flags, &self.file);
             return self.perform(taken);
         }
         let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
-        let kinds = [(self.map.sweep.x.kind, x), (self.map.sweep.y.kind, y)];
+        let kinds = [(self.map.sweep.x.field, x), (self.map.sweep.y.field, y)];
         let tuned = self.map.tuned(self.map.cursor).map_or_else(Vec::new, |choice| {
             vec![
                 ("micro-batch", choice.micro_batch.to_string()),
@@ -177,10 +177,8 @@ impl App {
             ]
         });
         let field = |word: &str| FIELDS.iter().position(|field| field.flag == word);
-        let changes: Vec<(usize, String)> = kinds
-            .into_iter()
-            .filter_map(|(kind, value)| Some((field(kind.field().spec().flag)?, value.to_string())))
-            .collect();
+        let changes: Vec<(usize, String)> =
+            kinds.into_iter().filter_map(|(kind, value)| Some((field(kind.spec().flag)?, value.to_string()))).collect();
         let taken = changes.iter().map(|(index, _)| FIELDS[*index].label).zip([x, y]);
         let mut taken: Vec<String> =
             taken.map(|(label, value)| format!("{label} {}", axes::label(value, &self.scenario))).collect();
@@ -197,10 +195,10 @@ impl App {
 
     /// Something else runs across the map or down.
     fn take_axis(&mut self, at: usize, word: &str) -> Vec<Command> {
-        let Some(kind) = AxisKind::ALL.into_iter().find(|kind| kind.word() == word) else { return Vec::new() };
+        let Some(kind) = Field::from_axis(word) else { return Vec::new() };
         self.map.want(at, kind, &self.scenario);
         let base = edit::base(&self.library, &self.file, &self.scenario, self.map.kinds(&self.scenario));
-        let redo = self.map.follow(&base, &self.scenario);
+        let redo = self.follow_map(&base, &self.scenario.clone());
         let home = self.go_home();
         redo.then(|| self.fill_map()).into_iter().chain(home).collect()
     }

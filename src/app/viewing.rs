@@ -12,7 +12,7 @@ use super::work::{Found, Work};
 impl App {
     /// What views and layers may read.
     pub fn context(&self) -> Context<'_> {
-        let (x, y) = (self.map.sweep.x.kind, self.map.sweep.y.kind);
+        let (x, y) = (self.map.sweep.x.field, self.map.sweep.y.field);
         let cell = self.map.values(self.map.cursor).filter(|_| self.looking);
         Context {
             library: &self.library,

@@ -106,8 +106,8 @@ pub struct Sweep {
     /// What varies across, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
-    /// What varies down, like shard=node,system; AXIS: nodes, shard, micro-batch, seq, accumulate, tp, pp,
-    /// bandwidth (factor on the outermost level's) or memory (factor on the device's)
+    /// What varies down, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag but tokens and
+    /// flop-count; memory is the factor on the device's memory
     #[arg(long, value_name = "AXIS=VALUES")]
     pub y: Axis,
     /// Figure of each cell, in the same unit in every format: throughput and limit in TFLOP/s per device,

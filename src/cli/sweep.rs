@@ -9,10 +9,11 @@ use signal_hook::{flag, low_level};
 
 use crate::figures::SweepReport;
 use crate::plan::{Plan, Recompute};
-use crate::scenario::{Field, Problem};
-use crate::search::{self, Cancel, Cell, Evaluator};
+use crate::scenario::{Field, Problem, Value};
+use crate::search::{self, Axis, Cancel, Cell, Evaluator};
+use crate::snapshot::Opened;
 
-use super::args::{ScenarioFlags, Sweep};
+use super::args::{Input, ScenarioFlags, Sweep};
 use super::exit::{Exit, Failure, Refusals};
 use super::session::{Session, note_idle, refused};
 use super::{log, output, progress};
@@ -22,11 +23,13 @@ const MOST_CELLS: usize = 1 << 20;
 
 pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure> {
     check(arguments)?;
-    let base = session.open(&arguments.input)?.scenario;
+    let opened = session.open(&arguments.input)?;
+    let [x, y] = [&arguments.x, &arguments.y].map(|axis| looked_up(session, axis, &opened, &arguments.input));
+    let base = opened.scenario;
     if let Some(problem) = arguments.metric.lacks(&base) {
         return Err(vec![problem].into());
     }
-    let sweep = search::Sweep { base, x: arguments.x.clone(), y: arguments.y.clone(), tune: arguments.tune };
+    let sweep = search::Sweep { base, x: x?, y: y?, tune: arguments.tune };
     note_idle(&arguments.input, edges(&sweep));
     let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
     let cells = evaluate(session, &sweep, &interrupted)?;
@@ -41,6 +44,25 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
     }
     let fits = |cell: &Option<Cell>| matches!(cell, Some(Cell::Possible { summary, .. }) if summary.fits);
     Ok(if cells.iter().any(fits) { Exit::Done } else { Exit::DoesNotFit })
+}
+
+/// The axis with its presets looked up once, so that no cell has to: each as if it had been given with the other flags.
+fn looked_up(session: &Session, axis: &Axis, opened: &Opened, input: &Input) -> Result<Axis, Failure> {
+    if axis.field.is_in_plan() {
+        return Ok(axis.clone());
+    }
+    let look_up = |value: &Value| {
+        let mut file = opened.file.clone();
+        if file.value(axis.field).as_ref() != Some(value) {
+            file.put(axis.field, Some(value.clone()));
+            // A preset takes fields along that flags then say anew.
+            let given = input.flags.given().filter(|(field, _)| field.is_in_plan());
+            given.for_each(|(field, text)| file.put(field, field.read(text).ok().flatten()));
+        }
+        session.library.look_up(axis.field, &file, &opened.scenario)
+    };
+    let values: Result<Vec<Value>, _> = axis.values.iter().map(look_up).collect();
+    Ok(Axis { values: values.map_err(|problems| refused(&problems, input))?, ..axis.clone() })
 }
 
 /// The plans of the first row and the first column: a choice that none of them follows counts in no cell.
@@ -68,7 +90,7 @@ fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Pro
 fn check(arguments: &Sweep) -> Result<(), Failure> {
     let (x, y) = (&arguments.x, &arguments.y);
     let mut refusals = Refusals::default();
-    refusals.refuse(x.kind == y.kind, format!("--y: both axes are {}; choose another one", y.kind.word()));
+    refusals.refuse(x.field == y.field, format!("--y: both axes are {}; choose another one", y.word()));
     let cells = x.values.len() * y.values.len();
     let many = format!("--x, --y: {cells} cells are too many; choose axes of at most {MOST_CELLS} together");
     refusals.refuse(cells > MOST_CELLS, many);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::plan::Precision;
+use crate::scenario::field::{Field, Resolved, Value};
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Problem, Scenario};
+use crate::scenario::{Problem, Scenario};
 
 use super::{Library, Unknown};
 
@@ -53,6 +54,16 @@ impl Library {
             }
             _ => Err(problems),
         }
+    }
+}
+
+impl Library {
+    /// What a preset's id means to a scenario, so that many scenarios can take it without looking it up: `file` already
+    /// names it, and says what goes with it.
+    pub fn look_up(&self, field: Field, file: &ScenarioFile, base: &Scenario) -> Result<Value, Vec<Problem>> {
+        let scenario = self.resolve_over(file, Some(base))?;
+        let resolved = Resolved::from_scenario(field, &scenario);
+        resolved.map(Value::Preset).ok_or_else(|| vec![Problem::bug(field.spec().path, "it has no presets".to_owned())])
     }
 }
 

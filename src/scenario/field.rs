@@ -220,6 +220,18 @@ impl Field {
         }
     }
 
+    /// Puts a value into a scenario. Presets must have been looked up: nothing is read or sought here, so that a map of
+    /// many cells costs what its evaluations cost.
+    pub fn put(self, value: &Value, scenario: &mut Scenario) -> Result<(), Problem> {
+        match value {
+            Value::Preset(preset) => {
+                preset.clone().put(scenario);
+                Ok(())
+            }
+            value => self.put_in_plan(&mut scenario.plan, value),
+        }
+    }
+
     /// Gives a plan's field a value.
     pub(super) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
         let taken = match self.spec().place {
@@ -264,16 +276,9 @@ impl Edit {
         Some(Self { field, value: field.value(scenario)? })
     }
 
-    /// Puts the value into a scenario. Presets must have been looked up: nothing is read or sought here, so that a map of
-    /// many cells costs what its evaluations cost.
+    /// Makes the edit in a scenario.
     pub fn apply(&self, scenario: &mut Scenario) -> Result<(), Problem> {
-        match &self.value {
-            Value::Preset(preset) => {
-                preset.clone().put(scenario);
-                Ok(())
-            }
-            value => self.field.put_in_plan(&mut scenario.plan, value),
-        }
+        self.field.put(&self.value, scenario)
     }
 }
 
@@ -284,6 +289,18 @@ impl fmt::Display for Edit {
 }
 
 impl Resolved {
+    /// The preset that a scenario has in a field; `None` for a field of the plan.
+    pub fn from_scenario(field: Field, scenario: &Scenario) -> Option<Self> {
+        let Scenario { cluster, stack, calibration, model, strategy, plan, .. } = scenario.clone();
+        match field {
+            Field::Cluster => Some(Self::Cluster(cluster, plan.precision)),
+            Field::Stack => Some(Self::Stack(stack, calibration)),
+            Field::Model => Some(Self::Model(model, plan.sequence)),
+            Field::Strategy => Some(Self::Strategy(strategy, plan.sharding)),
+            _ => None,
+        }
+    }
+
     /// Puts the preset into a scenario, with what it brings along; operators that were placed one by one were placed for
     /// another model or strategy.
     fn put(self, scenario: &mut Scenario) {

@@ -50,8 +50,12 @@ impl Sweep {
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
         let width = self.x.values.len();
         let mut scenario = self.base.clone();
-        self.x.values[index % width].apply(self.x.kind, &mut scenario)?;
-        self.y.values[index / width].apply(self.y.kind, &mut scenario)?;
+        let mut edits = [(self.x.field, &self.x.values[index % width]), (self.y.field, &self.y.values[index / width])];
+        // In the order of the table, where what comes later refines what comes earlier: a strategy, then its extents.
+        edits.sort_by_key(|(field, _)| *field);
+        for (field, value) in edits {
+            field.put(value, &mut scenario)?;
+        }
         Ok(scenario)
     }
 

@@ -9,14 +9,14 @@ fn words(axis: &Axis) -> Vec<String> {
 
 #[test]
 fn nodes_are_powers_of_two_and_the_scenarios_own() {
-    let axis = across(&explorer_on(FRONTIER).scenario);
+    let axis = plan_axis(Field::Nodes, &explorer_on(FRONTIER).scenario);
     assert_eq!(words(&axis), ["1", "2", "4", "8", "16", "32", "48", "64", "128", "256", "512"]);
 }
 
 #[test]
 fn extents_are_the_levels_and_a_few_counts_of_nodes() {
     let app = explorer_on(FRONTIER);
-    let axis = axis(usual(&app.scenario)[1], &app.scenario);
+    let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
     // A node of Frontier has 8 devices: 2, 4 and 8 nodes are 16, 32 and 64 ranks.
     assert_eq!(words(&axis), ["device", "package", "node", "16", "32", "64", "system"]);
     let labels: Vec<String> = axis.values.iter().map(|value| label(value, &app.scenario)).collect();
@@ -27,9 +27,9 @@ fn extents_are_the_levels_and_a_few_counts_of_nodes() {
 fn the_innermost_level_is_the_package_or_the_node() {
     // zero-topo shards weights over `innermost`.
     let app = explorer_on(FRONTIER);
-    assert_eq!(position(&axis(usual(&app.scenario)[1], &app.scenario), &app.scenario), Some(1));
+    assert_eq!(position(&plan_axis(usual(&app.scenario)[1], &app.scenario), &app.scenario), Some(1));
     let app = explorer_on(&FRONTIER.replace("mi250x-frontier", "a100-40gb-dgx"));
-    let axis = axis(usual(&app.scenario)[1], &app.scenario);
+    let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
     assert_eq!(words(&axis)[..2], ["device", "node"]);
     assert_eq!(position(&axis, &app.scenario), Some(1));
 }
@@ -37,7 +37,7 @@ fn the_innermost_level_is_the_package_or_the_node() {
 #[test]
 fn a_count_of_ranks_of_its_own_gets_a_row_in_its_place() {
     let app = explorer_on(&FRONTIER.replace("nodes = 48", "nodes = 48\nshard = 24"));
-    let axis = axis(usual(&app.scenario)[1], &app.scenario);
+    let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
     assert_eq!(words(&axis), ["device", "package", "node", "16", "24", "32", "64", "system"]);
     assert_eq!(position(&axis, &app.scenario), Some(4));
     assert_eq!(label(&axis.values[4], &app.scenario), "3 nodes");
@@ -49,8 +49,8 @@ fn without_sharding_the_rows_are_micro_batches() {
     app.scenario.plan.sharding.weights = Extent::Device;
     app.scenario.plan.sharding.gradients = Extent::Device;
     app.scenario.plan.sharding.optimizer = Extent::Device;
-    let axis = axis(usual(&app.scenario)[1], &app.scenario);
-    assert_eq!(axis.kind, AxisKind::MicroBatch);
+    let axis = plan_axis(usual(&app.scenario)[1], &app.scenario);
+    assert_eq!(axis.field, Field::MicroBatch);
     assert_eq!(words(&axis), ["1", "2", "4", "8", "16", "32", "64", "128"]);
     assert_eq!(position(&axis, &app.scenario), Some(1));
 }

@@ -12,7 +12,8 @@ use crate::app::taking::{SETTLED, take_hardware, take_nothing};
 use crate::app::view::View;
 use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
-use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
+use crate::scenario::{Field, Value};
+use crate::search::{Axis, Cell, Sweep};
 
 use super::map::Map;
 
@@ -98,9 +99,9 @@ fn gain(map: &Map, index: usize, way: Way) -> Option<f64> {
         Way::Memory => (&map.sweep.y, y),
         Way::Bandwidth => (&map.sweep.x, x),
     };
-    let AxisValue::Factor(here) = axis.values[place] else { return None };
+    let Value::Number(here) = axis.values[place] else { return None };
     let at = |factor: f64| {
-        let place = axis.values.iter().position(|value| *value == AxisValue::Factor(factor))?;
+        let place = axis.values.iter().position(|value| *value == Value::Number(factor))?;
         Some(match way {
             Way::Memory => place * map.width() + x,
             Way::Bandwidth => y * map.width() + place,
@@ -119,8 +120,8 @@ fn gain(map: &Map, index: usize, way: Way) -> Option<f64> {
 
 /// Both axes around a scenario.
 fn sweep(scenario: &Scenario) -> Sweep {
-    let x = factors(AxisKind::Bandwidth, scenario.plan.bandwidth_factor, scenario);
-    let mut y = factors(AxisKind::Memory, scenario.plan.memory_factor, scenario);
+    let x = factors(Field::Bandwidth, scenario.plan.bandwidth_factor, scenario);
+    let mut y = factors(Field::Memory, scenario.plan.memory_factor, scenario);
     y.values.reverse();
     let mut base = scenario.clone();
     (base.plan.bandwidth_factor, base.plan.memory_factor) = (1.0, 1.0);
@@ -129,11 +130,11 @@ fn sweep(scenario: &Scenario) -> Sweep {
 
 /// Factors with the scenario's own among them, and twice that where it would stand alone: there would be no doubling
 /// to judge it by.
-fn factors(kind: AxisKind, own: f64, scenario: &Scenario) -> Axis {
-    let mut axis = axes::axis(kind, scenario);
-    let twice = AxisValue::Factor(2.0 * own);
-    if !axis.values.contains(&twice) && !axis.values.contains(&AxisValue::Factor(own / 2.0)) {
-        let above = |value: &AxisValue| matches!(value, AxisValue::Factor(factor) if *factor > 2.0 * own);
+fn factors(kind: Field, own: f64, scenario: &Scenario) -> Axis {
+    let mut axis = axes::plan_axis(kind, scenario);
+    let twice = Value::Number(2.0 * own);
+    if !axis.values.contains(&twice) && !axis.values.contains(&Value::Number(own / 2.0)) {
+        let above = |value: &Value| matches!(value, Value::Number(factor) if *factor > 2.0 * own);
         let place = axis.values.iter().position(above).unwrap_or(axis.values.len());
         axis.values.insert(place, twice);
     }

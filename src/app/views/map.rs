@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::figures::{Figure, METRICS, SweepReport};
-use crate::scenario::{Problem, Scenario};
-use crate::search::{AxisKind, AxisValue, Cell, Sweep, Tuned};
+use crate::scenario::{Field, Problem, Scenario, Value};
+use crate::search::{Cell, Sweep, Tuned};
 
 use crate::app::action::Action;
-use crate::app::axes;
+use crate::app::axes::{self, Presets};
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct Map {
     /// What fills it.
     pub sweep: Arc<Sweep>,
     /// What the user wants across and down instead of the usual.
-    wanted: Option<[AxisKind; 2]>,
+    wanted: Option<[Field; 2]>,
     /// The figure that it shows.
     pub metric: Figure,
     /// Where the cursor is.
@@ -37,7 +37,7 @@ pub struct Map {
 impl Map {
     /// An empty map around a scenario.
     pub fn around(base: &Scenario, scenario: &Scenario) -> Self {
-        let sweep = sweep(base, scenario, axes::usual(scenario), false);
+        let sweep = sweep(base, scenario, axes::usual(scenario), false, &|_| Vec::new());
         let home = home(&sweep, scenario);
         Self::new(sweep, home)
     }
@@ -59,12 +59,12 @@ impl Map {
     }
 
     /// Follows the scenario; says whether the cells have to be computed anew. A map that shows it already stays.
-    pub fn follow(&mut self, base: &Scenario, scenario: &Scenario) -> bool {
+    pub fn follow(&mut self, base: &Scenario, scenario: &Scenario, presets: &Presets<'_>) -> bool {
         let kinds = self.kinds(scenario);
-        let other = [self.sweep.x.kind, self.sweep.y.kind] != kinds;
+        let other = [self.sweep.x.field, self.sweep.y.field] != kinds;
         let changed = other || self.sweep.base != *base || home(&self.sweep, scenario).is_none();
         if changed {
-            let sweep = sweep(base, scenario, kinds, self.sweep.tune);
+            let sweep = sweep(base, scenario, kinds, self.sweep.tune, presets);
             let home = home(&sweep, scenario);
             self.replace(sweep, home);
         }
@@ -77,12 +77,12 @@ impl Map {
     }
 
     /// What runs across and down.
-    pub fn kinds(&self, scenario: &Scenario) -> [AxisKind; 2] {
+    pub fn kinds(&self, scenario: &Scenario) -> [Field; 2] {
         self.wanted.unwrap_or_else(|| axes::usual(scenario))
     }
 
     /// Lets something run across (0) or down (1); what ran there changes places with it, if it was on the map.
-    pub fn want(&mut self, at: usize, kind: AxisKind, scenario: &Scenario) {
+    pub fn want(&mut self, at: usize, kind: Field, scenario: &Scenario) {
         let mut kinds = self.kinds(scenario);
         if kinds[1 - at] == kind {
             kinds.swap(0, 1);
@@ -108,7 +108,7 @@ impl Map {
     /// The last picture of a cell of another map with the same coordinates.
     fn cell_of(&self, other: &Sweep, index: usize) -> Option<Cell> {
         let width = other.x.values.len();
-        if (self.sweep.x.kind, self.sweep.y.kind) != (other.x.kind, other.y.kind) {
+        if (self.sweep.x.field, self.sweep.y.field) != (other.x.field, other.y.field) {
             return None;
         }
         let x = self.sweep.x.values.iter().position(|value| *value == other.x.values[index % width])?;
@@ -244,7 +244,7 @@ impl Map {
     }
 
     /// The values of a cell's column and row.
-    pub fn values(&self, index: usize) -> Option<(&AxisValue, &AxisValue)> {
+    pub fn values(&self, index: usize) -> Option<(&Value, &Value)> {
         let width = self.width();
         Some((self.sweep.x.values.get(index % width)?, self.sweep.y.values.get(index / width)?))
     }
@@ -259,8 +259,8 @@ impl Map {
 }
 
 /// The sweep around a scenario. What its axes set is taken from `base`, so that moving along them changes no cell.
-fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [AxisKind; 2], tune: bool) -> Sweep {
-    Sweep { base: base.clone(), x: axes::axis(x, scenario), y: axes::axis(y, scenario), tune }
+fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [Field; 2], tune: bool, presets: &Presets<'_>) -> Sweep {
+    Sweep { base: base.clone(), x: axes::axis(x, scenario, presets), y: axes::axis(y, scenario, presets), tune }
 }
 
 fn home(sweep: &Sweep, scenario: &Scenario) -> Option<usize> {

@@ -11,8 +11,8 @@ use crate::app::work::{Found, Work};
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::figures::Figure;
 use crate::presets::{Kind, Library};
+use crate::scenario::{Field, Value};
 use crate::scenario::{Problem, Scenario};
-use crate::search::{AxisKind, AxisValue};
 
 /// One strategy on the scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,9 +108,9 @@ impl Strategies {
         let mut changes: Vec<(usize, String)> =
             field("strategy").filter(|_| !own).map(|at| (at, row.id.clone())).into_iter().collect();
         // Another strategy has extents of its own.
-        let kept = |(kind, _): &&(AxisKind, AxisValue)| own || *kind != AxisKind::Shard;
+        let kept = |(kind, _): &&(Field, Value)| own || *kind != Field::Shard;
         let cell = context.cell.iter().flatten().filter(kept);
-        changes.extend(cell.filter_map(|(kind, value)| Some((field(kind.field().spec().flag)?, value.to_string()))));
+        changes.extend(cell.filter_map(|(kind, value)| Some((field(kind.spec().flag)?, value.to_string()))));
         Some(Effect::Change(changes, format!("took {}", row.id)))
     }
 

@@ -1,15 +1,12 @@
 //! A map as a text table, as CSV and as JSON.
 
-use std::fmt;
-
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::cost;
 use crate::figures::figure::Figure;
-use crate::plan::Extent;
-use crate::scenario::Problem;
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::search::{Axis, AxisKind, AxisValue, Cell, Sweep};
+use crate::scenario::{Field, Problem, Value};
+use crate::search::{Axis, Cell, Sweep};
 use crate::units::significant;
 
 use super::changed;
@@ -38,27 +35,9 @@ struct Record {
     accumulate: Option<u32>,
 }
 
-/// A value of an axis as JSON: a number or the name of a level.
-#[derive(Debug, Clone)]
-struct Value(AxisValue);
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            AxisValue::Count(count) => serializer.serialize_u32(*count),
-            AxisValue::Shard(extent) => extent.serialize(serializer),
-            AxisValue::Factor(factor) => serializer.serialize_f64(*factor),
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            AxisValue::Shard(Extent::Level(name)) => f.pad(&printable(name)),
-            value => value.fmt(f),
-        }
-    }
+/// A value of an axis as a terminal may have it: a level's name may come from anywhere.
+fn shown(value: &Value) -> String {
+    printable(&value.to_string())
 }
 
 /// An axis as JSON.
@@ -70,7 +49,7 @@ struct AxisRecord {
 
 impl AxisRecord {
     fn of(axis: &Axis) -> Self {
-        Self { axis: axis.kind.word(), values: axis.values.iter().cloned().map(Value).collect() }
+        Self { axis: axis.word(), values: axis.values.clone() }
     }
 }
 
@@ -143,12 +122,12 @@ impl SweepReport<'_> {
     /// As a table: x across, y down, and a legend under it.
     pub fn text(&self) -> String {
         let Sweep { x, y, .. } = self.sweep;
-        let corner = format!("{} \\ {}", y.kind.word(), x.kind.word());
-        let header = std::iter::once(corner).chain(x.values.iter().map(|value| Value(value.clone()).to_string()));
+        let corner = format!("{} \\ {}", y.word(), x.word());
+        let header = std::iter::once(corner).chain(x.values.iter().map(shown));
         let mut rows: Vec<Vec<String>> = vec![header.collect()];
         for (row, value) in y.values.iter().enumerate() {
             let cells = (0..x.values.len()).map(|column| self.mark(row * x.values.len() + column));
-            rows.push(std::iter::once(Value(value.clone()).to_string()).chain(cells).collect());
+            rows.push(std::iter::once(shown(value)).chain(cells).collect());
         }
         let partial = if self.partial() {
             format!(", ? not computed\npartial: {} of {} cells", self.done(), self.sweep.len())
@@ -166,9 +145,9 @@ impl SweepReport<'_> {
         let Sweep { base, x, y, .. } = self.sweep;
         let mut scenario = base.clone();
         for axis in [x, y] {
-            match axis.kind {
-                AxisKind::Bandwidth => scenario.plan.bandwidth_factor = 1.0,
-                AxisKind::Memory => scenario.plan.memory_factor = 1.0,
+            match axis.field {
+                Field::Bandwidth => scenario.plan.bandwidth_factor = 1.0,
+                Field::Memory => scenario.plan.memory_factor = 1.0,
                 _ => {}
             }
         }
@@ -227,8 +206,8 @@ impl SweepReport<'_> {
             _ => None,
         };
         Record {
-            x: Value(x.values[index % width].clone()),
-            y: Value(y.values[index / width].clone()),
+            x: x.values[index % width].clone(),
+            y: y.values[index / width].clone(),
             value: cell.and_then(|cell| self.value(cell)),
             fits: cell.map(|cell| matches!(cell, Cell::Possible { summary, .. } if summary.fits)),
             reason: reason(cell),
@@ -257,7 +236,7 @@ impl SweepReport<'_> {
         let better = |value: f64| if self.metric.more_is_better() { value } else { -value };
         let (index, value) = fitting.reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
         let Record { x, y, .. } = self.record(index);
-        let (across, down) = (self.sweep.x.kind.word(), self.sweep.y.kind.word());
+        let (across, down) = (self.sweep.x.word(), self.sweep.y.word());
         Some(format!("best: {} at {across} {x}, {down} {y}\n", significant(value, 3)))
     }
 }

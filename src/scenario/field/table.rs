@@ -39,6 +39,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .help("N", "Devices of the job, instead of whole nodes")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 1 << 16))
+        .range(1, 4096)
         .rare()
         .lens(|plan| devices(plan.size), |plan, count| put_size(plan, count, Size::Devices)),
     plan(Field::Bandwidth, "plan.bandwidth_factor", "bandwidth", Type::Factor, "1")

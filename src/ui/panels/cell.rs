@@ -8,7 +8,8 @@ use crate::app::{App, axes};
 use crate::evaluate::Resource;
 use crate::figures::Figure;
 use crate::plan::Sharded;
-use crate::search::{AxisKind, Cell};
+use crate::scenario::Field;
+use crate::search::{Cell, word};
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::units::devices;
 
@@ -24,11 +25,11 @@ pub(super) fn entry(map: &Map, index: usize) -> CellEntry {
 
 /// What runs down.
 pub(super) fn down(map: &Map) -> &'static str {
-    match (map.sweep.y.kind, map.sweep.base.plan.sharding.first_sharded()) {
-        (AxisKind::Shard, Some(Sharded::Weights)) => "weights over",
-        (AxisKind::Shard, Some(Sharded::Gradients)) => "gradients over",
-        (AxisKind::Shard, _) => "optimizer over",
-        (kind, _) => kind.word(),
+    match (map.sweep.y.field, map.sweep.base.plan.sharding.first_sharded()) {
+        (Field::Shard, Some(Sharded::Weights)) => "weights over",
+        (Field::Shard, Some(Sharded::Gradients)) => "gradients over",
+        (Field::Shard, _) => "optimizer over",
+        (field, _) => word(field),
     }
 }
 
@@ -42,9 +43,9 @@ pub(super) fn status(app: &App, width: u16) -> String {
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
     let place = format!(
         "{} {}, {} {}",
-        map.sweep.y.kind.word(),
+        map.sweep.y.word(),
         axes::label(y, scenario),
-        map.sweep.x.kind.word(),
+        map.sweep.x.word(),
         axes::label(x, scenario)
     );
     let figure = match map.figure(map.cursor) {

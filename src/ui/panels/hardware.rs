@@ -10,7 +10,8 @@ use super::{frame, outdated, progress, words};
 use crate::app::views::hardware::{Gains, Limiting};
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};
-use crate::search::{AxisValue, Cell};
+use crate::scenario::Value;
+use crate::search::Cell;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
@@ -92,9 +93,9 @@ fn letter(limiting: Option<Limiting>) -> Option<char> {
 }
 
 /// A multiplier: `1/8`, `0.3`, `1`, `2`.
-fn label(value: &AxisValue) -> String {
+fn label(value: &Value) -> String {
     match value {
-        AxisValue::Factor(factor) if *factor < 1.0 && (1.0 / factor).fract() == 0.0 => format!("1/{}", 1.0 / factor),
+        Value::Number(factor) if *factor < 1.0 && (1.0 / factor).fract() == 0.0 => format!("1/{}", 1.0 / factor),
         other => other.to_string(),
     }
 }

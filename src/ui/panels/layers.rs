@@ -16,7 +16,7 @@ use crate::app::list::{Entry, List, Subject};
 use crate::app::palette::Palette;
 use crate::app::panel::ViewId;
 use crate::app::pointing::Target;
-use crate::search::AxisKind;
+use crate::scenario::Field;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::key_lines;
@@ -108,9 +108,7 @@ fn list<'a>(app: &App, theme: Theme, list: &'a List, area: Rect) -> Overlay<'a> 
         Subject::Screen => {
             Format::ALL.into_iter().find(|format| format.name() == item).map_or("", Format::about).to_owned()
         }
-        Subject::Axis(_) => {
-            AxisKind::ALL.into_iter().find(|kind| kind.word() == item).map_or("", AxisKind::about).to_owned()
-        }
+        Subject::Axis(_) => Field::from_axis(item).map_or("", |field| field.spec().help).to_owned(),
         Subject::Pin(_) | Subject::Set => String::new(),
     };
     let items: Vec<(String, String)> = list.found().iter().map(|item| ((*item).to_owned(), note(item))).collect();

@@ -8,7 +8,7 @@ use super::cell::{down, entry};
 use super::{LAST_POSSIBLE, frame, profile, progress};
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
-use crate::search::AxisValue;
+use crate::scenario::Value;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
@@ -64,16 +64,15 @@ fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
 fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
     let map = &app.map;
     let count = map.progress().1;
-    let labels = |values: &[AxisValue]| -> Vec<String> {
-        values.iter().map(|value| axes::label(value, &app.scenario)).collect()
-    };
+    let labels =
+        |values: &[Value]| -> Vec<String> { values.iter().map(|value| axes::label(value, &app.scenario)).collect() };
     let (columns, rows) = (labels(&map.sweep.x.values), labels(&map.sweep.y.values));
     let entries: Vec<CellEntry> = (0..count).map(|index| entry(map, index)).collect();
     let letters: Vec<Option<char>> =
         if map.contour { (0..count).map(|index| map.fullness(index).map(letter)).collect() } else { Vec::new() };
     let at = |index: usize| (index % map.width(), index / map.width());
     let heatmap = Heatmap {
-        titles: (map.sweep.x.kind.word(), down(map)),
+        titles: (map.sweep.x.word(), down(map)),
         cursor: Some(at(map.cursor)),
         marked: pinned(app).map(|index| (at(index), "pinned")),
         home: map.home.map(at),

@@ -29,7 +29,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let range = range(map);
     let lines = [
         (format!("{} {}", down(map), label(along)), row, x),
-        (format!("{} {}", map.sweep.x.kind.word(), label(across)), column, y),
+        (format!("{} {}", map.sweep.x.word(), label(across)), column, y),
     ];
     for (index, ((name, cells, here), at)) in lines.into_iter().zip(area.rows()).enumerate() {
         let best = best(map, &cells).map(|(best, figure)| {

@@ -4,7 +4,8 @@ use crate::app::action::Command;
 use crate::app::tests::{explorer, figures, press, value};
 use crate::app::{App, edit};
 use crate::evaluate::Workspace;
-use crate::search::{AxisKind, Cell, Tuned};
+use crate::scenario::Field;
+use crate::search::{Cell, Tuned, axes};
 
 fn choice(app: &App) -> Tuned {
     app.map.tuned(app.map.cursor).unwrap()
@@ -93,18 +94,24 @@ fn the_contour_is_drawn_and_taken_away() {
 
 #[test]
 fn any_two_axes_make_a_map_that_the_scenario_is_on() {
-    let app = explorer();
+    let mut app = explorer();
+    let first = app.map.clone();
     let summary = app.answer.as_ref().unwrap().evaluation.summary;
     let mut workspace = Workspace::default();
-    for across in AxisKind::ALL {
-        for down in AxisKind::ALL.into_iter().filter(|down| *down != across) {
-            let mut map = app.map.clone();
+    for across in axes() {
+        for down in
+            [Field::Strategy, Field::Nodes, Field::Shard, Field::Tensor].into_iter().filter(|down| *down != across)
+        {
+            app.map = first.clone();
+            let map = &mut app.map;
             map.want(0, across, &app.scenario);
             map.want(1, down, &app.scenario);
             map.want(0, across, &app.scenario);
             let base = edit::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
-            map.follow(&base, &app.scenario);
-            assert_eq!((map.sweep.x.kind, map.sweep.y.kind), (across, down));
+            let scenario = app.scenario.clone();
+            app.follow_map(&base, &scenario);
+            let map = &app.map;
+            assert_eq!((map.sweep.x.field, map.sweep.y.field), (across, down));
             let home = map.home.unwrap_or_else(|| panic!("{across:?} {down:?}: the scenario is not on it"));
             let Cell::Possible { summary: cell, .. } = map.sweep.cell(home, &mut workspace) else {
                 panic!("{across:?} {down:?}: its own cell cannot be")
@@ -118,13 +125,13 @@ fn any_two_axes_make_a_map_that_the_scenario_is_on() {
 fn axes_are_chosen_from_a_list_and_a_cell_of_them_is_taken() {
     let mut app = explorer();
     press(&mut app, "2x/seq<ret>X/tp<ret>");
-    assert_eq!(app.map.kinds(&app.scenario), [AxisKind::Seq, AxisKind::Tp]);
+    assert_eq!(app.map.kinds(&app.scenario), [Field::Sequence, Field::Tensor]);
     assert!(app.map.is_complete() && app.map.home.is_some());
     press(&mut app, "lj<ret>");
     // One to the right is twice the 2,048 tokens, one down two tensor ranks.
     assert_eq!((app.scenario.plan.sequence, app.scenario.plan.tensor), (4096, 2));
     press(&mut app, "x/tp<ret>");
-    assert_eq!(app.map.kinds(&app.scenario), [AxisKind::Tp, AxisKind::Seq], "they change places");
+    assert_eq!(app.map.kinds(&app.scenario), [Field::Tensor, Field::Sequence], "they change places");
     press(&mut app, "x/band<ret>h<ret>");
     assert!((app.scenario.plan.bandwidth_factor - 0.5).abs() < f64::EPSILON, "{:?}", app.notice);
     press(&mut app, "u");
