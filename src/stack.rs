@@ -61,7 +61,7 @@ pub struct Stack {
     /// What selective recompute computes again.
     #[serde(default)]
     pub selective: Selective,
-    /// How layers are dealt to pipeline stages.
+    /// How layers are assigned to pipeline stages.
     #[serde(default)]
     pub balance: Balance,
     /// Whether dropout masks are kept: one byte per element of three intermediates.
@@ -88,7 +88,7 @@ pub struct Stack {
     /// Whether sequence parallelism keeps the gathered inputs of matrices instead of gathering them again.
     #[serde(default)]
     pub keeps_gathered: bool,
-    /// Whether context parallelism deals the pieces of a causal sequence so that all ranks work alike.
+    /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks work alike.
     #[serde(default)]
     pub balanced_context: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
@@ -138,7 +138,7 @@ pub struct GradientCopies {
     pub fp16: f64,
 }
 
-/// How layers are dealt to pipeline stages.
+/// How layers are assigned to pipeline stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
@@ -152,7 +152,7 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// What a layer, the embedding and the logits weigh when `layers` are dealt to `stages`, given what they take.
+    /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given what they take.
     pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
         match self {
             Self::Time => times,

@@ -180,6 +180,7 @@ impl FsdpLimits {
 
     /// Time of one gather of the whole model [fsdp A3]: `phi Q / S + L N epsilon`.
     pub fn transfer(&self) -> Seconds {
+        // The paper lets a device receive even its own shard; a ring spares it that.
         let devices = f64::from(self.devices);
         let received = if self.ring { (devices - 1.0) / devices } else { 1.0 };
         self.element * self.parameters * received / self.link + self.latency * (self.layers * devices)
@@ -225,12 +226,13 @@ impl FsdpLimits {
         let (transfers, transfer) = (self.transfers(), self.transfer());
         let forward = self.forward_flop() * tokens / (self.peak * alpha);
         let backward = self.backward_flop() * tokens / (self.peak * alpha);
+        // Within a pass arithmetic and transfers run side by side; the two passes run one after the other.
         let time = forward.max(transfer * transfers.forward) + backward.max(transfer * transfers.backward);
         FsdpStep { forward, backward, time, reached: self.bound(tokens / time.get()) }
     }
 
-    /// The shortest step in which each pass still hides its own transfers [fsdp A4 (a)], in forwards of `4 - gamma` a step:
-    /// backward has `3 - gamma` of them, and asks for more where `n_bwd > 3 - gamma`.
+    /// The shortest step in which each pass still hides its own transfers [fsdp A4 (a)], in forwards of `4 - gamma` a
+    /// step: backward has `3 - gamma` of them, and asks for more where `n_bwd > 3 - gamma`.
     pub fn hidden_step(&self) -> Seconds {
         let Transfers { forward, backward } = self.transfers();
         self.transfer() * ((4.0 - self.gamma) * forward.max(backward / (3.0 - self.gamma)))

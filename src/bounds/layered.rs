@@ -52,6 +52,7 @@ impl LayeredStep {
         for transfer in intensity::transfers(scenario) {
             match (transfer.kind, transfer.overlapped) {
                 (TransferKind::Tensor, _) => step.tensor = transfer.slowdown(),
+                // They overlap each other too, so the worst of them counts alone.
                 (_, true) => step.exposed = step.exposed.max(transfer.slowdown()),
                 (_, false) => step.alone += ideal * (transfer.slowdown() - 1.0),
             }

@@ -49,6 +49,7 @@ impl Ring {
     /// steps, and the rate of its slowest level.
     pub fn new(rates: &Rates<'_>, group: Group) -> Self {
         let time = |elements: f64| rates.gather(Payload::plain(Count::new(elements), Format::Int8), group).time;
+        // Two probes, without bytes and with many, tell latency and rate apart whatever form the library takes.
         let (ranks, latency) = (f64::from(group.size), time(0.0));
         let per_byte = (time(PROBE) - latency) / PROBE * ranks / (ranks - 1.0);
         Self { ranks: group.size, step: latency / (ranks - 1.0), bandwidth: BytesPerSecond::new(1.0 / per_byte.get()) }

@@ -29,13 +29,14 @@ impl Pipeline {
     /// micro-batches as ranks, and for any count `((K - 1) max(M, P) + M + P - 1) / (M K) - 1`.
     pub fn bubble(self) -> f64 {
         let [ranks, stages, micro_batches] = [self.ranks, self.stages, self.micro_batches].map(f64::from);
+        // Example: P = 4, M = 8, K = 1 has 8 + 4 - 1 = 11 slots for 8 of work: 3 / 8 of it idle.
         let slots = (stages - 1.0) * micro_batches.max(ranks) + micro_batches + ranks - 1.0;
         slots / (micro_batches * stages) - 1.0
     }
 
     /// How often a rank gathers the weights of a stage in a step, and how often it reduces the gradients of one, where
     /// two buffers hold what is gathered [layered C5]: its only stage once. Breadth first each stage is gathered on
-    /// the way there and on the way back, but for the last two, which stay; so is it in one group of interleaved
+    /// the way there and on the way back, except the last two, which stay; so is it in one group of interleaved
     /// micro-batches. In all other groups the stages of forward and backward take one buffer from each other, for
     /// many micro-batches at every pass, on the rank that does so most `2 (K - 2) P` times a group, and for odd `K`
     /// `2 (K - 1) P - 2` (counted for K 2..8, P 2..8; the last rank and one in the middle, to within 2 a step).
@@ -60,6 +61,7 @@ impl Pipeline {
     pub fn checkpoints(self, schedule: Schedule) -> u32 {
         let all = self.micro_batches * self.stages;
         match schedule {
+            // The order of the arms matters: layered accumulation is breadth first on one rank too.
             _ if self.breadth_first => all,
             _ if self.ranks == 1 => 1,
             Schedule::GPipe | Schedule::BreadthFirst => all,

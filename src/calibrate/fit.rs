@@ -158,6 +158,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
     }
 
     fn jacobian(&self) -> Option<DMatrix<f64>> {
+        // Without slopes the method ends: they are known at the start only, and good for a few steps.
         if self.steps.replace(self.steps.get() + 1) >= STEPS {
             return None;
         }

@@ -17,21 +17,21 @@ pub(super) const FOLDS: usize = 5;
 /// Devices that a fit may have seen where larger jobs are predicted.
 const SMALL: u32 = 64;
 
-/// The fold of each row: the groups of each stack are dealt in order of their names, those that state no step time
+/// The fold of each row: the groups of each stack are assigned in order of their names, those that state no step time
 /// last.
 pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
     let key = |of: usize| {
         let row = &model.case(of).row;
         (model.metric(of), row.text("stack").to_owned(), row.group())
     };
-    let mut dealt: BTreeMap<String, usize> = BTreeMap::new();
+    let mut assigned: BTreeMap<String, usize> = BTreeMap::new();
     let mut groups: Vec<(Metric, String, String)> = (0..model.len()).map(key).collect();
     groups.sort();
     for (.., group) in groups {
-        let next = dealt.len();
-        dealt.entry(group).or_insert(next);
+        let next = assigned.len();
+        assigned.entry(group).or_insert(next);
     }
-    (0..model.len()).map(|row| dealt[&model.case(row).row.group()] % FOLDS).collect()
+    (0..model.len()).map(|row| assigned[&model.case(row).row.group()] % FOLDS).collect()
 }
 
 /// Rows that are left out together.

@@ -67,6 +67,7 @@ impl Rates<'_> {
             let whole = stream + tokens * (outputs + core + product) * storage / tensor + scores;
             let element_wise = tokens * (hidden / inputs + product / tensor) * storage;
             let matmul = tokens * outputs * storage / tensor;
+            // Selective recompute keeps what these are computed from, which is counted above.
             let dropped = scores * again.core + element_wise * again.element_wise + matmul * again.matmul;
             let working = tokens * (hidden + outputs) * storage / tensor;
             HalfActivations { kept: whole - dropped, whole, working }
@@ -78,6 +79,7 @@ impl Rates<'_> {
             checkpoint: tokens * hidden * storage / streams,
             layer: sum(|half| half.kept),
             whole: sum(|half| half.whole),
+            // The widest are the MLP's.
             working: halves[1].working,
             logits: tokens * f64::from(model.vocab) / tensor * self.logits_held,
             embedding: tokens * hidden * storage / streams,

@@ -44,6 +44,7 @@ impl Rates<'_> {
         let causal = if self.scenario.model.causal { 0.5 } else { 1.0 };
         let rate = self.peak_storage * efficiency.attention_flash[version] * ramp;
         let forward = products * causal / rate;
+        // Scores are computed again from queries and keys, which is the fifth product.
         let backward = FLASH_BACKWARD * forward / efficiency.attention_backward;
         Passes::of_inputs(DeviceTime::arithmetic(forward), DeviceTime::arithmetic(backward))
     }

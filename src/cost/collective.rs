@@ -84,6 +84,7 @@ impl Transfer {
     /// The same bytes at `factor` times the rate.
     #[must_use]
     fn faster(mut self, factor: f64) -> Self {
+        // Only what is on the wire gets faster; latency and launches stay.
         let slowest = self.slowest();
         self.time += slowest / factor - slowest;
         self.busy = self.busy.map(|busy| busy / factor);
@@ -176,6 +177,7 @@ impl Rates<'_> {
     pub fn broadcast(&self, payload: Payload, group: Group) -> Transfer {
         let launches = self.launches(payload);
         let ring = self.ring_pass(payload.bytes(), group, launches);
+        // A gather's rank receives all but its own part; here it receives everything.
         let whole = payload.bytes() / ring.received.max(Bytes::new(f64::MIN_POSITIVE));
         if group.size < 2 {
             return ring;
@@ -229,6 +231,7 @@ impl Rates<'_> {
         transfer.received = bytes * (ranks - 1.0) / ranks;
         let mut latency = self.efficiency.collective_launch;
         let mut slowest = Seconds::ZERO;
+        // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
             latency += f64::from(span.hops) * span.latency;
             transfer.busy[level] = transfer.received / self.reached(level, span.rate);
@@ -296,6 +299,7 @@ impl Rates<'_> {
         let mut total = Transfer::default();
         let mut inside = 1;
         for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
+            // Each rank inside has a column of its own across: the first of every inner group, the second, and so on.
             let across = Group { stride: group.stride * inside, size: span.members / inside };
             total = total + stage(inside, across);
             inside = span.members;
@@ -313,6 +317,7 @@ impl Rates<'_> {
         let mut inside = 1;
         let mut slowest = Seconds::ZERO;
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
+            // Those whom this level is the first to join.
             let peers = f64::from(span.members - inside);
             latency += peers * span.latency;
             transfer.bytes[level] = each * peers;

@@ -138,6 +138,7 @@ impl Rates<'_> {
         let core = self.attention(self.scenario.plan.micro_batch);
         let (qkv, projection) =
             (self.columns(model.qkv(), tokens, attention), self.rows(model.projection(), tokens, attention));
+        // Each expert has its own, smaller product: as many of them as experts, over the tokens that come to one.
         let (experts, routed) = match model.experts {
             Some(experts) => (f64::from(experts.count), tokens * f64::from(experts.active) / f64::from(experts.count)),
             None => (1.0, tokens),
@@ -250,6 +251,7 @@ impl Rates<'_> {
     /// `(device^e + host^e)^(1/e)`.
     pub fn launched(&self, device: Seconds, host: Seconds) -> Seconds {
         let exponent = self.software.host_exponent;
+        // Divided by the larger, so that no power overflows.
         let (larger, smaller) = if device > host { (device, host) } else { (host, device) };
         if smaller <= Seconds::ZERO {
             return larger;

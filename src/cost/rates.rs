@@ -87,6 +87,7 @@ impl<'a> Rates<'a> {
         let peak = peak(scenario, precision) * (factors.peak * clock);
         let peak_storage = peak_storage(scenario) * (factors.peak * clock);
         let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { efficiency.matmul };
+        // A plan's what-if bandwidth is that of the network, the outermost level.
         let mut bandwidth = factors.bandwidth;
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
         bandwidth[outermost] *= scenario.plan.bandwidth_factor;

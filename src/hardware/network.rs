@@ -52,12 +52,14 @@ impl<'a> Network<'a> {
         let mut spans = [Span::default(); MAX_LEVELS];
         let (mut inside_devices, mut inside_members) = (1_u32, 1_u32);
         for (index, (span, level)) in spans.iter_mut().zip(&self.cluster.levels).enumerate() {
+            // Of 8 ranks on nodes of 4: level 0 has 4 members and 8 - 2 = 6 hops, level 1 has 2 - 1 = 1 more.
             let devices = self.cluster.devices_in(index).unwrap_or(u32::MAX);
             let members = (devices / group.stride).clamp(1, group.size);
             let (below, here) = (group.size.div_ceil(inside_members), group.size.div_ceil(members));
             let (rate, per_rank) = self.rates(index, level, group, members, inside_members, inside_devices);
             *span = Span {
                 hops: below - here,
+                // The ring closes on the level that holds the whole group.
                 edges: if here == 1 && below > 1 { below } else { below - here },
                 members,
                 rate: rate * self.bandwidth[index],
@@ -92,6 +94,7 @@ impl<'a> Network<'a> {
             let rate = self.cluster.rings.rate(self.cluster, index, group.stride, members);
             return (rate, rate);
         }
+        // Whoever shares the ports of a node gets an equal part of them.
         let shared = level.injection.map_or(level.bandwidth, |injection| injection / f64::from(below_devices));
         let per_rank = level.bandwidth.min(shared);
         (per_rank * f64::from(below), per_rank)

@@ -76,6 +76,7 @@ fn widest_paths(cluster: &Cluster, level: usize, devices: usize) -> Vec<Vec<f64>
             }
         }
     }
+    // Floyd and Warshall's passes, with the slower of two links in place of their sum: data may be passed on.
     for via in 0..devices {
         for a in 0..devices {
             for b in 0..devices {
@@ -91,6 +92,8 @@ fn best_ring(widest: &[Vec<f64>], start: u32, stride: u32, members: u32) -> f64 
     let device = |member: usize| (start + stride * member as u32) as usize;
     let hop = |a: usize, b: usize| widest[device(a)][device(b)];
     let members = members as usize;
+    // `best[visited][last]`: the fastest slowest hop of a path from member 0 that visits the members of a bit set and
+    // ends at `last`; 2^12 sets of 12 members are few enough to list.
     let mut best = vec![vec![0.0_f64; members]; 1 << members];
     best[1][0] = f64::INFINITY;
     for visited in 1_usize..1 << members {

@@ -33,6 +33,7 @@ pub fn errors(rows: &[NullRow]) -> Vec<f64> {
     let mut cells: BTreeMap<&NullCell, Vec<(f64, f64)>> = BTreeMap::new();
     for row in rows {
         let constant = row.measured / row.base;
+        // `w |c b / m - 1|` is `w b / m |c - m / b|`, a weighted distance on the constants `m / b`.
         cells.entry(&row.cell).or_default().push((constant, 1.0 / constant / sizes[row.group.as_str()]));
     }
     let constants: BTreeMap<_, f64> = cells.into_iter().map(|(cell, values)| (cell, weighted_median(values))).collect();

@@ -42,6 +42,7 @@ impl Scores {
             let parts = [1.0, one.error.abs(), one.error, one.null.abs()];
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
+        // The first sum is the count of rows, so that each other one over it is a mean inside the group.
         let means = |part: usize| groups.values().map(move |sums| sums[part] / sums[0]);
         let mean = |part: usize| means(part).sum::<f64>() / groups.len() as f64;
         let mut errors: Vec<f64> = means(1).collect();

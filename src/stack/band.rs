@@ -1,4 +1,4 @@
-//! Bands around predicted step times, as data: how far off runs like the one in hand were. Not for working
+//! Bands around predicted step times, as data: how far off runs like the current one were. Not for working
 //! them out of measured rows.
 
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Extent, Plan};
 use crate::units::thousands;
 
-/// 8 of 10 measured runs were within this of their predictions.
+/// An 80 % interval: as many of the measured runs were within this of their predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
@@ -24,7 +24,7 @@ pub struct Band {
     /// Whether they ran on several nodes; either if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across_nodes: Option<bool>,
-    /// Largest `|ln(measured / predicted)|` of 8 in 10.
+    /// Half width of the 80 % interval: the largest `|ln(measured / predicted)|` in it.
     pub half_width: f64,
     /// Groups of rows behind it.
     pub groups: u32,
@@ -40,7 +40,7 @@ pub enum Division {
     Replicated,
     /// Weights are sharded and gathered: ZeRO-3, FSDP.
     Sharded,
-    /// Matrices or layers are dealt to devices: tensor and pipeline parallelism.
+    /// Matrices or layers are split over devices: tensor and pipeline parallelism.
     Split,
 }
 

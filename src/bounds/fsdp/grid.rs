@@ -122,6 +122,7 @@ impl BestPoints {
 fn better(known: GridPoint, point: GridPoint, figure: impl Fn(&GridPoint) -> f64) -> GridPoint {
     let (best, found) = (figure(&known), figure(&point));
     let equal = (found - best).abs() <= ROUNDING * best;
+    // Fewer tokens for the same figure leave memory to spare.
     let wins = if equal { point.tokens() < known.tokens() } else { found > best };
     if wins { point } else { known }
 }

@@ -88,7 +88,7 @@ fn the_simulator_agrees() {
     }
 }
 
-/// What the intensities call hidden the simulator hides, but for what begins and ends a step: with eight stages a rank
+/// What the intensities call hidden the simulator hides, except what begins and ends a step: with eight stages a rank
 /// a fortieth of it. What never hides takes as long as they say: one stage's state to a tenth; that of interleaved
 /// stages, which hides in part while few micro-batches are under way, four to eleven tenths.
 #[test]
