@@ -4,9 +4,6 @@
 
 use crate::scenario::file::printable;
 
-use super::App;
-use super::layer::Layer;
-
 /// Lines that a finding takes on the page.
 pub const LINES: usize = 2;
 
@@ -27,12 +24,5 @@ impl Finding {
     /// A finding; what comes from the environment is text that nobody checked.
     pub fn new(what: &'static str, value: &str, why: &str, fix: &'static str) -> Self {
         Self { what, value: printable(value), why: printable(why), fix }
-    }
-}
-
-impl App {
-    /// Shows what was found out.
-    pub fn diagnose(&mut self, findings: Vec<Finding>) {
-        self.layer = Some(Layer::Diagnostics(findings, 0));
     }
 }

@@ -1,28 +1,21 @@
 //! What `i` explains: the figure that the cursor of a panel is on. That of a view is the view's own to name.
 
+use super::explaining::Awaited;
 use std::sync::Arc;
 
 use crate::evaluate::{Evaluation, HostDirection, Lane, TaskKind};
 use crate::figures::Figure;
 use crate::scenario::{Problem, Scenario};
 
-use super::App;
 use super::action::Command;
 use super::answers::Answer;
 use super::explaining::{Asked, Explaining, LATER, NOTHING, breakdown, of_field};
 use super::inputs::FIELDS;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
+use super::state::App;
 use super::timeline::Step;
 use super::views::advice::Row;
-
-/// An explanation that waits for its scenario to be run.
-#[derive(Debug, Clone)]
-pub struct Awaited {
-    whose: String,
-    figure: Figure,
-    scenario: Box<Scenario>,
-}
 
 impl App {
     /// Explains the figure that the cursor is on, or says why there is none.

@@ -33,6 +33,14 @@ pub enum Asked {
     Training(Box<Run>),
 }
 
+/// An explanation that waits for its scenario to be run.
+#[derive(Debug, Clone)]
+pub struct Awaited {
+    pub(super) whose: String,
+    pub(super) figure: Figure,
+    pub(super) scenario: Box<Scenario>,
+}
+
 /// An explanation and the way to it.
 #[derive(Debug, Clone)]
 pub struct Explaining {

@@ -3,16 +3,8 @@
 
 use tui_input::{Input, InputRequest};
 
-use crate::presets::{Draft, Kind, Library, Slot, Warning};
+use crate::presets::{Draft, Kind, Library, Slot};
 use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
-
-use super::App;
-use super::action::{Action, Command};
-use super::cursor::ListCursor;
-use super::edit::resolve;
-use super::inputs::FIELDS;
-use super::layer::Layer;
 
 /// One field.
 #[derive(Debug, Clone)]
@@ -62,7 +54,7 @@ pub struct Typing {
 /// The form on the screen.
 #[derive(Debug, Clone)]
 pub struct Form {
-    draft: Draft,
+    pub(super) draft: Draft,
     /// The fields.
     pub rows: Vec<Row>,
     /// The field that has the keys.
@@ -70,7 +62,7 @@ pub struct Form {
     /// What is being typed into it.
     pub typing: Option<Typing>,
     /// Whether the user was told that leaving loses what was changed.
-    warned: bool,
+    pub(super) warned: bool,
 }
 
 impl Form {
@@ -102,17 +94,17 @@ impl Form {
     }
 
     /// The first field that is wrong.
-    fn wrong(&self) -> Option<usize> {
+    pub(super) fn wrong(&self) -> Option<usize> {
         self.rows.iter().position(|row| row.wrong.is_some())
     }
 
-    fn start_typing(&mut self) {
+    pub(super) fn start_typing(&mut self) {
         if let Some(row) = self.rows.get(self.cursor) {
             self.typing = Some(Typing { input: Input::new(row.value.clone()), untouched: true });
         }
     }
 
-    fn type_in(&mut self, request: InputRequest) {
+    pub(super) fn type_in(&mut self, request: InputRequest) {
         let Some(typing) = &mut self.typing else { return };
         if std::mem::take(&mut typing.untouched) && matches!(request, InputRequest::InsertChar(_)) {
             typing.input.reset();
@@ -121,7 +113,7 @@ impl Form {
     }
 
     /// What was typed becomes the field's value; what is wrong then, anywhere, is said at its field.
-    fn take(&mut self, library: &Library) {
+    pub(super) fn take(&mut self, library: &Library) {
         let (Some(typing), Some(row)) = (self.typing.take(), self.rows.get_mut(self.cursor)) else { return };
         let text = typing.input.value().trim().to_owned();
         let refused = if let Some(slot) = &row.slot {
@@ -166,110 +158,6 @@ impl Form {
 fn is_held(slot: &Slot, slots: &[Slot], row: &Row) -> bool {
     let held = slots.iter().find(|other| other.path == slot.path);
     held.is_some_and(|held| held.value == row.value || worded(&held.value, &held.unit) == row.value)
-}
-
-impl App {
-    /// Opens the form of the cluster, or of the model where its field has the keys.
-    pub(super) fn open_form(&mut self) {
-        let kind = if self.inputs.field().flag == "model" { Kind::Model } else { Kind::Cluster };
-        match Form::of(kind, &self.scenario, &self.library) {
-            Ok(form) => self.layer = Some(Layer::Form(Box::new(form))),
-            Err(why) => self.tell(why),
-        }
-    }
-
-    pub(super) fn on_form(&mut self, mut form: Box<Form>, action: Action) -> Vec<Command> {
-        let mut commands = Vec::new();
-        match (form.typing.is_some(), action) {
-            (true, Action::Take) => form.take(&self.library),
-            (true, Action::Close) => form.typing = None,
-            (true, Action::Type(request)) => form.type_in(request),
-            (false, Action::Take) => form.start_typing(),
-            (false, Action::Save) => match form.wrong() {
-                // It stays until the file is there: nothing that was typed is lost.
-                None => commands.push(Command::SavePreset(form.draft.saving())),
-                Some(row) => {
-                    form.cursor = row;
-                    self.tell("not saved: a field is wrong, its reason stands beside it".to_owned());
-                }
-            },
-            (false, Action::Close) if form.warned || !form.is_changed() => return commands,
-            (false, Action::Close) => {
-                form.warned = true;
-                self.tell("not saved yet: s saves, Esc once more leaves it".to_owned());
-            }
-            _ => {
-                let mut cursor = ListCursor::at(form.cursor);
-                cursor.go(action, form.rows.len(), self.page);
-                form.cursor = cursor.row(form.rows.len());
-            }
-        }
-        self.layer = Some(Layer::Form(form));
-        commands
-    }
-
-    /// A form was saved: the scenario switches to it.
-    pub(super) fn saved(&mut self, library: Library, kind: Kind, id: &str, path: &str) -> Vec<Command> {
-        self.library = std::sync::Arc::new(library);
-        self.layer.take_if(|layer| matches!(layer, Layer::Form(_)));
-        let (mut file, mut scenario) = (self.file.clone(), self.scenario.clone());
-        if kind == Kind::Cluster {
-            id.clone_into(&mut file.cluster);
-            scenario.cluster = self.library.cluster(id).unwrap_or(scenario.cluster);
-        } else {
-            id.clone_into(&mut file.model);
-            scenario.model = self.library.model(id).unwrap_or(scenario.model);
-        }
-        (file.name, file.about, file.published) = (None, None, None);
-        let commands = self.switch(file, &scenario);
-        let field = FIELDS.iter().position(|field| field.path == kind.word());
-        self.inputs.changed = field.into_iter().collect();
-        if self.notice.is_none() {
-            self.tell(format!("saved to {path}; u goes back to what it was"));
-        }
-        commands
-    }
-
-    /// The presets were read again: what the scenario has of them follows.
-    pub(super) fn reloaded(&mut self, library: Library, warnings: &[Warning]) -> Vec<Command> {
-        let old = std::mem::replace(&mut self.library, std::sync::Arc::new(library));
-        let mut scenario = self.scenario.clone();
-        macro_rules! follow {
-            ($fact:ident) => {
-                let id = &scenario.$fact.id;
-                if old.$fact(id).is_ok_and(|known| known == scenario.$fact) {
-                    scenario.$fact = self.library.$fact(id).unwrap_or(scenario.$fact);
-                }
-            };
-        }
-        follow!(cluster);
-        follow!(stack);
-        follow!(calibration);
-        follow!(model);
-        let changed = self.library.difference(&old);
-        let commands = self.switch(self.file.clone(), &scenario);
-        if self.notice.is_none() {
-            self.tell(match warnings {
-                [] if changed == 0 => "presets read again: nothing has changed".to_owned(),
-                [] => format!("presets read again: {changed} changed"),
-                [first] => format!("{first}; what it held before stays"),
-                [first, more @ ..] => format!("{first}; {} more wrong; what they held before stays", more.len()),
-            });
-        }
-        commands
-    }
-
-    /// The file with other facts becomes the scenario, if it can be; else what was there stays.
-    fn switch(&mut self, file: ScenarioFile, facts: &Scenario) -> Vec<Command> {
-        match resolve(&self.library, &file, facts) {
-            Ok(scenario) if file == self.file && scenario == self.scenario => Vec::new(),
-            Ok(scenario) => self.adopt(file, scenario),
-            Err(problems) => {
-                self.notice = problems.first().map(|problem| format!("the scenario stays as it was: {problem}"));
-                Vec::new()
-            }
-        }
-    }
 }
 
 #[cfg(test)]

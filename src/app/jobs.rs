@@ -4,7 +4,6 @@
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
 //! place. A panic ends its job, not the thread. Not for what is computed ([`crate::search`]).
 
-mod batch;
 mod slot;
 
 use std::any::Any;
@@ -19,10 +18,9 @@ use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Evaluator, Pool, Sweep};
 
 use super::action::{Command, Report};
+use super::batch::Batch;
 use super::work::{Desk, Work};
 use slot::Slot;
-
-pub(super) use batch::Batch;
 
 /// Where reports go; called from several threads.
 pub type Tell = Arc<dyn Fn(Report) + Send + Sync>;

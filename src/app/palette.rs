@@ -5,14 +5,10 @@ use tui_input::Input;
 
 use crate::figures::{Figure, METRICS};
 
-use super::App;
-use super::action::{Action, Command};
+use super::action::Action;
 use super::cursor::ListCursor;
 use super::inputs::FIELDS;
 use super::keymap::{Binding, Keymap, Place};
-use super::layer::Layer;
-use super::panel::Panel;
-use super::panel::ViewId;
 
 /// The palette on the screen.
 #[derive(Debug, Clone)]
@@ -33,11 +29,11 @@ pub struct Item {
     /// Its key.
     pub key: String,
     /// What is done.
-    deed: Deed,
+    pub(super) deed: Deed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
+pub(super) enum Deed {
     /// An action where it belongs.
     Action(Place, Action),
     /// Choosing a field's value.
@@ -48,7 +44,7 @@ enum Deed {
 
 impl Palette {
     /// Everything, as seen from the panel or view that has the keys.
-    fn of(keymap: &Keymap, here: Place, ascii: bool) -> Self {
+    pub(super) fn of(keymap: &Keymap, here: Place, ascii: bool) -> Self {
         let acts = |binding: &&Binding| !is_motion(binding.action) && binding.place.is_under_layers();
         let mut bindings: Vec<&Binding> = keymap.bindings().iter().filter(acts).collect();
         bindings.sort_by_key(|binding| (binding.place != here, binding.place != Place::Panels));
@@ -131,65 +127,6 @@ fn score_word(word: &str, text: &str) -> Option<u32> {
     let first = places.next()??;
     let last = places.try_fold(first, |_, place| place)?;
     Some(2 + (last - first).saturating_sub(word.len()) as u32)
-}
-
-impl App {
-    /// Opens the palette.
-    pub(super) fn open_palette(&mut self) {
-        self.layer = Some(Layer::Palette(Palette::of(&self.keymap, self.panel_place(), false)));
-    }
-
-    pub(super) fn on_palette(&mut self, mut palette: Palette, action: Action) -> Vec<Command> {
-        match action {
-            Action::Close => return Vec::new(),
-            Action::Take => {
-                let Some(deed) = palette.found().get(palette.row()).map(|item| item.deed) else {
-                    self.layer = Some(Layer::Palette(palette));
-                    return Vec::new();
-                };
-                return self.act(deed);
-            }
-            Action::Type(request) => {
-                if palette.search.handle(request).is_some_and(|changed| changed.value) {
-                    palette.cursor = ListCursor::default();
-                }
-            }
-            _ => {
-                palette.cursor.go(action, palette.found().len(), self.page);
-            }
-        }
-        self.layer = Some(Layer::Palette(palette));
-        Vec::new()
-    }
-
-    fn act(&mut self, deed: Deed) -> Vec<Command> {
-        let mut commands = Vec::new();
-        match deed {
-            Deed::Field(field) => {
-                (self.focus, self.inputs.cursor) = (Panel::Inputs, field);
-                commands.extend(self.update(Action::Take));
-            }
-            Deed::Metric(metric) => {
-                (self.view, self.focus) = (ViewId::Map, Panel::Map);
-                match metric.lacks(&self.map.sweep.base) {
-                    Some(problem) => self.tell(problem.to_string()),
-                    None => self.map.metric = metric,
-                }
-            }
-            Deed::Action(place, action) => {
-                match place {
-                    Place::Panel(panel) => {
-                        self.view = if panel == Panel::Map { ViewId::Map } else { self.view };
-                        self.focus = panel;
-                    }
-                    Place::View(view) => commands.extend(self.open_view(view)),
-                    _ => {}
-                }
-                commands.extend(self.update(action));
-            }
-        }
-        commands
-    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use crate::scenario::file::ScenarioFile;
 
-use super::App;
 use super::action::Command;
 use super::effect::Effect;
 use super::layer::Layer;
+use super::state::App;
 
 impl App {
     /// Does all of it, in order; gives what is to be computed or done elsewhere.

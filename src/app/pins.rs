@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::Scenario;
 
-use super::App;
 use super::answers::Answer;
 use super::inputs::FIELDS;
 
@@ -124,16 +123,6 @@ impl Pins {
             None => scenario.strategy.to_string(),
             Some(field) if field.flag == "strategy" => scenario.strategy.to_string(),
             Some(field) => format!("{} {}", field.label, field.read(scenario)),
-        }
-    }
-}
-
-impl App {
-    /// A pinned scenario was evaluated, or cannot be.
-    pub(super) fn hear_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
-        let why = result.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string);
-        if let (Some(pin), Some(why)) = (self.pins.evaluated(id, result.ok()), why) {
-            self.tell(format!("let go of {}, which is not possible: {why}", pin.name));
         }
     }
 }

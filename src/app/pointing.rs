@@ -2,13 +2,7 @@
 //!
 //! It is left to the terminal unless the user asks for it. What lies under a place of the screen is `ui`'s to say.
 
-use super::App;
-use super::action::{Action, Command};
-use super::cursor::ListCursor;
-use super::keymap::Place;
-use super::layer::Layer;
 use super::panel::Panel;
-use super::timeline::Step;
 
 /// What lies under the pointer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +42,7 @@ pub struct Mouse {
     /// Whether it is taken.
     pub taken: bool,
     /// Where on the timeline it was, while it drags.
-    dragged: Option<f64>,
+    pub(super) dragged: Option<f64>,
 }
 
 impl Mouse {
@@ -60,7 +54,7 @@ impl Mouse {
 
 impl Target {
     /// The panel that it belongs to.
-    const fn panel(self) -> Option<Panel> {
+    pub(super) const fn panel(self) -> Option<Panel> {
         match self {
             Self::Panel(panel) | Self::Row(panel, _) => Some(panel),
             Self::Cell(_) => Some(Panel::Map),
@@ -69,117 +63,3 @@ impl Target {
         }
     }
 }
-
-impl App {
-    /// Does what the mouse asks for.
-    pub fn point(&mut self, target: Target, gesture: Gesture) -> Vec<Command> {
-        let dragged = self.mouse.dragged.take();
-        self.find.take_if(|_| gesture != Gesture::Drag);
-        match gesture {
-            Gesture::WheelUp | Gesture::WheelDown => self.wheel(target, gesture == Gesture::WheelUp),
-            _ if self.layer.is_some() => self.click_layer(target, gesture),
-            Gesture::Click => self.click(target),
-            Gesture::Drag => {
-                match target {
-                    Target::Cell(index) => self.go_to(index),
-                    Target::Row(panel, index) if panel == self.focus => self.go_to_row(index),
-                    Target::Moment(now, _) => self.pull(dragged, now),
-                    _ => {}
-                }
-                Vec::new()
-            }
-        }
-    }
-
-    /// The wheel goes through what it is over; over the timeline it zooms.
-    fn wheel(&mut self, target: Target, up: bool) -> Vec<Command> {
-        if self.layer.is_none() {
-            let Some(panel) = target.panel() else { return Vec::new() };
-            self.focus = panel;
-        }
-        let zooms = self.place() == Place::Panel(Panel::Timeline);
-        self.update(match (zooms, up) {
-            (false, true) => Action::Up,
-            (false, false) => Action::Down,
-            (true, true) => Action::More,
-            (true, false) => Action::Less,
-        })
-    }
-
-    /// A click gives a panel the keys and goes to what is under it; the same again takes it.
-    fn click(&mut self, target: Target) -> Vec<Command> {
-        self.notice = None;
-        let Some(panel) = target.panel() else { return Vec::new() };
-        let had_keys = std::mem::replace(&mut self.focus, panel) == panel;
-        match target {
-            Target::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),
-            Target::Row(_, index) if had_keys && self.row() == Some(index) => return self.update(Action::Take),
-            Target::Cell(index) => self.go_to(index),
-            Target::Row(_, index) => self.go_to_row(index),
-            Target::Moment(now, row) => {
-                self.pull(None, now);
-                if let Some(answer) = &self.answer {
-                    self.timeline.choose_at(now, row, Step::of(&answer.evaluation));
-                }
-            }
-            _ => {}
-        }
-        Vec::new()
-    }
-
-    /// A click beside the top layer closes it; on an item goes there, and the same again takes it. A question is
-    /// answered by keys only.
-    fn click_layer(&mut self, target: Target, gesture: Gesture) -> Vec<Command> {
-        if gesture != Gesture::Click {
-            return Vec::new();
-        }
-        let Target::Item(index) = target else {
-            return if target == Target::Layer { Vec::new() } else { self.update(Action::Close) };
-        };
-        let before = self.row();
-        match &mut self.layer {
-            Some(Layer::List(list)) => list.cursor = ListCursor::at(index),
-            Some(Layer::Palette(palette)) => palette.cursor = ListCursor::at(index),
-            Some(Layer::Browser(browser)) if !browser.asking => browser.cursor = ListCursor::at(index),
-            Some(Layer::Form(form)) if form.typing.is_some() => return Vec::new(),
-            Some(Layer::Form(_) | Layer::Explain(_)) => self.go_to_row(index),
-            _ => return Vec::new(),
-        }
-        if before == Some(index) { self.update(Action::Take) } else { Vec::new() }
-    }
-
-    /// The row that has the cursor.
-    fn row(&self) -> Option<usize> {
-        match &self.layer {
-            Some(Layer::List(list)) => Some(list.row()),
-            Some(Layer::Palette(palette)) => Some(palette.row()),
-            Some(Layer::Browser(browser)) => Some(browser.row()),
-            _ => self.rows().map(|(_, row)| row),
-        }
-    }
-
-    /// The cell of the map that has the cursor, or the place of the chart.
-    fn cell(&self) -> Option<usize> {
-        self.views.get(self.view).map_or(Some(self.map.cursor), |view| view.place(&self.context()))
-    }
-
-    /// The cursor goes to a cell of the map, or to a place of the chart.
-    fn go_to(&mut self, index: usize) {
-        let went = self.with_view(|view, context| view.go_to_place(index, context));
-        if went.is_none() && index != self.map.cursor && index < self.map.progress().1 {
-            self.map.cursor = index;
-            self.look();
-        }
-    }
-
-    /// The timeline follows the pointer.
-    fn pull(&mut self, from: Option<f64>, now: f64) {
-        if let (Some(from), Some(answer)) = (from, &self.answer) {
-            self.timeline.pan(from - now, Step::of(&answer.evaluation));
-        }
-        self.mouse.dragged = Some(now);
-    }
-}
-
-#[cfg(test)]
-mod tests;

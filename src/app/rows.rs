@@ -2,9 +2,8 @@
 //!
 //! Not for the lists to choose from, whose search leaves out what does not match ([`super::layer::List`]).
 
-use tui_input::Input;
+use super::find::Find;
 
-use super::App;
 use super::action::{Action, Command};
 use super::cursor::ListCursor;
 use super::diagnostics::{Finding, LINES};
@@ -12,20 +11,8 @@ use super::explaining::breakdown;
 use super::inputs::FIELDS;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
+use super::state::App;
 use super::timeline::Step;
-
-/// A search on the screen.
-#[derive(Debug, Clone, Default)]
-pub struct Find {
-    /// The text.
-    pub input: Input,
-    /// The row that had the cursor before.
-    from: usize,
-    /// The row that was found.
-    pub row: Option<usize>,
-    /// Its place among the matches, from 1, and how many there are.
-    pub place: (usize, usize),
-}
 
 /// Texts of rows, and which of them has the cursor.
 pub type Rows = (Vec<String>, usize);

@@ -54,7 +54,7 @@ impl Picture {
 }
 
 /// Builds, evaluates and compares the runs of some tables.
-pub(in crate::app) fn compare(tables: &Tables, pool: &Pool) -> Picture {
+pub(crate) fn compare(tables: &Tables, pool: &Pool) -> Picture {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut add = |name: &str, text: &str| {
         let (more, without) = measured::read(name, text);

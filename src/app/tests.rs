@@ -11,7 +11,9 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Command, Report};
+use super::layer::Layer;
 use super::*;
+use crate::evaluate::Summary;
 use crate::figures::Figure;
 use crate::presets::Library;
 use crate::scenario::file;

@@ -1,13 +1,15 @@
 //! What each action does, by what has the keys.
 
+use super::resolve::base;
 use std::sync::Arc;
 
 use crate::scenario::Field;
 
 use super::action::{Action, Command, Format};
 use super::answers::COMPUTING;
+use super::axes;
 use super::cursor::ListCursor;
-use super::diagnostics::LINES;
+use super::diagnostics::{Finding, LINES};
 use super::explaining::breakdown;
 use super::inputs::{Choice, FIELDS};
 use super::keymap::Place;
@@ -15,9 +17,13 @@ use super::layer::Layer;
 use super::list::{Entry, List, Subject};
 use super::panel::{Panel, ViewId};
 use super::pins::letter;
+use super::state::App;
 use super::taking::{SETTLED, take_hardware, take_nothing};
 use super::timeline::Step;
-use super::{App, axes, edit};
+
+mod browser;
+mod form;
+mod palette;
 
 impl App {
     /// Does what the user asked for.
@@ -197,7 +203,7 @@ impl App {
     fn take_axis(&mut self, at: usize, word: &str) -> Vec<Command> {
         let Some(kind) = Field::from_axis(word) else { return Vec::new() };
         self.map.want(at, kind, &self.scenario);
-        let base = edit::base(&self.library, &self.file, &self.scenario, self.map.kinds(&self.scenario));
+        let base = base(&self.library, &self.file, &self.scenario, self.map.kinds(&self.scenario));
         let redo = self.follow_map(&base, &self.scenario.clone());
         let home = self.go_home();
         redo.then(|| self.fill_map()).into_iter().chain(home).collect()
@@ -329,6 +335,11 @@ impl App {
         let mut top = ListCursor::at(line);
         top.go(action, tops, self.page);
         (action != Action::Close).then(|| top.row(tops))
+    }
+
+    /// Shows what was found out about the terminal.
+    pub fn diagnose(&mut self, findings: Vec<Finding>) {
+        self.layer = Some(Layer::Diagnostics(findings, 0));
     }
 
     fn toggle_mouse(&mut self) -> Command {

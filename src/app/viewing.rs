@@ -2,10 +2,10 @@
 
 use std::mem;
 
-use super::App;
 use super::action::{Action, Command};
 use super::context::Context;
 use super::panel::{Panel, ViewId};
+use super::state::App;
 use super::view::View;
 use super::work::{Found, Work};
 

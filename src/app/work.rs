@@ -7,11 +7,10 @@ use crate::evaluate::{Evaluation, Summary, Workspace};
 use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{Ladder, PlanAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
-use crate::search::{self, Cancel, Cell, Evaluator, Pool, Sweep};
+use crate::search::{self, Cancel, Cell, Evaluator, Pool, StrategyOutcome, Sweep};
 
-use super::jobs::Batch;
+use super::batch::Batch;
 use super::runs::{self, Picture, Tables};
-use super::views::strategies::{Row, evaluate};
 
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +37,7 @@ pub enum Found {
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
     /// All strategies.
-    Strategies(Vec<Row>),
+    Strategies(Vec<StrategyOutcome>),
     /// The figures of the scenario and of each change.
     Advice(Vec<Option<Summary>>),
     /// The evaluation of the pinned scenario with this number, or why there is none.
@@ -75,7 +74,7 @@ impl Work {
                 sweep.run(&evaluator, *from, &|index, cell| batch.add(index, cell));
                 batch.send();
             }
-            Self::Strategies(candidates) => (desk.tell)(Found::Strategies(evaluate(candidates))),
+            Self::Strategies(candidates) => (desk.tell)(Found::Strategies(search::outcomes(candidates, &evaluator))),
             Self::Advice(scenarios) => {
                 let figures = evaluator.summaries(scenarios);
                 if !desk.cancel.is_cancelled() {

@@ -1,3 +1,6 @@
+use crate::app::App;
+use crate::app::action::Command;
+use crate::app::layer::Layer;
 use std::path::PathBuf;
 
 use super::*;

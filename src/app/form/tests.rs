@@ -1,5 +1,9 @@
 //! The form by keys, with a folder of the user's behind it.
 
+use crate::app::App;
+use crate::app::action::Action;
+use crate::app::action::Command;
+use crate::app::layer::Layer;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

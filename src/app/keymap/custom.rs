@@ -6,7 +6,10 @@ use std::fmt::Write;
 use crossterm::event::{KeyCode, KeyModifiers};
 use toml::{Table, Value};
 
-use super::{BINDINGS, Binding, Keymap, Place, names};
+use super::binding::{Binding, Place};
+use super::lookup::Keymap;
+use super::names;
+use super::table::BINDINGS;
 use crate::app::action::Action;
 
 /// A field that is wrong, and what it must be.

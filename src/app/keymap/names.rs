@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-use super::Place;
+use super::binding::Place;
 use crate::app::action::Action;
 
 /// Keys that are no characters.

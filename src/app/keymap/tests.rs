@@ -1,5 +1,9 @@
 //! The table of keys.
 
+use crate::app::action::Action;
+use crate::app::panel::Panel;
+use crate::app::panel::ViewId;
+use crossterm::event::KeyEvent;
 use crossterm::event::{KeyCode, KeyModifiers};
 use tui_input::InputRequest;
 

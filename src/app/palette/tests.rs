@@ -1,5 +1,8 @@
 use super::*;
+use crate::app::App;
 use crate::app::Panel;
+use crate::app::layer::Layer;
+use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, value};
 
 fn names(app: &App) -> Vec<String> {

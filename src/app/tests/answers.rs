@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::app::pointing::{Gesture, Target};
+use crate::search::Cell;
 
 #[test]
 fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {

@@ -1,6 +1,7 @@
 //! The fields of the scenario: steps, typed values, lists.
 
 use super::*;
+use crate::app::keymap::Place;
 
 #[test]
 fn a_value_typed_unchanged_changes_nothing() {

@@ -1,6 +1,7 @@
 //! The map: its cursor, taking a cell, what it shows.
 
 use super::*;
+use crate::search::Cell;
 
 #[test]
 fn moving_on_the_map_shows_the_cell_and_enter_takes_it() {

@@ -1,6 +1,8 @@
 //! The views in the map's place.
 
 use super::*;
+use crate::app::keymap::Place;
+use crate::app::panel::ViewId;
 
 #[test]
 fn a_view_takes_the_maps_place_and_escape_gives_it_back() {

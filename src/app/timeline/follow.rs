@@ -4,7 +4,7 @@
 use crate::evaluate::{Activity, IdleCause, Lane, ModelPart, Span, TaskKind, Trace};
 use crate::units::Seconds;
 
-use super::{Step, Timeline, Window};
+use super::shown::{Step, Timeline, Window};
 
 /// Room around what is shown, as a share of it.
 const MARGIN: f64 = 0.1;

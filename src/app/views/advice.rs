@@ -5,6 +5,7 @@
 //! The candidates are the nearest values of each field, set as an edit would set them, so that what is promised is what
 //! Enter brings. Not for what hardware would give ([`crate::search`]'s elasticities).
 
+use crate::app::resolve::resolve;
 use std::sync::Arc;
 
 use crate::evaluate::{Elasticity, Summary};
@@ -15,8 +16,8 @@ use crate::app::action::{Action, Command};
 use crate::app::answers::Answer;
 use crate::app::cursor::ListCursor;
 use crate::app::inputs::FIELDS;
+use crate::app::state::App;
 use crate::app::work::Work;
-use crate::app::{App, edit};
 
 /// The fields that are tried, and how many values after and before the present one; a change of the numbers (precision,
 /// optimizer) or of the task (model, sequence) is no advice.
@@ -133,7 +134,7 @@ impl Advice {
     }
 
     /// The row that is to have the keys.
-    pub(in crate::app) const fn go_to(&mut self, row: usize) {
+    pub(crate) const fn go_to(&mut self, row: usize) {
         self.cursor = row;
     }
 
@@ -185,7 +186,7 @@ impl Advice {
 impl App {
     /// What has to be tried for the scenario in hand, if that was not done yet. Nothing is tried from fields that make no
     /// scenario.
-    pub(in crate::app) fn ask_advice(&mut self) -> Option<Work> {
+    pub(crate) fn ask_advice(&mut self) -> Option<Work> {
         let (known, possible) = (self.views.advice.of.as_ref() == Some(&self.scenario), self.shown.is_ok());
         if known {
             return (possible && !self.views.advice.is_complete()).then(|| self.advice_work());
@@ -243,13 +244,13 @@ impl App {
         for (field, value) in &changes {
             file.set(FIELDS[*field].flag, value).ok()?;
         }
-        let scenario = edit::resolve(&self.library, &file, &self.scenario).ok()?;
+        let scenario = resolve(&self.library, &file, &self.scenario).ok()?;
         (scenario.plan != self.scenario.plan).then_some(Trial { changes, scenario })
     }
 
     /// The figures of the trials are there. Where no single change lets the scenario fit, pairs of those that save
     /// memory are tried next.
-    pub(in crate::app) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
+    pub(crate) fn hear_advice(&mut self, figures: Vec<Option<Summary>>) -> Option<Command> {
         if self.views.advice.of.as_ref() != Some(&self.scenario) {
             // An edit has come between: the answer is to what is no longer asked.
             self.views.advice = Advice::default();
@@ -302,7 +303,7 @@ impl App {
     }
 
     /// Does what the user asked for: Enter makes a change, or explains a gain.
-    pub(in crate::app) fn on_advice(&mut self, action: Action) -> Vec<Command> {
+    pub(crate) fn on_advice(&mut self, action: Action) -> Vec<Command> {
         let rows = self.advice_rows();
         let at = self.advice_cursor(rows.len());
         if action != Action::Take {

@@ -8,20 +8,9 @@ use crate::app::explaining::{Asked, LATER, NOTHING};
 use crate::app::inputs::FIELDS;
 use crate::app::view::View;
 use crate::app::work::{Found, Work};
-use crate::evaluate::{Summary, Workspace, summary};
 use crate::figures::Figure;
-use crate::presets::{Kind, Library};
-use crate::scenario::{Field, Value};
-use crate::scenario::{Problem, Scenario};
-
-/// One strategy on the scenario.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// The strategy's id.
-    pub id: String,
-    /// Its figures, or why it is not possible.
-    pub outcome: Result<Summary, Problem>,
-}
+use crate::scenario::{Field, Scenario, Value};
+use crate::search::{StrategyOutcome, strategies, with_strategy};
 
 /// What the table is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +40,7 @@ impl Order {
     }
 
     /// Where a row belongs: what fits before what does not, then the smaller.
-    fn place(self, row: &Row, outermost: usize) -> (u8, f64) {
+    fn place(self, row: &StrategyOutcome, outermost: usize) -> (u8, f64) {
         let Ok(summary) = &row.outcome else { return (2, 0.0) };
         let value = match self {
             Self::Throughput => -summary.tokens_per_s_per_device,
@@ -74,7 +63,7 @@ pub struct Strategies {
     asked: Option<Scenario>,
     /// Whether the rows are of that scenario.
     complete: bool,
-    rows: Vec<Row>,
+    rows: Vec<StrategyOutcome>,
 }
 
 impl Strategies {
@@ -84,7 +73,7 @@ impl Strategies {
     }
 
     /// The rows, in order.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[StrategyOutcome] {
         &self.rows
     }
 
@@ -116,43 +105,12 @@ impl Strategies {
 
     fn sort(&mut self) {
         let outermost = self.asked.as_ref().map_or(0, |scenario| scenario.cluster.levels.len().saturating_sub(1));
-        let place = |row: &Row| self.order.place(row, outermost);
+        let place = |row: &StrategyOutcome| self.order.place(row, outermost);
         self.rows.sort_by(|a, b| {
             let ((a_group, a), (b_group, b)) = (place(a), place(b));
             a_group.cmp(&b_group).then(a.total_cmp(&b))
         });
     }
-}
-
-/// The scenario with each strategy's placement of the state.
-fn candidates(library: &Library, scenario: &Scenario) -> Vec<(String, Scenario)> {
-    let with = |id: &str| Some((id.to_owned(), candidate(library, scenario, id)?));
-    library.entries(Kind::Strategy).filter_map(|entry| with(&entry.id)).collect()
-}
-
-/// The scenario with a strategy's placement of the state; with its own it stays as it is.
-fn candidate(library: &Library, scenario: &Scenario, id: &str) -> Option<Scenario> {
-    let mut candidate = scenario.clone();
-    if *id != *scenario.strategy {
-        candidate.plan.sharding = library.strategy(id).ok()?.sharding.clone();
-        candidate.strategy = id.into();
-    }
-    Some(candidate)
-}
-
-/// Evaluates every candidate.
-pub(in crate::app) fn evaluate(candidates: &[(String, Scenario)]) -> Vec<Row> {
-    let mut workspace = Workspace::default();
-    let outcome = |scenario: &Scenario, workspace: &mut Workspace| {
-        summary(scenario, workspace).map_err(|problems| problems.into_iter().next().unwrap_or_else(unknown))
-    };
-    let mut row =
-        |(id, scenario): &(String, Scenario)| Row { id: id.clone(), outcome: outcome(scenario, &mut workspace) };
-    candidates.iter().map(&mut row).collect()
-}
-
-fn unknown() -> Problem {
-    Problem { field: "strategy".to_owned(), what: "is not possible".to_owned(), fix: "choose another".to_owned() }
 }
 
 impl View for Strategies {
@@ -176,7 +134,7 @@ impl View for Strategies {
             return Err(LATER);
         }
         let row = self.rows.get(self.row()).ok_or(NOTHING)?;
-        let asked = self.asked.as_ref().and_then(|asked| candidate(context.library, asked, &row.id));
+        let asked = self.asked.as_ref().and_then(|asked| with_strategy(context.library, asked, &row.id));
         let scenario = asked.ok_or(NOTHING)?;
         let figure = match self.order {
             Order::Throughput => Figure::ModelFlops,
@@ -211,7 +169,7 @@ impl View for Strategies {
         if self.chosen.is_empty() {
             self.chosen = context.shown.strategy.to_string();
         }
-        Some(Work::Strategies(candidates(context.library, context.shown)))
+        Some(Work::Strategies(strategies(context.library, context.shown)))
     }
 
     fn is_waiting(&self, _: &Context) -> bool {

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use super::overlay::input;
 use super::{cell, view};
-use crate::app::rows::Find;
+use crate::app::find::Find;
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;

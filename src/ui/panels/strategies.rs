@@ -6,11 +6,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, outdated, panel_list, words};
-use crate::app::views::strategies::Row;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::presets::Kind;
 use crate::scenario::Scenario;
+use crate::search::StrategyOutcome as Row;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::{columns, draw_line};

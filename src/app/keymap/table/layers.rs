@@ -2,12 +2,12 @@
 
 use crossterm::event::KeyCode;
 
+use super::super::binding::{Binding, Place};
 use super::super::keys::{
     CLOSE, DOWN, FIRST, INTERRUPT, LAST, LEFT, NEXT, NONE, PAGE_DOWN, PAGE_UP, PREVIOUS, QUIT, REMOVE, RIGHT, SEARCH,
     SUSPEND, TAKE, UP,
 };
-use super::super::{Binding, Place};
-use super::{PAGES, UP_DOWN, key, same};
+use super::words::{PAGES, UP_DOWN, key, same};
 use crate::app::action::Action;
 
 const EXPLAIN: Place = Place::Explain;

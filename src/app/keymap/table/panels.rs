@@ -2,14 +2,14 @@
 
 use crossterm::event::KeyCode;
 
+use super::super::binding::{Binding, Place};
 use super::super::keys::{
     CLOSE, DOWN, FIRST, Keys, LAST, LEFT, LESS, LETTER_M, LETTER_N, LETTER_R, LETTER_T, MORE, NEXT, NONE, PAGE_DOWN,
     PAGE_UP, PREVIOUS, QUIT, RIGHT, SEARCH, SUSPEND, TAKE, UP, ZERO,
 };
-use super::super::{Binding, Place};
-use super::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
-use crate::app::Panel;
+use super::words::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
 use crate::app::action::Action;
+use crate::app::panel::Panel;
 use crate::app::panel::ViewId;
 
 const PANELS: Place = Place::Panels;

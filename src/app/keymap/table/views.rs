@@ -2,12 +2,12 @@
 
 use crossterm::event::KeyCode;
 
+use super::super::binding::{Binding, Place};
 use super::super::keys::{
     DOWN, FIRST, LAST, LEFT, LESS, LESS_LIMIT, LETTER_D, LETTER_M, LETTER_N, LETTER_R, LETTER_T, MORE, MORE_LIMIT,
     NONE, PAGE_DOWN, PAGE_UP, REMOVE, RIGHT, TAKE, UP, ZERO,
 };
-use super::super::{Binding, Place};
-use super::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
+use super::words::{ARROWS, LEFT_RIGHT, PAGES, UP_DOWN, key, same};
 use crate::app::action::{Action, Facet};
 use crate::app::panel::ViewId;
 

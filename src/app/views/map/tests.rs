@@ -1,8 +1,8 @@
 //! Tuned cells, the contour, and the map as CSV.
 
+use crate::app::App;
 use crate::app::action::Command;
 use crate::app::tests::{explorer, figures, press, value};
-use crate::app::{App, edit};
 use crate::evaluate::Workspace;
 use crate::scenario::Field;
 use crate::search::{Cell, Tuned, axes};
@@ -107,7 +107,7 @@ fn any_two_axes_make_a_map_that_the_scenario_is_on() {
             map.want(0, across, &app.scenario);
             map.want(1, down, &app.scenario);
             map.want(0, across, &app.scenario);
-            let base = edit::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
+            let base = crate::app::resolve::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
             let scenario = app.scenario.clone();
             app.follow_map(&base, &scenario);
             let map = &app.map;

@@ -8,7 +8,6 @@ use crate::app::action::{Action, Command, Report};
 use crate::app::panel::ViewId;
 use crate::app::runs::{Picture, Run};
 use crate::app::tests::{FRONTIER, start};
-use crate::app::views::strategies::Row;
 use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{
@@ -23,7 +22,7 @@ use crate::presets::Kind as Presets;
 use crate::scenario::Problem;
 use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
 use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
-use crate::search::{self, Cell, Tuned};
+use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
 use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::search::Cell;
 
 /// Holds cells back until the pause since the last report is over; the first cell is reported at once.
-pub(in crate::app) struct Batch<'a> {
+pub(super) struct Batch<'a> {
     pause: Duration,
     send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync),
     held: Mutex<Held>,
@@ -20,12 +20,12 @@ struct Held {
 }
 
 impl<'a> Batch<'a> {
-    pub(in crate::app) fn new(pause: Duration, send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync)) -> Self {
+    pub(super) fn new(pause: Duration, send: &'a (dyn Fn(Vec<(usize, Cell)>) + Sync)) -> Self {
         Self { pause, send, held: Mutex::default() }
     }
 
     /// Takes a cell, and reports what is held if the pause is over.
-    pub(in crate::app) fn add(&self, index: usize, cell: Cell) {
+    pub(super) fn add(&self, index: usize, cell: Cell) {
         let mut held = self.lock();
         held.cells.push((index, cell));
         if held.sent.is_none_or(|sent| sent.elapsed() >= self.pause) {
@@ -35,7 +35,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Reports what is held.
-    pub(in crate::app) fn send(&self) {
+    pub(super) fn send(&self) {
         self.report(&mut self.lock());
     }
 

@@ -1,0 +1,92 @@
+//! What the explorer makes of the reports of the jobs: answers to older questions than the last are dropped.
+
+use std::sync::Arc;
+
+use crate::evaluate::Evaluation;
+use crate::scenario::Problem;
+use crate::search::{Cell, Fixes};
+
+use super::action::{Command, Report};
+use super::answers::Answer;
+use super::state::App;
+use super::work::Found;
+
+impl App {
+    /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
+    pub fn hear(&mut self, report: Report) -> Vec<Command> {
+        let commands = self.take_in(report);
+        if !self.is_asking() && !self.pins.are_waiting() {
+            self.computed();
+        }
+        commands
+    }
+
+    fn take_in(&mut self, report: Report) -> Vec<Command> {
+        match report {
+            Report::Evaluated { generation, result } if generation == self.question => return self.take_answer(result),
+            Report::Explained { generation, result } if generation == self.explanation => self.take_explained(result),
+            Report::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
+            Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
+            // A pin's figures are its own, whatever has been asked for since.
+            Report::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
+            Report::Found { generation, found } if generation == self.work => return self.hear_view(found),
+            Report::Listed(files) => self.take_list(files),
+            Report::Opened(opened, path) => return self.opened(*opened, &path),
+            Report::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
+            Report::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
+            Report::Said(said) => self.tell(said),
+            Report::Failed { generation, job, message }
+                if [self.question, self.map.generation, self.explanation, self.work].contains(&generation) =>
+            {
+                self.notice = Some(format!("{job} broke down: {message}; this is a bug, please report it"));
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn take_answer(&mut self, result: Result<Arc<Evaluation>, Vec<Problem>>) -> Vec<Command> {
+        match (result, &self.shown) {
+            (Ok(evaluation), Ok(scenario)) => {
+                let answer = Answer { scenario: scenario.clone(), evaluation };
+                self.pins.answered(&answer);
+                self.answers.keep(answer.clone());
+                self.show(answer);
+            }
+            (Err(problems), shown) => {
+                let refused = shown.as_ref().ok().and_then(|scenario| self.pins.waiting(scenario));
+                self.shown = Err(problems.clone());
+                if let Some(id) = refused {
+                    self.hear_pin(id, Err(problems));
+                }
+                return self.ask_view().into_iter().collect();
+            }
+            (Ok(_), Err(_)) => {}
+        }
+        Vec::new()
+    }
+
+    /// Cells of the map are there; what the cursor is on may have settled on another batch.
+    fn take_cells(&mut self, cells: Vec<(usize, Cell)>) {
+        self.map.fill(cells);
+        let settled = self.looking && self.map.tuned(self.map.cursor).is_some();
+        if settled && self.map.scenario(self.map.cursor).ok().as_ref() != self.shown.as_ref().ok() {
+            self.look();
+        }
+    }
+
+    fn take_fix(&mut self, fix: Fixes) {
+        if let Ok(scenario) = &self.shown {
+            self.answers.fix(scenario, &fix);
+        }
+        self.fix = Some(fix);
+    }
+
+    /// A pinned scenario was evaluated, or cannot be.
+    pub(super) fn hear_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
+        let why = result.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string);
+        if let (Some(pin), Some(why)) = (self.pins.evaluated(id, result.ok()), why) {
+            self.tell(format!("let go of {}, which is not possible: {why}", pin.name));
+        }
+    }
+}

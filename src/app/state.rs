@@ -1,0 +1,271 @@
+//! What the explorer knows, and what it asks about next.
+//!
+//! Not for what keys and reports do to it ([`super::update`], [`super::hearing`]).
+
+use std::sync::Arc;
+
+use crate::evaluate::Summary;
+use crate::presets::Library;
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Problem, Scenario};
+use crate::search::{Cell, Fixes};
+use crate::units::{Bytes, significant};
+
+use super::action::Command;
+use super::answers::{Answers, COMPUTING};
+use super::cursor::ListCursor;
+use super::explaining::Awaited;
+use super::find::Find;
+use super::history::History;
+use super::inputs::Inputs;
+use super::keymap::{Keymap, Place};
+use super::layer::Layer;
+use super::panel::ViewId;
+use super::pins::Pins;
+use super::pointing::Mouse;
+use super::timeline::Timeline;
+use super::views::Views;
+use super::views::evidence::Evidence;
+use super::views::map::Map;
+
+use super::answers::Answer;
+use super::axes;
+use super::panel::Panel;
+use super::resolve::{base, resolve};
+use super::start::Start;
+
+/// Rows of a page before the terminal's size is known.
+const PAGE: usize = 10;
+
+/// What the explorer knows.
+#[derive(Debug)]
+pub struct App {
+    /// Everything that can be chosen.
+    pub library: Arc<Library>,
+    /// The scenario as its file says it: what edits change, right or wrong.
+    pub file: ScenarioFile,
+    /// The last scenario of the file that can be laid out.
+    pub scenario: Scenario,
+    /// The fields.
+    pub inputs: Inputs,
+    /// What stands in the map's place.
+    pub view: ViewId,
+    /// The map around the scenario.
+    pub map: Map,
+    /// What the other views know.
+    pub views: Views,
+    /// What is evaluated for the screen: the scenario, or the map's cell under the cursor; or why it cannot be.
+    pub shown: Result<Scenario, Vec<Problem>>,
+    /// Whether that is the cell, and not the scenario itself.
+    pub looking: bool,
+    /// The last answer, perhaps of an earlier question.
+    pub answer: Option<Answer>,
+    /// Whether the answer is that of an earlier question.
+    pub stale: bool,
+    /// Whether the map's cursor has gone on, and the panels are still to follow it.
+    pub following: bool,
+    /// What would let the scenario shown fit, if it does not.
+    pub fix: Option<Fixes>,
+    /// The scenarios to compare with.
+    pub pins: Pins,
+    /// What the timeline shows.
+    pub timeline: Timeline,
+    /// The row of the panel of the time that has the keys.
+    pub time: ListCursor,
+    /// What can be undone and redone.
+    pub history: History,
+    /// The last answers.
+    pub(super) answers: Answers,
+    /// The panel that has the keys.
+    pub focus: Panel,
+    /// What lies over the panels.
+    pub layer: Option<Layer>,
+    /// The search among the rows of what has the keys.
+    pub find: Option<Find>,
+    /// What just happened, until the next key.
+    pub notice: Option<String>,
+    /// The explanation that is opened when its figures are there.
+    pub(super) awaited: Option<Awaited>,
+    /// The keys.
+    pub keymap: Keymap,
+    /// The mouse.
+    pub mouse: Mouse,
+    /// Rows of a list or of the help that are seen at once.
+    pub(super) page: usize,
+    /// The number of the last question; older answers are dropped.
+    pub(super) question: u64,
+    /// The number of the last explanation that was asked for.
+    pub(super) explanation: u64,
+    /// The number of the last work of a view.
+    pub(super) work: u64,
+    /// The view that it was asked for, unless it was stopped.
+    pub(super) works_for: Option<ViewId>,
+}
+
+impl App {
+    /// The explorer as it opens, and the first questions.
+    pub fn new(start: Start) -> (Self, Vec<Command>) {
+        let Start { library, file, scenario, pins, options } = start;
+        let base = base(&library, &file, &scenario, axes::usual(&scenario));
+        let mut app = Self {
+            library,
+            file,
+            inputs: Inputs::default(),
+            view: ViewId::default(),
+            map: Map::around(&base, &scenario),
+            views: Views { evidence: Evidence::of(options.rows), ..Views::default() },
+            shown: Ok(scenario.clone()),
+            looking: false,
+            scenario,
+            answer: None,
+            stale: true,
+            following: false,
+            fix: None,
+            pins: Pins::default(),
+            timeline: Timeline::default(),
+            time: ListCursor::default(),
+            history: History::default(),
+            answers: Answers::default(),
+            focus: Panel::Map,
+            layer: None,
+            find: None,
+            notice: None,
+            awaited: None,
+            keymap: options.keymap,
+            mouse: Mouse::new(options.mouse),
+            page: PAGE,
+            question: 0,
+            explanation: 0,
+            work: 0,
+            works_for: None,
+        };
+        app.pin_all(pins);
+        let mut commands = app.ask(Ok(app.scenario.clone()));
+        commands.push(app.fill_map());
+        (app, commands)
+    }
+
+    /// What has the keys.
+    pub fn place(&self) -> Place {
+        match &self.layer {
+            _ if self.find.is_some() => Place::Find,
+            None => self.panel_place(),
+            Some(Layer::Palette(_)) => Place::Palette,
+            Some(Layer::Browser(browser)) if browser.asking => Place::Question,
+            Some(Layer::Browser(browser)) if browser.searching => Place::Search,
+            Some(Layer::Browser(_)) => Place::Snapshots,
+            Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
+            Some(Layer::Form(_)) => Place::Form,
+            Some(Layer::Explain(_)) => Place::Explain,
+            Some(Layer::Help(_) | Layer::Diagnostics(..)) => Place::Help,
+            Some(Layer::List(list)) if list.searching => Place::Search,
+            Some(Layer::List(_)) => Place::List,
+            Some(Layer::Entry(_)) => Place::Entry,
+        }
+    }
+
+    /// What would have the keys without a layer.
+    pub fn panel_place(&self) -> Place {
+        match self.focus {
+            Panel::Map if self.view != ViewId::Map => Place::View(self.view),
+            panel => Place::Panel(panel),
+        }
+    }
+
+    /// Whether something that was asked for is still being computed.
+    pub fn is_waiting(&self) -> bool {
+        self.following || self.is_asking() || self.pins.are_waiting() || !self.map.is_complete()
+    }
+
+    /// Whether the screen waits for an answer, rather than for a map or a pin that is filled meanwhile.
+    pub fn is_asking(&self) -> bool {
+        self.shown.is_ok() && self.stale || self.awaited.is_some() || self.view_is_waiting()
+    }
+
+    /// What was waited for is there: that it is still computed is no longer to be said.
+    pub(super) fn computed(&mut self) {
+        self.notice.take_if(|notice| notice.starts_with(COMPUTING));
+    }
+
+    /// What just happened, for the status line.
+    pub fn tell(&mut self, notice: String) {
+        self.notice = Some(notice);
+    }
+
+    pub(super) fn show(&mut self, answer: Answer) {
+        self.answer = Some(answer);
+        self.stale = false;
+        self.map.settled = self.map.cursor;
+        self.timeline.renew();
+    }
+
+    /// Asks about a scenario for the screen, if it can be one; what was answered before is there at once.
+    pub(super) fn ask(&mut self, shown: Result<Scenario, Vec<Problem>>) -> Vec<Command> {
+        self.question += 1;
+        self.following = false;
+        self.stale = true;
+        self.fix = None;
+        self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
+        let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
+        let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
+        let mut done = false;
+        if let Some((answer, fix)) = self.answers.of(scenario) {
+            done = answer.evaluation.summary.fits || fix.is_some();
+            self.fix = fix;
+            self.show(answer);
+        }
+        (!done).then_some(evaluate).into_iter().chain(self.ask_view()).collect()
+    }
+
+    /// The map's cursor is on another cell. The panels follow when it rests: see [`App::follow_cursor`].
+    pub(super) fn look(&mut self) {
+        self.question += 1;
+        self.looking = self.map.home != Some(self.map.cursor);
+        self.following = true;
+        self.fix = None;
+    }
+
+    /// Asks about the map's cell under the cursor, if the panels do not show it yet.
+    pub fn follow_cursor(&mut self) -> Vec<Command> {
+        if !self.following {
+            return Vec::new();
+        }
+        let cell = || self.map.scenario(self.map.cursor).map_err(|problem| vec![problem]);
+        let scenario = if self.looking { cell() } else { self.in_hand() };
+        self.ask(scenario)
+    }
+
+    /// The scenario of the fields, or why they make none.
+    pub(super) fn in_hand(&self) -> Result<Scenario, Vec<Problem>> {
+        resolve(&self.library, &self.file, &self.scenario).map(|_| self.scenario.clone())
+    }
+
+    /// Starts to fill the map, from the cursor on.
+    pub(super) fn fill_map(&mut self) -> Command {
+        self.map.generation += 1;
+        Command::Sweep { generation: self.map.generation, sweep: Arc::clone(&self.map.sweep), from: self.map.cursor }
+    }
+
+    /// Why the map's cell under the cursor holds no figure.
+    pub fn why(&self) -> Option<String> {
+        match self.map.cell(self.map.cursor)? {
+            Cell::Impossible(problem) => Some(problem.to_string()),
+            Cell::Possible { summary, .. } => self.excess(summary),
+        }
+    }
+
+    /// By how much a scenario does not fit, and what would fix it: `needs 71.3 GiB, 7.30 too many: recompute full
+    /// would fit`.
+    pub fn excess(&self, summary: &Summary) -> Option<String> {
+        let memory = summary.memory;
+        let gib = |bytes: Bytes| significant(bytes / Bytes::GIB, 3);
+        let fix = self.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix} would fit"));
+        let text = || format!("needs {} GiB, {} too many{fix}", gib(memory.peak), gib(memory.peak - memory.capacity));
+        (!summary.fits).then(text)
+    }
+
+    /// How many rows of a list or of the help are seen at once, which depends on the terminal.
+    pub fn set_page(&mut self, rows: u16) {
+        self.page = usize::from(rows).max(1);
+    }
+}
