@@ -7,15 +7,16 @@ mod amount;
 mod figure;
 mod metric;
 pub(crate) mod report;
+mod table;
 mod why;
 
 pub use amount::{Amount, Dimension};
 pub use figure::{COMPARED, Figure, Form, Limit, MEMORY_PARTS, METRICS, RunFigure, TIME_PARTS, TRAINING};
 pub use metric::metric;
 pub use report::{
-    Band, Bottleneck, Bytes, CalibrateReport, Figures, GridReport, IntensityRecord, Limiting, LimitsReport, Memory,
-    Phases, PlanReport, ProfileReport, Published, PublishedFigure, Report, Stage, SweepReport, Time, Traffic, Training,
-    TrainingReport, ValidateReport, Verdict, beside, changed, limit, published, text, verdict,
+    Band, Bottleneck, Bytes, CalibrateReport, Figures, GridReport, Limiting, LimitsReport, Memory, Phases, PlanReport,
+    ProfileReport, Report, Stage, SweepReport, Time, Traffic, Training, TrainingReport, ValidateReport, Verdict,
+    beside, changed, limit, published, text, verdict,
 };
 pub use why::facts::{Better, Entry, Subject};
 pub use why::formula::{Authority, Explanation, Formula, Input, Source};

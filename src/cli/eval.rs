@@ -23,7 +23,7 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let mut workspace = Workspace::default();
     let evaluation = search::full(scenario, &mut workspace)?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
-    let report = || Report::of(scenario, &evaluation, comparison.as_ref());
+    let report = || Report::new(scenario, &evaluation, comparison.as_ref());
     output::result(&match format {
         EvalFormat::Text => {
             // Figures of this version are the same to the bit: there is nothing to put beside them.
@@ -36,7 +36,7 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
                 + &published.unwrap_or_default()
                 + &beside.unwrap_or_default()
         }
-        EvalFormat::Json => report().to_json().map_err(Failure::unwritten)? + "\n",
+        EvalFormat::Json => report().to_json() + "\n",
         EvalFormat::Toml => report().to_toml().map_err(Failure::unwritten)?,
     })?;
     Ok(if evaluation.summary.fits { Exit::Done } else { Exit::DoesNotFit })

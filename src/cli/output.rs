@@ -17,14 +17,10 @@ pub(super) fn result(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a report to stdout in the form that was asked for.
-pub(super) fn report(
-    form: Form,
-    text: impl FnOnce() -> String,
-    json: impl FnOnce() -> serde_json::Result<String>,
-) -> Result<(), Failure> {
+pub(super) fn report(form: Form, text: impl FnOnce() -> String, json: impl FnOnce() -> String) -> Result<(), Failure> {
     result(&match form {
         Form::Text => text(),
-        Form::Json => json().map_err(Failure::unwritten)? + "\n",
+        Form::Json => json() + "\n",
     })
 }
 
@@ -33,7 +29,7 @@ pub(super) fn table<E: Display>(
     form: TableForm,
     text: impl FnOnce() -> String,
     csv: impl FnOnce() -> Result<String, E>,
-    json: impl FnOnce() -> serde_json::Result<String>,
+    json: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     match form {
         TableForm::Text => report(Form::Text, text, json),

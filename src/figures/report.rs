@@ -15,18 +15,21 @@ mod training;
 mod validate;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
 use crate::search::Comparison;
 
+use super::table::{joined, known, pretty};
+
 pub use calibrate::CalibrateReport;
 pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
-pub use intensity::{IntensityRecord, verdict};
+pub use intensity::verdict;
 pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
-pub use published::{Published, PublishedFigure, published};
+pub use published::published;
 pub use sweep::SweepReport;
 pub use text::{Limiting, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
@@ -35,43 +38,29 @@ pub use validate::ValidateReport;
 /// The format of every JSON and TOML that is printed.
 const FORMAT: u32 = 1;
 
-/// An evaluation with the scenario that it is of.
+/// An evaluation with the scenario that it is of, the intensities of its transfers, and what was published of the
+/// scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
-    /// Version of the format.
-    pub format: u32,
-    /// What was evaluated.
-    pub scenario: ScenarioFile,
-    /// What came out.
-    #[serde(flatten)]
-    pub figures: Figures,
-    /// Which transfers its arithmetic can hide.
-    pub intensities: Vec<IntensityRecord>,
-    /// What was published of the scenario, beside these figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub published: Option<Published>,
-}
+pub struct Report(Value);
 
 impl Report {
     /// Of an evaluation, beside what was published of the scenario.
-    pub fn of(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
-        Self {
-            format: FORMAT,
-            scenario: ScenarioFile::of(scenario),
-            figures: Figures::of(scenario, evaluation),
-            intensities: intensity::records(scenario),
-            published: comparison.map(Published::of),
-        }
+    pub fn new(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
+        let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
+        let figures = joined(head, json!(Figures::of(scenario, evaluation)));
+        let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
+        let intensities = json!({"intensities": intensity::records(scenario)});
+        Self(joined(joined(figures, intensities), published))
     }
 
     /// As JSON; a number that is not finite is `null`.
-    pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self)
+    pub fn to_json(&self) -> String {
+        pretty(&self.0)
     }
 
     /// As TOML; a number that is not finite is left out.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        toml::to_string(self)
+        toml::to_string(&known(self.0.clone()))
     }
 }
 

@@ -108,7 +108,7 @@ fn scenario(library: &Library, question: &Question) -> Result<Scenario, Vec<Prob
 
 /// Exactly what `eval --format json` prints.
 fn json(scenario: &Scenario, evaluation: &Evaluation) -> Value {
-    serde_json::to_value(Report::of(scenario, evaluation, None)).expect("a report is JSON")
+    serde_json::to_value(Report::new(scenario, evaluation, None)).expect("a report is JSON")
 }
 
 /// The values under some paths, with spaces between them; what is absent is left out.

@@ -1,28 +1,19 @@
 //! What a fit reaches of the bars that it is held to, as a table and as JSON.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::calibrate::{AccuracyBar, JudgedBar, JudgedFigure};
 
-use super::sweep::aligned;
-
-#[derive(Debug, Serialize)]
-pub(super) struct BarRecord {
-    set: &'static str,
-    figure: &'static str,
-    count: usize,
-    value: f64,
-    bar: Option<f64>,
-    null_mean: Option<f64>,
-    met: Option<bool>,
-}
+use crate::figures::table::Table;
 
 /// As JSON; the bar of what is only reported is `null`, and so is whether it is met.
-pub(super) fn records(judged: &[JudgedBar]) -> Vec<BarRecord> {
+pub(super) fn records(judged: &[JudgedBar]) -> Vec<Value> {
     let record = |one: &JudgedBar| {
-        let JudgedBar { bar: AccuracyBar { set, figure, bar, .. }, count, value, null } = *one;
-        let bar = bar.is_finite().then_some(*bar);
-        BarRecord { set, figure: figure.name(), count, value, bar, null_mean: null, met: one.met() }
+        let JudgedBar { bar: AccuracyBar { set, figure, bar, .. }, count, value, null: null_mean } = one;
+        let (figure, met) = (figure.name(), one.met());
+        json!({
+            "set": set, "figure": figure, "count": count, "value": value, "bar": bar, "null_mean": null_mean, "met": met,
+        })
     };
     judged.iter().map(record).collect()
 }
@@ -30,8 +21,7 @@ pub(super) fn records(judged: &[JudgedBar]) -> Vec<BarRecord> {
 /// As a table: each set with what was found, its bar, and whether it holds.
 pub(super) fn text(judged: &[JudgedBar]) -> String {
     let head = ["bar", "figure", "count", "found", "wanted", "", "null"];
-    let mut table = vec![head.map(str::to_owned).to_vec()];
-    table.extend(judged.iter().map(|one| {
+    let rows = judged.iter().map(|one| {
         let JudgedBar { bar: AccuracyBar { set, figure, bar, .. }, count, value, null } = one;
         let amount = |value: f64| match figure {
             JudgedFigure::Skill => format!("{value:.1}"),
@@ -46,12 +36,13 @@ pub(super) fn text(judged: &[JudgedBar]) -> String {
         let worse = null.is_some_and(|null| null < *value);
         let null = null.map_or_else(String::new, |null| amount(null) + if worse { ", better" } else { "" });
         vec![(*set).to_owned(), figure.name().to_owned(), count.to_string(), amount(*value), wanted, verdict, null]
-    }));
+    });
+    let table = Table::of_texts(&head, rows);
     let verdicts: Vec<bool> = judged.iter().filter_map(JudgedBar::met).collect();
     let missed = verdicts.iter().filter(|met| !**met).count();
     format!(
         "bars set for the published rows, each row predicted without its group\n{}{missed} of {} missed\n",
-        aligned(&table),
+        table.text(),
         verdicts.len()
     )
 }

@@ -1,16 +1,14 @@
 //! A calibration's fit as text and as JSON.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut};
 use crate::measured::{Metric, Skipped, Validation};
-use crate::stack::Band;
 
 use super::ValidateReport;
-use super::bars::{self, BarRecord};
-use super::sweep::aligned;
-use super::text::percent;
-use super::validate::{Part, RowRecord, ScoresRecord, SkippedRecord, Summary, line, skipped, skipped_records};
+use super::bars;
+use super::validate::{line, scored, scores_table, skipped, skipped_records};
+use crate::figures::table::{Cell, Table, joined, percent, pretty};
 
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -21,96 +19,31 @@ pub struct CalibrateReport<'a> {
     pub skipped: &'a [Skipped],
 }
 
-#[derive(Debug, Serialize)]
-struct ConstantRecord<'a> {
-    name: &'a str,
-    meaning: &'a str,
-    unit: &'a str,
-    path: String,
-    before: f64,
-    value: f64,
-    low: f64,
-    high: f64,
-    standard_error: Option<f64>,
-    groups: usize,
-    stacks: &'a [String],
-    determined: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct LeftOutRecord<'a> {
-    left_out: &'a str,
-    #[serde(flatten)]
-    scores: ScoresRecord,
-    mean_when_fitted: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Crossed<'a> {
-    rows: Vec<RowRecord<'a>>,
-    summary: Summary,
-    by: Vec<Part<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct CoverageRecord<'a> {
-    by: &'static str,
-    value: &'a str,
-    rows: usize,
-    groups: usize,
-    held: f64,
-    mean_width: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct ErrorBands<'a> {
-    wanted: f64,
-    coverage: Vec<CoverageRecord<'a>>,
-    bands: &'a [Band],
-}
-
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    format: u32,
-    constants: Vec<ConstantRecord<'a>>,
-    skipped: Vec<SkippedRecord<'a>>,
-    before: Summary,
-    after: Summary,
-    cross_validated: Crossed<'a>,
-    left_out: Vec<LeftOutRecord<'a>>,
-    error_bands: ErrorBands<'a>,
-    bars: Vec<BarRecord>,
-}
-
-impl<'a> CalibrateReport<'a> {
+impl CalibrateReport<'_> {
     /// As JSON.
-    pub fn json(self) -> Result<String, serde_json::Error> {
+    pub fn json(self) -> String {
         let fitted = self.fitted;
-        let of = |validation: &'a Validation| ValidateReport { validation };
-        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen, .. }| LeftOutRecord {
-            left_out: name,
-            scores: Some(*scores).into(),
-            mean_when_fitted: seen.mean,
+        let crossed = ValidateReport { validation: &fitted.crossed };
+        let of = |validation| ValidateReport { validation }.in_all();
+        let left_out = fitted.left_out.iter().map(|LeftOut { name, scores, seen, .. }| {
+            let scores = joined(json!({"left_out": name}), scored(Some(*scores)));
+            joined(scores, json!({"mean_when_fitted": seen.mean}))
         });
-        serde_json::to_string_pretty(&Document {
-            format: super::FORMAT,
-            constants: fitted.constants.iter().map(constant).collect(),
-            skipped: skipped_records(self.skipped),
-            before: of(&fitted.before).in_all(),
-            after: of(&fitted.after).in_all(),
-            cross_validated: Crossed {
-                rows: of(&fitted.crossed).records(),
-                summary: of(&fitted.crossed).in_all(),
-                by: of(&fitted.crossed).parts(),
+        pretty(&json!({
+            "format": super::FORMAT,
+            "constants": fitted.constants.iter().map(constant).collect::<Vec<_>>(),
+            "skipped": skipped_records(self.skipped),
+            "before": of(&fitted.before),
+            "after": of(&fitted.after),
+            "cross_validated": {"rows": crossed.records(), "summary": crossed.in_all(), "by": crossed.parts()},
+            "left_out": left_out.collect::<Vec<_>>(),
+            "error_bands": {
+                "wanted": HELD,
+                "coverage": fitted.coverage.iter().map(covered).collect::<Vec<_>>(),
+                "bands": fitted.calibration.bands,
             },
-            left_out: left_out.collect(),
-            error_bands: ErrorBands {
-                wanted: HELD,
-                coverage: fitted.coverage.iter().map(covered).collect(),
-                bands: &fitted.calibration.bands,
-            },
-            bars: bars::records(&calibrate::judge(fitted)),
-        })
+            "bars": bars::records(&calibrate::judge(fitted)),
+        }))
     }
 
     /// For people: how far off before and after, on unseen rows, and each constant.
@@ -128,46 +61,48 @@ impl<'a> CalibrateReport<'a> {
     }
 
     fn overview(self) -> String {
-        let Fitted { before, after, crossed, left_out, .. } = self.fitted;
-        let names = ["", "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
-        let mut table = vec![names.map(str::to_owned).to_vec()];
-        for (name, validation) in [("before", before), ("fitted", after), ("cross-validated by group", crossed)] {
+        let mut table = scores_table("");
+        for (name, validation) in self.validations() {
             table.extend(ValidateReport { validation }.metric(Metric::StepTime).map(|scores| line(name, &scores)));
         }
-        for LeftOut { name, scores, seen, .. } in left_out {
+        for LeftOut { name, scores, seen, .. } in &self.fitted.left_out {
             table.push(line(&format!("without {name}"), scores));
             table.push(line("  seen", seen));
         }
-        format!("step time\n{}{}", aligned(&table), self.memory())
+        format!("step time\n{}{}", table.text(), self.memory())
+    }
+
+    fn validations(&self) -> [(&'static str, &Validation); 3] {
+        let Fitted { before, after, crossed, .. } = self.fitted;
+        [("before", before), ("fitted", after), ("cross-validated by group", crossed)]
     }
 
     fn memory(self) -> String {
-        let Fitted { before, after, crossed, .. } = self.fitted;
-        let names = ["", "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
-        let mut table = vec![names.map(str::to_owned).to_vec()];
+        let mut table = scores_table("");
         for (device, reader) in [(false, "allocator's"), (true, "nvidia-smi")] {
-            for (name, validation) in [("before", before), ("fitted", after), ("cross-validated by group", crossed)] {
+            for (name, validation) in self.validations() {
                 let scores = ValidateReport { validation }.memory(device);
                 table.extend(scores.map(|scores| line(&format!("{reader} {name}"), &scores)));
             }
         }
-        if table.len() == 1 { String::new() } else { format!("\npeak memory\n{}", aligned(&table)) }
+        if table.is_empty() { String::new() } else { format!("\npeak memory\n{}", table.text()) }
     }
 
     fn bands(self) -> String {
-        let mut table = vec![["", "rows", "groups", "held", "mean width"].map(str::to_owned).to_vec()];
-        table.extend(self.fitted.coverage.iter().map(|Coverage { by: (by, value), groups, rows, held, width }| {
-            let name = format!("{by} {value}").trim_end().to_owned();
-            vec![name, rows.to_string(), groups.to_string(), percent(*held), format!("+-{}", percent(*width))]
-        }));
+        let row = |Coverage { by: (by, value), groups, rows, held, width }: &Coverage| {
+            let name = Cell::word(format!("{by} {value}").trim_end());
+            let width = Cell::word(format!("+-{}", percent(*width)));
+            vec![name, Cell::count(*rows), Cell::count(*groups), Cell::percent(*held), width]
+        };
+        let mut table = Table::new(["", "rows", "groups", "held", "mean width"].map(|name| ("", name)));
+        table.extend(self.fitted.coverage.iter().map(row));
         let wanted = 100.0 * HELD;
-        format!("rows within their {wanted} % band, which knows nothing of their group\n{}", aligned(&table))
+        format!("rows within their {wanted} % band, which knows nothing of their group\n{}", table.text())
     }
 
     fn constants(self) -> String {
         let names = ["constant", "value", "before", "least", "most", "error", "groups", ""];
-        let mut table = vec![names.map(str::to_owned).to_vec()];
-        table.extend(self.fitted.constants.iter().map(|found| {
+        let rows = self.fitted.constants.iter().map(|found| {
             let FittedConstant { constant, before, value, error, groups, determined, .. } = found;
             let number = |value: f64| short(value);
             let name = if constant.unit.is_empty() {
@@ -179,35 +114,36 @@ impl<'a> CalibrateReport<'a> {
             let values = [*value, *before, constant.low, constant.high].map(number);
             let [value, before, low, high] = values;
             vec![name, value, before, low, high, error, groups.to_string(), determined.name().to_owned()]
-        }));
+        });
+        let table = Table::of_texts(&names, rows);
         let count =
             |wanted: Determined| self.fitted.constants.iter().filter(|found| found.determined == wanted).count();
         let (bound, without) = (count(Determined::AtBound), count(Determined::Without));
         let all = self.fitted.constants.len();
-        format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", aligned(&table))
+        format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", table.text())
     }
 }
 
-fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -> CoverageRecord<'_> {
-    CoverageRecord { by, value, rows: *rows, groups: *groups, held: *held, mean_width: *width }
+fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -> Value {
+    json!({"by": by, "value": value, "rows": rows, "groups": groups, "held": held, "mean_width": width})
 }
 
-fn constant(found: &FittedConstant) -> ConstantRecord<'_> {
+fn constant(found: &FittedConstant) -> Value {
     let FittedConstant { constant, before, value, error, determined, groups, stacks } = found;
-    ConstantRecord {
-        name: constant.name,
-        meaning: constant.meaning,
-        unit: constant.unit,
-        path: constant.place.paths().join(" "),
-        before: *before,
-        value: *value,
-        low: constant.low,
-        high: constant.high,
-        standard_error: error.filter(|error| error.is_finite()),
-        groups: *groups,
-        stacks,
-        determined: determined.name(),
-    }
+    json!({
+        "name": constant.name,
+        "meaning": constant.meaning,
+        "unit": constant.unit,
+        "path": constant.place.paths().join(" "),
+        "before": before,
+        "value": value,
+        "low": constant.low,
+        "high": constant.high,
+        "standard_error": error,
+        "groups": groups,
+        "stacks": stacks,
+        "determined": determined.name(),
+    })
 }
 
 /// Four digits at most, in the notation that is shorter.

@@ -1,51 +1,29 @@
 //! Arithmetic intensities as records of JSON and as lines of text.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{significant, thousands};
 
-use super::figures::finite;
 use super::text::row;
 
-/// One kind of transfer against the link that carries it; what is not finite is `None`. Bytes count what a
-/// device sends and what it receives, bandwidth both directions of the link.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct IntensityRecord {
-    /// `data-parallel`, `partitioned-state`, `pipeline`, `tensor`, `checkpoint-offload` or `state-offload`.
-    pub kind: &'static str,
-    /// The level's name, or `host`.
-    pub link: String,
-    /// Arithmetic intensity.
-    pub flop_per_byte: Option<f64>,
-    /// Intensity from which the link is fast enough.
-    pub threshold_flop_per_byte: Option<f64>,
-    /// Whether it runs beside arithmetic.
-    pub overlapped: bool,
-    /// Whether it takes no time of its own.
-    pub hidden: bool,
-    /// Factor on the time of the arithmetic that it belongs to.
-    pub slowdown: Option<f64>,
-    /// The fewest micro-batches that hide it when they are accumulated layer by layer.
-    pub micro_batches_to_hide: Option<u64>,
-    /// How the intensity comes about, in numbers.
-    pub formula: String,
-}
-
-/// Of a scenario.
-pub(super) fn records(scenario: &Scenario) -> Vec<IntensityRecord> {
-    let record = |it: Intensity| IntensityRecord {
-        kind: it.kind.word(),
-        link: it.link.name(scenario).to_owned(),
-        flop_per_byte: finite(it.flop_per_byte()),
-        threshold_flop_per_byte: finite(it.threshold),
-        overlapped: it.overlapped,
-        hidden: it.hidden(),
-        slowdown: finite(it.slowdown()),
-        micro_batches_to_hide: it.micro_batches.and_then(finite).map(|count| count as u64),
-        formula: it.formula.to_string(),
+/// Each kind of transfer against the link that carries it, as JSON. Bytes count what a device sends and what it
+/// receives, bandwidth both directions of the link.
+pub(super) fn records(scenario: &Scenario) -> Vec<Value> {
+    let record = |it: Intensity| {
+        json!({
+            "kind": it.kind.word(),
+            "link": it.link.name(scenario),
+            "flop_per_byte": it.flop_per_byte(),
+            "threshold_flop_per_byte": it.threshold,
+            "overlapped": it.overlapped,
+            "hidden": it.hidden(),
+            "slowdown": it.slowdown(),
+            "micro_batches_to_hide": it.micro_batches.filter(|count| count.is_finite()).map(|count| count as u64),
+            "formula": it.formula.to_string(),
+        })
     };
     intensity::transfers(scenario).into_iter().map(record).collect()
 }

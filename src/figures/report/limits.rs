@@ -1,6 +1,6 @@
 //! The FSDP limits as text, each number with its formula in words, and as JSON.
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::bounds::fsdp::{FsdpLimits, Transfers, Utilisation, ZeroStage};
 use crate::figures::figure::{Form, Limit};
@@ -10,7 +10,8 @@ use crate::scenario::file::printable;
 use crate::units::{Bytes, devices, engineering, significant, thousands};
 
 use super::FORMAT;
-use super::text::{Lines, changed, percent, row};
+use super::text::{Lines, changed, row};
+use crate::figures::table::{percent, pretty};
 
 /// Limits, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -21,49 +22,26 @@ pub struct LimitsReport<'a> {
     pub limits: &'a FsdpLimits,
 }
 
-/// What is printed: whole parameters, bytes and tokens, seconds, shares, tokens per second and device.
-#[derive(Serialize)]
-struct Record {
-    format: u32,
-    phi: u64,
-    free_bytes: i64,
-    token_capacity: u64,
-    transfer_s: f64,
-    hfu_bound: f64,
-    hfu_bound_uncapped: f64,
-    mfu_bound: f64,
-    tokens_per_s_bound: f64,
-    tokens_per_s_bound_uncapped: f64,
-    seq_bound: u64,
-    network_floor: Floor,
-}
-
-#[derive(Serialize)]
-struct Floor {
-    hfu: f64,
-    tokens_per_s: f64,
-}
-
 impl LimitsReport<'_> {
-    /// As JSON; a number that is not finite is `null`.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
+    /// As JSON: whole parameters, bytes and tokens, seconds, shares, tokens per second and device.
+    pub fn json(&self) -> String {
         let limits = self.limits;
         let (uncapped, floor) = (limits.hidden(), limits.network_floor());
         let capped = limits.capped(uncapped);
-        serde_json::to_string_pretty(&Record {
-            format: FORMAT,
-            phi: limits.parameters as u64,
-            free_bytes: limits.free().get().round() as i64,
-            token_capacity: limits.token_capacity() as u64,
-            transfer_s: limits.transfer().get(),
-            hfu_bound: capped.hfu,
-            hfu_bound_uncapped: uncapped.hfu,
-            mfu_bound: capped.mfu,
-            tokens_per_s_bound: capped.tokens_per_s,
-            tokens_per_s_bound_uncapped: uncapped.tokens_per_s,
-            seq_bound: limits.token_capacity() as u64,
-            network_floor: Floor { hfu: floor.hfu, tokens_per_s: floor.tokens_per_s },
-        })
+        pretty(&json!({
+            "format": FORMAT,
+            "phi": limits.parameters as u64,
+            "free_bytes": limits.free().get().round() as i64,
+            "token_capacity": limits.token_capacity() as u64,
+            "transfer_s": limits.transfer().get(),
+            "hfu_bound": capped.hfu,
+            "hfu_bound_uncapped": uncapped.hfu,
+            "mfu_bound": capped.mfu,
+            "tokens_per_s_bound": capped.tokens_per_s,
+            "tokens_per_s_bound_uncapped": uncapped.tokens_per_s,
+            "seq_bound": limits.token_capacity() as u64,
+            "network_floor": {"hfu": floor.hfu, "tokens_per_s": floor.tokens_per_s},
+        }))
     }
 
     /// As text: every line ends in a line end, nothing is drawn.

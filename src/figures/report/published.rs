@@ -1,77 +1,36 @@
 //! What was published of a scenario beside what comes out here: a section of the text report and of the JSON.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::scenario::file::printable;
 use crate::search::{Comparison, PublishedComparison};
 
-use super::figures::finite;
 use super::text::{Lines, row};
+use crate::figures::table::{joined, known};
 
-/// What was published, beside these figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Published {
-    /// Where.
-    pub source: String,
-    /// What had to be assumed to compare.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// Each figure.
-    pub figures: Vec<PublishedFigure>,
-}
-
-/// One published figure beside this one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PublishedFigure {
-    /// What was measured.
-    pub what: &'static str,
-    /// The strategy that it was measured with, where it is not the scenario's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<String>,
-    /// The strategy that a speedup is over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub over: Option<String>,
-    /// The nodes that a scaling efficiency starts from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_nodes: Option<u32>,
-    /// The unit of both; empty for a ratio.
-    pub unit: &'static str,
-    /// As published.
-    pub published: Option<f64>,
-    /// What comes out here.
-    pub here: Option<f64>,
-    /// How far that is off, as a share of the published figure.
-    pub error: Option<f64>,
-    /// How far it may be off.
-    pub tolerance: f64,
-    /// Whether it is within that.
-    pub within: bool,
-}
-
-impl Published {
-    /// Of a comparison.
-    pub fn of(comparison: &Comparison) -> Self {
-        let figures = comparison.figures.iter().map(PublishedFigure::of).collect();
-        Self { source: comparison.source.clone(), note: comparison.note.clone(), figures }
-    }
-}
-
-impl PublishedFigure {
-    fn of(compared: &PublishedComparison) -> Self {
+/// What was published, beside these figures, as JSON: the unit of both, empty for a ratio; how far this one is off, and
+/// how far it may be, as shares of the published one.
+pub(super) fn record(comparison: &Comparison) -> Value {
+    let figure = |compared: &PublishedComparison| {
         let published = &compared.published;
-        Self {
-            what: published.what.name(),
-            strategy: published.strategy.clone(),
-            over: published.over.clone(),
-            from_nodes: published.from_nodes,
-            unit: published.what.unit(),
-            published: finite(compared.amount),
-            here: finite(compared.here),
-            error: finite(compared.error()),
-            tolerance: published.tolerance,
-            within: compared.within(),
-        }
-    }
+        let of = known(json!({
+            "what": published.what.name(),
+            "strategy": published.strategy,
+            "over": published.over,
+            "from_nodes": published.from_nodes,
+        }));
+        let amounts = json!({
+            "unit": published.what.unit(),
+            "published": compared.amount,
+            "here": compared.here,
+            "error": compared.error(),
+            "tolerance": published.tolerance,
+            "within": compared.within(),
+        });
+        joined(of, amounts)
+    };
+    let figures: Vec<Value> = comparison.figures.iter().map(figure).collect();
+    joined(known(json!({"source": comparison.source, "note": comparison.note})), json!({"figures": figures}))
 }
 
 /// The section of the text report.

@@ -1,12 +1,13 @@
 //! A map as a text table, as CSV and as JSON.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::cost;
 use crate::figures::figure::Figure;
+use crate::figures::table::{Cell, Table, pretty};
 use crate::scenario::file::{ScenarioFile, printable};
-use crate::scenario::{Field, Problem, Value};
-use crate::search::{Axis, Cell, Sweep};
+use crate::scenario::{self, Field, Problem};
+use crate::search::{self, Axis, Sweep};
 use crate::units::significant;
 
 use super::changed;
@@ -19,52 +20,19 @@ pub struct SweepReport<'a> {
     /// The figure to show.
     pub metric: Figure,
     /// The cells, row by row; `None` where the sweep was interrupted before them.
-    pub cells: &'a [Option<Cell>],
+    pub cells: &'a [Option<search::Cell>],
 }
 
-/// One row of the CSV, one cell of the JSON.
-#[derive(Debug, Serialize)]
-struct Record {
-    x: Value,
-    y: Value,
-    value: Option<f64>,
-    fits: Option<bool>,
-    reason: Option<String>,
-    micro_batch: Option<u32>,
-    recompute: Option<String>,
-    accumulate: Option<u32>,
-}
+/// What each cell says, in CSV and in JSON.
+const KEYS: [&str; 9] = ["x", "y", "metric", "value", "fits", "reason", "micro_batch", "recompute", "accumulate"];
 
 /// A value of an axis as a terminal may have it: a level's name may come from anywhere.
-fn shown(value: &Value) -> String {
+fn shown(value: &scenario::Value) -> String {
     printable(&value.to_string())
 }
 
-/// An axis as JSON.
-#[derive(Debug, Serialize)]
-struct AxisRecord {
-    axis: &'static str,
-    values: Vec<Value>,
-}
-
-impl AxisRecord {
-    fn of(axis: &Axis) -> Self {
-        Self { axis: axis.word(), values: axis.values.clone() }
-    }
-}
-
-/// A map as JSON.
-#[derive(Debug, Serialize)]
-struct Document {
-    format: u32,
-    scenario: ScenarioFile,
-    metric: &'static str,
-    title: String,
-    tuned: bool,
-    partial: bool,
-    x: AxisRecord,
-    y: AxisRecord,
-    cells: Vec<Record>,
+fn axis(axis: &Axis) -> Value {
+    json!({"axis": axis.word(), "values": axis.values})
 }
 
 impl SweepReport<'_> {
@@ -75,66 +43,49 @@ impl SweepReport<'_> {
 
     /// As CSV with the header `x,y,metric,value,fits,reason,micro_batch,recompute,accumulate`.
     pub fn csv(&self) -> Result<String, csv::Error> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record([
-            "x",
-            "y",
-            "metric",
-            "value",
-            "fits",
-            "reason",
-            "micro_batch",
-            "recompute",
-            "accumulate",
-        ])?;
-        for record in self.records() {
-            writer.write_record([
-                record.x.to_string(),
-                record.y.to_string(),
-                self.metric.word().to_owned(),
-                or_empty(record.value),
-                or_empty(record.fits),
-                or_empty(record.reason),
-                or_empty(record.micro_batch),
-                or_empty(record.recompute),
-                or_empty(record.accumulate),
-            ])?;
-        }
-        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        self.table(KEYS).csv()
     }
 
     /// As JSON.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(&Document {
-            format: super::FORMAT,
-            scenario: ScenarioFile::of(&self.sweep.base),
-            metric: self.metric.word(),
-            title: self.metric.title(&self.sweep.base),
-            tuned: self.sweep.tune,
-            partial: self.partial(),
-            x: AxisRecord::of(&self.sweep.x),
-            y: AxisRecord::of(&self.sweep.y),
-            cells: self.records().collect(),
-        })
+    pub fn json(&self) -> String {
+        // The metric stands above the cells.
+        let keys = KEYS.map(|key| if key == "metric" { "" } else { key });
+        pretty(&json!({
+            "format": super::FORMAT,
+            "scenario": ScenarioFile::of(&self.sweep.base),
+            "metric": self.metric.word(),
+            "title": self.metric.title(&self.sweep.base),
+            "tuned": self.sweep.tune,
+            "partial": self.partial(),
+            "x": axis(&self.sweep.x),
+            "y": axis(&self.sweep.y),
+            "cells": self.table(keys).objects(),
+        }))
+    }
+
+    fn table(&self, keys: [&'static str; 9]) -> Table {
+        let mut table = Table::new(keys.map(|key| (key, "")));
+        table.extend((0..self.sweep.len()).map(|index| self.record(index)));
+        table
     }
 
     /// As a table: x across, y down, and a legend under it.
     pub fn text(&self) -> String {
         let Sweep { x, y, .. } = self.sweep;
         let corner = format!("{} \\ {}", y.word(), x.word());
-        let header = std::iter::once(corner).chain(x.values.iter().map(shown));
-        let mut rows: Vec<Vec<String>> = vec![header.collect()];
-        for (row, value) in y.values.iter().enumerate() {
+        let across: Vec<String> = std::iter::once(corner).chain(x.values.iter().map(shown)).collect();
+        let headings: Vec<&str> = across.iter().map(String::as_str).collect();
+        let rows = y.values.iter().enumerate().map(|(row, value)| {
             let cells = (0..x.values.len()).map(|column| self.mark(row * x.values.len() + column));
-            rows.push(std::iter::once(shown(value)).chain(cells).collect());
-        }
+            std::iter::once(shown(value)).chain(cells).collect()
+        });
+        let table = Table::of_texts(&headings, rows).text();
         let partial = if self.partial() {
             format!(", ? not computed\npartial: {} of {} cells", self.done(), self.sweep.len())
         } else {
             String::new()
         };
-        let (title, table) = (self.metric.title(&self.sweep.base), aligned(&rows));
+        let title = self.metric.title(&self.sweep.base);
         let notes = [self.changed(), self.why(), self.above_peak(), self.best()];
         let [changed, why, above, best] = notes.map(Option::unwrap_or_default);
         format!("{title}\n{changed}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
@@ -157,8 +108,8 @@ impl SweepReport<'_> {
     /// Why cells are not possible, in a line, where that is the same for all of them.
     fn why(&self) -> Option<String> {
         let mut problems = self.cells.iter().flatten().filter_map(|cell| match cell {
-            Cell::Impossible(problem) => Some(problem),
-            Cell::Possible { .. } => None,
+            search::Cell::Impossible(problem) => Some(problem),
+            search::Cell::Possible { .. } => None,
         });
         let first = problems.next()?;
         let Problem { what, fix, .. } = first;
@@ -174,8 +125,11 @@ impl SweepReport<'_> {
             Figure::Mfu => 100.0,
             _ => return None,
         };
-        let shown =
-            self.cells.iter().flatten().filter(|cell| matches!(cell, Cell::Possible { summary, .. } if summary.fits));
+        let shown = self
+            .cells
+            .iter()
+            .flatten()
+            .filter(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
         let above = shown.filter_map(|cell| self.value(cell)).any(|value| value > most);
         above.then(|| format!("above the peak, {peak}: causal kernels skip half of the scores, all of which count\n"))
     }
@@ -184,45 +138,46 @@ impl SweepReport<'_> {
         self.cells.iter().flatten().count()
     }
 
-    fn cell(&self, index: usize) -> Option<&Cell> {
+    fn cell(&self, index: usize) -> Option<&search::Cell> {
         self.cells.get(index)?.as_ref()
     }
 
-    fn value(&self, cell: &Cell) -> Option<f64> {
-        let Cell::Possible { summary, .. } = cell else { return None };
+    fn value(&self, cell: &search::Cell) -> Option<f64> {
+        let search::Cell::Possible { summary, .. } = cell else { return None };
         Some(self.metric.plotted(summary, &self.sweep.base)).filter(|value| value.is_finite())
     }
 
-    fn records(&self) -> impl Iterator<Item = Record> {
-        (0..self.sweep.len()).map(|index| self.record(index))
-    }
-
-    fn record(&self, index: usize) -> Record {
-        let Sweep { x, y, .. } = self.sweep;
-        let width = x.values.len();
+    fn record(&self, index: usize) -> Vec<Cell> {
+        let [x, y] = self.place(index).map(|value| Cell::new("", json!(value)));
         let cell = self.cell(index);
+        let figure = cell.and_then(|cell| self.value(cell));
+        let fits = cell.map(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
         let choice = match cell {
-            Some(Cell::Possible { choice, .. }) => Some(choice),
+            Some(search::Cell::Possible { choice, .. }) => Some(choice),
             _ => None,
         };
-        Record {
-            x: x.values[index % width].clone(),
-            y: y.values[index / width].clone(),
-            value: cell.and_then(|cell| self.value(cell)),
-            fits: cell.map(|cell| matches!(cell, Cell::Possible { summary, .. } if summary.fits)),
-            reason: reason(cell),
-            micro_batch: choice.map(|choice| choice.micro_batch),
-            recompute: choice.map(|choice| choice.recompute.to_string()),
-            accumulate: choice.map(|choice| choice.accumulate),
-        }
+        let choice = [
+            json!(choice.map(|choice| choice.micro_batch)),
+            json!(choice.map(|choice| choice.recompute.to_string())),
+            json!(choice.map(|choice| choice.accumulate)),
+        ];
+        let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
+        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| Cell::new("", value))).collect()
+    }
+
+    /// The values of a cell's column and row.
+    fn place(&self, index: usize) -> [&scenario::Value; 2] {
+        let Sweep { x, y, .. } = self.sweep;
+        let width = x.values.len();
+        [&x.values[index % width], &y.values[index / width]]
     }
 
     /// What a table shows of a cell: its figure where it fits, else a mark.
     fn mark(&self, index: usize) -> String {
         match self.cell(index) {
             None => "?".to_owned(),
-            Some(Cell::Impossible(_)) => "-".to_owned(),
-            Some(Cell::Possible { summary, .. }) if !summary.fits => "x".to_owned(),
+            Some(search::Cell::Impossible(_)) => "-".to_owned(),
+            Some(search::Cell::Possible { summary, .. }) if !summary.fits => "x".to_owned(),
             Some(cell) => self.value(cell).map_or_else(|| "?".to_owned(), |value| significant(value, 3)),
         }
     }
@@ -230,47 +185,26 @@ impl SweepReport<'_> {
     /// The best cell that fits, in a line.
     fn best(&self) -> Option<String> {
         let fitting = (0..self.sweep.len()).filter_map(|index| match self.cell(index)? {
-            cell @ Cell::Possible { summary, .. } if summary.fits => Some((index, self.value(cell)?)),
+            cell @ search::Cell::Possible { summary, .. } if summary.fits => Some((index, self.value(cell)?)),
             _ => None,
         });
         let better = |value: f64| if self.metric.more_is_better() { value } else { -value };
         let (index, value) = fitting.reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
-        let Record { x, y, .. } = self.record(index);
+        let [x, y] = self.place(index).map(shown);
         let (across, down) = (self.sweep.x.word(), self.sweep.y.word());
         Some(format!("best: {} at {across} {x}, {down} {y}\n", significant(value, 3)))
     }
 }
 
 /// Why a cell has no figure, or does not fit.
-fn reason(cell: Option<&Cell>) -> Option<String> {
+fn reason(cell: Option<&search::Cell>) -> Option<String> {
     match cell {
         None => Some("not computed: the sweep was interrupted".to_owned()),
-        Some(Cell::Impossible(Problem { what, .. })) => Some(printable(&format!("not possible: {what}"))),
-        Some(Cell::Possible { summary, .. }) if !summary.fits => {
+        Some(search::Cell::Impossible(Problem { what, .. })) => Some(printable(&format!("not possible: {what}"))),
+        Some(search::Cell::Possible { summary, .. }) if !summary.fits => {
             let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
             Some(format!("does not fit: needs {peak} of {capacity}"))
         }
-        Some(Cell::Possible { .. }) => None,
+        Some(search::Cell::Possible { .. }) => None,
     }
-}
-
-fn or_empty<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// Columns wide enough for their texts, the first one to the left, the others to the right.
-pub(super) fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-            0 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -73,7 +73,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
 }
 
 fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {
-    serde_json::from_str(&Report::of(scenario, evaluation, None).to_json().expect("text")).expect("JSON")
+    serde_json::from_str(&Report::new(scenario, evaluation, None).to_json()).expect("JSON")
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -230,7 +230,7 @@ fn a_band_has_its_rows() {
 fn toml_leaves_out_what_is_not_finite() {
     let scenario = scenario();
     let evaluation = evaluation(&scenario);
-    let text = Report::of(&scenario, &evaluation, None).to_toml().expect("text");
+    let text = Report::new(&scenario, &evaluation, None).to_toml().expect("text");
     let table: toml::Table = toml::from_str(&text).expect("TOML");
     assert!(!table.contains_key("hfu"));
     assert_eq!(table["step_time_s"].as_float(), Some(0.5));
@@ -361,7 +361,7 @@ fn a_map_as_text_marks_what_has_no_figure() {
 fn a_map_as_json_says_whether_it_is_whole() {
     let sweep = sweep();
     let report = SweepReport { sweep: &sweep, metric: Figure::Mfu, cells: &cells(&sweep) };
-    let json: Value = serde_json::from_str(&report.json().expect("text")).expect("JSON");
+    let json: Value = serde_json::from_str(&report.json()).expect("JSON");
     assert_eq!((&json["format"], &json["partial"], &json["metric"]), (&json!(1), &json!(true), &json!("mfu")));
     assert_eq!(json["x"], json!({ "axis": "nodes", "values": [1, 2] }));
     assert_eq!(json["y"], json!({ "axis": "shard", "values": ["node", 16] }));

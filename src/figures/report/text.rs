@@ -9,6 +9,8 @@ use crate::scenario::file::printable;
 use crate::search::Fixes;
 use crate::units::{Bytes, Seconds, devices, significant, thousands};
 
+use crate::figures::table::percent;
+
 use super::figures::Figures;
 use super::intensity;
 
@@ -280,10 +282,6 @@ fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
 
 pub(super) fn row(name: &str, value: String) -> (String, String) {
     (name.to_owned(), value)
-}
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 /// Lines of a report.

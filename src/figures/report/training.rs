@@ -1,7 +1,7 @@
 //! The shortest training of each method: plans side by side, where their days go, what network they need, and
 //! the curve of days against devices. Not for finding them ([`crate::search::training`]).
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::bounds::intensity::{self, Intensity};
 use crate::bounds::layered::LayeredStep;
@@ -13,9 +13,9 @@ use crate::search::training::{Account, BestTraining, Closed, METHODS, Method, Tr
 use crate::units::{Bytes, BytesPerSecond, Seconds, devices, significant, thousands};
 
 use super::FORMAT;
-use super::figures::{Memory, finite};
-use super::sweep::aligned;
-use super::text::{Lines, changed, percent};
+use super::figures::Memory;
+use super::text::{Lines, changed};
+use crate::figures::table::{Cell, Table, joined, percent, pretty};
 
 /// What a search found, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -40,133 +40,56 @@ pub struct TrainingReport<'a> {
     pub time: Seconds,
 }
 
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    objective: &'static str,
-    scenario: ScenarioFile,
-    devices_max: u32,
-    critical_batch: Critical,
-    steps: Option<f64>,
-    methods: Vec<MethodRecord>,
-    nothing_fits: Vec<&'static str>,
-    curve: Vec<PointRecord>,
-    searched: usize,
-    simulated: usize,
-    seconds: Option<f64>,
-}
-
-/// The critical batch in sequences, and where it comes from.
-#[derive(Serialize)]
-struct Critical {
-    sequences: Option<f64>,
-    source: String,
-}
-
-/// A method's best plan; shares, seconds, bytes and days.
-#[derive(Serialize)]
-struct MethodRecord {
-    method: &'static str,
-    about: &'static str,
-    days: Option<f64>,
-    #[serde(flatten)]
-    sizes: Sizes,
-    efficiency: Option<f64>,
-    batch: Option<f64>,
-    steps: Option<f64>,
-    step_time_s: Option<f64>,
-    memory: Memory,
-    days_by_part: Vec<PartRecord>,
-    network: Vec<Need>,
-    closed_form: Option<ClosedRecord>,
-    scenario: ScenarioFile,
-}
-
 /// What was chosen.
-#[derive(Serialize)]
-struct Sizes {
-    devices: u32,
-    tp: u32,
-    pp: u32,
-    dp: u32,
-    micro_batch: u32,
-    accumulate: u32,
-    schedule: Option<&'static str>,
-    stages_per_rank: u32,
-    accumulation: &'static str,
-    strategy: String,
-    offload: &'static str,
+fn sizes(scenario: &Scenario, choice: &TrainingChoice) -> Value {
+    let plan = &scenario.plan;
+    json!({
+        "devices": choice.devices,
+        "tp": choice.tensor,
+        "pp": choice.pipeline,
+        "dp": choice.data,
+        "micro_batch": choice.micro_batch,
+        "accumulate": choice.accumulate,
+        "schedule": (choice.pipeline > 1).then(|| plan.schedule.word()),
+        "stages_per_rank": plan.stages_per_rank,
+        "accumulation": plan.accumulation.word(),
+        "strategy": scenario.strategy,
+        "offload": choice.offload.word(),
+    })
 }
 
-/// One part of a plan's days.
-#[derive(Serialize)]
-struct PartRecord {
-    part: &'static str,
-    days: Option<f64>,
+fn needs_table() -> Table {
+    Table::new([
+        ("", ""),
+        ("transfer", "transfer"),
+        ("link", "link"),
+        ("bandwidth_bytes_per_s", "has"),
+        ("needed_bytes_per_s", "needs"),
+        ("slowdown", "slowdown"),
+    ])
 }
 
-/// What a kind of transfer needs of its link so that arithmetic hides it, per device and direction.
-#[derive(Serialize)]
-struct Need {
-    transfer: &'static str,
-    link: String,
-    bandwidth_bytes_per_s: Option<f64>,
-    /// `None` where nothing runs beside it, however fast the link is.
-    needed_bytes_per_s: Option<f64>,
-    slowdown: Option<f64>,
-}
-
-/// The best plan by the closed forms alone.
-#[derive(Serialize)]
-struct ClosedRecord {
-    days: Option<f64>,
-    efficiency: Option<f64>,
-    #[serde(flatten)]
-    sizes: Sizes,
-}
-
-/// One point of a method's curve: its best plan on at most so many devices.
-#[derive(Serialize)]
-struct PointRecord {
-    method: &'static str,
-    devices: u32,
-    days: Option<f64>,
-    #[serde(rename = "plan")]
-    sizes: Sizes,
-}
-
-impl Sizes {
-    fn of(scenario: &Scenario, choice: &TrainingChoice) -> Self {
-        let plan = &scenario.plan;
-        Self {
-            devices: choice.devices,
-            tp: choice.tensor,
-            pp: choice.pipeline,
-            dp: choice.data,
-            micro_batch: choice.micro_batch,
-            accumulate: choice.accumulate,
-            schedule: (choice.pipeline > 1).then(|| plan.schedule.word()),
-            stages_per_rank: plan.stages_per_rank,
-            accumulation: plan.accumulation.word(),
-            strategy: scenario.strategy.to_string(),
-            offload: choice.offload.word(),
-        }
-    }
-}
-
-/// What the transfers of a scenario need; tensor collectives never hide.
-fn needs(scenario: &Scenario) -> Vec<Need> {
-    let need = |it: Intensity| {
-        let bandwidth = it.link.bandwidth(scenario);
-        Need {
-            transfer: it.kind.word(),
-            link: it.link.name(scenario).to_owned(),
-            bandwidth_bytes_per_s: finite(bandwidth.get()),
-            needed_bytes_per_s: it.needed(scenario).and_then(|needed| finite(needed.get())),
-            slowdown: finite(it.slowdown()),
-        }
+/// What each transfer of a method's plan needs of its link so that arithmetic hides it, per device and direction; one
+/// that has no need never hides, however fast the link is.
+fn needs(name: &str, scenario: &Scenario) -> Table {
+    let rate = |rate: BytesPerSecond| Cell::new(rate.to_string(), rate.get());
+    let row = |it: Intensity| {
+        let needed = it.needed(scenario).filter(|needed| needed.get().is_finite());
+        let link = it.link.name(scenario);
+        let slowdown = it.slowdown();
+        let shown = if slowdown.is_finite() { format!("x {}", significant(slowdown, 4)) } else { String::new() };
+        vec![
+            Cell::word(name),
+            Cell::word(it.kind.word()),
+            Cell::new(printable(link), link),
+            rate(it.link.bandwidth(scenario)),
+            needed.map_or_else(|| Cell::new("never hides", Value::Null), rate),
+            Cell::new(shown, slowdown),
+        ]
     };
-    intensity::transfers(scenario).into_iter().map(need).collect()
+    let mut table = needs_table();
+    table.extend(intensity::transfers(scenario).into_iter().map(row));
+    table
 }
 
 impl TrainingReport<'_> {
@@ -199,59 +122,57 @@ impl TrainingReport<'_> {
     }
 
     /// As JSON; a number that is not finite is `null`.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
+    pub fn json(&self) -> String {
         let goal = self.training.goal;
-        serde_json::to_string_pretty(&Document {
-            format: FORMAT,
-            objective: "training-time",
-            scenario: ScenarioFile::of(&self.training.base),
-            devices_max: self.training.budgets.last().copied().unwrap_or(0),
-            critical_batch: Critical { sequences: finite(goal.critical), source: self.source.to_owned() },
-            steps: finite(goal.steps),
-            methods: self.rows().map(|(index, method, best)| self.method(index, method, best)).collect(),
-            nothing_fits: self.unfit(),
-            curve: self.curve(),
-            searched: self.plans,
-            simulated: self.simulated,
-            seconds: finite(self.time.get()),
-        })
+        pretty(&json!({
+            "format": FORMAT,
+            "objective": "training-time",
+            "scenario": ScenarioFile::of(&self.training.base),
+            "devices_max": self.training.budgets.last().copied().unwrap_or(0),
+            "critical_batch": {"sequences": goal.critical, "source": self.source},
+            "steps": goal.steps,
+            "methods": self.rows().map(|(index, method, best)| self.method(index, method, best)).collect::<Vec<_>>(),
+            "nothing_fits": self.unfit(),
+            "curve": self.curve(),
+            "searched": self.plans,
+            "simulated": self.simulated,
+            "seconds": self.time.get(),
+        }))
     }
 
-    fn method(&self, index: usize, method: &'static Method, best: &BestTraining) -> MethodRecord {
+    /// A method's best plan; shares, seconds, bytes and days.
+    fn method(&self, index: usize, method: &'static Method, best: &BestTraining) -> Value {
         let scenario = self.training.scenario(method, &best.choice);
         let account = self.accounts.get(index).copied().flatten().unwrap_or_default();
-        let part =
-            |(part, seconds): (&'static str, Seconds)| PartRecord { part, days: finite(Self::days(best, seconds)) };
-        let closed = self.closed.get(index).and_then(Option::as_ref).map(|closed| ClosedRecord {
-            days: finite(closed.days),
-            efficiency: finite(closed.step.efficiency()),
-            sizes: Sizes::of(&self.training.scenario(method, &closed.choice), &closed.choice),
+        let part = |(part, seconds)| json!({"part": part, "days": Self::days(best, seconds)});
+        let closed = self.closed.get(index).and_then(Option::as_ref).map(|closed| {
+            let figures = json!({"days": closed.days, "efficiency": closed.step.efficiency()});
+            joined(figures, sizes(&self.training.scenario(method, &closed.choice), &closed.choice))
         });
         let sequences = best.choice.sequences();
-        MethodRecord {
-            method: method.name,
-            about: method.about,
-            days: finite(best.days),
-            sizes: Sizes::of(&scenario, &best.choice),
-            efficiency: finite(self.efficiency(method, best)),
-            batch: finite(sequences),
-            steps: finite(self.training.goal.steps(sequences)),
-            step_time_s: finite(best.summary.step_time.get()),
-            memory: Memory::of(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
-            days_by_part: account.named().map(part).into(),
-            network: needs(&scenario),
-            closed_form: closed,
-            scenario: ScenarioFile::of(&scenario),
-        }
+        let head = json!({"method": method.name, "about": method.about, "days": best.days});
+        let rest = json!({
+            "efficiency": self.efficiency(method, best),
+            "batch": sequences,
+            "steps": self.training.goal.steps(sequences),
+            "step_time_s": best.summary.step_time.get(),
+            "memory": Memory::of(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
+            "days_by_part": account.named().map(part),
+            "network": needs(method.name, &scenario).objects(),
+            "closed_form": closed,
+            "scenario": ScenarioFile::of(&scenario),
+        });
+        joined(joined(head, sizes(&scenario, &best.choice)), rest)
     }
 
-    fn curve(&self) -> Vec<PointRecord> {
+    /// A method's best plan on at most so many devices, point by point.
+    fn curve(&self) -> Vec<Value> {
         let budgets = &self.training.budgets;
         let point = |index: usize| {
             let (method, budget) = (&METHODS[index / budgets.len()], budgets[index % budgets.len()]);
             let best = self.best[index].as_ref()?;
-            let sizes = Sizes::of(&self.training.scenario(method, &best.choice), &best.choice);
-            Some(PointRecord { method: method.name, devices: budget, days: finite(best.days), sizes })
+            let plan = sizes(&self.training.scenario(method, &best.choice), &best.choice);
+            Some(json!({"method": method.name, "devices": budget, "days": best.days, "plan": plan}))
         };
         (0..self.best.len()).filter_map(point).collect()
     }
@@ -281,10 +202,10 @@ impl TrainingReport<'_> {
         lines.0
     }
 
-    fn table(lines: &mut Lines, title: &str, rows: &[Vec<String>]) {
+    fn table(lines: &mut Lines, title: &str, table: &Table) {
         lines.line("");
         lines.line(title);
-        aligned(rows).lines().for_each(|line| lines.line(&format!("  {line}")));
+        table.text().lines().for_each(|line| lines.line(&format!("  {line}")));
     }
 
     fn title(&self, lines: &mut Lines) {
@@ -306,26 +227,25 @@ impl TrainingReport<'_> {
         ));
     }
 
-    fn plans_table(&self) -> Vec<Vec<String>> {
+    fn plans_table(&self) -> Table {
         let head =
             ["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy", "schedule", "offload"];
         let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
             let scenario = self.training.scenario(method, &best.choice);
-            let Sizes { devices, tp, pp, dp, micro_batch, accumulate, schedule, strategy, offload, .. } =
-                Sizes::of(&scenario, &best.choice);
-            let layered = scenario.plan.accumulation == Accumulation::Layered;
-            let order = schedule.unwrap_or(if layered { "layer by layer" } else { "-" });
-            let mut cells = vec![method.name.to_owned(), significant(best.days, 3), thousands(f64::from(devices))];
-            cells.extend([tp, pp, dp].map(|count| count.to_string()));
-            cells.push(format!("{accumulate} x {micro_batch}"));
-            cells.push(percent(self.efficiency(method, best)));
-            cells.extend([strategy, order.to_owned(), offload.to_owned()]);
+            let order = match scenario.plan.accumulation {
+                _ if best.choice.pipeline > 1 => scenario.plan.schedule.word(),
+                Accumulation::Layered => "layer by layer",
+                Accumulation::Standard => "-",
+            };
+            let efficiency = self.efficiency(method, best);
+            let mut cells = chosen(method, best.days, &best.choice, efficiency);
+            cells.extend([scenario.strategy.to_string(), order.to_owned(), best.choice.offload.word().to_owned()]);
             cells
         };
-        headed(&head, self.rows().map(row))
+        Table::of_texts(&head, self.rows().map(row))
     }
 
-    fn memory_table(&self) -> Vec<Vec<String>> {
+    fn memory_table(&self) -> Table {
         let parts = ["weights", "gradients", "optimizer", "activations", "gathered", "communication", "reserved"];
         let head: Vec<&str> = [""].into_iter().chain(parts).chain(["peak", "of"]).collect();
         let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
@@ -336,10 +256,10 @@ impl TrainingReport<'_> {
             let bytes = parts.map(part).into_iter().chain([memory.peak, memory.capacity]);
             [method.name.to_owned()].into_iter().chain(bytes.map(|bytes| bytes.to_string())).collect()
         };
-        headed(&head, self.rows().map(row))
+        Table::of_texts(&head, self.rows().map(row))
     }
 
-    fn parts_table(&self) -> Vec<Vec<String>> {
+    fn parts_table(&self) -> Table {
         let names = Account::default().named().map(|(name, _)| name);
         let rows: Vec<_> = self.rows().collect();
         let head: Vec<&str> = [""].into_iter().chain(rows.iter().map(|(_, method, _)| method.name)).collect();
@@ -356,47 +276,45 @@ impl TrainingReport<'_> {
             let days = rows.iter().map(|(index, _, best)| shown(*index, place, best));
             [(*name).to_owned()].into_iter().chain(days).collect()
         };
-        headed(&head, names.iter().enumerate().map(part))
+        Table::of_texts(&head, names.iter().enumerate().map(part))
     }
 
-    fn network_table(&self) -> Vec<Vec<String>> {
-        let row = |(_, method, best): (usize, &'static Method, &BestTraining)| {
-            needs(&self.training.scenario(method, &best.choice)).into_iter().map(move |need| {
-                let rate = |rate: Option<f64>| rate.map(BytesPerSecond::new);
-                let needed =
-                    rate(need.needed_bytes_per_s).map_or_else(|| "never hides".to_owned(), |rate| rate.to_string());
-                let has = rate(need.bandwidth_bytes_per_s).map_or_else(String::new, |rate| rate.to_string());
-                let slowdown = need.slowdown.map_or_else(String::new, |factor| format!("x {}", significant(factor, 4)));
-                vec![method.name.to_owned(), need.transfer.to_owned(), printable(&need.link), needed, has, slowdown]
-            })
+    fn network_table(&self) -> Table {
+        let needs = |(_, method, best): (usize, &'static Method, &BestTraining)| {
+            needs(method.name, &self.training.scenario(method, &best.choice))
         };
-        headed(&["", "transfer", "link", "needs", "has", "slowdown"], self.rows().flat_map(row))
+        let mut table = needs_table();
+        self.rows().for_each(|row| table.append(needs(row)));
+        table
     }
 
-    fn closed_table(&self) -> Vec<Vec<String>> {
+    fn closed_table(&self) -> Table {
         let found = METHODS.iter().zip(self.closed).filter_map(|(method, closed)| Some((method, closed.as_ref()?)));
         let row = |(method, closed): (&Method, &Closed)| {
-            let TrainingChoice { devices, tensor, pipeline, data, micro_batch, accumulate, .. } = closed.choice;
-            let mut cells = vec![method.name.to_owned(), significant(closed.days, 3), thousands(f64::from(devices))];
-            cells.extend([tensor, pipeline, data].map(|count| count.to_string()));
-            cells.extend([format!("{accumulate} x {micro_batch}"), percent(closed.step.efficiency())]);
+            let mut cells = chosen(method, closed.days, &closed.choice, closed.step.efficiency());
             cells.push(method.strategies[closed.choice.strategy].to_owned());
             cells
         };
-        headed(&["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy"], found.map(row))
+        let head = ["", "days", "devices", "tp", "pp", "dp", "micro-batches", "efficiency", "strategy"];
+        Table::of_texts(&head, found.map(row))
     }
 
-    fn curve_table(&self) -> Vec<Vec<String>> {
+    fn curve_table(&self) -> Table {
         let head: Vec<&str> = ["devices"].into_iter().chain(METHODS.iter().map(|method| method.name)).collect();
         let row = |(budget, devices): (usize, &u32)| {
             let days = (0..METHODS.len()).map(|method| self.at(method, budget));
             let days = days.map(|best| best.map_or_else(|| "x".to_owned(), |best| significant(best.days, 3)));
             [thousands(f64::from(*devices))].into_iter().chain(days).collect()
         };
-        headed(&head, self.training.budgets.iter().enumerate().map(row))
+        Table::of_texts(&head, self.training.budgets.iter().enumerate().map(row))
     }
 }
 
-fn headed(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
-    std::iter::once(head.iter().map(|word| (*word).to_owned()).collect()).chain(rows).collect()
+/// What tables say of a choice.
+fn chosen(method: &Method, days: f64, choice: &TrainingChoice, efficiency: f64) -> Vec<String> {
+    let TrainingChoice { devices, tensor, pipeline, data, micro_batch, accumulate, .. } = *choice;
+    let mut cells = vec![method.name.to_owned(), significant(days, 3), thousands(f64::from(devices))];
+    cells.extend([tensor, pipeline, data].map(|count| count.to_string()));
+    cells.extend([format!("{accumulate} x {micro_batch}"), percent(efficiency)]);
+    cells
 }

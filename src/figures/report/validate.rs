@@ -1,12 +1,11 @@
 //! A validation as text, as CSV and as JSON.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
 use crate::units::{Bytes, Seconds};
 
-use super::sweep::aligned;
-use super::text::percent;
+use crate::figures::table::{Cell, Table, joined, percent, pretty};
 
 /// How many of the worst groups a text shows.
 const WORST: usize = 15;
@@ -16,118 +15,6 @@ const WORST: usize = 15;
 pub struct ValidateReport<'a> {
     /// What was compared.
     pub validation: &'a Validation,
-}
-
-/// Scores as JSON; without rows the figures are `null`.
-#[derive(Debug, Serialize)]
-pub(super) struct ScoresRecord {
-    rows: usize,
-    groups: usize,
-    mean: f64,
-    median: f64,
-    p90: f64,
-    bias: f64,
-    null_mean: f64,
-    skill: f64,
-}
-
-impl From<Option<Scores>> for ScoresRecord {
-    fn from(scores: Option<Scores>) -> Self {
-        let none = || Scores {
-            mean: f64::NAN,
-            median: f64::NAN,
-            p90: f64::NAN,
-            bias: f64::NAN,
-            null_mean: f64::NAN,
-            ..Scores::default()
-        };
-        let scores = scores.unwrap_or_else(none);
-        let Scores { rows, groups, mean, median, p90, bias, null_mean } = scores;
-        Self { rows, groups, mean, median, p90, bias, null_mean, skill: scores.skill() }
-    }
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct RowRecord<'a> {
-    id: &'a str,
-    group: &'a str,
-    metric: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reading: Option<&'static str>,
-    predicted: f64,
-    measured: f64,
-    error: f64,
-}
-
-impl<'a> RowRecord<'a> {
-    fn of(one: &'a Residual) -> Self {
-        Self {
-            id: &one.id,
-            group: &one.group,
-            metric: one.metric.name(),
-            reading: reading(one),
-            predicted: one.predicted,
-            measured: one.measured,
-            error: one.error(),
-        }
-    }
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct SkippedRecord<'a> {
-    id: &'a str,
-    why: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Summary {
-    step_time: ScoresRecord,
-    memory: ScoresRecord,
-    memory_allocator: ScoresRecord,
-    memory_device: ScoresRecord,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Part<'a> {
-    metric: &'static str,
-    by: &'static str,
-    value: &'a str,
-    #[serde(flatten)]
-    scores: ScoresRecord,
-}
-
-#[derive(Debug, Serialize)]
-struct PairsRecord {
-    apart: f64,
-    pairs: usize,
-    right: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct RankingRecord {
-    pairs: [PairsRecord; 2],
-    choices: usize,
-    slowdown_mean: f64,
-    slowdown_worst: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct AssumedRecord<'a> {
-    column: &'static str,
-    value: &'a str,
-    why: &'static str,
-    rows: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    format: u32,
-    rows: Vec<RowRecord<'a>>,
-    skipped: Vec<SkippedRecord<'a>>,
-    summary: Summary,
-    by: Vec<Part<'a>>,
-    ranking: RankingRecord,
-    assumed: Vec<AssumedRecord<'a>>,
 }
 
 const fn reading(residual: &Residual) -> Option<&'static str> {
@@ -141,53 +28,45 @@ const fn reading(residual: &Residual) -> Option<&'static str> {
 
 impl<'a> ValidateReport<'a> {
     /// As JSON.
-    pub fn json(self) -> Result<String, serde_json::Error> {
+    pub fn json(self) -> String {
         let validation = self.validation;
         let Ranking { pairs, choices, slowdown_mean, slowdown_worst } = validation.ranking;
-        let pairs = pairs.map(|Pairs { apart, pairs, right }| PairsRecord { apart, pairs, right });
-        let assumed = validation.assumed.iter().map(|(one, rows)| AssumedRecord {
-            column: one.column,
-            value: &one.value,
-            why: one.why,
-            rows: *rows,
-        });
-        serde_json::to_string_pretty(&Document {
-            format: super::FORMAT,
-            rows: self.records(),
-            skipped: skipped_records(&validation.skipped),
-            summary: self.in_all(),
-            by: self.parts(),
-            ranking: RankingRecord { pairs, choices, slowdown_mean, slowdown_worst },
-            assumed: assumed.collect(),
-        })
+        let pairs = pairs.map(|Pairs { apart, pairs, right }| json!({"apart": apart, "pairs": pairs, "right": right}));
+        let assumed = validation
+            .assumed
+            .iter()
+            .map(|(one, rows)| json!({"column": one.column, "value": one.value, "why": one.why, "rows": rows}));
+        pretty(&json!({
+            "format": super::FORMAT,
+            "rows": self.records(),
+            "skipped": skipped_records(&validation.skipped),
+            "summary": self.in_all(),
+            "by": self.parts(),
+            "ranking": {
+                "pairs": pairs,
+                "choices": choices,
+                "slowdown_mean": slowdown_mean,
+                "slowdown_worst": slowdown_worst,
+            },
+            "assumed": assumed.collect::<Vec<_>>(),
+        }))
     }
 
     /// As CSV: every comparison, then what was skipped.
     pub fn csv(self) -> Result<String, csv::Error> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record([
-            "id",
-            "group",
-            "stack",
-            "hardware",
-            "strategy_class",
-            "metric",
-            "predicted",
-            "measured",
-            "error",
-            "skipped",
-        ])?;
-        for one in &self.validation.residuals {
-            let numbers = [one.predicted, one.measured, one.error()].map(|number| number.to_string());
-            let [predicted, measured, error] = &numbers;
+        let keys = ["id", "group", "stack", "hardware", "strategy_class", "metric", "predicted", "measured", "error"];
+        let mut table = Table::new(keys.into_iter().chain(["skipped"]).map(|key| (key, "")));
+        table.extend(self.validation.residuals.iter().map(|one| {
             let Residual { id, group, stack, hardware, class, metric, .. } = one;
-            writer.write_record([id, group, stack, hardware, class, metric.name(), predicted, measured, error, ""])?;
-        }
-        for Skipped { id, why } in &self.validation.skipped {
-            writer.write_record([id, "", "", "", "", "", "", "", "", why])?;
-        }
-        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+            let words = [id, group, stack, hardware, class, metric.name()].map(|word| Cell::word(word));
+            let numbers = [one.predicted, one.measured, one.error()].map(|number| Cell::new("", number));
+            words.into_iter().chain(numbers).collect()
+        }));
+        table.extend(self.validation.skipped.iter().map(|Skipped { id, why }| {
+            let blank = vec![Cell::default(); keys.len() - 1];
+            std::iter::once(Cell::word(id)).chain(blank).chain([Cell::word(why)]).collect()
+        }));
+        table.csv()
     }
 
     /// For people: each comparison, then the scores.
@@ -203,18 +82,24 @@ impl<'a> ValidateReport<'a> {
     }
 
     /// Every comparison, as JSON has it.
-    pub(super) fn records(self) -> Vec<RowRecord<'a>> {
-        self.validation.residuals.iter().map(RowRecord::of).collect()
+    pub(super) fn records(self) -> Vec<Value> {
+        let record = |one: &Residual| {
+            let head = json!({"id": one.id, "group": one.group, "metric": one.metric.name()});
+            let reading = reading(one).map_or(json!({}), |reading| json!({"reading": reading}));
+            let numbers = json!({"predicted": one.predicted, "measured": one.measured, "error": one.error()});
+            joined(joined(head, reading), numbers)
+        };
+        self.validation.residuals.iter().map(record).collect()
     }
 
     /// The scores of all rows, as JSON has them.
-    pub(super) fn in_all(self) -> Summary {
-        Summary {
-            step_time: self.metric(Metric::StepTime).into(),
-            memory: self.metric(Metric::Memory).into(),
-            memory_allocator: self.memory(false).into(),
-            memory_device: self.memory(true).into(),
-        }
+    pub(super) fn in_all(self) -> Value {
+        json!({
+            "step_time": scored(self.metric(Metric::StepTime)),
+            "memory": scored(self.metric(Metric::Memory)),
+            "memory_allocator": scored(self.memory(false)),
+            "memory_device": scored(self.memory(true)),
+        })
     }
 
     pub(super) fn metric(self, metric: Metric) -> Option<Scores> {
@@ -227,13 +112,13 @@ impl<'a> ValidateReport<'a> {
     }
 
     /// The scores by each key, as JSON has them.
-    pub(super) fn parts(self) -> Vec<Part<'a>> {
+    pub(super) fn parts(self) -> Vec<Value> {
         let mut parts = Vec::new();
         for metric in [Metric::StepTime, Metric::Memory] {
             for by in ScoreKey::ALL {
                 parts.extend(self.validation.values(metric, by).into_iter().map(|value| {
-                    let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value).into();
-                    Part { metric: metric.name(), by: by.name(), value, scores }
+                    let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
+                    joined(json!({"metric": metric.name(), "by": by.name(), "value": value}), scored(scores))
                 }));
             }
         }
@@ -241,15 +126,17 @@ impl<'a> ValidateReport<'a> {
     }
 
     fn rows(self) -> String {
-        let mut table = vec![["id", "predicted", "measured", "error"].map(str::to_owned).to_vec()];
-        table.extend(self.validation.residuals.iter().map(|one| {
+        let row = |one: &Residual| {
             let amount = |value: f64| match one.metric {
                 Metric::StepTime => Seconds::new(value).to_string(),
                 Metric::Memory => Bytes::new(value).to_string(),
             };
-            vec![one.id.clone(), amount(one.predicted), amount(one.measured), signed(one.error())]
-        }));
-        aligned(&table)
+            let amounts = [one.predicted, one.measured].map(|value| Cell::word(amount(value)));
+            std::iter::once(Cell::word(&one.id)).chain(amounts).chain([Cell::change(one.error())]).collect()
+        };
+        let mut table = Table::new(["id", "predicted", "measured", "error"].map(|name| (name, name)));
+        table.extend(self.validation.residuals.iter().map(row));
+        table.text()
     }
 
     /// The scores of a metric, in all and by key; the worst groups under them.
@@ -259,16 +146,14 @@ impl<'a> ValidateReport<'a> {
             Metric::StepTime => "step time",
             Metric::Memory => "peak memory",
         };
-        let mut table = vec![
-            [title, "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"].map(str::to_owned).to_vec(),
-            line("in all", &all),
-        ];
+        let mut table = scores_table(title);
+        table.push(line("in all", &all));
         if metric == Metric::Memory {
             let readings = [("allocator's peak", false), ("nvidia-smi", true)];
             table.extend(readings.iter().filter_map(|(name, device)| Some(line(name, &self.memory(*device)?))));
         }
         for by in [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class] {
-            table.push(std::iter::once(format!("by {}", by.name())).chain(vec![String::new(); 8]).collect());
+            table.push(vec![Cell::word(format!("by {}", by.name()))]);
             for value in self.validation.values(metric, by) {
                 let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
                 table.extend(scores.map(|scores| line(&format!("  {value}"), &scores)));
@@ -277,11 +162,11 @@ impl<'a> ValidateReport<'a> {
                 }
             }
         }
-        aligned(&table) + &self.worst(metric)
+        table.text() + &self.worst(metric)
     }
 
     /// A stack's runs on one node and on several, where it has both.
-    fn reaches(self, metric: Metric, stack: &str) -> Vec<Vec<String>> {
+    fn reaches(self, metric: Metric, stack: &str) -> Vec<Vec<Cell>> {
         let of = |across: bool| {
             self.validation.scores(|one| one.metric == metric && one.stack == stack && one.across == across)
         };
@@ -314,8 +199,9 @@ impl<'a> ValidateReport<'a> {
         let head = ["ranking", "pairs", "right", "pairs", "right", "choices", "slower", "at worst"];
         let apart = all.pairs.map(|pairs| format!("> {}", percent(pairs.apart)));
         let under = ["", "", &apart[0], "", &apart[1], "", "", ""];
-        let mut table =
-            vec![head.map(str::to_owned).to_vec(), under.map(str::to_owned).to_vec(), ordered("in all", &all)];
+        let under = under.map(Cell::word).to_vec();
+        let mut table = Table::new(head.map(|heading| ("", heading)));
+        table.extend([under, ordered("in all", &all)]);
         for stack in self.validation.values(Metric::StepTime, ScoreKey::Stack) {
             let reaches = [false, true]
                 .map(|across| self.validation.ranking_of(|one| one.stack == stack && one.across == across));
@@ -323,7 +209,7 @@ impl<'a> ValidateReport<'a> {
             let told = reaches.iter().zip(&names).filter(|(ranking, _)| ranking.pairs[0].pairs > 0);
             table.extend(told.map(|(ranking, name)| ordered(name, ranking)));
         }
-        aligned(&table)
+        table.text()
     }
 
     fn assumed(self) -> String {
@@ -335,9 +221,26 @@ impl<'a> ValidateReport<'a> {
     }
 }
 
+/// Scores as JSON; without rows the figures are `null`.
+pub(super) fn scored(scores: Option<Scores>) -> Value {
+    let skill = scores.map(|scores| scores.skill());
+    let Scores { rows, groups, .. } = scores.unwrap_or_default();
+    let figure = |read: fn(&Scores) -> f64| scores.as_ref().map(read);
+    json!({
+        "rows": rows,
+        "groups": groups,
+        "mean": figure(|scores| scores.mean),
+        "median": figure(|scores| scores.median),
+        "p90": figure(|scores| scores.p90),
+        "bias": figure(|scores| scores.bias),
+        "null_mean": figure(|scores| scores.null_mean),
+        "skill": skill,
+    })
+}
+
 /// The rows that have no prediction, as JSON has them.
-pub(super) fn skipped_records(skipped: &[Skipped]) -> Vec<SkippedRecord<'_>> {
-    skipped.iter().map(|Skipped { id, why }| SkippedRecord { id, why }).collect()
+pub(super) fn skipped_records(skipped: &[Skipped]) -> Vec<Value> {
+    skipped.iter().map(|Skipped { id, why }| json!({"id": id, "why": why})).collect()
 }
 
 /// The rows that have no prediction, for people; nothing if there are none.
@@ -347,27 +250,26 @@ pub(super) fn skipped(skipped: &[Skipped]) -> String {
     if lines.is_empty() { lines } else { format!("skipped\n{lines}") }
 }
 
-pub(super) fn line(name: &str, scores: &Scores) -> Vec<String> {
-    vec![
-        name.to_owned(),
-        scores.rows.to_string(),
-        scores.groups.to_string(),
-        percent(scores.mean),
-        percent(scores.median),
-        percent(scores.p90),
-        signed(scores.bias),
-        percent(scores.null_mean),
-        format!("{:.1}", scores.skill()),
-    ]
+/// A table of scores without rows.
+pub(super) fn scores_table(title: &str) -> Table {
+    let names = [title, "rows", "groups", "mean", "median", "p90", "bias", "null", "skill"];
+    Table::new(names.map(|name| ("", name)))
 }
 
-fn ordered(name: &str, ranking: &Ranking) -> Vec<String> {
+pub(super) fn line(name: &str, scores: &Scores) -> Vec<Cell> {
+    let Scores { rows, groups, mean, median, p90, bias, null_mean } = *scores;
+    let mut cells = vec![Cell::word(name), Cell::count(rows), Cell::count(groups)];
+    cells.extend([mean, median, p90].map(Cell::percent));
+    cells.extend([Cell::change(bias), Cell::percent(null_mean), Cell::word(format!("{:.1}", scores.skill()))]);
+    cells
+}
+
+fn ordered(name: &str, ranking: &Ranking) -> Vec<Cell> {
     let Ranking { pairs: [near, far], choices, slowdown_mean, slowdown_worst } = ranking;
-    let right = |pairs: &Pairs| if pairs.pairs > 0 { percent(pairs.right) } else { String::new() };
-    let (mean, worst) = (percent(*slowdown_mean), percent(*slowdown_worst));
-    let counts = [near.pairs, far.pairs, *choices].map(|count| count.to_string());
-    let [near_pairs, far_pairs, choices] = counts;
-    vec![name.to_owned(), near_pairs, right(near), far_pairs, right(far), choices, mean, worst]
+    let right = |pairs: &Pairs| if pairs.pairs > 0 { Cell::percent(pairs.right) } else { Cell::default() };
+    let mut cells = vec![Cell::word(name), Cell::count(near.pairs), right(near), Cell::count(far.pairs), right(far)];
+    cells.extend([Cell::count(*choices), Cell::percent(*slowdown_mean), Cell::percent(*slowdown_worst)]);
+    cells
 }
 
 fn signed(value: f64) -> String {

@@ -1,12 +1,12 @@
 //! The best points of the FSDP limits' grid.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::bounds::fsdp::FsdpLimits;
 use crate::bounds::fsdp::grid::{BestPoints, GridPoint};
 use crate::figures::report::FORMAT;
-use crate::figures::report::figures::finite;
-use crate::figures::report::text::{Lines, changed, percent, row};
+use crate::figures::report::text::{Lines, changed, row};
+use crate::figures::table::{percent, pretty};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{devices, thousands};
@@ -24,62 +24,29 @@ pub struct GridReport<'a> {
     pub found: Option<BestPoints>,
 }
 
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    objective: &'static str,
-    best: Option<Best>,
-    searched: u64,
-}
-
-#[derive(Serialize)]
-struct Best {
-    mfu: Record,
-    throughput: Record,
-    sequence: Record,
-}
-
 /// A point: whole tokens and sequences, shares, tokens per second and device, seconds.
-#[derive(Serialize)]
-struct Record {
-    stage: u8,
-    gamma: f64,
-    seq: u64,
-    batch: u64,
-    mfu: Option<f64>,
-    hfu: Option<f64>,
-    tokens_per_s: Option<f64>,
-    step_time_s: Option<f64>,
-}
-
-impl Record {
-    fn of(point: &GridPoint) -> Self {
-        Self {
-            stage: point.stage.number(),
-            gamma: point.gamma,
-            seq: point.sequence as u64,
-            batch: point.batch as u64,
-            mfu: finite(point.reached.mfu),
-            hfu: finite(point.reached.hfu),
-            tokens_per_s: finite(point.reached.tokens_per_s),
-            step_time_s: finite(point.time.get()),
-        }
-    }
+fn record(point: &GridPoint) -> Value {
+    json!({
+        "stage": point.stage.number(),
+        "gamma": point.gamma,
+        "seq": point.sequence as u64,
+        "batch": point.batch as u64,
+        "mfu": point.reached.mfu,
+        "hfu": point.reached.hfu,
+        "tokens_per_s": point.reached.tokens_per_s,
+        "step_time_s": point.time.get(),
+    })
 }
 
 impl GridReport<'_> {
     /// As JSON; `best` is `null` where nothing fits.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(&Document {
-            format: FORMAT,
-            objective: "grid",
-            best: self.found.map(|found| Best {
-                mfu: Record::of(&found.mfu),
-                throughput: Record::of(&found.throughput),
-                sequence: Record::of(&found.sequence),
-            }),
-            searched: self.found.map_or(0, |found| found.searched as u64),
-        })
+    pub fn json(&self) -> String {
+        let best = self.found.map(|found| {
+            let [mfu, throughput, sequence] = [found.mfu, found.throughput, found.sequence].map(|point| record(&point));
+            json!({"mfu": mfu, "throughput": throughput, "sequence": sequence})
+        });
+        let searched = self.found.map_or(0, |found| found.searched as u64);
+        pretty(&json!({"format": FORMAT, "objective": "grid", "best": best, "searched": searched}))
     }
 
     /// As text: every line ends in a line end, nothing is drawn.

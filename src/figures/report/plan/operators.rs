@@ -1,11 +1,12 @@
 //! Plans that place each operator, with what they gain and why.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::report::text::{Lines, percent, row};
+use crate::figures::report::text::{Lines, row};
 use crate::figures::report::{FORMAT, Figures, changed};
-use crate::plan::{Extents, Operator, Placement};
+use crate::figures::table::{joined, percent, pretty};
+use crate::plan::Placement;
 use crate::scenario::Scenario;
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::search::planner::{CostModel, FoundPlan, PlacementGain, PlanAnswer, PlanRequest, Uniform};
@@ -22,77 +23,6 @@ pub struct PlanReport<'a> {
     pub evaluations: &'a [Evaluation],
     /// Seconds that the search took.
     pub seconds: f64,
-}
-
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    objective: &'static str,
-    cost_model: &'static str,
-    plans: Vec<PlanRecord>,
-    uniform: Vec<UniformRecord>,
-    searched: u64,
-    seconds: f64,
-}
-
-#[derive(Serialize)]
-struct PlanRecord {
-    scenario: ScenarioFile,
-    evaluation: Figures,
-    gain_over: Gains,
-    operators: Vec<OperatorRecord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    paper_step_time_s: Option<f64>,
-}
-
-/// Relative gains in throughput; none over what does not fit.
-#[derive(Serialize)]
-struct Gains {
-    fsdp: Option<f64>,
-    ddp: Option<f64>,
-    uniform: Option<f64>,
-    two_way: Option<f64>,
-}
-
-/// All operators placed alike, at the best batch and recompute; no figures where none fits.
-#[derive(Serialize)]
-struct UniformRecord {
-    extents: Extents,
-    fits: bool,
-    tokens_per_s_per_device: Option<f64>,
-    step_time_s: Option<f64>,
-    peak_bytes: Option<f64>,
-}
-
-impl UniformRecord {
-    fn of(way: &Uniform) -> Self {
-        let figure = |read: fn(&Summary) -> f64| way.best.as_ref().map(read);
-        Self {
-            extents: way.extents.clone(),
-            fits: way.best.is_some(),
-            tokens_per_s_per_device: figure(|best| best.tokens_per_s_per_device),
-            step_time_s: figure(|best| best.step_time.get()),
-            peak_bytes: figure(|best| best.memory.peak.get().round()),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct OperatorRecord {
-    layers: Option<String>,
-    operator: Operator,
-    extents: Extents,
-    split: u32,
-    why: WhyRecord,
-}
-
-/// Against the same plan with just these operators sharded over all ranks.
-#[derive(Serialize)]
-struct WhyRecord {
-    traffic_saved_bytes: f64,
-    time_saved_s: f64,
-    memory_spent_bytes: f64,
-    saved_per_byte: Option<f64>,
 }
 
 impl CostModel {
@@ -112,45 +42,35 @@ fn gain(plan: &Summary, over: Option<&Summary>) -> Option<f64> {
 
 impl PlanReport<'_> {
     /// As JSON; a number that is not finite is `null`.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
+    pub fn json(&self) -> String {
         let plans = self.planned.plans.iter().zip(self.evaluations);
-        serde_json::to_string_pretty(&Document {
-            format: FORMAT,
-            objective: self.request.objective.word(),
-            cost_model: self.request.cost_model.word(),
-            plans: plans.map(|(plan, evaluation)| self.record(plan, evaluation)).collect(),
-            uniform: self.planned.uniform.iter().map(UniformRecord::of).collect(),
-            searched: self.planned.searched,
-            seconds: self.seconds,
-        })
+        pretty(&json!({
+            "format": FORMAT,
+            "objective": self.request.objective.word(),
+            "cost_model": self.request.cost_model.word(),
+            "plans": plans.map(|(plan, evaluation)| self.record(plan, evaluation)).collect::<Vec<_>>(),
+            "uniform": self.planned.uniform.iter().map(uniform).collect::<Vec<_>>(),
+            "searched": self.planned.searched,
+            "seconds": self.seconds,
+        }))
     }
 
-    fn record(&self, plan: &FoundPlan, evaluation: &Evaluation) -> PlanRecord {
-        let over = |other: &Option<Summary>| gain(&plan.summary, other.as_ref());
-        let operator = |(placement, why): (&Placement, &PlacementGain)| OperatorRecord {
-            layers: plan.layers(placement).map(|layers| layers.to_string()),
-            operator: placement.operator,
-            extents: placement.extents.clone(),
-            split: placement.split,
-            why: WhyRecord {
-                traffic_saved_bytes: why.traffic_saved.get().round(),
-                time_saved_s: why.time_saved.get(),
-                memory_spent_bytes: why.memory_spent.get().round(),
-                saved_per_byte: why.ratio(),
+    /// A plan, with its relative gains in throughput: none over what does not fit.
+    fn record(&self, plan: &FoundPlan, evaluation: &Evaluation) -> Value {
+        let over = |other: Option<&Summary>| gain(&plan.summary, other);
+        let found = json!({
+            "scenario": ScenarioFile::of(&plan.scenario),
+            "evaluation": Figures::of(&plan.scenario, evaluation),
+            "gain_over": {
+                "fsdp": over(self.planned.fsdp.as_ref()),
+                "ddp": over(self.planned.ddp.as_ref()),
+                "uniform": over(self.planned.best_uniform()),
+                "two_way": over(self.planned.two_way.as_ref()),
             },
-        };
-        PlanRecord {
-            scenario: ScenarioFile::of(&plan.scenario),
-            evaluation: Figures::of(&plan.scenario, evaluation),
-            gain_over: Gains {
-                fsdp: over(&self.planned.fsdp),
-                ddp: over(&self.planned.ddp),
-                uniform: self.planned.best_uniform().and_then(|best| gain(&plan.summary, Some(best))),
-                two_way: over(&self.planned.two_way),
-            },
-            operators: plan.operators.iter().zip(&plan.why).map(operator).collect(),
-            paper_step_time_s: plan.paper_s,
-        }
+            "operators": plan.operators.iter().zip(&plan.why).map(|one| operator(plan, one)).collect::<Vec<_>>(),
+        });
+        let paper = plan.paper_s.map_or(json!({}), |seconds| json!({"paper_step_time_s": seconds}));
+        joined(found, paper)
     }
 
     /// As text: every line ends in a line end, nothing is drawn.
@@ -209,6 +129,34 @@ impl PlanReport<'_> {
         }
         rows
     }
+}
+
+/// All operators placed alike, at the best batch and recompute; no figures where none fits.
+fn uniform(way: &Uniform) -> Value {
+    let figure = |read: fn(&Summary) -> f64| way.best.as_ref().map(read);
+    json!({
+        "extents": way.extents,
+        "fits": way.best.is_some(),
+        "tokens_per_s_per_device": figure(|best| best.tokens_per_s_per_device),
+        "step_time_s": figure(|best| best.step_time.get()),
+        "peak_bytes": figure(|best| best.memory.peak.get().round()),
+    })
+}
+
+/// Where operators live, and why: against the same plan with just these sharded over all ranks.
+fn operator(plan: &FoundPlan, (placement, why): (&Placement, &PlacementGain)) -> Value {
+    json!({
+        "layers": plan.layers(placement).map(|layers| layers.to_string()),
+        "operator": placement.operator,
+        "extents": placement.extents,
+        "split": placement.split,
+        "why": {
+            "traffic_saved_bytes": why.traffic_saved.get().round(),
+            "time_saved_s": why.time_saved.get(),
+            "memory_spent_bytes": why.memory_spent.get().round(),
+            "saved_per_byte": why.ratio(),
+        },
+    })
 }
 
 fn against(other: &Summary, gain: f64) -> String {

@@ -1,9 +1,10 @@
 //! Plans from a measured profile, beside the runs that its authors measured.
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::figures::report::FORMAT;
-use crate::figures::report::text::{Lines, percent, row};
+use crate::figures::report::text::{Lines, row};
+use crate::figures::table::{joined, percent, pretty};
 use crate::search::planner::profile::{BatchPlan, Plans};
 use crate::units::{Bytes, Seconds, significant, thousands};
 
@@ -20,28 +21,6 @@ pub struct ProfileReport<'a> {
     pub reserve: Bytes,
     /// What was found.
     pub plans: &'a Plans,
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    format: u32,
-    plans: Vec<Plan<'a>>,
-    all_sharded: Vec<AllSharded>,
-}
-
-#[derive(Serialize)]
-struct Plan<'a> {
-    batch_index: u32,
-    counts: &'a [u32],
-    time_s: f64,
-    mem_mib: u64,
-}
-
-#[derive(Serialize)]
-struct AllSharded {
-    batch_index: u32,
-    time_s: f64,
-    mem_mib: u64,
 }
 
 /// A run that the authors measured: 48 layers of width 1536 on 8 devices with 8 GiB, batch 1 [osdp C7].
@@ -62,21 +41,17 @@ const RUN_BATCH: u32 = 1;
 
 impl ProfileReport<'_> {
     /// As JSON.
-    pub fn json(&self) -> Result<String, serde_json::Error> {
-        let plan = |plan: &BatchPlan| (plan.batch_index, plan.time_s, plan.mem_mib);
-        let plans = self.plans.plans.iter().map(|found| {
-            let (batch_index, time_s, mem_mib) = plan(found);
-            Plan { batch_index, counts: &found.counts, time_s, mem_mib }
-        });
-        let all_sharded = self.plans.all_sharded.iter().map(|found| {
-            let (batch_index, time_s, mem_mib) = plan(found);
-            AllSharded { batch_index, time_s, mem_mib }
-        });
-        serde_json::to_string_pretty(&Document {
-            format: FORMAT,
-            plans: plans.collect(),
-            all_sharded: all_sharded.collect(),
-        })
+    pub fn json(&self) -> String {
+        let figures = |plan: &BatchPlan| json!({"time_s": plan.time_s, "mem_mib": plan.mem_mib});
+        let batch = |plan: &BatchPlan| json!({"batch_index": plan.batch_index});
+        let counted = |plan: &BatchPlan| joined(batch(plan), json!({"counts": plan.counts}));
+        let plans = self.plans.plans.iter().map(|plan| joined(counted(plan), figures(plan)));
+        let all_sharded = self.plans.all_sharded.iter().map(|plan| joined(batch(plan), figures(plan)));
+        pretty(&json!({
+            "format": FORMAT,
+            "plans": plans.collect::<Vec<_>>(),
+            "all_sharded": all_sharded.collect::<Vec<_>>(),
+        }))
     }
 
     /// As text: every line ends in a line end, nothing is drawn.

@@ -1,0 +1,163 @@
+//! Rows of cells under columns, each cell for people and for machines: text, CSV and JSON from one table.
+
+use serde_json::{Map, Value};
+
+use crate::scenario::file::printable;
+
+/// One value: what people read, and what machines do.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    text: String,
+    value: Value,
+}
+
+impl Cell {
+    /// A value that people read in their own way.
+    pub fn new(text: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { text: text.into(), value: value.into() }
+    }
+
+    /// A word, the same for both.
+    pub fn word(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { value: Value::from(text.as_str()), text }
+    }
+
+    /// A count of things.
+    pub fn count(count: usize) -> Self {
+        Self::new(count.to_string(), count)
+    }
+
+    /// A share: `4.7 %`.
+    pub fn percent(share: f64) -> Self {
+        Self::new(percent(share), share)
+    }
+
+    /// A relative change: `+4.7 %`.
+    pub fn change(share: f64) -> Self {
+        Self::new(format!("{:+.1} %", 100.0 * share), share)
+    }
+
+    /// The value as CSV has it: numbers as Rust prints them, nothing for what is missing.
+    fn plain(&self) -> String {
+        match &self.value {
+            Value::Null => String::new(),
+            Value::String(text) => printable(text),
+            Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// A table whose columns have a key for machines each, and a heading for people.
+#[derive(Debug, Clone)]
+pub struct Table {
+    columns: Vec<(&'static str, String)>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table without rows; a column without a key is for people only.
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'static str, &'a str)>) -> Self {
+        let columns = columns.into_iter().map(|(key, heading)| (key, heading.to_owned()));
+        Self { columns: columns.collect(), rows: Vec::new() }
+    }
+
+    /// A table of texts for people.
+    pub fn of_texts(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        let mut table = Self::new(headings.iter().map(|heading| ("", *heading)));
+        table.extend(rows.into_iter().map(|row| row.into_iter().map(Cell::word).collect()));
+        table
+    }
+
+    /// Adds a row; cells at its end may be left out.
+    pub fn push(&mut self, row: Vec<Cell>) {
+        self.rows.push(row);
+    }
+
+    /// Adds the rows of another table with the same columns.
+    pub fn append(&mut self, other: Self) {
+        self.rows.extend(other.rows);
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Columns wide enough for their texts, the first one to the left, the others to the right.
+    pub fn text(&self) -> String {
+        let headings = self.columns.iter().map(|(_, heading)| heading.as_str()).collect();
+        let mut rows: Vec<Vec<&str>> = vec![headings];
+        for row in &self.rows {
+            rows.push((0..self.columns.len()).map(|at| row.get(at).map_or("", |cell| cell.text.as_str())).collect());
+        }
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut text = String::new();
+        for row in rows {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// With the keys as its header.
+    pub fn csv(&self) -> Result<String, csv::Error> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(self.columns.iter().map(|(key, _)| key))?;
+        for row in &self.rows {
+            writer.write_record((0..self.columns.len()).map(|at| row.get(at).map_or_else(String::new, Cell::plain)))?;
+        }
+        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Its rows as objects of the columns that have a key.
+    pub fn objects(self) -> Vec<Value> {
+        let object = |row: Vec<Cell>| {
+            let fields = self.columns.iter().zip(row).filter(|((key, _), _)| !key.is_empty());
+            fields.map(|((key, _), cell)| ((*key).to_owned(), cell.value)).collect::<Map<_, _>>().into()
+        };
+        self.rows.into_iter().map(object).collect()
+    }
+}
+
+impl Extend<Vec<Cell>> for Table {
+    fn extend<T: IntoIterator<Item = Vec<Cell>>>(&mut self, rows: T) {
+        self.rows.extend(rows);
+    }
+}
+
+/// `4.7 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// One object with the fields of both.
+pub fn joined(mut first: Value, second: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut first, second) {
+        fields.extend(more);
+    }
+    first
+}
+
+/// An object without the fields that are missing, at any depth.
+pub fn known(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            fields.into_iter().filter(|(_, field)| !field.is_null()).map(|(key, field)| (key, known(field))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(known).collect(),
+        other => other,
+    }
+}
+
+/// A document as people can read it.
+pub fn pretty(document: &Value) -> String {
+    format!("{document:#}")
+}
