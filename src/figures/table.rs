@@ -43,6 +43,8 @@ impl Cell {
         match &self.value {
             Value::Null => String::new(),
             Value::String(text) => printable(text),
+            // A switch is written as flags take it: `on`.
+            Value::Bool(_) if !self.text.is_empty() => self.text.clone(),
             Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().to_string(),
             other => other.to_string(),
         }

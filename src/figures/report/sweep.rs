@@ -148,7 +148,7 @@ impl SweepReport<'_> {
     }
 
     fn record(&self, index: usize) -> Vec<Cell> {
-        let [x, y] = self.place(index).map(|value| Cell::new("", json!(value)));
+        let [x, y] = self.place(index).map(|value| Cell::new(shown(value), json!(value)));
         let cell = self.cell(index);
         let figure = cell.and_then(|cell| self.value(cell));
         let fits = cell.map(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
