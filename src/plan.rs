@@ -4,16 +4,18 @@ mod choice;
 mod extent;
 mod idle;
 mod operators;
+pub mod pass;
+mod schedule;
 
 use serde::{Deserialize, Serialize};
 
 pub use choice::{
-    Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Schedule,
-    Word, Words,
+    Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
 };
 pub use extent::{Extent, Sharded};
 pub use idle::Idle;
 pub use operators::{Extents, Layers, Placement, Site};
+pub use schedule::{Schedule, ScheduleRules};
 
 /// A way of placing the model's state, as data: DDP, ZeRO, FSDP, HSDP, ZeRO++ and Frontier's three
 /// levels differ in nothing else.
@@ -188,5 +190,16 @@ impl Plan {
             (_, Schedule::Interleaved) if self.stages_per_rank == 1 => Schedule::OneForwardOneBackward,
             (_, schedule) => schedule,
         }
+    }
+
+    /// Whether weights are gathered and gradients reduced by stages rather than by units: in a pipeline, and layer by
+    /// layer.
+    pub fn staged(&self) -> bool {
+        self.pipeline > 1 || self.accumulation == Accumulation::Layered
+    }
+
+    /// Virtual stages on each rank, as the schedule runs them.
+    pub fn virtual_stages(&self) -> u32 {
+        if self.effective_schedule().rules().virtual_stages { self.stages_per_rank } else { 1 }
     }
 }

@@ -1,46 +1,79 @@
 //! Scenario in, what each rank does in a step out: units, buffers, and tasks with their dependencies.
 //!
-//! Follows the rules of FSDP's runtime: a unit (layer, embedding, head) is gathered at most
-//! `prefetch` units ahead of compute, dropped after its forward, gathered again for backward, and
-//! reduced after it, with two gradient buffers. Every other placement of the state is the same rules
-//! with fewer transfers. Not for running it: that is [`crate::sim`]'s.
+//! Follows the rules of FSDP's runtime: a unit (layer, embedding, head) is gathered at most `prefetch` units ahead of
+//! compute, dropped after its forward, gathered again for backward, and reduced after it, with two gradient buffers.
+//! Every other way of sharding the state is the same rules with fewer transfers. Not for running it: that is
+//! [`crate::sim`]'s.
+//!
+//! One step of 1F1B on 2 ranks with 3 micro-batches, where backward takes twice the time of forward and nothing is
+//! sharded. `F1` is the forward of micro-batch 1 over the rank's only stage; below, `>` before a pass is an event of the
+//! other rank that it waits for, and `>` behind it what the pass sends there:
+//!
+//! ```text
+#![doc = include_str!("program/step.txt")]
+//! ```
+//!
+//! Rank 0 warms up with one forward more than rank 1, so that it has a checkpoint more; its gap between `F1` and `B0` and
+//! rank 1's before `F0` are the bubble: 3 of 12.
+//!
+//! Each pass is one [`Launch`] of a [`TaskGraph`]; `F0` and `F1` of a rank launch the same graph, micro-batches apart. In
+//! it a [`TaskLoop`] has the tasks of a layer, once for each layer:
+//! - the graph of `F` on rank 0 computes layers on the stream of compute, each task in order, and sends the last one's
+//!   activations on the stream of the pipeline, which waits for [`TaskEvent::Released`] of the last layer;
+//! - that raises [`TaskEvent::ArrivedForward`] on rank 1, for which the first task of `>F` there waits; so backward with
+//!   [`TaskEvent::ArrivedBackward`] the other way;
+//! - with sharded weights each layer also has a gather on a stream of its own, which waits for `Released` of the layer
+//!   before the last one and raises [`TaskEvent::Gathered`], for which the layer's compute waits; and behind its backward
+//!   a reduction, which waits for `Released` and raises [`TaskEvent::Reduced`];
+//! - the boundary's optimizer waits for `Reduced`, and for everything else that changes gradients.
+//!
+//! A [`RankProgram`] lists launches in loops: launches that repeat for each micro-batch are a [`MicroBatchLoop`], as `F B`
+//! is between warm-up and cool-down, and loops that repeat for each group of as many micro-batches as ranks a [`GroupLoop`]
+//! (interleaved schedules). So a step of thousands of layers and micro-batches is a few dozen tasks.
 
 mod boundary;
 pub(crate) mod build;
 mod halves;
 mod label;
+mod operator_layouts;
 mod operators;
-mod order;
+mod parameter_group;
 mod pipeline;
-mod places;
 mod rank_program;
-mod schedule;
 mod stage;
+mod stage_buffers;
 mod state;
 mod step;
+mod stream;
 mod task;
 mod terms;
-mod visit;
+mod unit_costs;
+mod unit_order;
+mod unit_pass;
+mod unit_transfers;
+mod volume;
 
 use crate::cost::{Factors, Rates};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
 use build::RankBuilder;
+use operator_layouts::OperatorLayouts;
 use pipeline::PipelineBuilder;
-use places::OperatorLayouts;
+use pipeline::context::PipelineContext;
 
-pub use build::Volume;
 pub use label::{Activity, Label, Lane, ModelPart, PHASES, Phase, TaskKind};
 pub use rank_program::{
     Code, GroupLoop, Launch, LaunchPosition, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop, TaskPosition,
 };
 pub use state::ModelState;
+pub use stream::{COMPUTE, SERIAL, STREAMS, StreamSet};
 pub use task::{
-    COMPUTE, DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass,
-    TaskEvent, WAITS, WHOLE, held, picos,
+    DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE,
+    held, picos,
 };
 pub use terms::{StageCost, StepTerms};
+pub use volume::Volume;
 
 /// A step, ready to run, and what is known of it before it runs.
 #[derive(Debug, Default)]
@@ -62,19 +95,20 @@ impl Program {
         self.ranks.resize_with(ranks, RankProgram::default);
         self.ranks.iter_mut().for_each(RankProgram::clear);
         self.states.clear();
-        if pipeline::wanted(&rates, layout) {
-            let places = OperatorLayouts::of(scenario, layout);
-            let mut pipeline = PipelineBuilder::of(&rates, layout, &places);
+        if scenario.plan.staged() {
+            let places = OperatorLayouts::new(scenario, layout);
+            let context = PipelineContext::new(&rates, layout, &places);
+            let mut pipeline = PipelineBuilder::new(&context);
             for (rank, program) in (0..layout.pipeline).zip(&mut self.ranks) {
-                let known = self.states.get(pipeline.alike(rank) as usize).copied();
-                self.states.push(known.unwrap_or_else(|| pipeline.state(rank)));
+                let known = self.states.get(context.alike(rank) as usize).copied();
+                self.states.push(known.unwrap_or_else(|| context.state(rank)));
                 pipeline.build(rank, RankBuilder::new(&mut self.code, program));
             }
         } else {
             for program in &mut self.ranks {
                 let builder = RankBuilder::new(&mut self.code, program);
                 if scenario.plan.operators.is_empty() {
-                    self.states.push(ModelState::of(&rates, layout, state::local(&scenario.model, layout)));
+                    self.states.push(ModelState::new(&rates, layout, state::local(&scenario.model, layout)));
                     step::build(&rates, layout, builder);
                 } else {
                     self.states.push(operators::build(&rates, layout, builder));

@@ -34,7 +34,7 @@ pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
 pub fn once(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
-    let error_band = ErrorBand::of(scenario, summary.step_time);
+    let error_band = ErrorBand::around(scenario, summary.step_time);
     Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band })
 }
 

@@ -93,12 +93,12 @@ impl LayeredMemory {
         let layer = model.layer_parameters() as f64 / tensor;
         let rates = Rates::new(scenario, &Factors::default());
         let pipeline = Pipeline::new(plan);
-        let stage = layers / f64::from(pipeline.ranks * pipeline.stages);
+        let stage = layers / f64::from(pipeline.counts.ranks * pipeline.counts.stages);
         let gradient = Bytes::new(scenario.stack.gradient_format.unwrap_or(plan.precision.storage()).bytes());
         let buffered = layout.weights > 1 || plan.offload.state();
         let buffers = if buffered { 2.0 * (rates.storage() + gradient) * layer } else { Bytes::ZERO };
         let input = rates.tokens() * f64::from(model.hidden) * rates.storage() / tensor;
-        let held = f64::from(pipeline.checkpoints(plan.effective_schedule())) * plan.recompute.layers();
+        let held = f64::from(pipeline.checkpoints()) * plan.recompute.layers();
         let own = layer * layers / f64::from(layout.pipeline);
         let checkpoints = if plan.offload.checkpoints() { Bytes::ZERO } else { held * stage * input };
         let optimizer = Bytes::new(plan.optimizer.state(plan.precision.storage()) / f64::from(layout.optimizer));

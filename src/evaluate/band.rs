@@ -4,7 +4,7 @@ use crate::scenario::Scenario;
 use crate::stack::{Band, Division, Likeness};
 use crate::units::{FlopPerSecond, Seconds};
 
-use super::Summary;
+use super::figures::Summary;
 
 /// An 80 % band of the step time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,7 +20,7 @@ pub struct ErrorBand {
 impl ErrorBand {
     /// Around a scenario's predicted step time `t`, from `t e^-w` to `t e^w`, where `w` is the half width of
     /// [`evidence`]; none where no measured rows stand behind the scenario.
-    pub fn of(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
+    pub fn around(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
         let Band { half_width, rows, .. } = *evidence(scenario)?;
         let end = |exponent: f64| step_time * libm::exp(exponent);
         Some(Self { low: end(-half_width), high: end(half_width), rows })
@@ -74,9 +74,9 @@ mod tests {
             ("v100-32gb-dgx2", "deepspeed-zeropp-2023"),
             ("titan-rtx-pcie", "default"),
         ] {
-            assert_eq!(ErrorBand::of(&scenario(hardware, stack), step), None, "{stack} on {hardware}");
+            assert_eq!(ErrorBand::around(&scenario(hardware, stack), step), None, "{stack} on {hardware}");
         }
-        let of = |stack| ErrorBand::of(&scenario("a100-80gb-dgx", stack), step).expect("measured");
+        let of = |stack| ErrorBand::around(&scenario("a100-80gb-dgx", stack), step).expect("measured");
         assert!(of("default").high > of("llm-foundry-2024").high, "an unseen stack is less sure");
     }
 
@@ -94,7 +94,7 @@ mod tests {
             rows: 17,
         };
         Arc::make_mut(&mut scenario.calibration).bands = vec![own("torchtitan", 0.3), own("fms-fsdp", 0.1)];
-        let band = ErrorBand::of(&scenario, Seconds::new(2.0)).expect("a band");
+        let band = ErrorBand::around(&scenario, Seconds::new(2.0)).expect("a band");
         assert!((band.high.get() - 2.210_342).abs() < 1e-6 && (band.low.get() - 1.809_675).abs() < 1e-6, "{band:?}");
         assert_eq!(band.rows, 17);
     }

@@ -4,7 +4,7 @@
 use crate::hardware::Cluster;
 use crate::units::{Joules, Money, Seconds};
 
-use super::Summary;
+use super::figures::Summary;
 
 /// What a training takes. No restarts, no evaluation, no idle devices.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Expense {
 
 impl Expense {
     /// Of a training of `tokens` at the speed of a summary.
-    pub fn of(tokens: f64, summary: &Summary, cluster: &Cluster) -> Self {
+    pub fn new(tokens: f64, summary: &Summary, cluster: &Cluster) -> Self {
         let device_time = Seconds::new(tokens / summary.tokens_per_s_per_device);
         Self {
             time: device_time / f64::from(summary.devices),

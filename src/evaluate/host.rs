@@ -32,7 +32,7 @@ pub struct HostTraffic {
     pub to: Copies,
     /// What comes from there.
     pub from: Copies,
-    /// Time during which compute stands still for a copy.
+    /// Time during which compute stalls for a copy.
     pub exposed: Seconds,
 }
 
@@ -59,8 +59,8 @@ impl HostTraffic {
         HostDirection::ALL.iter().any(|way| self.way(*way).bytes > Bytes::ZERO)
     }
 
-    /// What one rank copies; `exposed` is how long its compute stands still for that.
-    pub(super) fn of(volume: &Volume, exposed: Seconds) -> Self {
+    /// What one rank copies; `exposed` is how long its compute stalls for that.
+    pub(super) fn new(volume: &Volume, exposed: Seconds) -> Self {
         let way = |way: usize| Copies { bytes: volume.copied[way], busy: volume.copying[way] };
         Self { to: way(0), from: way(1), exposed }
     }

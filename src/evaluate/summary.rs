@@ -8,7 +8,8 @@ use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::{HostTraffic, Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
+use super::figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
+use super::host::HostTraffic;
 
 /// Buffers that evaluations reuse.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ pub(super) fn simulate(
 
 /// The figures of the run that was made last.
 pub(super) fn figures(scenario: &Scenario, layout: Layout, workspace: &Workspace) -> Summary {
-    RunFigures::of(scenario, layout, workspace).summary()
+    RunFigures::new(scenario, layout, workspace).summary()
 }
 
 /// Memory of each pipeline rank in the run that was made last.
@@ -105,7 +106,7 @@ fn seconds(picos: Picos) -> Seconds {
 }
 
 impl<'a> RunFigures<'a> {
-    fn of(scenario: &'a Scenario, layout: Layout, workspace: &'a Workspace) -> Self {
+    fn new(scenario: &'a Scenario, layout: Layout, workspace: &'a Workspace) -> Self {
         let (program, simulator) = (&workspace.program, &workspace.simulator);
         let last = simulator.last();
         let of_rank = |rank: usize| memory(scenario, program, rank, &simulator.outcome(rank).peak);
@@ -117,7 +118,7 @@ impl<'a> RunFigures<'a> {
         let memory = (1..program.ranks.len()).fold(first, fuller);
         let (outcome, volume) = (simulator.outcome(last), program.volume(last));
         // What crosses no level is a copy.
-        let host = HostTraffic::of(&volume, seconds(outcome.totals.exposed[MAX_LEVELS]));
+        let host = HostTraffic::new(&volume, seconds(outcome.totals.exposed[MAX_LEVELS]));
         Self { scenario, layout, outcome, volume, host, memory, first_peak: first.peak }
     }
 

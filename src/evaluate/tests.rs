@@ -22,7 +22,7 @@ use crate::plan::{
 use crate::presets::Library;
 use crate::stack::{Overlap, Runtime};
 use crate::testing;
-use crate::units::BytesPerSecond;
+use crate::units::{Bytes, BytesPerSecond, Seconds};
 
 fn evaluate(scenario: &Scenario) -> Summary {
     summary(scenario, &mut Workspace::default()).expect("a valid scenario")
@@ -179,7 +179,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Any valid small scenario whose operators are all placed alike.
+/// Any valid small scenario whose operators are all sharded alike.
 fn uniform_scenarios() -> impl Strategy<Value = Scenario> {
     let pick = extents;
     let mesh = (1..4_u32, prop_oneof![Just(1_u32), Just(2)], prop_oneof![Just(1_u32), Just(2)]);

@@ -1,4 +1,4 @@
-//! What runs when: spans on lanes, stretches in which compute stands still, memory over the step.
+//! What runs when: spans on lanes, stretches in which compute stalls, memory over the step.
 
 use std::ops::Range;
 
@@ -10,7 +10,8 @@ use crate::scenario::{Problem, Scenario};
 use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
 
-use super::{Summary, Workspace, summary};
+use super::figures::Summary;
+use super::summary::{self, Workspace};
 
 /// One task's stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,13 +32,13 @@ pub struct Span {
     pub bytes: Bytes,
     /// The outermost level that it crosses, for a transfer between devices.
     pub level: Option<u8>,
-    /// Whether compute stood still for it at some moment.
+    /// Whether compute stalled for it at some moment.
     pub exposed: bool,
 }
 
 impl Span {
     /// Whether the next span of the lane goes on with it: the same direction of the same micro-batch, on a layer beside
-    /// it. Such a run is a rank's visit of one of its stages.
+    /// it. Such a run is a rank's pass of one of its stages.
     pub fn leads_to(&self, next: &Self) -> bool {
         let (one, other) = (self.activity, next.activity);
         (one.kind, one.micro_batch) == (other.kind, other.micro_batch)
@@ -56,7 +57,7 @@ pub struct MemoryPoint {
     pub in_use: Bytes,
 }
 
-/// A stretch in which compute stands still.
+/// A stretch in which compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
     /// Pipeline rank, from 0.
@@ -69,7 +70,7 @@ pub struct Stall {
     pub end: Seconds,
 }
 
-/// Why compute stands still.
+/// Why compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleCause {
     /// It needs a transfer that is running: exposed communication.
@@ -85,7 +86,7 @@ pub enum IdleCause {
 pub struct Trace {
     /// Spans by rank, lane and start time; those of one rank's lane don't overlap.
     pub spans: Vec<Span>,
-    /// Stretches in which compute stands still, by rank and start time.
+    /// Stretches in which compute stalls, by rank and start time.
     pub idle: Vec<Stall>,
     /// Memory over time, by rank and time.
     pub memory: Vec<MemoryPoint>,
@@ -147,7 +148,7 @@ impl Trace {
         &self.spans[self.line(rank, lane)]
     }
 
-    /// Stretches in which compute of one rank stands still.
+    /// Stretches in which compute of one rank stalls.
     pub fn idle_of(&self, rank: u32) -> &[Stall] {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
@@ -221,7 +222,7 @@ struct Recorder<'a> {
     reserve: Bytes,
     /// The last span of each stream of each rank.
     last: Vec<[Last; STREAMS]>,
-    /// The last stretch in which each rank's compute stood still, by its place in the trace.
+    /// The last stretch in which each rank's compute stalled, by its place in the trace.
     idle: Vec<Option<usize>>,
 }
 

@@ -1,10 +1,10 @@
 //! Whose work a span is: that of one micro-batch, or of more.
 
-use crate::plan::{Accumulation, Reduction, Schedule};
+use crate::plan::Reduction;
 use crate::program::{Lane, ModelPart, TaskKind};
 use crate::scenario::Scenario;
 
-use super::Span;
+use super::trace::Span;
 
 /// The micro-batches that a span works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +19,10 @@ pub enum SpanMicroBatches {
 
 impl SpanMicroBatches {
     /// Of a span of a scenario's step.
-    pub fn of(span: &Span, scenario: &Scenario) -> Self {
+    pub fn new(span: &Span, scenario: &Scenario) -> Self {
         let plan = &scenario.plan;
         // A stage's weights come and its gradients go with the stage, whichever micro-batches cross it meanwhile.
-        let staged = plan.pipeline > 1 || plan.accumulation == Accumulation::Layered;
+        let staged = plan.staged();
         match span.lane {
             Lane::Pipeline if span.activity.kind == TaskKind::AllReduce => Self::All,
             Lane::Reduce if reduced_once(scenario) => Self::All,
@@ -34,16 +34,14 @@ impl SpanMicroBatches {
     }
 }
 
-/// Whether every gradient is reduced once a step: if none is sharded, or if each stage is left once. Where operators
-/// are placed apart that is not known.
+/// Whether every gradient is reduced once a step: if none is sharded, or if each stage is left once. With
+/// per-operator sharding that is not known.
 fn reduced_once(scenario: &Scenario) -> bool {
     let plan = &scenario.plan;
     let summed = || plan.reduction == Reduction::Step || scenario.layout().is_ok_and(|layout| layout.gradients == 1);
-    match plan.effective_schedule() {
-        Schedule::Interleaved if plan.pipeline > 1 => summed(),
-        _ if plan.pipeline > 1 || plan.accumulation == Accumulation::Layered => true,
-        _ => plan.operators.is_empty() && summed(),
-    }
+    // Where micro-batches come in groups, backward leaves each stage once a group.
+    let leaves_once = plan.pipeline == 1 || !plan.effective_schedule().rules().grouped;
+    if plan.staged() { leaves_once || summed() } else { plan.operators.is_empty() && summed() }
 }
 
 #[cfg(test)]

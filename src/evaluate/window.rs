@@ -3,14 +3,14 @@
 use crate::program::Lane;
 use crate::units::{Bytes, Seconds};
 
-use super::{Folded, IdleCause, Span, Trace};
+use super::trace::{Folded, IdleCause, Span, Trace};
 
 /// What one rank does in a stretch of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowTotals {
     /// Time during which its compute is busy: with forward and backward, with the optimizer, with what the host does.
     pub busy: Seconds,
-    /// Time during which compute stands still for a transfer.
+    /// Time during which compute stalls for a transfer.
     pub exposed: Seconds,
     /// Time during which compute waits for another pipeline rank.
     pub bubble: Seconds,
@@ -43,12 +43,12 @@ impl Trace {
         }
     }
 
-    /// How long compute of one rank stands still for a cause.
+    /// How long compute of one rank stalls for a cause.
     pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
         self.stands_still(rank, cause, Seconds::ZERO, Seconds::new(f64::INFINITY))
     }
 
-    /// How long between two moments compute of one rank stands still for transfers while a lane runs something.
+    /// How long between two moments compute of one rank stalls for transfers while a lane runs something.
     pub fn exposed_beside(&self, rank: u32, lane: Lane, from: Seconds, to: Seconds) -> Seconds {
         let spans = self.spans_on(rank, lane);
         let waits = self.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);

@@ -41,8 +41,8 @@ impl Words {
 /// A word of some choice: the typed choice is one [`OneOf::from_word`] away, without reading text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
-    words: &'static Words,
-    index: usize,
+    pub(super) words: &'static Words,
+    pub(super) index: usize,
 }
 
 impl Word {
@@ -72,48 +72,50 @@ macro_rules! choice {
             }
         }
 
-        impl OneOf for $name {
-            const WORDS: &'static Words = &Words { what: $what, all: &[$($text),+] };
+        impl $crate::plan::OneOf for $name {
+            const WORDS: &'static $crate::plan::Words = &$crate::plan::Words { what: $what, all: &[$($text),+] };
 
-            fn from_word(word: Word) -> Option<Self> {
+            fn from_word(word: $crate::plan::Word) -> Option<Self> {
                 // The words name the choice, so a word of another one never passes for one of these.
-                (word.words == Self::WORDS).then(|| Self::ALL[word.index])
+                (word.words == <Self as $crate::plan::OneOf>::WORDS).then(|| Self::ALL[word.index])
             }
         }
 
-        impl From<$name> for Word {
+        impl From<$name> for $crate::plan::Word {
             fn from(choice: $name) -> Self {
                 // Variants are numbered in the order of their words.
-                Self { words: $name::WORDS, index: choice as usize }
+                Self { words: <$name as $crate::plan::OneOf>::WORDS, index: choice as usize }
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.pad(self.word())
             }
         }
 
-        impl FromStr for $name {
+        impl ::std::str::FromStr for $name {
             type Err = String;
             fn from_str(text: &str) -> Result<Self, String> {
-                Self::WORDS.read(text).map(|word| Self::ALL[word.index])
+                <Self as $crate::plan::OneOf>::WORDS.read(text).map(|word| Self::ALL[word.index])
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.word())
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as ::serde::Deserialize>::deserialize(deserializer)?.parse().map_err(::serde::de::Error::custom)
             }
         }
     };
 }
+
+pub(super) use choice;
 
 choice!(
     /// A number format in memory or on the wire.
@@ -298,20 +300,6 @@ choice!(
         Layer = "layer",
         /// Everything.
         All = "all",
-    }
-);
-
-choice!(
-    /// The order of a pipeline's work.
-    Schedule, "a schedule" {
-        /// All forwards, then all backwards.
-        GPipe = "gpipe",
-        /// One forward, one backward.
-        OneForwardOneBackward = "1f1b",
-        /// One forward, one backward over several stages per rank, depth first.
-        Interleaved = "interleaved",
-        /// All micro-batches of a stage before the next.
-        BreadthFirst = "breadth-first",
     }
 );
 

@@ -1,6 +1,6 @@
 //! Choices that a plan does not follow, each with the reason: what one place says, flags and forms repeat.
 
-use super::{Accumulation, Extent, Plan, Schedule};
+use super::{Accumulation, Extent, Plan};
 
 /// A choice that changes nothing in its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +38,10 @@ impl Plan {
 
     fn idle_stages(&self) -> Option<Idle> {
         let runs = self.effective_schedule();
-        let looped = matches!(runs, Schedule::BreadthFirst | Schedule::Interleaved);
         let (why, fix) = match self.pipeline {
             _ if self.stages_per_rank == 1 => return None,
             1 => (NO_PIPELINE.to_owned(), PIPELINE),
-            _ if looped => return None,
+            _ if runs.rules().virtual_stages => return None,
             _ => (format!("{runs} has one stage on each rank"), "choose schedule interleaved or breadth-first"),
         };
         Some(Idle { field: "plan.stages_per_rank", why, fix })

@@ -1,37 +1,23 @@
 //! The end of a step: reductions that waited for it, the optimizer, and the weights' way back.
 
 use crate::plan::Reduction;
-
-use super::build::{CollectiveStreams, GraphBuilder, HOST_IN, HOST_OUT, LaunchedWork};
-use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
-use super::state::gradient_size;
-use super::step::held_bytes;
-use super::task::{Task, TaskClass, TaskEvent, held, waits};
-use super::visit::{UnitCollective, UnitCosts};
-use crate::cost::{Payload, Transfer};
 use crate::units::{Bytes, Count, Seconds};
 
-/// Parameters that are placed alike, and how.
-#[derive(Clone, Copy)]
-pub(super) struct ParameterGroup<'a> {
-    pub costs: &'a UnitCosts<'a>,
-    /// On one tensor and pipeline rank, before sharding.
-    pub parameters: Count,
-}
-
-impl<'a> ParameterGroup<'a> {
-    /// Of so many parameters, all tensor ranks together.
-    pub fn of(costs: &'a UnitCosts<'a>, parameters: u64) -> Self {
-        Self { costs, parameters: costs.local(parameters) }
-    }
-}
+use super::build::{GraphBuilder, LaunchedWork};
+use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
+use super::parameter_group::ParameterGroup;
+use super::stream::{CollectiveStreams, HOST_IN, HOST_OUT};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, held, held_bytes, waits};
+use super::unit_costs::{UnitCosts, gradient_size};
+use super::unit_pass::UnitCollective;
+use crate::cost::{Payload, Transfer};
 
 /// Fills the last block of a step; there is at least one share.
 pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
     let rates = costs.rates;
     let (plan, stack) = (&rates.scenario.plan, &rates.scenario.stack);
-    if costs.late() && !costs.staged {
+    if costs.reduces_after_backward() && !costs.staged {
         for share in shares {
             reduce(share, streams, builder);
         }
@@ -73,7 +59,7 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
 }
 
 /// Everything that gradients wait for.
-fn done(builder: &GraphBuilder<'_>) -> [Option<super::EventWait>; super::WAITS] {
+fn done(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
     waits(
         [TaskEvent::Released, TaskEvent::Reduced, TaskEvent::HostOut, TaskEvent::Stored, TaskEvent::Computed]
             .map(|event| Some(builder.after(event, 0))),

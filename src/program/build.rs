@@ -1,87 +1,16 @@
-//! Puts tasks into task_loops and graphs, and graphs into programs, keeping the books: what each iteration
+//! Puts tasks into task loops and graphs, and graphs into programs, keeping the books: what each iteration
 //! announces to the events, and what the tasks of a graph move.
 
 use crate::cost::{DeviceTime, Transfer};
 use crate::hardware::MAX_LEVELS;
-use crate::stack::Overlap;
-use crate::units::{Bytes, Seconds};
+use crate::units::Seconds;
 
 use super::label::{Label, Lane};
 use super::rank_program::{Code, GroupLoop, Launch, MicroBatchLoop, RankProgram, TaskGraph, TaskLoop};
+use super::stream::{COMPUTE, PIPELINE, SERIAL, STREAMS, StreamSet};
 use super::task::{
-    DEVICE, EVENTS, EventWait, NONE, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass, TaskEvent, WAITS, WHOLE,
-    picos, seconds, waits,
+    DEVICE, EVENTS, EventWait, NONE, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE, picos, seconds, waits,
 };
-
-/// What the tasks of a step move and need, repeats counted.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Volume {
-    /// What one device sends into each level.
-    pub bytes: [Bytes; MAX_LEVELS],
-    /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
-    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
-    /// How long each level would be busy.
-    pub busy: [Seconds; MAX_LEVELS],
-    /// What is copied to the host and from it.
-    pub copied: [Bytes; 2],
-    /// How long each of these ways would be busy.
-    pub copying: [Seconds; 2],
-    /// Time added to compute because the host launches it too slowly.
-    pub host: Picos,
-    /// What all tasks would take one after the other.
-    pub serial: Seconds,
-    /// Compute that the memory's bandwidth sets.
-    pub memory_bound: Seconds,
-}
-
-impl Volume {
-    /// Adds another, so many times over.
-    pub(super) fn add(&mut self, other: &Self, repeats: u64) {
-        let times = repeats as f64;
-        for level in 0..MAX_LEVELS {
-            self.bytes[level] += other.bytes[level] * times;
-            self.busy[level] += other.busy[level] * times;
-        }
-        for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
-            *sent += *other * times;
-        }
-        for way in 0..2 {
-            self.copied[way] += other.copied[way] * times;
-            self.copying[way] += other.copying[way] * times;
-        }
-        self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
-        self.serial += other.serial * times;
-        self.memory_bound += other.memory_bound * times;
-    }
-}
-
-/// Which stream each kind of transfer runs on.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CollectiveStreams {
-    pub gather: u8,
-    pub reduce: u8,
-}
-
-pub(super) const GATHER: u8 = 1;
-pub(super) const REDUCE: u8 = 2;
-pub(super) const PIPELINE: u8 = 5;
-pub(super) const HOST_OUT: u8 = 6;
-pub(super) const HOST_IN: u8 = 7;
-
-const _: () = assert!((HOST_IN as usize) < STREAMS);
-
-impl CollectiveStreams {
-    /// As the stack overlaps: what does not overlap runs on the compute stream.
-    pub fn of(overlap: Overlap) -> Self {
-        let (gather, reduce) = match overlap {
-            Overlap::None => (super::COMPUTE, super::COMPUTE),
-            Overlap::Reductions => (super::COMPUTE, REDUCE),
-            Overlap::OneStream => (GATHER, GATHER),
-            Overlap::Independent => (GATHER, REDUCE),
-        };
-        Self { gather, reduce }
-    }
-}
 
 /// Compute as a task needs it: device time, and time added by a slow host.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -127,12 +56,12 @@ impl GraphBuilder<'_> {
         self.code.task_loops.push(body);
     }
 
-    /// Announces one more of what another rank will raise; between task_loops.
+    /// Announces one more of what another rank will raise; between task loops.
     pub fn expect(&mut self, event: TaskEvent) {
         self.graph.advance[event as usize] += 1;
     }
 
-    /// A wait for everything announced to a event so far, less the latest `behind`.
+    /// A wait for everything announced to an event so far, less the latest `behind`.
     pub fn after(&self, event: TaskEvent, behind: i64) -> EventWait {
         EventWait { event, offset: self.body.advance[event as usize] - behind }
     }
@@ -153,7 +82,7 @@ impl GraphBuilder<'_> {
         }
         self.last[stream] = index;
         self.graph.volume.serial += seconds(task.duration) * f64::from(self.body.repeat);
-        self.graph.streams |= 1 << stream;
+        self.graph.streams.insert(stream);
         self.graph.tasks[stream] += self.body.repeat;
         self.code.tasks.push(Task { next: NONE, ..task });
     }
@@ -167,7 +96,7 @@ impl GraphBuilder<'_> {
         let mut demand = [0; RESOURCES];
         demand[DEVICE] = WHOLE;
         Task {
-            stream: super::COMPUTE,
+            stream: COMPUTE,
             class,
             duration: picos(piece.work.time).saturating_add(host),
             demand,
@@ -217,10 +146,10 @@ pub(crate) struct LaunchOf {
 pub(crate) struct RankBuilder<'a> {
     code: &'a mut Code,
     program: &'a mut RankProgram,
-    /// Whether the last group_loop is still open, and whether its last batch_loop is.
+    /// Whether the last group loop is still open, and whether its last micro-batch loop is.
     open: bool,
     begun: bool,
-    /// Iterations of the batch_loop.
+    /// Iterations of the micro-batch loop.
     repeat: u32,
 }
 
@@ -229,7 +158,7 @@ impl<'a> RankBuilder<'a> {
         Self { code, program, open: false, begun: false, repeat: 1 }
     }
 
-    /// A group_loop of all that it is filled with, `repeat` times, each time so many micro-batches later.
+    /// A group loop of all that it is filled with, `repeat` times, each time so many micro-batches later.
     pub fn group_loop(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
         if repeat == 1 {
             return fill(self);
@@ -281,7 +210,7 @@ impl<'a> RankBuilder<'a> {
     fn entry(&self, graph: &TaskGraph) -> (Option<[Option<EventWait>; WAITS]>, bool) {
         let task_loops = &self.code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize];
         let chained =
-            |wait: &EventWait| !wait.event.remote() && SERIAL & 1 << self.code.producer[wait.event as usize] != 0;
+            |wait: &EventWait| !wait.event.remote() && SERIAL.contains(self.code.producer[wait.event as usize].into());
         let begin = |stream: usize| {
             let body = task_loops.iter().find(|body| body.first[stream] != NONE)?;
             let counted = |wait: EventWait| EventWait { offset: wait.offset + body.base[wait.event as usize], ..wait };
@@ -291,20 +220,20 @@ impl<'a> RankBuilder<'a> {
             let waits = begin(stream);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
-        let others = |among: u8| (1..STREAMS).filter(move |stream| graph.streams & among & 1 << stream != 0);
-        let first = begin(super::COMPUTE as usize).filter(|_| others(!SERIAL).all(closed));
+        let others = |among: StreamSet| (graph.streams & among).iter().filter(|stream| *stream != COMPUTE as usize);
+        let first = begin(COMPUTE as usize).filter(|_| others(!SERIAL).all(closed));
         // What is chained to compute is done when the launches before are over.
         let entry = first.map(|first| waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))));
         (entry, entry.is_some() && others(SERIAL).all(closed))
     }
 
-    /// A batch_loop that runs a graph of its own `repeat` times.
+    /// A micro-batch loop that runs a graph of its own `repeat` times.
     pub fn batch_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut GraphBuilder<'_>)) {
         let graph = self.graph(fill);
         self.repeat(repeat, |builder| builder.run(LaunchOf { graph, layer: 0, micro_batch: 0 }));
     }
 
-    /// A batch_loop of all that it is filled with, `repeat` times.
+    /// A micro-batch loop of all that it is filled with, `repeat` times.
     pub fn repeat(&mut self, repeat: u32, fill: impl FnOnce(&mut Self)) {
         match repeat {
             0 => {}
@@ -317,7 +246,7 @@ impl<'a> RankBuilder<'a> {
         }
     }
 
-    /// A launch. All that follow one another outside of batch_loops that repeat are one batch_loop.
+    /// A launch. All that follow one another outside of micro-batch loops that repeat are one micro-batch loop.
     pub fn run(&mut self, LaunchOf { graph, layer, micro_batch }: LaunchOf) {
         if self.code.graphs[graph as usize].task_loops.is_empty() {
             return;
@@ -338,7 +267,7 @@ impl<'a> RankBuilder<'a> {
         }
     }
 
-    /// Begins a batch_loop.
+    /// Begins a micro-batch loop.
     fn begin(&mut self) {
         if !self.open {
             self.open(1, 0);
@@ -355,7 +284,7 @@ impl<'a> RankBuilder<'a> {
 }
 
 impl Drop for RankBuilder<'_> {
-    /// Closes the last group_loop.
+    /// Closes the last group loop.
     fn drop(&mut self) {
         self.close();
     }

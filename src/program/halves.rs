@@ -6,13 +6,15 @@
 
 use crate::cost::{DeviceTime, LayerWork};
 use crate::plan::Recompute;
+use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
-use super::visit::{ComputeStep, Traversal, UnitCosts, UnitParameters, UnitPass};
+use super::unit_costs::UnitCosts;
+use super::unit_pass::{ComputeStep, Traversal, UnitParameters, UnitPass};
 
-/// One half of a layer, in costs.
+/// One half of a layer, in unit passes.
 struct HalfPasses {
     forward: Vec<UnitPass>,
     /// Forward once more, before backward; empty where nothing is, or where backward does it.
@@ -20,7 +22,7 @@ struct HalfPasses {
     backward: Vec<UnitPass>,
 }
 
-/// What half costs are made from.
+/// What passes over half a layer are made from.
 struct HalfLayer<'a> {
     costs: UnitCosts<'a>,
     unit: UnitParameters,
@@ -42,13 +44,16 @@ struct SliceCompute {
     exchange: u32,
 }
 
-/// UnitCosts of one layer, forward and backward, whose attention and MLP are placed as `costs`.
-pub(super) fn of_layer(costs: [&UnitCosts<'_>; 2], slices: [u32; 2], recomputed: bool) -> [Vec<UnitPass>; 2] {
+/// A pass over one layer whose attention and MLP are sharded as `costs`.
+pub(super) fn layer(costs: [&UnitCosts<'_>; 2], slices: [u32; 2], recomputed: bool, pass: Pass) -> Vec<UnitPass> {
     let work = costs[0].rates.sliced_layer(slices);
     let [attention, mlp] =
-        [0, 1].map(|index| HalfLayer::of(costs[index], index, slices[index]).half(index, &work, recomputed));
-    let forward = [attention.forward, mlp.forward].concat();
-    [forward, [attention.again, mlp.again, mlp.backward, attention.backward].concat()]
+        [0, 1].map(|index| HalfLayer::new(costs[index], index, slices[index]).half(index, &work, recomputed));
+    if pass.is_backward() {
+        [attention.again, mlp.again, mlp.backward, attention.backward].concat()
+    } else {
+        [attention.forward, mlp.forward].concat()
+    }
 }
 
 /// Collectives for a slice of one half of a layer that takes `whole`: half of its matrices, where they travel one by
@@ -58,7 +63,7 @@ pub(super) fn collectives(whole: Count) -> Count {
 }
 
 impl<'a> HalfLayer<'a> {
-    fn of(costs: &UnitCosts<'a>, index: usize, slices: u32) -> Self {
+    fn new(costs: &UnitCosts<'a>, index: usize, slices: u32) -> Self {
         let model = &costs.rates.scenario.model;
         let (part, parameters) = match index {
             0 => (ModelPart::Attention, model.attention_parameters()),
@@ -101,8 +106,8 @@ impl<'a> HalfLayer<'a> {
         }
         let mut again = self.sliced(Traversal::Recompute, [ahead, SliceCompute::default()], [Bytes::ZERO, left]);
         if index == 0 && self.costs.rates.scenario.plan.offload.checkpoints() {
-            for visit in &mut forward {
-                visit.to_host = input;
+            for unit_pass in &mut forward {
+                unit_pass.to_host = input;
             }
             again[0].from_host += inputs;
             again[0].checkpoint = inputs;
@@ -124,7 +129,7 @@ impl<'a> HalfLayer<'a> {
         let [working, kept] = memory;
         let slice = |slice: u32| {
             let [first, second] = compute.map(|compute| self.step(compute, slice));
-            UnitPass { working, kept, ..self.costs.visit(self.unit, pass, [first, second, ComputeStep::default()]) }
+            UnitPass { working, kept, ..self.costs.unit_pass(self.unit, pass, [first, second, ComputeStep::default()]) }
         };
         (0..self.slices).map(slice).collect()
     }

@@ -1,5 +1,7 @@
 //! What a task is, for people: it travels with the task and means nothing to the simulator.
 
+use crate::plan::pass::Pass;
+
 /// Where something runs: one line of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Lane {
@@ -94,6 +96,12 @@ impl TaskKind {
     }
 }
 
+impl From<Pass> for TaskKind {
+    fn from(pass: Pass) -> Self {
+        if pass.is_backward() { Self::Backward } else { Self::Forward }
+    }
+}
+
 /// Which part of the model a task works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ModelPart {
@@ -127,10 +135,9 @@ pub enum Phase {
 /// Number of phases.
 pub const PHASES: usize = 3;
 
-impl Phase {
-    /// Of a visit.
-    pub(super) const fn of(backward: bool) -> Self {
-        if backward { Self::Backward } else { Self::Forward }
+impl From<Pass> for Phase {
+    fn from(pass: Pass) -> Self {
+        if pass.is_backward() { Self::Backward } else { Self::Forward }
     }
 }
 

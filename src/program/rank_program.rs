@@ -1,16 +1,16 @@
-//! A step in compact form: tasks in task_loops that repeat (layers), task_loops one after the other in
-//! graphs, and per rank a program: launches that run a graph, in batch_loops that repeat (micro-batches),
-//! in group_loops that repeat (groups of micro-batches).
+//! A step in compact form: tasks in task loops that repeat (layers), task loops one after the other in
+//! graphs, and per rank a program: launches that run a graph, in micro-batch loops that repeat (micro-batches),
+//! in group loops that repeat (groups of micro-batches).
 //!
 //! Routines are listed once, whoever runs them and how often: ranks and stages that do the same share them.
 
+use crate::units::Seconds;
 use std::ops::Range;
 
-use crate::units::Seconds;
-
-use super::build::Volume;
 use super::label::{Activity, ModelPart};
-use super::task::{COMPUTE, EVENTS, EventWait, STREAMS, Task, TaskEvent, WAITS};
+use super::stream::{COMPUTE, STREAMS, StreamSet};
+use super::task::{EVENTS, EventWait, Task, TaskEvent, WAITS};
+use super::volume::Volume;
 
 /// Tasks that repeat together.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,7 +21,7 @@ pub struct TaskLoop {
     pub tasks: Range<u32>,
     /// How far one iteration moves each event.
     pub advance: [i64; EVENTS],
-    /// What the graph's earlier task_loops have announced.
+    /// What the graph's earlier task loops have announced.
     pub base: [i64; EVENTS],
     /// Each stream's first task, by index; [`super::NONE`] if it has none.
     pub first: [u32; STREAMS],
@@ -30,12 +30,12 @@ pub struct TaskLoop {
 /// Blocks one after the other: what a launch does.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskGraph {
-    /// Its task_loops, by index.
+    /// Its task loops, by index.
     pub task_loops: Range<u32>,
     /// How far it moves each event.
     pub advance: [i64; EVENTS],
-    /// CollectiveStreams that have a task in it, as bits.
-    pub streams: u8,
+    /// Streams that have a task in it, as bits.
+    pub streams: StreamSet,
     /// Tasks of each stream, repeats counted.
     pub tasks: [u32; STREAMS],
     /// What compute waits for to begin with it, beside the launches before, counted from what they have
@@ -50,7 +50,7 @@ pub struct TaskGraph {
 /// What ranks do, listed once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Code {
-    /// Tasks of all task_loops.
+    /// Tasks of all task loops.
     pub tasks: Vec<Task>,
     /// Blocks of all graphs.
     pub task_loops: Vec<TaskLoop>,
@@ -65,7 +65,7 @@ pub struct Code {
 pub struct Launch {
     /// The graph, by index.
     pub graph: u32,
-    /// What the batch_loop's earlier launches have announced.
+    /// What the micro-batch loop's earlier launches have announced.
     pub base: [u32; EVENTS],
     /// Layer and micro-batch that its tasks' labels count from.
     pub layer: u32,
@@ -82,7 +82,7 @@ pub struct MicroBatchLoop {
     pub launches: Range<u32>,
     /// How far one iteration moves each event.
     pub advance: [i64; EVENTS],
-    /// What the group_loop's earlier batch_loops have announced.
+    /// What the group loop's earlier micro-batch loops have announced.
     pub base: [i64; EVENTS],
 }
 
@@ -91,35 +91,35 @@ pub struct MicroBatchLoop {
 pub struct GroupLoop {
     /// Iterations.
     pub repeat: u32,
-    /// Its batch_loops, by index into the rank's.
+    /// Its micro-batch loops, by index into the rank's.
     pub batch_loops: Range<u32>,
     /// How far one iteration moves each event.
     pub advance: [i64; EVENTS],
-    /// What earlier group_loops have announced.
+    /// What earlier group loops have announced.
     pub base: [i64; EVENTS],
     /// Micro-batches from one iteration to the next.
     pub micro_batches: u32,
 }
 
-/// What one rank does in a step: group_loops, in order.
+/// What one rank does in a step: group loops, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RankProgram {
     /// Rounds.
     pub group_loops: Vec<GroupLoop>,
-    /// Their batch_loops.
+    /// Their micro-batch loops.
     pub batch_loops: Vec<MicroBatchLoop>,
-    /// The batch_loops' launches.
+    /// The micro-batch loops' launches.
     pub launches: Vec<Launch>,
 }
 
 /// One run of one launch: a place in a program's loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LaunchPosition {
-    /// The group_loop, by index.
+    /// The group loop, by index.
     pub group_loop: u32,
     /// Its iteration.
     pub group: u32,
-    /// The batch_loop, by index.
+    /// The micro-batch loop, by index.
     pub batch_loop: u32,
     /// Its iteration.
     pub batch: u32,
@@ -132,7 +132,7 @@ pub struct LaunchPosition {
 pub struct TaskPosition {
     /// The launch that it belongs to.
     pub at: LaunchPosition,
-    /// The iteration of its task_loop.
+    /// The iteration of its task loop.
     pub iteration: u32,
 }
 
@@ -192,7 +192,7 @@ impl RankProgram {
         &self.launches[at.launch as usize]
     }
 
-    /// What has been announced to a event before a launch begins.
+    /// What has been announced to an event before a launch begins.
     pub fn announced(&self, at: &LaunchPosition, event: TaskEvent) -> i64 {
         self.announcer(at)(event as usize)
     }
@@ -271,9 +271,9 @@ impl RankProgram {
     }
 }
 
-/// The producer of a event, if it is a stream of the own rank.
+/// The producer of an event, if it is a stream of the own rank.
 impl Code {
-    /// The stream whose tasks raise a event; `None` if another rank does.
+    /// The stream whose tasks raise an event; `None` if another rank does.
     pub fn producer(&self, event: TaskEvent) -> Option<u8> {
         (!event.remote()).then(|| self.producer[event as usize])
     }

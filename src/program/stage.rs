@@ -1,19 +1,19 @@
-//! PipelineStages of a pipeline: which layers each has, and what a pass over it computes.
+//! The stages of a pipeline: which layers each has, and what a pass over it computes.
 
+use crate::plan::pass::{Pass, PerDirection};
 use crate::units::Seconds;
 
 use super::build::LaunchedWork;
-use super::order::UnitList;
-use super::places::{OperatorLayouts, StageLayers, StageParameters};
-use super::schedule::split;
-use super::step::recomputed_layers;
-use super::visit::{UnitCosts, UnitPass};
+use super::operator_layouts::{OperatorLayouts, StageLayers, StageParameters};
+use super::unit_costs::UnitCosts;
+use super::unit_order::{UnitList, recomputed_layers};
+use super::unit_pass::UnitPass;
 
-/// What a stage works on. PipelineStages that differ in nothing but their layers' numbers share it.
+/// What a stage works on. Stages that differ in nothing but their layers' numbers share it.
 pub(super) struct StageWork {
-    layers_of: StageLayers,
-    /// What is visited there and back; layers count from the stage's first.
-    pub passes: [UnitList; 2],
+    layers: StageLayers,
+    /// Its units in the order of each direction; layers count from the stage's first.
+    passes: PerDirection<UnitList>,
     /// Its parameters, by how they are placed.
     pub holdings: Vec<StageParameters>,
 }
@@ -27,8 +27,8 @@ pub(super) struct PipelineStages {
 }
 
 impl PipelineStages {
-    /// Layers dealt as evenly as they go, by what the stack balances: the times of `costs`.
-    pub fn of(
+    /// Layers assigned as evenly as they go, by what the stack balances: the times of `costs`.
+    pub fn new(
         places: &OperatorLayouts<'_>,
         ways: &[UnitCosts<'_>],
         costs: &UnitCosts<'_>,
@@ -40,7 +40,8 @@ impl PipelineStages {
         let recomputed = recomputed_layers(costs);
         let ends = model.vocab > 0;
         let (embedding, head) = if ends { (time(&costs.embedding()), time(&costs.head())) } else { (0.0, 0.0) };
-        // The share of the layers that is computed again is that of each stage, and without a pipeline the first layers.
+        // The share of the layers that is computed again is that of each stage, and without a pipeline the first
+        // layers.
         let again = |layers: u32| match ranks {
             1 => layers.min(recomputed),
             _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.layers)) as u32,
@@ -55,11 +56,11 @@ impl PipelineStages {
         for (index, layers) in (0..count).zip(layers) {
             let ends = [ends && index == 0, ends && index + 1 == count];
             let computed_again = first + again(first + layers) - again(first);
-            let layers_of = places.layers_of(first..first + layers, computed_again, ends);
-            let known = all.works.iter().position(|other| other.layers_of == layers_of);
+            let own = places.stage_layers(first..first + layers, computed_again, ends);
+            let known = all.works.iter().position(|other| other.layers == own);
             let place = known.unwrap_or(all.works.len());
             if known.is_none() {
-                all.works.push(StageWork::of(places, ways, layers_of));
+                all.works.push(StageWork::new(places, ways, own));
             }
             all.places.push((place, first));
             first += layers;
@@ -94,18 +95,67 @@ impl PipelineStages {
 }
 
 impl StageWork {
-    fn of(places: &OperatorLayouts<'_>, ways: &[UnitCosts<'_>], layers_of: StageLayers) -> Self {
-        let passes = [false, true].map(|backward| {
+    fn new(places: &OperatorLayouts<'_>, ways: &[UnitCosts<'_>], layers: StageLayers) -> Self {
+        let passes = PerDirection::from_fn(|pass| {
             let mut listing = UnitList::default();
-            places.list(ways, &layers_of, backward, &mut listing);
+            places.list(ways, &layers, pass, &mut listing);
             listing
         });
-        Self { passes, holdings: places.holdings(&layers_of), layers_of }
+        Self { passes, holdings: places.holdings(&layers), layers }
+    }
+
+    /// Its units in the order of a pass.
+    pub fn list(&self, pass: Pass) -> &UnitList {
+        self.passes.get(pass)
     }
 }
 
 /// Seconds of forward and backward of a unit.
-fn time(costs: &[UnitPass; 2]) -> f64 {
-    let pieces = costs.iter().flat_map(|visit| visit.steps).map(|step| step.piece);
+fn time(unit: &PerDirection<UnitPass>) -> f64 {
+    let pieces = [unit.forward, unit.backward].into_iter().flat_map(|pass| pass.steps).map(|step| step.piece);
     pieces.map(|piece: LaunchedWork| piece.work.time + piece.host).sum::<Seconds>().get()
+}
+
+/// Layers of each stage: one at a time to the stage that has least time so far, embedding and head
+/// counted where they are; among equals the earliest. Each time is of forward and backward together.
+fn split(layers: u32, stages: u32, layer: f64, embedding: f64, head: f64) -> Vec<u32> {
+    let last = stages as usize - 1;
+    let mut counts = vec![0; stages as usize];
+    if last == 0 {
+        counts[0] = layers;
+        return counts;
+    }
+    // Stages between the ends fill up level by level.
+    let (mut first_time, mut level, mut last_time) = (embedding, 0.0, head);
+    let mut next = 1;
+    for _ in 0..layers {
+        let between = if last > 1 { level } else { f64::INFINITY };
+        if first_time <= between && first_time <= last_time {
+            counts[0] += 1;
+            first_time += layer;
+        } else if between <= last_time {
+            counts[next] += 1;
+            next += 1;
+            if next == last {
+                (next, level) = (1, level + layer);
+            }
+        } else {
+            counts[last] += 1;
+            last_time += layer;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_go_where_there_is_least() {
+        assert_eq!(split(8, 4, 1.0, 0.0, 0.0), [2, 2, 2, 2]);
+        // The head costs two layers: 2 + 2 + 2 + (0 + 2).
+        assert_eq!(split(6, 4, 1.0, 0.0, 2.0), [2, 2, 2, 0]);
+        assert_eq!(split(9, 4, 1.0, 0.0, 0.0), [3, 2, 2, 2]);
+    }
 }

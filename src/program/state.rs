@@ -2,11 +2,11 @@
 
 use crate::cost::Rates;
 use crate::model::Model;
-use crate::plan::Reduction;
 use crate::scenario::Layout;
 use crate::units::{Bytes, Count};
 
-use super::boundary::ParameterGroup;
+use super::parameter_group::ParameterGroup;
+use super::unit_costs::whole_gradients;
 
 /// Static memory of one rank, and how its gradients are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -23,26 +23,15 @@ pub struct ModelState {
     pub parameters: Count,
 }
 
-/// What a gradient takes while it is kept and accumulated.
-pub(super) fn gradient_size(rates: &Rates<'_>) -> Bytes {
-    let kept = rates.scenario.stack.gradient_format;
-    kept.map_or_else(|| rates.storage(), |format| Bytes::new(format.bytes()))
-}
-
 /// Parameters of the model on one tensor rank.
 pub(super) fn local(model: &Model, layout: &Layout) -> Count {
     Count::from(model.parameters()) / f64::from(layout.tensor)
 }
 
-/// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
-pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
-    layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
-}
-
 impl ModelState {
     /// Of all parameters of one rank.
-    pub(super) fn of_shares(shares: &[ParameterGroup<'_>]) -> Self {
-        let states = shares.iter().map(|share| Self::of(share.costs.rates, share.costs.layout, share.parameters));
+    pub(super) fn of_groups(shares: &[ParameterGroup<'_>]) -> Self {
+        let states = shares.iter().map(|share| Self::new(share.costs.rates, share.costs.layout, share.parameters));
         states.reduce(Self::with).unwrap_or_default()
     }
 
@@ -59,7 +48,7 @@ impl ModelState {
 
     /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
     /// are not reduced before the step's end count whole.
-    pub(super) fn of(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
+    pub(super) fn new(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
         let plan = &rates.scenario.plan;
         let whole_gradients = whole_gradients(rates, layout);
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };

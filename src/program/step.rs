@@ -1,58 +1,19 @@
-//! The order of a step: micro-batches of costs, forward and backward, then the boundary.
+//! The order of a step: micro-batches of unit passes, forward and backward, then the boundary.
 
 use crate::cost::{DeviceTime, Rates};
-use crate::plan::Recompute;
 use crate::scenario::Layout;
 use crate::units::{Bytes, Seconds};
 
-use super::boundary::{self, ParameterGroup};
-use super::build::{CollectiveStreams, GraphBuilder, HOST_IN, HOST_OUT, LaunchedWork, RankBuilder};
+use super::boundary;
+use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
 use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
-use super::order::{ALONE, UnitOrder, UnitPosition, whole_layers};
+use super::parameter_group::ParameterGroup;
 use super::state::local;
-use super::task::{COMPUTE, CONTEXT, EventWait, TENSOR, Task, TaskClass, TaskEvent, WAITS, held, waits};
-use super::visit::{UnitCosts, UnitPass};
-
-/// Consecutive costs that differ in nothing but the layer.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct UnitRun {
-    pub visit: UnitPass,
-    pub count: u32,
-    pub layer: u32,
-    /// Direction through the layers.
-    pub step: i32,
-}
-
-/// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CheckpointFetch {
-    bytes: Bytes,
-    part: ModelPart,
-    /// Layer, how it moves with the body's iterations, and micro-batch.
-    layer: u32,
-    step: i32,
-    micro_batch: u32,
-}
-
-impl CheckpointFetch {
-    /// For the visit at `position` of a run; `None` where nothing is fetched for it.
-    pub fn of(run: &UnitRun, position: u32) -> Option<Self> {
-        let UnitRun { visit: UnitPass { part, checkpoint, .. }, step, .. } = *run;
-        let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
-        (checkpoint > Bytes::ZERO).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
-    }
-
-    /// The same with its layer and micro-batch counted from those of another launch.
-    pub fn from(self, layer: u32, micro_batch: u32) -> Self {
-        Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
-    }
-}
-
-impl UnitRun {
-    pub fn layer_at(&self, position: u32) -> u32 {
-        (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
-    }
-}
+use super::stream::{COMPUTE, CONTEXT, CollectiveStreams, HOST_IN, HOST_OUT, TENSOR};
+use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, held, held_bytes, waits};
+use super::unit_costs::UnitCosts;
+use super::unit_order::{ALONE, CheckpointFetch, UnitOrder, UnitPosition, UnitRun, whole_layers};
+use super::unit_pass::UnitPass;
 
 /// What emitting needs.
 pub(super) struct TaskEmitter<'a> {
@@ -63,7 +24,7 @@ pub(super) struct TaskEmitter<'a> {
     pub contention: f64,
 }
 
-/// Builds the step of one rank whose operators are all placed alike.
+/// Builds the step of one rank whose operators are all sharded alike.
 pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: RankBuilder<'_>) {
     let costs = UnitCosts::new(rates, layout, false);
     let (runs, used) = whole_layers(&costs);
@@ -72,11 +33,11 @@ pub(super) fn build(rates: &Rates<'_>, layout: &Layout, builder: RankBuilder<'_>
     build_order(order, &[ParameterGroup { costs: &costs, parameters }], builder);
 }
 
-/// Builds the step of one rank from its costs and the shares of its parameters, of which there is at least one.
+/// Builds the step of one rank from its unit passes and the shares of its parameters, of which there is at least one.
 pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], mut builder: RankBuilder<'_>) {
     let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
     let (plan, stack) = (&costs.rates.scenario.plan, &costs.rates.scenario.stack);
-    let streams = CollectiveStreams::of(stack.overlap);
+    let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
     let ahead = if streams.gather == COMPUTE { 0 } else { plan.prefetch };
     let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.runtime.contention };
@@ -92,16 +53,6 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
     }
     builder.batch_loop(1, |graph| emit.micro_batch(graph, order, Some(last)));
     builder.batch_loop(1, |graph| graph.task_loop(1, |body| boundary::build(shares, emit.streams, body)));
-}
-
-/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
-pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
-    let layers = costs.rates.scenario.model.layers;
-    match costs.rates.scenario.plan.recompute {
-        Recompute::Full => layers,
-        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
-        Recompute::None | Recompute::Selective => 0,
-    }
 }
 
 impl TaskEmitter<'_> {
@@ -124,16 +75,16 @@ impl TaskEmitter<'_> {
         }
     }
 
-    /// One visit, and before it the fetch of the one that is `ahead` of it.
+    /// One pass, and before it the fetch of the one that is `ahead` of it.
     fn place(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, place: UnitPosition, last: Option<u32>) {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
-            let visit = &order.run(place).visit;
-            [gathers + i64::from(visit.gather.is_some()), copies + i64::from(visit.from_host > Bytes::ZERO)]
+            let unit_pass = &order.run(place).unit_pass;
+            [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
         });
-        self.visit(builder, order.run(place), place.position, ahead, micro_batch, last.is_some());
+        self.unit_pass(builder, order.run(place), place.position, ahead, micro_batch, last.is_some());
     }
 
     /// A fixed time of the host.
@@ -168,28 +119,28 @@ impl TaskEmitter<'_> {
         let wrap = last.is_none();
         let Some(place) = order.find(from, ahead, wrap) else { return };
         let run = order.run(place);
-        let visit = &run.visit;
+        let unit_pass = &run.unit_pass;
         let micro_batch = last.unwrap_or(0) + place.later;
         let released = builder.after(TaskEvent::Released, 0);
-        let mut taken = held_bytes(held::GATHERED, visit.gathered);
-        if visit.from_host > Bytes::ZERO {
+        let mut taken = held_bytes(held::GATHERED, unit_pass.gathered);
+        if unit_pass.from_host > Bytes::ZERO {
             let label = Self::label(run, place.position, Lane::HostIn, TaskKind::Copy, micro_batch);
-            let mut task = self.copy(builder, visit.from_host, HOST_IN, label);
-            let written = (visit.checkpoint > Bytes::ZERO).then(|| {
+            let mut task = self.copy(builder, unit_pass.from_host, HOST_IN, label);
+            let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
                 let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
-                let writes = between.filter(|place| order.run(*place).visit.to_host > Bytes::ZERO);
+                let writes = between.filter(|place| order.run(*place).unit_pass.to_host > Bytes::ZERO);
                 builder.after(TaskEvent::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
             });
             task.waits = waits([Some(released), written]);
             task.signals = [Some(TaskEvent::HostIn), None];
-            taken[held::ACTIVATIONS] = bytes(visit.checkpoint);
+            taken[held::ACTIVATIONS] = bytes(unit_pass.checkpoint);
             task.takes = std::mem::take(&mut taken);
             builder.push(task);
         }
-        if let Some(gather) = &visit.gather {
+        if let Some(gather) = &unit_pass.gather {
             let label = Self::label(run, place.position, Lane::Gather, gather.kind, micro_batch);
             let mut task = builder.transfer(&gather.transfer, self.streams.gather, self.contention, label);
-            let copied = (visit.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
+            let copied = (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
             task.waits = waits([Some(released), copied]);
             task.signals = [Some(TaskEvent::Gathered), None];
             taken[held::COMMUNICATION] += bytes(gather.buffer);
@@ -200,7 +151,7 @@ impl TaskEmitter<'_> {
     }
 
     /// A unit's compute, then its reduction.
-    fn visit(
+    fn unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
         run: &UnitRun,
@@ -209,34 +160,36 @@ impl TaskEmitter<'_> {
         micro_batch: u32,
         last: bool,
     ) {
-        let visit = &run.visit;
-        let reduce = visit.reduce[usize::from(last)];
+        let unit_pass = &run.unit_pass;
+        let reduce = unit_pass.reduce[usize::from(last)];
         // Two gradient buffers: one is filled while the other is emptied.
-        let emptied = match (visit.store[usize::from(last)] > Bytes::ZERO, reduce) {
+        let emptied = match (unit_pass.store[usize::from(last)] > Bytes::ZERO, reduce) {
             (true, _) => Some(TaskEvent::Stored),
-            (false, reduce) => reduce.filter(|_| visit.gradients > Bytes::ZERO).map(|_| TaskEvent::Reduced),
+            (false, reduce) => reduce.filter(|_| unit_pass.gradients > Bytes::ZERO).map(|_| TaskEvent::Reduced),
         };
         let start = [
-            visit.fetched().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
-            (visit.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
+            unit_pass.fetched().then(|| builder.after(TaskEvent::Gathered, gathers_ahead)),
+            (unit_pass.from_host > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, copies_ahead)),
             emptied.map(|event| builder.after(event, 1)),
         ];
         self.compute(builder, run, position, start, micro_batch);
         let released = builder.after(TaskEvent::Released, 0);
         self.write_checkpoint(builder, run, position, micro_batch);
-        self.leave(builder, visit, released, last, |lane, kind| Self::label(run, position, lane, kind, micro_batch));
+        self.leave(builder, unit_pass, released, last, |lane, kind| {
+            Self::label(run, position, lane, kind, micro_batch)
+        });
     }
 
     /// A unit's compute on weights that a whole stage has gathered, and the copy of the checkpoint for the unit
     /// after it; its gradients stay with the stage's.
-    pub fn stage_visit(
+    pub fn stage_unit_pass(
         &self,
         builder: &mut GraphBuilder<'_>,
         run: &UnitRun,
         start: [Option<EventWait>; 2],
         ahead: Option<CheckpointFetch>,
     ) {
-        let copied = (run.visit.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
+        let copied = (run.unit_pass.checkpoint > Bytes::ZERO).then(|| builder.after(TaskEvent::HostIn, 0));
         self.compute(builder, run, 0, [start[0], start[1], copied], 0);
         self.write_checkpoint(builder, run, 0, 0);
         let Some(CheckpointFetch { bytes, part, layer, step, micro_batch }) = ahead else { return };
@@ -251,7 +204,7 @@ impl TaskEmitter<'_> {
 
     /// Copies what the unit's forward has kept to the host, where checkpoints live there.
     fn write_checkpoint(&self, builder: &mut GraphBuilder<'_>, run: &UnitRun, position: u32, micro_batch: u32) {
-        let moved = run.visit.to_host;
+        let moved = run.unit_pass.to_host;
         if moved <= Bytes::ZERO {
             return;
         }
@@ -263,17 +216,18 @@ impl TaskEmitter<'_> {
         builder.push(task);
     }
 
-    /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left there.
+    /// Reduces a unit's gradients, with the sums of those before if these are on the host, and copies what is left
+    /// there.
     fn leave(
         &self,
         builder: &mut GraphBuilder<'_>,
-        visit: &UnitPass,
+        unit_pass: &UnitPass,
         released: EventWait,
         last: bool,
         label: impl Fn(Lane, TaskKind) -> Label,
     ) {
-        let store = visit.store[usize::from(last)];
-        let sums = if last { visit.sums } else { Bytes::ZERO };
+        let store = unit_pass.store[usize::from(last)];
+        let sums = if last { unit_pass.sums } else { Bytes::ZERO };
         if sums > Bytes::ZERO {
             let mut task = self.copy(builder, sums, HOST_IN, label(Lane::HostIn, TaskKind::Copy));
             task.waits =
@@ -282,7 +236,7 @@ impl TaskEmitter<'_> {
             task.takes = held_bytes(held::GRADIENTS, sums);
             builder.push(task);
         }
-        let reduce = visit.reduce[usize::from(last)];
+        let reduce = unit_pass.reduce[usize::from(last)];
         if let Some(reduce) = reduce {
             let label = label(Lane::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
@@ -290,7 +244,7 @@ impl TaskEmitter<'_> {
             task.signals = [Some(TaskEvent::Reduced), None];
             task.takes = held_bytes(held::COMMUNICATION, reduce.buffer);
             task.gives = held_bytes(held::COMMUNICATION, reduce.buffer);
-            task.gives[held::GRADIENTS] = bytes(visit.gradients) + bytes(sums) - bytes(store);
+            task.gives[held::GRADIENTS] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
             builder.push(task);
         }
         if store > Bytes::ZERO {
@@ -311,11 +265,13 @@ impl TaskEmitter<'_> {
         start: [Option<EventWait>; 3],
         micro_batch: u32,
     ) {
-        let visit = &run.visit;
+        let unit_pass = &run.unit_pass;
         let layout = self.costs.layout;
-        let kind = if visit.backward { TaskKind::Backward } else { TaskKind::Forward };
-        let steps =
-            visit.steps.iter().filter(|step| step.piece.work.time > Seconds::ZERO || step.piece.host > Seconds::ZERO);
+        let kind = TaskKind::from(unit_pass.pass);
+        let steps = unit_pass
+            .steps
+            .iter()
+            .filter(|step| step.piece.work.time > Seconds::ZERO || step.piece.host > Seconds::ZERO);
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
@@ -341,10 +297,10 @@ impl TaskEmitter<'_> {
             task.waits = ready;
             task.signals = [Some(TaskEvent::Computed), (last && !tensor).then_some(TaskEvent::Released)];
             if first {
-                task.takes = visit.takes();
+                task.takes = unit_pass.takes();
             }
             if last && !tensor {
-                task.gives = visit.gives();
+                task.gives = unit_pass.gives();
             }
             builder.push(task);
             if tensor {
@@ -368,7 +324,7 @@ impl TaskEmitter<'_> {
         task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
         task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
         if last {
-            task.gives = run.visit.gives();
+            task.gives = run.unit_pass.gives();
         }
         builder.push(task);
     }
@@ -381,41 +337,7 @@ impl TaskEmitter<'_> {
     }
 
     fn label(run: &UnitRun, position: u32, lane: Lane, kind: TaskKind, micro_batch: u32) -> Label {
-        let first = Activity { kind, part: run.visit.part, layer: run.layer_at(position), micro_batch };
-        Label { lane, phase: Phase::of(run.visit.backward), first, layer_step: run.step, ..Label::default() }
+        let first = Activity { kind, part: run.unit_pass.part, layer: run.layer_at(position), micro_batch };
+        Label { lane, phase: Phase::from(run.unit_pass.pass), first, layer_step: run.step, ..Label::default() }
     }
-}
-
-impl UnitPass {
-    /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
-    fn fetched(&self) -> bool {
-        self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
-    }
-
-    fn takes(&self) -> [i64; super::HELD] {
-        let mut takes = held_bytes(held::ACTIVATIONS, self.working);
-        takes[held::GRADIENTS] = bytes(self.gradients);
-        // The second copy is made from the gathered unit: both are there at once.
-        takes[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
-        takes
-    }
-
-    fn gives(&self) -> [i64; super::HELD] {
-        let mut gives = held_bytes(held::ACTIVATIONS, self.working);
-        gives[held::ACTIVATIONS] -= bytes(self.kept);
-        gives[held::GATHERED] = bytes(self.freed);
-        gives[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
-        gives
-    }
-}
-
-/// Whole bytes.
-pub(super) fn bytes(amount: Bytes) -> i64 {
-    libm::round(amount.get()) as i64
-}
-
-pub(super) fn held_bytes(part: usize, amount: Bytes) -> [i64; super::HELD] {
-    let mut held = [0; super::HELD];
-    held[part] = bytes(amount);
-    held
 }

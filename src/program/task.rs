@@ -5,9 +5,10 @@
 //! announced so far, so one task stands for all its repeats ([`super::program`]).
 
 use crate::hardware::MAX_LEVELS;
-use crate::units::Seconds;
+use crate::units::{Bytes, Seconds};
 
 use super::label::Label;
+use super::stream::STREAMS;
 
 /// Whole picoseconds.
 pub type Picos = u64;
@@ -28,21 +29,6 @@ pub fn picos(time: Seconds) -> Picos {
 pub fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
-
-/// CollectiveStreams per rank.
-pub const STREAMS: usize = 8;
-
-/// The stream of compute.
-pub const COMPUTE: u8 = 0;
-
-/// The stream of the collectives between tensor ranks.
-pub const TENSOR: u8 = 3;
-
-/// The stream of the exchanges between context ranks.
-pub const CONTEXT: u8 = 4;
-
-/// CollectiveStreams that compute goes hand in hand with, as bits: a launch is over when they are.
-pub const SERIAL: u8 = 1 << COMPUTE | 1 << TENSOR | 1 << CONTEXT;
 
 /// Things that tasks share: the levels, and the device itself, for which overlapping work contends.
 pub const RESOURCES: usize = MAX_LEVELS + 1;
@@ -86,9 +72,9 @@ pub enum TaskEvent {
     Tensor,
     /// Exchanges of context parallelism.
     Context,
-    /// Copies to the host, but for what `Stored` counts.
+    /// Copies to the host, except those counted by `Stored`.
     HostOut,
-    /// Copies from the host, but for what `Loaded` counts.
+    /// Copies from the host, except those counted by `Loaded`.
     HostIn,
     /// Shards of stages' weights, and sums of gradients of stages or units, that came from the host.
     Loaded,
@@ -175,3 +161,14 @@ pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> 
 
 /// No task, no block.
 pub const NONE: u32 = u32::MAX;
+
+/// Whole bytes.
+pub(super) fn bytes(amount: Bytes) -> i64 {
+    libm::round(amount.get()) as i64
+}
+
+pub(super) fn held_bytes(part: usize, amount: Bytes) -> [i64; HELD] {
+    let mut held = [0; HELD];
+    held[part] = bytes(amount);
+    held
+}

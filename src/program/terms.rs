@@ -1,19 +1,21 @@
-//! What each part of a step costs a rank, read off the costs that steps are made of: the terms of bounds
+//! What each part of a step costs a rank, read off the unit passes that steps are made of: the terms of bounds
 //! on a step. Not for when a part runs.
 
 use crate::cost::{Factors, Rates, Transfer};
+use crate::plan::pass::Pass;
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds};
 
-use super::boundary::{self, ParameterGroup};
+use super::boundary;
 use super::label::ModelPart;
-use super::order::whole_layers;
-use super::pipeline::{self, PipelineBuilder};
-use super::places::OperatorLayouts;
+use super::operator_layouts::OperatorLayouts;
+use super::parameter_group::ParameterGroup;
+use super::pipeline::context::PipelineContext;
 use super::stage::StageWork;
-use super::state::{ModelState, whole_gradients};
-use super::step::UnitRun;
-use super::visit::{UnitCollective, UnitCosts, UnitPass};
+use super::state::ModelState;
+use super::unit_costs::{UnitCosts, whole_gradients};
+use super::unit_order::{UnitRun, whole_layers};
+use super::unit_pass::{UnitCollective, UnitPass};
 
 /// A unit, or a stage with all its units: seconds and bytes on one rank, of one micro-batch where they are
 /// not of the state.
@@ -58,16 +60,16 @@ pub struct StepTerms {
 
 impl StepTerms {
     /// Of a checked scenario.
-    pub fn of(scenario: &Scenario, layout: &Layout) -> Self {
+    pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
         let rates = Rates::new(scenario, &Factors::default());
-        let costs = UnitCosts::new(&rates, layout, pipeline::wanted(&rates, layout));
-        let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, false));
+        let costs = UnitCosts::new(&rates, layout, scenario.plan.staged());
+        let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, Pass::Forward));
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);
         let mut terms = Self { parts: Vec::new(), order: Vec::new(), send, buffered };
         if costs.staged {
-            let places = OperatorLayouts::of(scenario, layout);
-            let pipeline = PipelineBuilder::of(&rates, layout, &places);
+            let places = OperatorLayouts::new(scenario, layout);
+            let pipeline = PipelineContext::new(&rates, layout, &places);
             terms.parts.extend(pipeline.works().iter().map(|work| stage(&pipeline, work)));
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
@@ -94,35 +96,35 @@ impl StepTerms {
 /// One of the units of a run, there and back.
 fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     let model = &costs.rates.scenario.model;
-    let parameters = match ahead.visit.part {
+    let parameters = match ahead.unit_pass.part {
         ModelPart::Embedding => model.embedding_parameters(),
         ModelPart::Head => model.head_parameters(),
         _ => model.layer_parameters(),
     };
-    let [ahead, behind] = [ahead, behind].map(|run| &run.visit);
-    let one = |visit: &UnitPass| [UnitRun { visit: *visit, count: 1, ..UnitRun::default() }];
+    let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
+    let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];
     StageCost {
-        gather: [of(ahead.gather), of(behind.gather)],
-        reduce: behind.reduce.map(of),
+        gather: [ahead.gather, behind.gather].map(transfer),
+        reduce: behind.reduce.map(transfer),
         buffers: behind.gathered + behind.gradients,
-        ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::of(costs, parameters))
+        ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
     }
 }
 
 /// A stage with all its units.
-fn stage(pipeline: &PipelineBuilder<'_>, work: &StageWork) -> StageCost {
-    let [ahead, behind] = &work.passes;
-    let mut cost = passes(pipeline.way(0), &ahead.runs, &behind.runs);
+fn stage(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
+    let [ahead, behind] = [Pass::Forward, Pass::Backward].map(|pass| &work.list(pass).runs);
+    let mut cost = passes(pipeline.way(0), ahead, behind);
     for holding in &work.holdings {
         let costs = pipeline.way(holding.way);
-        let share = ParameterGroup::of(costs, holding.parameters);
+        let share = ParameterGroup::new(costs, holding.parameters);
         let elements = share.parameters;
-        for backward in [false, true] {
-            let direction = usize::from(backward);
-            cost.gather[direction] = cost.gather[direction] + of(costs.gather(elements, holding.collectives, backward));
-            cost.load[direction] += costs.rates.host_copy(costs.loaded(elements, backward));
+        for (direction, pass) in [Pass::Forward, Pass::Backward].into_iter().enumerate() {
+            let gather = transfer(costs.gather(elements, holding.collectives, pass));
+            cost.gather[direction] = cost.gather[direction] + gather;
+            cost.load[direction] += costs.rates.host_copy(costs.loaded(elements, pass));
         }
-        cost.reduce[1] = cost.reduce[1] + of(costs.reduction(elements, true, true, holding.collectives));
+        cost.reduce[1] = cost.reduce[1] + transfer(costs.reduction(elements, true, true, holding.collectives));
         cost.store += costs.rates.host_copy(costs.stored(elements, true));
         cost.buffers += costs.buffer(elements) + costs.waiting(elements);
         cost = cost.with_state(&share);
@@ -130,26 +132,26 @@ fn stage(pipeline: &PipelineBuilder<'_>, work: &StageWork) -> StageCost {
     cost
 }
 
-fn of(moved: Option<UnitCollective>) -> Transfer {
+fn transfer(moved: Option<UnitCollective>) -> Transfer {
     moved.map(|moved| moved.transfer).unwrap_or_default()
 }
 
 /// Something of each unit's pass, over all passes of some runs.
 fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of: impl Fn(&UnitPass) -> Q) -> Q {
-    runs.iter().map(|run| of(&run.visit) * f64::from(run.count)).sum()
+    runs.iter().map(|run| of(&run.unit_pass) * f64::from(run.count)).sum()
 }
 
 /// Forward and backward of runs.
 fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> StageCost {
     let both = |of: fn(&UnitPass) -> Bytes| sum(ahead, of) + sum(behind, of);
     StageCost {
-        compute: [ahead, behind].map(|runs| sum(runs, |visit| costs.serial(visit))),
+        compute: [ahead, behind].map(|runs| sum(runs, |unit_pass| costs.serial(unit_pass))),
         host: [
-            costs.rates.host_copy(both(|visit| visit.from_host)),
-            costs.rates.host_copy(both(|visit| visit.to_host)),
+            costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
+            costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         ],
-        kept: sum(ahead, |visit| visit.kept - visit.to_host),
-        working: behind.first().map_or(Bytes::ZERO, |run| run.visit.working),
+        kept: sum(ahead, |unit_pass| unit_pass.kept - unit_pass.to_host),
+        working: behind.first().map_or(Bytes::ZERO, |run| run.unit_pass.working),
         ..StageCost::default()
     }
 }
@@ -157,7 +159,7 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
 impl StageCost {
     /// With the state of some of its parameters.
     fn with_state(self, share: &ParameterGroup<'_>) -> Self {
-        let state = ModelState::of_shares(&[*share]);
+        let state = ModelState::of_groups(&[*share]);
         Self {
             state: self.state + state.weights + state.gradients + state.optimizer,
             update: self.update + boundary::least(share),

@@ -257,3 +257,36 @@ fn triples_of(extents: impl Fn() -> [Extent; 4]) -> Vec<(Extent, Extent, Extent)
     }
     triples
 }
+
+/// The drawing on the module's page: what each rank passes in order, what it waits for and what it sends.
+#[test]
+fn the_drawing_is_what_is_built() {
+    let mut scenario = testing::scenario();
+    scenario.plan.sharding = testing::ddp();
+    (scenario.plan.pipeline, scenario.plan.accumulate) = (2, 3);
+    scenario.plan.schedule = crate::plan::Schedule::OneForwardOneBackward;
+    let program = built(&scenario);
+    let drawing = include_str!("step.txt");
+    for (rank, ranks_own) in program.ranks.iter().enumerate() {
+        let mut passes = Vec::new();
+        let mut at = ranks_own.first();
+        while let Some(position) = at {
+            let graph = &program.code.graphs[ranks_own.launch(&position).graph as usize];
+            let bodies = &program.code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize];
+            let tasks =
+                bodies.iter().flat_map(|body| &program.code.tasks[body.tasks.start as usize..body.tasks.end as usize]);
+            let tasks: Vec<_> = tasks.collect();
+            let computes = |task: &&&Task| matches!(task.label.first.kind, TaskKind::Forward | TaskKind::Backward);
+            if let Some(first) = tasks.iter().find(computes) {
+                let waits = first.waits.iter().flatten().any(|wait| wait.event.remote());
+                let sends = tasks.iter().any(|task| task.sends.is_some());
+                let letter = if first.label.first.kind == TaskKind::Forward { "F" } else { "B" };
+                let activity = ranks_own.activity(first, &TaskPosition { at: position, iteration: 0 });
+                let mark = |is: bool| if is { ">" } else { "" };
+                passes.push(format!("{}{letter}{}{}", mark(waits), activity.micro_batch, mark(sends)));
+            }
+            at = ranks_own.after(position);
+        }
+        assert!(drawing.contains(&format!("rank {rank}: {}\n", passes.join(" "))), "rank {rank}: {passes:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 mod operators;
 
-use crate::plan::{Accumulation, Extent, Precision, Recompute, Schedule, Size};
+use crate::plan::{Extent, Precision, Recompute, Size};
 use crate::units::significant;
 
 use super::layout::{devices, ranks};
@@ -214,21 +214,19 @@ fn precision(scenario: &Scenario, checks: &mut Checks) {
 /// Pipelines: stages that have layers, and micro-batches that fill the schedule.
 fn pipeline(scenario: &Scenario, checks: &mut Checks) {
     let (plan, layers) = (&scenario.plan, scenario.model.layers);
-    let looped = matches!(plan.schedule, Schedule::BreadthFirst | Schedule::Interleaved);
-    let layered = plan.accumulation == Accumulation::Layered;
-    let stages = plan.pipeline.saturating_mul(if looped || layered { plan.stages_per_rank } else { 1 });
+    let stages = plan.pipeline.saturating_mul(plan.virtual_stages());
     checks.refuse(
         stages > layers,
         "plan.pipeline",
         || format!("{stages} stages are more than the {layers} layers of {}", scenario.model.name),
         || format!("choose at most {layers} stages in all"),
     );
-    let interleaved = plan.effective_schedule() == Schedule::Interleaved;
-    let uneven = interleaved && !plan.accumulate.is_multiple_of(plan.pipeline);
+    let schedule = plan.effective_schedule();
+    let uneven = schedule.rules().grouped && !plan.accumulate.is_multiple_of(plan.pipeline);
     checks.refuse(
         uneven,
         "plan.accumulate",
-        || format!("interleaved takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
+        || format!("{schedule} takes multiples of {} micro-batches, not {}", plan.pipeline, plan.accumulate),
         || format!("choose {}", nearest_multiple(plan.accumulate, plan.pipeline)),
     );
 }

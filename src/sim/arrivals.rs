@@ -184,11 +184,11 @@ impl Inbox {
         self.backward.skip(&before.backward, shift, times);
     }
 
-    pub fn of(&self, event: TaskEvent) -> &Arrivals {
+    pub fn by(&self, event: TaskEvent) -> &Arrivals {
         if event == TaskEvent::ArrivedForward { &self.forward } else { &self.backward }
     }
 
-    pub fn of_mut(&mut self, event: TaskEvent) -> &mut Arrivals {
+    pub fn by_mut(&mut self, event: TaskEvent) -> &mut Arrivals {
         if event == TaskEvent::ArrivedForward { &mut self.forward } else { &mut self.backward }
     }
 }

@@ -9,19 +9,20 @@
 
 use crate::program::{COMPUTE, EVENTS, HELD, LaunchPosition, Picos, RankProgram};
 
-use super::Observer;
-use super::gap::{InFlightSets, MOST_IN_FLIGHT};
-use super::rank::{RankState, streams};
+use super::gap::MOST_IN_FLIGHT;
+use super::in_flight::InFlightSets;
+use super::observer::Observer;
+use super::rank::RankState;
 use super::stream::{Cursor, RankRole};
 
 /// A loop context a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopLevel {
-    /// Its task_loop: layers.
+    /// Its task loop: layers.
     Task,
-    /// Its batch_loop: micro-batches.
+    /// Its micro-batch loop: micro-batches.
     MicroBatch,
-    /// Its group_loop: groups of micro-batches.
+    /// Its group loop: groups of micro-batches.
     Group,
 }
 
@@ -110,7 +111,7 @@ pub(super) fn shift(
     let here = place(now)?;
     let iterations = level.between(&place(before)?, &here)?;
     let (repeat, advance) = level.repeat(&here, role);
-    let flags = |rank: &RankState| (rank.issued, rank.begun, rank.waited, rank.paused);
+    let flags = |rank: &RankState| (rank.stage, rank.waited, rank.paused);
     if level != LoopLevel::Task && flags(before) != flags(now) {
         return None;
     }
@@ -139,8 +140,8 @@ pub(super) fn shift(
             if !same || (0..EVENTS).any(|event| counted(event) != i64::from(iterations) * advance[event]) {
                 return None;
             }
-            for stream in streams(now.active) {
-                let running = now.running & 1 << stream != 0;
+            for stream in now.active.iter() {
+                let running = now.running.contains(stream);
                 let [earlier, head] = [before, now].map(|rank| &rank.streams[stream]);
                 times = times.min(if running || earlier.cursor != head.cursor {
                     let remaining = if running { [earlier.remaining, head.remaining] } else { [0; 2] };
@@ -208,7 +209,7 @@ impl Shift {
                 moved(&mut cursor.at);
             }
         }
-        for stream in streams(rank.active).filter(|_| rank.gap.is_none()) {
+        for stream in rank.active.iter().filter(|_| rank.gap.is_none()) {
             let (earlier, head) = (&before.streams[stream], &mut rank.streams[stream]);
             head.unmet = None;
             if earlier.cursor == head.cursor {

@@ -1,19 +1,15 @@
-//! Gaps: between two launches a rank mostly has nothing on its streams but tasks that run, in_flight. What it does next
+//! Gaps: between two launches a rank mostly has nothing on its streams but transfers in flight. What it does next
 //! depends on them alone, so that its streams and events need not be kept up there: they follow from the gap
-//! ([`InFlightSets::spread`]).
+//! ([`super::in_flight`]).
 
-use crate::program::{
-    COMPUTE, Code, EVENTS, LaunchPosition, Phase, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass, WHOLE,
-};
+use crate::program::{LaunchPosition, Picos};
 
-use super::MemoryPeak;
-use super::rank::{RankContext, RankState, pace, place, scaled, scaled_up, streams};
-use super::stream::{Cursor, RankRole, StreamHead};
+use super::stream::Cursor;
 
-/// The most in_flight of a gap.
+/// The most transfers in flight in a gap; a rank with more of them is run task by task.
 pub(super) const MOST_IN_FLIGHT: usize = 4;
 
-/// A few of something, one for each transfer at most.
+/// A few of something, one for each transfer in flight at most. It lives in each rank's state, and allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Few<T> {
     pub items: [T; MOST_IN_FLIGHT],
@@ -46,230 +42,11 @@ impl<T: Copy> Few<T> {
 /// Where a rank is between two launches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gap {
-    /// What flies, by index.
+    /// What is in flight, by index.
     pub state: u32,
     /// What is left of each transfer, and the launch that it belongs to.
     pub left: [Picos; MOST_IN_FLIGHT],
     pub of: [LaunchPosition; MOST_IN_FLIGHT],
     /// Where compute stands, if that is not on its stream.
     pub computed: Option<Cursor>,
-}
-
-/// What flies in a gap.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct InFlight {
-    /// CollectiveStreams that run something, as bits; and what, in their order.
-    pub running: u8,
-    pub in_flight: Few<Cursor>,
-    pub load: [u32; RESOURCES],
-    /// How much longer each takes, in units of [`WHOLE`].
-    paces: [u32; MOST_IN_FLIGHT],
-    /// What they have not counted yet.
-    pub owed: [i64; EVENTS],
-    /// Whether all are transfers that leave nothing behind.
-    pub plain: bool,
-    /// What flies once one of them has ended.
-    without: [Option<u32>; MOST_IN_FLIGHT],
-}
-
-impl InFlight {
-    fn of(in_flight: Few<Cursor>, code: &Code) -> Self {
-        let (load, owed, paces) = ([0; RESOURCES], [0; EVENTS], [WHOLE; MOST_IN_FLIGHT]);
-        let mut state = Self { running: 0, in_flight, load, paces, owed, plain: true, without: [None; MOST_IN_FLIGHT] };
-        for transfer in 0..in_flight.count {
-            let task = state.task(transfer, code);
-            state.running |= 1 << task.stream;
-            for (load, demand) in state.load.iter_mut().zip(task.demand) {
-                *load += demand;
-            }
-            for event in task.signals.iter().flatten() {
-                state.owed[*event as usize] += 1;
-            }
-            state.plain &= task.class == TaskClass::Transfer && task.gives.iter().sum::<i64>() >= 0;
-        }
-        for transfer in 0..in_flight.count {
-            state.paces[transfer] = pace(&state.load, state.task(transfer, code));
-        }
-        state
-    }
-
-    /// A transfer's task.
-    pub fn task<'c>(&self, transfer: usize, code: &'c Code) -> &'c Task {
-        &code.tasks[self.in_flight.items[transfer].task as usize]
-    }
-
-    /// When each transfer ends, as they share what they need.
-    fn ends(&self, gap: &Gap, clock: Picos) -> impl Iterator<Item = Picos> {
-        let ends = gap.left.iter().zip(&self.paces).take(self.in_flight.count);
-        ends.map(move |(left, pace)| clock + scaled_up(*left, *pace))
-    }
-}
-
-/// All that was seen to fly in gaps.
-#[derive(Debug, Default)]
-pub(super) struct InFlightSets(Vec<InFlight>);
-
-impl InFlightSets {
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    pub fn get(&self, state: u32) -> &InFlight {
-        &self.0[state as usize]
-    }
-
-    /// Where a rank is that has nothing on its streams but what runs and `tasks`; `None` if it has more.
-    pub fn gap(&mut self, rank: &RankState, tasks: &[u32; STREAMS], code: &Code) -> Option<Gap> {
-        let runs = |stream: usize| u32::from(rank.running >> stream & 1);
-        let tidy = (0..STREAMS).all(|stream| rank.pending[stream] == tasks[stream] + runs(stream));
-        if !tidy || rank.running & SERIAL != 0 {
-            return None;
-        }
-        let mut gap = Gap {
-            state: 0,
-            left: [0; MOST_IN_FLIGHT],
-            of: [LaunchPosition::default(); MOST_IN_FLIGHT],
-            computed: None,
-        };
-        let mut in_flight = Few::default();
-        for stream in streams(rank.running) {
-            let StreamHead { cursor, remaining, .. } = rank.streams[stream];
-            in_flight.push(Cursor { at: LaunchPosition::default(), ..cursor })?;
-            (gap.left[in_flight.count - 1], gap.of[in_flight.count - 1]) = (remaining, cursor.at);
-        }
-        gap.state = self.index(in_flight, code);
-        Some(gap)
-    }
-
-    fn index(&mut self, in_flight: Few<Cursor>, code: &Code) -> u32 {
-        let known = self.0.iter().position(|state| state.in_flight.as_slice() == in_flight.as_slice());
-        known.unwrap_or_else(|| {
-            self.0.push(InFlight::of(in_flight, code));
-            self.0.len() - 1
-        }) as u32
-    }
-
-    /// What flies once one of the in_flight has ended.
-    pub fn without(&mut self, state: u32, transfer: usize, code: &Code) -> u32 {
-        self.get(state).without[transfer].unwrap_or_else(|| {
-            let mut in_flight = self.get(state).in_flight;
-            in_flight.remove(transfer);
-            let without = self.index(in_flight, code);
-            self.0[state as usize].without[transfer] = Some(without);
-            without
-        })
-    }
-
-    /// When the next transfer ends.
-    pub fn next(&self, rank: &RankState) -> Option<Picos> {
-        rank.gap.as_ref().and_then(|gap| self.get(gap.state).ends(gap, rank.clock).min())
-    }
-
-    /// Waits for another rank while in_flight end, as far as that is by the moment given. Returns when more of them end.
-    pub fn rest<O>(
-        &mut self,
-        rank: &mut RankState,
-        by: Picos,
-        phase: Phase,
-        context: &mut RankContext<'_, O>,
-    ) -> Picos {
-        while let Some(next) = self.next(rank) {
-            if next > by {
-                return next;
-            }
-            self.pass(rank, next, phase, context);
-        }
-        Picos::MAX
-    }
-
-    /// Waits for another rank, in some phase, until the moment `at`; no transfer ends before.
-    pub fn pass<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
-        rank.totals.bubble += at - rank.clock;
-        self.fly(rank, at, phase, context);
-    }
-
-    /// Waits for a transfer, as long as none ends.
-    pub fn expose<O>(&mut self, rank: &mut RankState, transfer: usize, context: &mut RankContext<'_, O>) {
-        let (Some(next), Some(gap)) = (self.next(rank), &rank.gap) else { return };
-        let label = self.get(gap.state).task(transfer, context.role.code).label;
-        rank.totals.exposed[label.level.map_or(RESOURCES - 1, usize::from)] += next - rank.clock;
-        self.fly(rank, next, label.phase, context);
-    }
-
-    /// Moves to the moment `at`, ending what ends then; nothing ends before.
-    fn fly<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
-        self.look(rank);
-        let Some(gap) = &mut rank.gap else { return };
-        let (passed, state) = (at - rank.clock, self.get(gap.state));
-        let ended = state.ends(gap, rank.clock).enumerate();
-        let mut ended = ended.fold(0_u32, |ended, (transfer, end)| ended | u32::from(end == at) << transfer);
-        rank.clock = at;
-        rank.totals.phases[phase as usize] += passed;
-        rank.totals.communication += if state.in_flight.count > 0 { passed } else { 0 };
-        for (left, pace) in gap.left.iter_mut().zip(state.paces).take(state.in_flight.count) {
-            *left = left.saturating_sub(scaled(passed, pace));
-        }
-        // From the last, so that the others stay where they are.
-        let mut state = gap.state;
-        while let Some(transfer) = ended.checked_ilog2() {
-            ended &= !(1 << transfer);
-            let transfer = transfer as usize;
-            let after = self.without(state, transfer, context.role.code);
-            self.land(state, transfer, after, rank, context);
-            state = after;
-        }
-    }
-
-    /// Looks at the memory in use from now on.
-    fn look(&self, rank: &mut RankState) {
-        let held = rank.held.iter().sum();
-        if held > rank.fullest
-            && let Some(gap) = &rank.gap
-        {
-            let in_flight = &self.get(gap.state).in_flight;
-            let transfer = in_flight.as_slice().first().map(|transfer| Cursor { at: gap.of[0], ..*transfer });
-            let cursor = transfer.or(gap.computed).unwrap_or(rank.streams[COMPUTE as usize].cursor);
-            rank.fullest = held;
-            rank.peak = MemoryPeak { held: rank.held, at: rank.clock, task: cursor.task, place: place(&cursor) };
-        }
-    }
-
-    /// Ends a transfer of those that flew `before`; the others fly `after`.
-    pub fn land<O>(
-        &self,
-        before: u32,
-        transfer: usize,
-        after: u32,
-        rank: &mut RankState,
-        context: &mut RankContext<'_, O>,
-    ) {
-        let Some(gap) = &mut rank.gap else { return };
-        let (task, count) = (self.get(before).task(transfer, context.role.code), self.get(before).in_flight.count);
-        for (held, gives) in rank.held.iter_mut().zip(task.gives) {
-            *held -= gives;
-        }
-        gap.state = after;
-        for later in transfer + 1..count {
-            (gap.left[later - 1], gap.of[later - 1]) = (gap.left[later], gap.of[later]);
-        }
-        if let Some(event) = task.sends {
-            rank.send(rank.clock, event, context);
-        }
-    }
-
-    /// Puts what flies on a rank's streams, and its events where they are then.
-    pub fn spread(&self, rank: &mut RankState, role: &RankRole<'_>) {
-        let Some(gap) = &rank.gap else { return };
-        let InFlight { running, in_flight, load, owed, .. } = self.get(gap.state);
-        (rank.active, rank.running, rank.load, rank.changed) = (*running, *running, *load, true);
-        rank.pending = std::array::from_fn(|stream| u32::from(running >> stream & 1));
-        for (transfer, stream) in streams(*running).enumerate() {
-            let cursor = Cursor { at: gap.of[transfer], ..in_flight.items[transfer] };
-            rank.streams[stream] = StreamHead { cursor, remaining: gap.left[transfer], ..StreamHead::default() };
-        }
-        if let Some(cursor) = gap.computed {
-            rank.streams[COMPUTE as usize] = StreamHead { cursor, ..StreamHead::default() };
-        }
-        rank.count(role, owed);
-    }
 }

@@ -6,11 +6,11 @@
 
 use crate::program::{Code, Picos, RankProgram};
 
-use super::Observer;
 use super::arrivals::Inbox;
 use super::fold::{LoopLevel, Shift, shift};
-use super::gap::InFlightSets;
+use super::in_flight::InFlightSets;
 use super::local::FEWEST_SLOTS;
+use super::observer::Observer;
 use super::rank::RankState;
 use super::ready_queue::ReadyQueue;
 use super::stream::RankRole;
@@ -27,7 +27,7 @@ struct JointState {
 /// The last few states at the beginning of an iteration.
 #[derive(Debug, Default)]
 pub(super) struct JointFold {
-    /// The loop, by its group_loop and batch_loop.
+    /// The loop, by its group loop and micro-batch loop.
     place: (u32, u32),
     /// The latest last; beyond `used` there is only memory to reuse.
     states: Vec<JointState>,

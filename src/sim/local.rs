@@ -1,22 +1,23 @@
-//! Skipping what one rank repeats by itself: a task_loop's layers, and a batch_loop's micro-batches as far as
+//! Skipping what one rank repeats by itself: a task loop's layers, and a micro-batch loop's micro-batches as far as
 //! what arrives for them is known.
 
 use crate::program::{COMPUTE, TaskEvent};
 
-use super::Observer;
 use super::arrivals::ArrivalTrain;
 use super::fold::{LoopLevel, StateHistory, shift};
-use super::gap::InFlightSets;
+use super::in_flight::InFlightSets;
+use super::observer::Observer;
 use super::rank::{RankContext, RankState};
 use super::stream::RankRole;
 
-/// The fewest iterations of a task_loop that are worth a look, and of a batch_loop whose launches are seldom remembered.
+/// The fewest iterations of a task loop that are worth a look, and of a micro-batch loop whose launches are seldom
+/// remembered.
 const FEWEST: u32 = 4;
 
-/// The fewest iterations of any other batch_loop that are: a launch that is remembered costs less than a look.
+/// The fewest iterations of any other micro-batch loop that are: a launch that is remembered costs less than a look.
 pub(super) const FEWEST_SLOTS: u32 = 24;
 
-/// Skips what repeats of the task_loop that compute has just begun again; whether anything did.
+/// Skips what repeats of the task loop that compute has just begun again; whether anything did.
 pub(super) fn fold_layers<O: Observer>(
     rank: &mut RankState,
     history: &mut StateHistory,
@@ -24,7 +25,7 @@ pub(super) fn fold_layers<O: Observer>(
     context: &mut RankContext<'_, O>,
 ) -> bool {
     let (role, cursor) = (context.role, rank.streams[COMPUTE as usize].cursor);
-    if rank.running & 1 << COMPUTE == 0 {
+    if !rank.running.contains(COMPUTE as usize) {
         return false;
     }
     let task_loop = &role.code.task_loops[cursor.task_loop as usize];
@@ -58,7 +59,7 @@ pub(super) fn worth_a_look(rank: &RankState, role: &RankRole<'_>) -> bool {
     batch_loop.launches.len() == 1 && batch_loop.repeat >= FEWEST && (batch_loop.repeat >= FEWEST_SLOTS || seldom())
 }
 
-/// Skips what repeats of a batch_loop of one launch, with which compute can begin again.
+/// Skips what repeats of a micro-batch loop of one launch, with which compute can begin again.
 pub(super) fn fold_micro_batches<O: Observer>(
     rank: &mut RankState,
     history: &mut StateHistory,
@@ -83,7 +84,7 @@ pub(super) fn fold_micro_batches<O: Observer>(
             context.sent.push((ArrivalTrain { first: sent.last + period, period, count: times }, event));
         }
         let taken = rank.events[event as usize] - before.events[event as usize];
-        context.inbox.of_mut(event).take(taken as u64 * times);
+        context.inbox.by_mut(event).take(taken as u64 * times);
     }
     rank.skip_sent(before, period, times);
     shift.skip(before, rank, &role, times, context.observer);
@@ -102,7 +103,7 @@ fn letters<O>(before: &RankState, now: &RankState, context: &RankContext<'_, O>)
             return 0;
         }
         if passed == 1 {
-            let arrivals = context.inbox.of(event);
+            let arrivals = context.inbox.by(event);
             times = times.min(arrivals.in_step(taken + 2, now.clock, period, now.waited));
         }
     }

@@ -1,9 +1,9 @@
 //! What a launch does is done once and remembered: which ranks and micro-batches it is for makes no difference.
 //!
-//! What a rank does after a gap depends on the launch's graph and on what flies there. So a rank goes from gap to gap: a
-//! record of the launch that finds the same in_flight, with the same work left, ends the same way; so does one that finds more
-//! of it left, where it flew all along. Where in_flight end beside the first piece of the launch's compute, the rest is
-//! known from the record without them.
+//! What a rank does after a gap depends on the launch's graph and on what is in flight there. So a rank goes from gap
+//! to gap: a record of the launch that finds the same transfers in flight, with the same work left, ends the same way;
+//! so does one that finds more of it left, where it was in flight all along. Where transfers end beside the first piece
+//! of the launch's compute, the rest is known from the record without them.
 
 mod record;
 mod start;
@@ -11,15 +11,16 @@ mod start;
 use crate::program::{Code, EventWait, Phase, Picos, SERIAL, STREAMS, TaskEvent, TaskGraph};
 
 use super::fold::StateHistory;
-use super::gap::InFlightSets;
+use super::in_flight::InFlightSets;
+use super::observer::Observer;
 use super::rank::{RankContext, RankState, way};
 use super::stream::RankRole;
-use super::{Observer, joint, local};
+use super::{joint, local};
 
 use record::{RecordedLaunch, Recording};
 use start::{BegunLaunch, FirstCompute, first_compute};
 
-/// What a graph is, whatever flies.
+/// What a graph is, whatever is in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct GraphTraits {
     /// Whether nothing can come before it but the next arrival from one neighbour, and transfers of the rank's own.
@@ -27,16 +28,16 @@ struct GraphTraits {
     arrival: Option<TaskEvent>,
     /// The phase of its compute.
     phase: Phase,
-    /// Whether there is nothing that compute does or goes hand in hand with.
+    /// Whether there is nothing on compute's stream or on one serialised with it.
     instant: bool,
 }
 
-/// How a graph goes after some in_flight.
+/// How a graph goes after some transfers in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct Remembered {
     gate: Gate,
     first: FirstPiece,
-    /// The record in which all in_flight outlast the launch, by index, and the latest of those in which some end.
+    /// The record in which all transfers outlast the launch, by index, and the latest of those in which some end.
     along: Option<u32>,
     latest: Option<u32>,
 }
@@ -61,7 +62,7 @@ enum Gate {
     Unknown,
     /// Nothing but the next arrival.
     Open,
-    /// One of the in_flight.
+    /// One of the transfers in flight.
     Flight(usize),
     /// More than that.
     Shut,
@@ -82,7 +83,7 @@ pub(super) enum Stride {
 pub(super) struct Memo {
     pub states: InFlightSets,
     kinds: Vec<GraphTraits>,
-    /// By what flies, and by graph.
+    /// By what is in flight, and by graph.
     known: Vec<Remembered>,
     records: Vec<RecordedLaunch>,
     recording: Option<Recording>,
@@ -92,7 +93,7 @@ impl Memo {
     pub fn clear(&mut self, code: &Code) {
         self.states.clear();
         self.kinds.clear();
-        self.kinds.extend((0..code.graphs.len()).map(|graph| GraphTraits::of(code, graph)));
+        self.kinds.extend((0..code.graphs.len()).map(|graph| GraphTraits::new(code, graph)));
         self.known.clear();
         self.records.clear();
         self.recording = None;
@@ -120,7 +121,7 @@ impl Memo {
                     }
                     Gate::Shut | Gate::Unknown => break,
                 }
-                let arrival = awaited.map_or(Some(rank.clock), |event| context.inbox.of(event).next());
+                let arrival = awaited.map_or(Some(rank.clock), |event| context.inbox.by(event).next());
                 if arrival.is_none_or(|arrival| arrival > rank.clock) {
                     let next = self.states.rest(rank, arrival.unwrap_or(now), phase, context);
                     let Some(arrival) = arrival else {
@@ -189,7 +190,7 @@ impl Memo {
 
     fn start(&mut self, state: u32, graph: usize, code: &Code) -> Option<FirstCompute> {
         if let FirstPiece::Unknown = self.known(state, graph).first {
-            let start = FirstCompute::of(self.states.get(state), graph, code);
+            let start = FirstCompute::new(self.states.get(state), graph, code);
             self.known(state, graph).first = start.map_or(FirstPiece::Other, FirstPiece::Piece);
         }
         let FirstPiece::Piece(start) = self.known(state, graph).first else { return None };
@@ -210,7 +211,7 @@ impl Memo {
         let gate = match unmet {
             _ if !self.kinds[graph].simple || !flying.plain => Gate::Shut,
             None => Gate::Open,
-            // What goes hand in hand with compute may begin before it.
+            // What is serialised with compute may begin before it.
             Some(_) if !code.graphs[graph].alone => Gate::Shut,
             Some(wait) => producer(wait).map_or(Gate::Shut, Gate::Flight),
         };
@@ -228,7 +229,7 @@ impl Memo {
         remembered
     }
 
-    /// Whether a rank is at a launch in which there is nothing that compute does or goes hand in hand with.
+    /// Whether a rank is at a launch in which there is nothing on compute's stream or on one serialised with it.
     pub fn instant(&self, rank: &RankState, role: &RankRole<'_>) -> bool {
         rank.at.is_some_and(|at| self.kinds[role.program.launch(&at).graph as usize].instant)
     }
@@ -236,7 +237,7 @@ impl Memo {
     /// Ends watching: remembers the launch if it is over and has left nothing but what records.
     pub fn finish<O>(&mut self, rank: &mut RankState, context: &RankContext<'_, O>) {
         let Some(recording) = self.recording.take() else { return };
-        let over = rank.slot_is_over().then(|| self.states.gap(rank, &[0; STREAMS], context.role.code)).flatten();
+        let over = rank.launch_is_over().then(|| self.states.gap(rank, &[0; STREAMS], context.role.code)).flatten();
         let before = self.states.get(recording.gap.state);
         let record = over.and_then(|after| recording.record(before, rank, after.state, context));
         recording.settle(rank);
@@ -251,7 +252,7 @@ impl Memo {
 }
 
 impl GraphTraits {
-    fn of(code: &Code, graph: usize) -> Self {
+    fn new(code: &Code, graph: usize) -> Self {
         let TaskGraph { entry, advance, streams, .. } = &code.graphs[graph];
         let mut waits = entry.iter().flatten().flatten().filter(|wait| wait.event.remote());
         let (first, second) = (waits.next(), waits.next());
@@ -263,7 +264,7 @@ impl GraphTraits {
             simple: simple && next(TaskEvent::ArrivedForward) && next(TaskEvent::ArrivedBackward),
             arrival,
             phase: phase.unwrap_or(Phase::Update),
-            instant: streams & SERIAL == 0,
+            instant: (*streams & SERIAL).is_empty(),
         }
     }
 }

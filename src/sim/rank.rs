@@ -3,34 +3,33 @@
 mod books;
 
 use crate::program::{
-    EVENTS, HELD, LaunchPosition, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskEvent, TaskPosition, WHOLE,
+    EVENTS, HELD, LaunchPosition, Picos, RESOURCES, SERIAL, STREAMS, StreamSet, Task, TaskEvent, TaskPosition, WHOLE,
 };
 
 use super::arrivals::{ArrivalTrain, Inbox};
 use super::gap::Gap;
+use super::observer::Observer;
+use super::outcome::{MemoryPeak, Outcome, TimeTotals};
 use super::stream::{Cursor, RankRole, Requirement, StreamHead};
-use super::{MemoryPeak, Observer, Outcome, TimeTotals};
 
 /// A rank at one moment.
-#[expect(clippy::struct_excessive_bools, reason = "a launch's stages overlap: each is asked for by itself")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RankState {
     /// The launch that compute is at; none is left otherwise.
     pub at: Option<LaunchPosition>,
     /// What was announced to the events before it.
     base: [i64; EVENTS],
-    /// Whether that launch's tasks are on their streams, and whether compute has begun with it.
-    pub issued: bool,
-    pub begun: bool,
+    /// How far it is with that launch.
+    pub stage: LaunchStage,
     /// Whether it had to wait for another rank to begin, and whether it has stopped to be looked at.
     pub waited: bool,
     pub paused: bool,
     /// Whether it waits for what the rank before sends, and the one after.
     pub awaits: [bool; 2],
     pub streams: [StreamHead; STREAMS],
-    /// CollectiveStreams with tasks, and those among them that run one, as bits.
-    pub active: u8,
-    pub running: u8,
+    /// Streams with tasks, and those among them that run one, as bits.
+    pub active: StreamSet,
+    pub running: StreamSet,
     /// Tasks on each stream, the running one included.
     pub pending: [u32; STREAMS],
     /// What tasks have counted; of what other ranks raise, how much has been taken.
@@ -47,8 +46,43 @@ pub(super) struct RankState {
     pub fullest: i64,
     pub load: [u32; RESOURCES],
     /// Where it is instead, while it goes from gap to gap: the launch is not begun then, and what is on streams, loads
-    /// resources and is counted, but for what other ranks raise, is left as it was.
+    /// resources and is counted, except what other ranks raise, is left as it was.
     pub gap: Option<Gap>,
+}
+
+/// How far a rank is with a launch. Transfers of it may start before its compute can, so that it may be issued before
+/// it is begun; where all that compute waits for is there, it is begun first, and may then be replayed without being
+/// issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaunchStage {
+    /// Nothing is done.
+    Ahead,
+    /// Its tasks are on their streams, and compute has not begun with it.
+    Issued,
+    /// Compute begins with it, and its tasks are not on their streams.
+    Begun,
+    /// Both.
+    Running,
+}
+
+impl LaunchStage {
+    /// Whether its tasks are on their streams.
+    pub const fn issued(self) -> bool {
+        matches!(self, Self::Issued | Self::Running)
+    }
+
+    /// Whether compute has begun with it.
+    pub const fn begun(self) -> bool {
+        matches!(self, Self::Begun | Self::Running)
+    }
+
+    const fn issue(self) -> Self {
+        if self.begun() { Self::Running } else { Self::Issued }
+    }
+
+    const fn begin(self) -> Self {
+        if self.issued() { Self::Running } else { Self::Begun }
+    }
 }
 
 /// What a rank has sent one way.
@@ -88,18 +122,9 @@ pub(super) enum LaunchEntry {
     Unknown,
 }
 
-/// Which way something goes that raises a event: 0 for forward, 1 for backward.
+/// Which way something goes that raises an event: 0 for forward, 1 for backward.
 pub(super) fn way(event: TaskEvent) -> usize {
     usize::from(event == TaskEvent::ArrivedBackward)
-}
-
-/// The streams of a set, from the first.
-pub(super) fn streams(mut set: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let first = (set != 0).then(|| set.trailing_zeros() as usize)?;
-        set &= set - 1;
-        Some(first)
-    })
 }
 
 impl RankState {
@@ -107,14 +132,13 @@ impl RankState {
         Self {
             at,
             base: [0; EVENTS],
-            issued: false,
-            begun: false,
+            stage: LaunchStage::Ahead,
             waited: false,
             paused: false,
             awaits: [false; 2],
             streams: [StreamHead::default(); STREAMS],
-            active: 0,
-            running: 0,
+            active: StreamSet::EMPTY,
+            running: StreamSet::EMPTY,
             pending: [0; STREAMS],
             events: [0; EVENTS],
             sent: [Sent::default(); 2],
@@ -132,63 +156,66 @@ impl RankState {
 
     /// When the next task ends; `MAX` if none runs.
     pub fn next(&self) -> Picos {
-        streams(self.running).map(|stream| self.streams[stream].end).min().unwrap_or(Picos::MAX)
+        self.running.iter().map(|stream| self.streams[stream].end).min().unwrap_or(Picos::MAX)
     }
 
     /// Whether it has nothing left to do.
     pub fn finished(&self) -> bool {
-        self.at.is_none() && self.active == 0
+        self.at.is_none() && self.active.is_empty()
     }
 
     /// The first task on its streams that has not ended.
     pub fn blocked(&self) -> Option<u32> {
-        streams(if self.gap.is_some() { 0 } else { self.active }).next().map(|stream| self.streams[stream].cursor.task)
+        (if self.gap.is_some() { StreamSet::EMPTY } else { self.active })
+            .iter()
+            .next()
+            .map(|stream| self.streams[stream].cursor.task)
     }
 
     pub fn outcome(&self) -> Outcome {
         Outcome { end: self.clock, totals: self.totals, peak: self.peak }
     }
 
-    /// Whether the launch that compute is at is over: compute and what goes hand in hand with it.
-    pub fn slot_is_over(&self) -> bool {
-        self.issued && self.active & SERIAL == 0
+    /// Whether the launch that compute is at is over: compute and what is serialised with it.
+    pub fn launch_is_over(&self) -> bool {
+        self.stage.issued() && (self.active & SERIAL).is_empty()
     }
 
     /// Tasks of the launch that compute is at on each stream, if they are there.
     pub fn due<'p>(&self, role: &RankRole<'p>) -> &'p [u32; STREAMS] {
         match &self.at {
-            Some(at) if self.issued => &role.graph(at).tasks,
+            Some(at) if self.stage.issued() => &role.graph(at).tasks,
             _ => &[0; STREAMS],
         }
     }
 
     /// Puts the tasks of the launch that compute is at on their streams, if they are not there.
     pub fn issue(&mut self, role: &RankRole<'_>) {
-        let Some(at) = self.at.filter(|_| !self.issued) else { return };
+        let Some(at) = self.at.filter(|_| !self.stage.issued()) else { return };
         let graph = role.graph(&at);
-        for stream in streams(graph.streams) {
+        for stream in graph.streams.iter() {
             self.pending[stream] += graph.tasks[stream];
-            if self.active & 1 << stream == 0
+            if !self.active.contains(stream)
                 && let Some(cursor) = Cursor::first(role, at, stream)
             {
                 self.streams[stream] = StreamHead { cursor, ..StreamHead::default() };
-                self.active |= 1 << stream;
+                self.active.insert(stream);
             }
         }
-        self.issued = true;
+        self.stage = self.stage.issue();
     }
 
     /// Begins with the launch. Memory is looked at then in any case, so that a launch's own account of it is whole.
     pub fn begin(&mut self) {
-        (self.begun, self.paused, self.changed) = (true, false, true);
+        (self.stage, self.paused, self.changed) = (self.stage.begin(), false, true);
     }
 
     /// Whether compute can begin with a launch in which nothing starts before, while the rank has nothing on
     /// its streams but what runs; `None` if that is not how things are.
     pub fn entry(&self, role: RankRole<'_>, inbox: &Inbox) -> Option<LaunchEntry> {
-        let at = self.at.filter(|_| self.active == self.running && self.running & SERIAL == 0)?;
+        let at = self.at.filter(|_| self.active == self.running && (self.running & SERIAL).is_empty())?;
         let waits = role.graph(&at).entry.as_ref()?;
-        if streams(self.running).any(|stream| self.pending[stream] > 1) {
+        if self.running.iter().any(|stream| self.pending[stream] > 1) {
             return None;
         }
         let mut entry = LaunchEntry::Now;
@@ -200,7 +227,7 @@ impl RankState {
                 }
                 continue;
             }
-            match inbox.of(event).nth(least) {
+            match inbox.by(event).nth(least) {
                 Some(arrival) if arrival <= self.clock || entry == LaunchEntry::Unknown => {}
                 Some(arrival) => {
                     let latest = if let LaunchEntry::At(other) = entry { other.max(arrival) } else { arrival };
@@ -212,7 +239,7 @@ impl RankState {
         Some(entry)
     }
 
-    /// Stands still before a launch until what it needs arrives.
+    /// Stalls before a launch until what it needs arrives.
     pub fn stand<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
         self.waited = true;
         self.rest(arrival, context);
@@ -221,7 +248,7 @@ impl RankState {
         }
     }
 
-    /// Stands still before a launch while what runs ends, as far as that is by the moment given. Returns when more
+    /// Stalls before a launch while what runs ends, as far as that is by the moment given. Returns when more
     /// of it ends.
     pub fn rest<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
         loop {
@@ -242,14 +269,14 @@ impl RankState {
             let taken = graph.advance[event as usize];
             if taken > 0 {
                 self.events[event as usize] += taken;
-                context.inbox.of_mut(event).take(taken as u64);
+                context.inbox.by_mut(event).take(taken as u64);
             }
         }
         for (base, announced) in self.base.iter_mut().zip(graph.advance) {
             *base += announced;
         }
         self.at = context.role.program.after(at);
-        (self.issued, self.begun, self.waited) = (false, false, false);
+        (self.stage, self.waited) = (LaunchStage::Ahead, false);
     }
 
     /// Sets the events to what was announced before the launch, less what is owed.
@@ -268,14 +295,14 @@ impl RankState {
         }
     }
 
-    /// Whether compute, or what goes hand in hand with it, can begin with the launch.
+    /// Whether compute, or what is serialised with it, can begin with the launch.
     pub fn can_begin(&mut self, role: RankRole<'_>, inbox: &Inbox) -> bool {
-        streams(self.active & SERIAL).any(|stream| self.ready(stream, role, inbox))
+        (self.active & SERIAL).iter().any(|stream| self.ready(stream, role, inbox))
     }
 
     /// Starts every task of some streams whose conditions hold, then finds when each running one ends.
-    pub fn settle<O: Observer>(&mut self, among: u8, context: &mut RankContext<'_, O>) {
-        for stream in streams(self.active & !self.running & among) {
+    pub fn settle<O: Observer>(&mut self, among: StreamSet, context: &mut RankContext<'_, O>) {
+        for stream in (self.active & !self.running & among).iter() {
             if self.ready(stream, context.role, context.inbox) {
                 self.start(stream, context);
             }
@@ -286,7 +313,7 @@ impl RankState {
     /// Finds when each running task ends.
     pub fn foresee(&mut self, role: &RankRole<'_>) {
         let shared = self.load.iter().any(|load| *load > WHOLE);
-        for stream in streams(self.running) {
+        for stream in self.running.iter() {
             let stream = &mut self.streams[stream];
             let pace = if shared { pace(&self.load, role.task(&stream.cursor)) } else { WHOLE };
             (stream.pace, stream.end) = (pace, self.clock + scaled_up(stream.remaining, pace));
@@ -317,7 +344,7 @@ impl RankState {
 
     fn met(&self, need: &Requirement, inbox: &Inbox) -> bool {
         if need.event.remote() {
-            inbox.of(need.event).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
+            inbox.by(need.event).nth(need.least).is_some_and(|arrival| arrival <= self.clock)
         } else {
             self.events[need.event as usize] >= need.least
         }
@@ -326,13 +353,13 @@ impl RankState {
     /// What tasks that could start otherwise wait for.
     pub fn wait(&self, role: RankRole<'_>, inbox: &Inbox) -> RemoteWait {
         let mut wait = RemoteWait::Own;
-        for stream in streams(self.active & !self.running) {
+        for stream in (self.active & !self.running).iter() {
             let Some(unmet) = self.streams[stream].unmet.filter(|need| need.event.remote()) else { continue };
             let own = |need: &Requirement| !need.event.remote() && self.events[need.event as usize] < need.least;
             if self.needs(stream, role).any(|need| own(&need)) {
                 continue;
             }
-            wait = match (wait, inbox.of(unmet.event).nth(unmet.least)) {
+            wait = match (wait, inbox.by(unmet.event).nth(unmet.least)) {
                 (RemoteWait::Unknown, _) | (_, None) => RemoteWait::Unknown,
                 (RemoteWait::Until(first), Some(arrival)) => RemoteWait::Until(first.min(arrival)),
                 (RemoteWait::Own, Some(arrival)) => RemoteWait::Until(arrival),
@@ -346,13 +373,13 @@ impl RankState {
         let passed = at - self.clock;
         if passed > 0 {
             self.account(passed, context);
-            for stream in streams(self.running) {
+            for stream in self.running.iter() {
                 let stream = &mut self.streams[stream];
                 stream.remaining = stream.remaining.saturating_sub(scaled(passed, stream.pace));
             }
             self.clock = at;
         }
-        for stream in streams(self.running) {
+        for stream in self.running.iter() {
             if self.streams[stream].end == at {
                 self.end(stream, context);
             }
@@ -380,7 +407,7 @@ impl RankState {
         let cursor = self.streams[stream].cursor;
         let task = context.role.task(&cursor);
         self.streams[stream].remaining = task.duration;
-        self.running |= 1 << stream;
+        self.running.insert(stream);
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load += demand;
         }
@@ -394,7 +421,7 @@ impl RankState {
     fn end<O: Observer>(&mut self, stream: usize, context: &mut RankContext<'_, O>) {
         let cursor = self.streams[stream].cursor;
         let task = context.role.task(&cursor);
-        self.running &= !(1 << stream);
+        self.running.remove(stream);
         for (load, demand) in self.load.iter_mut().zip(task.demand) {
             *load -= demand;
         }
@@ -411,7 +438,7 @@ impl RankState {
         context.observer.ended(context.role.rank, task, self.clock);
         self.pending[stream] -= 1;
         if self.pending[stream] == 0 {
-            self.active &= !(1 << stream);
+            self.active.remove(stream);
         } else {
             let next = cursor.next(&context.role, stream).or_else(|| later(&context.role, cursor.at, stream));
             self.streams[stream] = StreamHead { cursor: next.unwrap_or(cursor), ..StreamHead::default() };
@@ -433,7 +460,7 @@ pub(super) fn place(cursor: &Cursor) -> TaskPosition {
 fn later(role: &RankRole<'_>, mut at: LaunchPosition, stream: usize) -> Option<Cursor> {
     loop {
         at = role.program.after(at)?;
-        if role.graph(&at).streams & 1 << stream != 0 {
+        if role.graph(&at).streams.contains(stream) {
             return Cursor::first(role, at, stream);
         }
     }

@@ -21,7 +21,7 @@ impl<'p> RankRole<'p> {
         &self.code.tasks[cursor.task as usize]
     }
 
-    /// What a task's launch has announced to a event before the task's iteration of its task_loop.
+    /// What a task's launch has announced to an event before the task's iteration of its task loop.
     pub fn in_block(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
         let task_loop = &self.code.task_loops[cursor.task_loop as usize];
         task_loop.base[event as usize] + i64::from(cursor.iteration) * task_loop.advance[event as usize]

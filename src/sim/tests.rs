@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::program::build::{GraphBuilder, RankBuilder};
-use crate::program::{DEVICE, EVENTS, EventWait, LaunchPosition, SERIAL, STREAMS, TaskClass, TaskEvent, WHOLE};
+use crate::program::{
+    DEVICE, EVENTS, EventWait, LaunchPosition, SERIAL, STREAMS, Task, TaskClass, TaskEvent, TaskPosition, WHOLE,
+};
 
 const COMPUTED: TaskEvent = TaskEvent::Computed;
 const GATHERED: TaskEvent = TaskEvent::Gathered;
@@ -123,8 +125,8 @@ fn a_rank_that_waits_for_another_has_a_bubble() {
     assert_eq!((outcomes[1].totals.bubble, outcomes[1].totals.compute), (70, 50));
 }
 
-/// A launch that computes for 100 ns and then lets a transfer of 40 ns fly, which takes a quarter of the device, so that
-/// both take 5/4 of their time while they run together; `waits` says for which arrival compute does.
+/// A launch that computes for 100 ns and then lets a transfer of 40 ns fly, which takes a quarter of the device, so
+/// that both take 5/4 of their time while they run together; `waits` says for which arrival compute does.
 fn computes_and_sends(graph: &mut GraphBuilder<'_>, waits: Option<TaskEvent>) {
     if let Some(event) = waits {
         graph.expect(event);
@@ -215,7 +217,7 @@ fn a_million_iterations_cost_a_few() {
     let mut count = Count(0);
     let mut simulator = Simulator::default();
     simulator.run(&layers.code, &layers.programs, true, &mut count).expect("no task waits for ever");
-    // The gather is the slower of the two: 30 each, and a batch_loop's last compute after its last gather.
+    // The gather is the slower of the two: 30 each, and a micro-batch loop's last compute after its last gather.
     assert_eq!(simulator.outcome(0).end, 30_000_000 + 1000 * 20);
     assert!(count.0 < 200, "{} tasks were run one by one", count.0);
 }
@@ -325,7 +327,7 @@ fn tasks(program: &Program) -> Vec<Task> {
 }
 
 /// When a program ends if nothing is shared: a task starts when its stream is free, its waits hold, and
-/// compute and what goes hand in hand with it are done with the launches before.
+/// compute and what is serialised with it are done with the launches before.
 fn longest_path(program: &Program) -> Picos {
     let mut free = [0; STREAMS];
     let mut raised: Vec<Vec<Picos>> = vec![Vec::new(); EVENTS];
@@ -338,7 +340,7 @@ fn longest_path(program: &Program) -> Picos {
             let end = start + task.duration;
             free[usize::from(task.stream)] = end;
             task.signals.iter().flatten().for_each(|event| raised[*event as usize].push(end));
-            if SERIAL & 1 << task.stream != 0 {
+            if SERIAL.contains(task.stream.into()) {
                 next = next.max(end);
             }
         }

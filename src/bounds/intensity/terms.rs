@@ -4,6 +4,7 @@ use crate::bounds::pipeline::Pipeline;
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
 use crate::plan::Format;
+use crate::plan::pass::PipelineCounts;
 use crate::scenario::{Layout, Scenario};
 use crate::stack::Overlap;
 use crate::units::BytesPerSecond;
@@ -92,14 +93,15 @@ impl<'a> Terms<'a> {
 
     /// How the state of a stage passes the device.
     fn passages(&self) -> Passages {
-        let Pipeline { ranks, stages, micro_batches, breadth_first } = self.pipeline;
+        let PipelineCounts { ranks, stages, micro_batches } = self.pipeline.counts;
+        let together = self.pipeline.together();
         let [gathers, reductions] = self.pipeline.collectives().map(|count| f64::from(count) / f64::from(stages));
         let whole =
             Passages { gathers: [gathers / 2.0; 2], reductions, together: self.accumulate(), beside: Beside::Step };
         match (ranks, stages) {
-            (1, _) => Passages { together: if breadth_first { self.accumulate() } else { 1.0 }, ..EACH_PASS },
+            (1, _) => Passages { together: f64::from(together), ..EACH_PASS },
             (_, 1) => Passages { gathers: [1.0, 0.0], beside: Beside::Nothing, ..whole },
-            _ if breadth_first || micro_batches == ranks => Passages { together: self.accumulate(), ..EACH_PASS },
+            _ if together == micro_batches => Passages { together: self.accumulate(), ..EACH_PASS },
             (_, 2) => whole,
             _ => Passages { beside: Beside::Nothing, ..whole },
         }
@@ -197,7 +199,7 @@ impl<'a> Terms<'a> {
         let out = self.gradient(format);
         let back = if layout.optimizer > held { self.weight(format) } else { out };
         let bytes = 2.0 * (out + back) / f64::from(held);
-        let late = self.pipeline.ranks > 1 && self.pipeline.stages == 1;
+        let late = self.pipeline.counts.ranks > 1 && self.pipeline.counts.stages == 1;
         // What lives on the host is reduced before it goes there.
         let during = stack.reduce_during_backward || self.scenario.plan.offload.state();
         if late || stack.overlap == Overlap::None || !during {
@@ -209,11 +211,7 @@ impl<'a> Terms<'a> {
                 self.accumulate(),
             )));
         }
-        let beside = match self.pipeline {
-            Pipeline { breadth_first: true, .. } => self.accumulate(),
-            Pipeline { ranks, stages: 2.., .. } => f64::from(ranks),
-            _ => 1.0,
-        };
+        let beside = f64::from(self.pipeline.together());
         Some(self.state(TransferKind::DataParallel, link, self.backward(), bytes, beside))
     }
 
@@ -253,11 +251,11 @@ impl<'a> Terms<'a> {
         let (group, network) = (self.layout.pipeline_group(), self.rates.network);
         let spans = network.ring(group);
         // The slowest hop counts; where each rank has several stages, the last rank sends to the first too.
-        let closing = u32::from(self.pipeline.stages > 1);
+        let closing = u32::from(self.pipeline.counts.stages > 1);
         let hops = (1..group.size + closing).map(|rank| network.joining(group, rank - 1, rank % group.size));
         let level = hops.min_by(|a, b| spans[*a].per_rank.get().total_cmp(&spans[*b].per_rank.get()))?;
         let link = (TransferLink::Level(level), spans[level].per_rank);
-        let stages = f64::from(self.pipeline.ranks * self.pipeline.stages);
+        let stages = f64::from(self.pipeline.counts.ranks * self.pipeline.counts.stages);
         let layers = f64::from(self.scenario.model.layers) / stages;
         let parameters = self.layer * layers / f64::from(self.layout.tensor);
         Some(self.activations(TransferKind::Pipeline, link, parameters, 4.0 * self.stream))

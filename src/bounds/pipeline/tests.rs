@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn pipeline(ranks: u32, stages: u32, micro_batches: u32, breadth_first: bool) -> Pipeline {
-    Pipeline { ranks, stages, micro_batches, breadth_first }
+fn pipeline(ranks: u32, stages: u32, micro_batches: u32, schedule: Schedule) -> Pipeline {
+    Pipeline { counts: PipelineCounts { ranks, stages, micro_batches }, schedule }
 }
 
 /// [layered B8], golden values: ranks, layers, micro-batches, overhead contiguous and with a layer per stage.
@@ -12,7 +12,7 @@ fn bubbles_of_contiguous_and_modular_stages() {
     for (ranks, layers, micro_batches, contiguous, modular) in
         [(5, 160, 5, 0.8, 0.025), (8, 64, 8, 0.875, 0.109_375), (4, 16, 8, 0.375, 0.09375)]
     {
-        let bubble = |stages: u32| pipeline(ranks, stages, micro_batches, true).bubble();
+        let bubble = |stages: u32| pipeline(ranks, stages, micro_batches, Schedule::BreadthFirst).bubble();
         assert!((bubble(1) - contiguous).abs() < 1e-12, "{}", bubble(1));
         assert!((bubble(layers / ranks) - modular).abs() < 1e-12, "{}", bubble(layers / ranks));
     }
@@ -22,8 +22,8 @@ fn bubbles_of_contiguous_and_modular_stages() {
 /// as long as there are ranks, 2 x 4 + 2 + 3 = 13 for 6 of work.
 #[test]
 fn too_few_micro_batches_idle_between_stages() {
-    assert!((pipeline(4, 3, 2, true).bubble() - (13.0 / 6.0 - 1.0)).abs() < 1e-12);
-    assert!(pipeline(1, 1, 7, false).bubble().abs() < 1e-12);
+    assert!((pipeline(4, 3, 2, Schedule::BreadthFirst).bubble() - (13.0 / 6.0 - 1.0)).abs() < 1e-12);
+    assert!(pipeline(1, 1, 7, Schedule::OneForwardOneBackward).bubble().abs() < 1e-12);
 }
 
 /// [layered C4]: time over ideal, and peak of checkpoints in `GPipe`, 1F1B, depth first and breadth first.
@@ -36,15 +36,15 @@ fn the_table_of_schedules() {
         (8, 8, 8, [1.8750, 1.109_375], [64, 64, 64, 64]),
         (8, 8, 64, [1.109_375, 1.013_672], [512, 64, 71, 512]),
     ] {
-        let contiguous = pipeline(ranks, 1, micro_batches, false);
+        let contiguous = pipeline(ranks, 1, micro_batches, Schedule::GPipe);
         assert!((1.0 + contiguous.bubble() - plain).abs() < 5e-7);
         // The table counts what a looped stage keeps: a contiguous one keeps as much as all of them.
-        let of = |schedule: Schedule| contiguous.checkpoints(schedule) * stages;
+        let of = |schedule: Schedule| Pipeline { schedule, ..contiguous }.checkpoints() * stages;
         let (gpipe, one_one) = (of(Schedule::GPipe), of(Schedule::OneForwardOneBackward));
-        let depth = pipeline(ranks, stages, micro_batches, false);
-        let breadth = Pipeline { breadth_first: true, ..depth };
+        let depth = pipeline(ranks, stages, micro_batches, Schedule::Interleaved);
+        let breadth = Pipeline { schedule: Schedule::BreadthFirst, ..depth };
         assert!((1.0 + depth.bubble() - looped).abs() < 5e-7);
-        let (depth, breadth) = (depth.checkpoints(Schedule::Interleaved), breadth.checkpoints(Schedule::BreadthFirst));
+        let (depth, breadth) = (depth.checkpoints(), breadth.checkpoints());
         assert_eq!([gpipe, one_one, depth, breadth], checkpoints);
     }
 }
@@ -72,14 +72,14 @@ fn collectives_of_a_step() {
     for (ranks, stages, micro_batches, breadth, depth) in
         [(4, 4, 8, [6, 4], [20, 8]), (8, 4, 16, [6, 4], [36, 8]), (8, 8, 8, [14, 8], [14, 8])]
     {
-        assert_eq!(pipeline(ranks, stages, micro_batches, true).collectives(), breadth);
+        assert_eq!(pipeline(ranks, stages, micro_batches, Schedule::BreadthFirst).collectives(), breadth);
         assert_eq!(listed(ranks, stages, micro_batches / ranks, 0), depth);
     }
-    assert_eq!(pipeline(8, 1, 64, false).collectives(), [1, 1]);
+    assert_eq!(pipeline(8, 1, 64, Schedule::OneForwardOneBackward).collectives(), [1, 1]);
     for (ranks, stages, groups) in
         (2..9).flat_map(|ranks| (2..9).flat_map(move |k| [1, 2, 3, 7].map(|g| (ranks, k, g))))
     {
-        let [gathers, reductions] = pipeline(ranks, stages, ranks * groups, false).collectives();
+        let [gathers, reductions] = pipeline(ranks, stages, ranks * groups, Schedule::Interleaved).collectives();
         let of_all = (0..ranks).map(|rank| listed(ranks, stages, groups, rank)).max().expect("a rank");
         assert!(gathers.abs_diff(of_all[0]) <= 2, "{gathers} of {of_all:?}: {ranks} x {stages}, {groups} groups");
         assert_eq!(reductions, of_all[1]);

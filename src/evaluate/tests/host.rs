@@ -43,8 +43,8 @@ fn the_optimizer_on_the_host_takes_gradients_and_gives_weights() {
 }
 
 /// One device, layer by layer, over a link of 10 MB/s: 14 layers of 24 MiB that come take 35 s, and no schedule of as
-/// many copies is faster. The step is 16 layers: the last two go after the last has come. So the plan reaches 14 / 16 of its
-/// limit, and its schedule is not what is to be fixed.
+/// many copies is faster. The step is 16 layers: the last two go after the last has come. So the plan reaches 14 / 16
+/// of its limit, and its schedule is not what is to be fixed.
 #[test]
 fn a_slow_link_is_the_limit() {
     let mut scenario = offloaded(Offload::State);

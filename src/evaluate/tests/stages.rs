@@ -51,8 +51,8 @@ fn layer_by_layer_the_state_is_copied_once_a_step() {
     }
 }
 
-/// Standard accumulation has 2 x 8 shards come and 8 go for each micro-batch [layered B5]. Sums that replicas are still to
-/// add theirs to come back once, for the last one.
+/// Standard accumulation has 2 x 8 shards come and 8 go for each micro-batch [layered B5]. Sums that replicas are still
+/// to add theirs to come back once, for the last one.
 #[test]
 fn micro_batch_by_micro_batch_the_state_is_copied_for_each() {
     let standard = |sharding: crate::plan::Sharding, micro_batches: u32| {
@@ -308,7 +308,7 @@ proptest! {
         prop_assert!(same_bytes(&layered, &standard));
     }
 
-    /// Else the same bytes travel, but for the two stages that stay in their buffers [layered C5].
+    /// Else the same bytes travel, except the two stages that stay in their buffers [layered C5].
     #[test]
     fn layered_with_one_micro_batch_moves_what_standard_moves([mut standard, layered] in one_micro_batch()) {
         // Computing halves of a layer again gathers them once more.

@@ -5,6 +5,7 @@ use crate::plan::{Offload, Recompute, Sharding, Size};
 use crate::testing;
 
 use super::*;
+use crate::plan::{Accumulation, Schedule};
 
 /// 4 micro-batches on a sharding.
 fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
@@ -18,7 +19,7 @@ fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
 fn said(scenario: &Scenario, lane: Lane) -> Vec<SpanMicroBatches> {
     let (_, trace) = traced(scenario, &mut Workspace::default()).expect("a valid scenario");
     let mut turns: Vec<SpanMicroBatches> =
-        trace.spans_on(0, lane).iter().map(|span| SpanMicroBatches::of(span, scenario)).collect();
+        trace.spans_on(0, lane).iter().map(|span| SpanMicroBatches::new(span, scenario)).collect();
     turns.dedup();
     turns
 }

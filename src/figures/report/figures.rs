@@ -292,7 +292,7 @@ impl Bytes {
 
 impl Training {
     fn of(tokens: f64, scenario: &Scenario, summary: &Summary) -> Self {
-        let Expense { time, device_time, cost, energy } = Expense::of(tokens, summary, &scenario.cluster);
+        let Expense { time, device_time, cost, energy } = Expense::new(tokens, summary, &scenario.cluster);
         Self {
             tokens,
             days: finite(time.days()),

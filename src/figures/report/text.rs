@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::evaluate::{Evaluation, Expense, HostDirection, Phases, Property, Resource, Summary, evidence};
-use crate::plan::{Accumulation, FlopCount, Offload, Plan, Schedule};
+use crate::plan::{Accumulation, FlopCount, Offload, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::search::Fixes;
@@ -162,7 +162,7 @@ fn step(plan: &Plan) -> String {
     parts.extend(ranks.iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")));
     if plan.pipeline > 1 {
         let schedule = plan.effective_schedule();
-        let looped = matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved);
+        let looped = schedule.rules().virtual_stages;
         let plural = if plan.stages_per_rank == 1 { "" } else { "s" };
         let stages = if looped { format!(", {} stage{plural} a rank", plan.stages_per_rank) } else { String::new() };
         parts.push(format!("pp {} {schedule}{stages}", plan.pipeline));
@@ -230,7 +230,7 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
 /// Time, device-hours, money and energy of the whole training.
 fn training(tokens: f64, scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
     let cluster = &scenario.cluster;
-    let Expense { time, device_time, cost, energy } = Expense::of(tokens, summary, cluster);
+    let Expense { time, device_time, cost, energy } = Expense::new(tokens, summary, cluster);
     let (tokens, days, hours) = (thousands(tokens), significant(time.days(), 3), thousands(device_time.hours()));
     let taken = row("training", format!("{tokens} tokens in {days} days, {hours} device-hours"));
     let cost = cost.zip(cluster.price_per_device_hour);

@@ -1,7 +1,7 @@
 //! Why one scenario is faster than another: the largest of the terms that the times of their steps differ in.
 
 use crate::evaluate::{Evaluation, Lane, Span, Summary, TaskKind};
-use crate::plan::{Plan, Recompute, Schedule};
+use crate::plan::{Plan, Recompute};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
@@ -205,21 +205,13 @@ fn of_bubble(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
         return Some(format!("{} micro-batches fill the pipeline", word(two.accumulate < one.accumulate)));
     }
     let [before, after] = [one, two].map(Plan::effective_schedule);
-    let (fewer, more) = (stages(one), stages(two));
+    let (fewer, more) = (one.virtual_stages(), two.virtual_stages());
     let stages = (fewer != more && (more > fewer) == faster)
         .then(|| format!("{more} {} per rank", if more == 1 { "stage" } else { "stages" }));
     match (before != after, stages) {
         (true, Some(stages)) => Some(format!("the schedule is {after} with {stages}")),
         (true, None) => Some(format!("the schedule is {after}")),
         (false, stages) => stages.map(|stages| format!("{stages} instead of {fewer}")),
-    }
-}
-
-/// Stages on each rank, as the schedule runs them.
-fn stages(plan: &Plan) -> u32 {
-    match plan.effective_schedule() {
-        Schedule::BreadthFirst | Schedule::Interleaved => plan.stages_per_rank,
-        Schedule::GPipe | Schedule::OneForwardOneBackward => 1,
     }
 }
 

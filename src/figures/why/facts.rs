@@ -127,7 +127,7 @@ impl<'a> Subject<'a> {
 
     /// What the whole training takes.
     pub(super) fn expense(&self) -> Option<Expense> {
-        Some(Expense::of(self.tokens?, self.summary, &self.scenario.cluster))
+        Some(Expense::new(self.tokens?, self.summary, &self.scenario.cluster))
     }
 
     /// One of the transfers.

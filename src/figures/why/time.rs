@@ -223,11 +223,11 @@ impl Facts<'_> {
     fn bubble_law(&self) -> Option<Formula> {
         let pipeline = self.pipeline()?;
         let named = |name: &str, value: u32| input(name, count(value, ""), Source::chosen(name));
-        let ranks = || named("pipeline ranks", pipeline.ranks);
-        let micro_batches = || named("micro-batches", pipeline.micro_batches);
-        let stages = || named("stages of a rank", pipeline.stages);
+        let ranks = || named("pipeline ranks", pipeline.counts.ranks);
+        let micro_batches = || named("micro-batches", pipeline.counts.micro_batches);
+        let stages = || named("stages of a rank", pipeline.counts.stages);
         let slots = micro_batches() * stages();
-        if pipeline.micro_batches >= pipeline.ranks {
+        if pipeline.counts.micro_batches >= pipeline.counts.ranks {
             return Some((ranks() - 1.0) / slots);
         }
         let waits = (stages() - 1.0) * ranks() + micro_batches() + (ranks() - 1.0);

@@ -8,30 +8,40 @@
 //! after the last backward [frontier D4]; a stage that stays in its buffer needs none.
 
 use crate::cost::Transfer;
+use crate::plan::pass::Pass;
 use crate::units::{Bytes, Count};
 
-use super::super::build::{GraphBuilder, HOST_IN, HOST_OUT};
+use super::super::build::GraphBuilder;
 use super::super::label::{Lane, ModelPart, Phase, TaskKind};
-use super::super::places::StageParameters;
-use super::super::step::{bytes, held_bytes};
-use super::super::task::{Task, TaskEvent, held, waits};
-use super::super::visit::{UnitCollective, UnitCosts};
-use super::{PipelineBuilder, label, pause};
+use super::super::operator_layouts::StageParameters;
+use super::super::stream::{HOST_IN, HOST_OUT};
+use super::super::task::{Task, TaskEvent, bytes, held, held_bytes, waits};
+use super::super::unit_costs::UnitCosts;
+use super::super::unit_pass::UnitCollective;
+use super::context::{PipelineContext, label, pause};
 
 /// A stage that comes into a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BufferFill {
+pub(super) struct StageFill {
     pub work: usize,
     /// The one whose buffer it takes.
     pub evicts: Option<usize>,
-    pub backward: bool,
+    pub pass: Pass,
     /// Whether it leaves a second copy.
     pub leaves: bool,
 }
 
-/// A stage that backward leaves.
+/// A gradient buffer that backward of a stage takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BufferDrain {
+pub(super) struct GradientBuffer {
+    pub work: usize,
+    /// Whether sums that earlier stretches of backward left on the host come into it.
+    pub resumed: bool,
+}
+
+/// The reduction of a stage's gradients when backward leaves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GradientDrain {
     pub work: usize,
     /// Whether for good.
     pub last: bool,
@@ -41,7 +51,7 @@ pub(super) struct BufferDrain {
     pub second: bool,
 }
 
-impl<'a> PipelineBuilder<'a> {
+impl<'a> PipelineContext<'a> {
     /// What a stage holds, by how it is placed.
     fn held(&self, work: usize) -> impl Iterator<Item = (&UnitCosts<'a>, StageParameters, Count)> {
         let placed = |holding: &StageParameters| {
@@ -73,10 +83,10 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Fills a buffer, once what was in it has been used for the last time.
-    pub(super) fn fill(&self, graph: &mut GraphBuilder<'_>, fill: BufferFill) {
-        let BufferFill { work, evicts, backward, leaves } = fill;
+    pub(super) fn fill(&self, graph: &mut GraphBuilder<'_>, fill: StageFill) {
+        let StageFill { work, evicts, pass, leaves } = fill;
         graph.task_loop(1, |body| {
-            let mut tasks = self.bring(body, work, backward);
+            let mut tasks = self.bring(body, work, pass);
             if let Some(first) = tasks.first_mut() {
                 first.takes[held::GATHERED] += self.taken(work, evicts);
             }
@@ -91,10 +101,10 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// What brings a stage's weights; the last task is on the same stream for all stages.
-    fn bring(&self, body: &mut GraphBuilder<'_>, work: usize, backward: bool) -> Vec<Task> {
-        let phase = Phase::of(backward);
+    fn bring(&self, body: &mut GraphBuilder<'_>, work: usize, pass: Pass) -> Vec<Task> {
+        let phase = Phase::from(pass);
         let released = Some(body.after(TaskEvent::Released, 0));
-        let copied = self.sum(work, |costs, elements| costs.loaded(elements, backward));
+        let copied = self.sum(work, |costs, elements| costs.loaded(elements, pass));
         let loaded = (copied > Bytes::ZERO).then(|| body.after(TaskEvent::Loaded, -1));
         let mut tasks = Vec::new();
         if copied > Bytes::ZERO {
@@ -104,7 +114,7 @@ impl<'a> PipelineBuilder<'a> {
         }
         let mut gathered = false;
         for (costs, holding, elements) in self.held(work) {
-            let Some(gather) = costs.gather(elements, holding.collectives, backward) else { continue };
+            let Some(gather) = costs.gather(elements, holding.collectives, pass) else { continue };
             let mut task = self.transfer(body, &gather, self.streams.gather, Lane::Gather, phase, holding.units);
             task.waits = waits([released, loaded]);
             tasks.push(task);
@@ -137,7 +147,7 @@ impl<'a> PipelineBuilder<'a> {
 
     /// A stage takes a gradient buffer, if it needs one; sums that it is to be reduced with come from the host beside
     /// its backward.
-    pub(super) fn mark(&self, graph: &mut GraphBuilder<'_>, (work, resumed): (usize, bool)) {
+    pub(super) fn take(&self, graph: &mut GraphBuilder<'_>, GradientBuffer { work, resumed }: GradientBuffer) {
         let waiting = self.waiting(work);
         graph.task_loop(u32::from(waiting > 0), |body| {
             let mut task = pause(body);
@@ -157,8 +167,8 @@ impl<'a> PipelineBuilder<'a> {
     }
 
     /// Reduces a stage's gradients when backward leaves it: those that are sharded, and after its last backward all.
-    pub(super) fn leave(&self, graph: &mut GraphBuilder<'_>, drain: BufferDrain) {
-        let BufferDrain { work, last, resumed, second } = drain;
+    pub(super) fn drain(&self, graph: &mut GraphBuilder<'_>, drain: GradientDrain) {
+        let GradientDrain { work, last, resumed, second } = drain;
         graph.task_loop(1, |body| {
             if second {
                 let mut task = pause(body);

@@ -1,18 +1,21 @@
 //! One shape of a stage: forward or backward for one micro-batch, from what arrives to what is sent on.
 
+use crate::plan::pass::Pass;
 use crate::units::Bytes;
 
-use super::super::build::{GraphBuilder, PIPELINE};
+use super::super::build::GraphBuilder;
 use super::super::label::{Lane, ModelPart, Phase, TaskKind};
-use super::super::step::{self, TaskEmitter};
+use super::super::step::TaskEmitter;
+use super::super::stream::PIPELINE;
 use super::super::task::{TaskEvent, waits};
-use super::{PipelineBuilder, label};
+use super::super::unit_order::{CheckpointFetch, UnitRun};
+use super::context::{PipelineContext, label};
 
 /// Forward or backward of a stage, between what it receives and what it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PassShape {
     pub work: usize,
-    pub backward: bool,
+    pub pass: Pass,
     pub receives: bool,
     /// The level over which it sends what it has computed.
     pub sends: Option<usize>,
@@ -24,7 +27,7 @@ pub(super) struct NextPass {
     /// The host's fixed time, where a micro-batch begins.
     pub opens: bool,
     /// The copy of a checkpoint.
-    pub copy: Option<NextCheckpoint>,
+    pub checkpoint: Option<NextCheckpoint>,
 }
 
 /// A backward that begins with a checkpoint from the host: its work, and its layer and micro-batch beyond those
@@ -36,39 +39,51 @@ pub(super) struct NextCheckpoint {
     pub micro_batch: u32,
 }
 
-impl PipelineBuilder<'_> {
+impl PipelineContext<'_> {
+    /// The shape of a pass over the stage `index` of the model, which is one of a rank's: whether it waits for a
+    /// neighbour, and what it sends to one. The ends of the model have none.
+    pub(super) fn shape(&self, rank: u32, index: u32, work: usize, pass: Pass) -> PassShape {
+        let (first, last) = match pass {
+            Pass::Forward => (0, self.stages.len() - 1),
+            _ => (self.stages.len() - 1, 0),
+        };
+        let linked = self.counts.ranks > 1 && pass.propagates();
+        let sends = (linked && index != last).then(|| self.costs().hop(rank, pass));
+        PassShape { work, pass, receives: linked && index != first, sends }
+    }
+
     /// What a rank does for a shape, `ahead` gathers ahead, and for what is `next`.
     pub(super) fn pass_tasks(&self, graph: &mut GraphBuilder<'_>, shape: PassShape, ahead: usize, next: NextPass) {
-        let PassShape { work, backward, receives, sends } = shape;
-        let arrival = if backward { TaskEvent::ArrivedBackward } else { TaskEvent::ArrivedForward };
+        let PassShape { work, pass, receives, sends } = shape;
+        let arrival = if pass.is_backward() { TaskEvent::ArrivedBackward } else { TaskEvent::ArrivedForward };
         if receives {
             graph.expect(arrival);
         }
         let emit = self.emit();
-        let listing = &self.stages.works[work].passes[usize::from(backward)];
-        let after = next.copy.and_then(|copy| self.first_copy(copy));
+        let listing = &self.stages.works[work].list(pass);
+        let after = next.checkpoint.and_then(|copy| self.first_copy(copy));
         let mut turns = listing.turns().peekable();
         while let Some(runs) = turns.next() {
-            let after = turns.peek().map_or(after, |next| step::CheckpointFetch::of(&next[0], 0));
-            let apart = u32::from(after.is_some() || runs[0].visit.checkpoint > Bytes::ZERO);
+            let after = turns.peek().map_or(after, |next| CheckpointFetch::new(&next[0], 0));
+            let apart = u32::from(after.is_some() || runs[0].unit_pass.checkpoint > Bytes::ZERO);
             let count = runs[0].count;
-            let mut costs = |times: u32, position: u32, copy: Option<step::CheckpointFetch>| {
+            let mut costs = |times: u32, position: u32, copy: Option<CheckpointFetch>| {
                 graph.task_loop(times, |body| {
                     for (index, run) in runs.iter().enumerate() {
                         let start = [
                             self.fetches.then(|| body.after(TaskEvent::Gathered, ahead.cast_signed() as i64)),
                             receives.then(|| body.after(arrival, 0)),
                         ];
-                        let run = step::UnitRun { count: times, layer: run.layer_at(position), ..*run };
-                        emit.stage_visit(body, &run, start, copy.filter(|_| index + 1 == runs.len()));
+                        let run = UnitRun { count: times, layer: run.layer_at(position), ..*run };
+                        emit.stage_unit_pass(body, &run, start, copy.filter(|_| index + 1 == runs.len()));
                     }
                 });
             };
-            costs(count - apart, 0, step::CheckpointFetch::of(&runs[0], 1));
+            costs(count - apart, 0, CheckpointFetch::new(&runs[0], 1));
             costs(apart, count - apart, after);
         }
         if let Some(level) = sends {
-            graph.task_loop(1, |body| self.send(body, arrival, level));
+            graph.task_loop(1, |body| self.send(body, pass, arrival, level));
         }
         if next.opens {
             TaskEmitter::host(graph, self.costs().rates.software.micro_batch);
@@ -76,16 +91,15 @@ impl PipelineBuilder<'_> {
     }
 
     /// The copy of the checkpoint with which a backward begins.
-    fn first_copy(&self, next: NextCheckpoint) -> Option<step::CheckpointFetch> {
-        let runs = &self.stages.works[next.work].passes[1].runs;
-        let copy = runs.first().and_then(|run| step::CheckpointFetch::of(run, 0));
+    fn first_copy(&self, next: NextCheckpoint) -> Option<CheckpointFetch> {
+        let runs = &self.stages.works[next.work].list(Pass::Backward).runs;
+        let copy = runs.first().and_then(|run| CheckpointFetch::new(run, 0));
         copy.map(|copy| copy.from(next.layer, next.micro_batch))
     }
 
     /// Activations, or their gradients, to the rank of the neighbouring stage; each tensor rank its share.
-    fn send(&self, body: &mut GraphBuilder<'_>, arrival: TaskEvent, level: usize) {
-        let phase = Phase::of(arrival == TaskEvent::ArrivedBackward);
-        let label = label(Lane::Pipeline, TaskKind::PointToPoint, ModelPart::Model, phase);
+    fn send(&self, body: &mut GraphBuilder<'_>, pass: Pass, arrival: TaskEvent, level: usize) {
+        let label = label(Lane::Pipeline, TaskKind::PointToPoint, ModelPart::Model, Phase::from(pass));
         let mut task = body.transfer(&self.costs().send(level), PIPELINE, self.contention(), label);
         task.waits = waits([Some(body.after(TaskEvent::Released, 0))]);
         task.sends = Some(arrival);

@@ -120,7 +120,7 @@ impl TrainingSearch {
     fn steps(&self, method: &Method, choice: TrainingChoice, trial: &mut Scenario, found: &mut Vec<BoundedChoice>) {
         self.apply(trial, method, &choice);
         let Ok(layout) = trial.layout() else { return };
-        let terms = StepTerms::of(trial, &layout);
+        let terms = StepTerms::new(trial, &layout);
         let capacity = trial.cluster.device.memory * trial.plan.memory_factor;
         let (reserve, lost) = (trial.calibration.allocator.reserve, 1.0 + trial.calibration.allocator.fragmentation);
         let assignment = method.assignments[choice.assignment];

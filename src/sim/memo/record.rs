@@ -2,12 +2,14 @@
 
 use crate::program::{COMPUTE, HELD, LaunchPosition, Picos, TaskEvent, TaskPosition};
 
-use super::super::gap::{Few, Gap, InFlight, MOST_IN_FLIGHT};
-use super::super::rank::{RankContext, RankState, streams};
+use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
+use super::super::in_flight::InFlight;
+use super::super::outcome::{MemoryPeak, TimeTotals};
+use super::super::rank::{LaunchStage, RankContext, RankState};
 use super::super::stream::{Cursor, StreamHead};
-use super::super::{MemoryPeak, TimeTotals};
 
-/// What a record needs to be left of a transfer: exactly this, if it ends in the launch; more than this, if it does not.
+/// What a record needs to be left of a transfer: exactly this, if it ends in the launch; more than this, if it does
+/// not.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TransferNeed {
     pub left: Picos,
@@ -50,12 +52,12 @@ pub(super) struct RecordedLaunch {
     /// What is sent, when, and whether backward; and how much of what arrives is taken, either way.
     sent: Few<(Picos, bool)>,
     taken: [u64; 2],
-    /// What flies when it is over, by index, and how much of each is left.
+    /// What is in flight when it is over, by index, and how much of each is left.
     after: u32,
     left: Few<TransferLeft>,
     /// Where compute stands then, if it has done anything.
     computed: Option<Cursor>,
-    /// The record of the graph after the same in_flight that was remembered before this one, by index.
+    /// The record of the graph after the same transfers in flight that was remembered before this one, by index.
     pub earlier: Option<u32>,
 }
 
@@ -88,7 +90,8 @@ impl Recording {
         }
     }
 
-    /// What has happened since the launch began, after which `after` flies; `None` if there is too much to remember.
+    /// What has happened since the launch began, after which `after` is in flight; `None` if there is too much to
+    /// remember.
     pub fn record<O>(
         &self,
         state: &InFlight,
@@ -112,17 +115,17 @@ impl Recording {
             earlier: None,
         };
         let goes_on = |stream: usize| {
-            rank.running & 1 << stream != 0 && before.streams[stream].cursor == rank.streams[stream].cursor
+            rank.running.contains(stream) && before.streams[stream].cursor == rank.streams[stream].cursor
         };
-        for (stream, left) in streams(state.running).zip(gap.left) {
+        for (stream, left) in state.running.iter().zip(gap.left) {
             let ends = !goes_on(stream);
             record
                 .needs
                 .push(TransferNeed { left: left - if ends { 0 } else { rank.streams[stream].remaining }, ends })?;
         }
-        for stream in streams(rank.running) {
+        for stream in rank.running.iter() {
             let StreamHead { cursor, remaining, .. } = rank.streams[stream];
-            let earlier = || streams(state.running).position(|earlier| earlier == stream && goes_on(stream));
+            let earlier = || state.running.iter().position(|earlier| earlier == stream && goes_on(stream));
             record.left.push(if cursor.at == *at {
                 TransferLeft::Own(remaining)
             } else {
@@ -153,14 +156,14 @@ impl Recording {
 }
 
 impl RecordedLaunch {
-    /// Whether in_flight with so much left are what it needs.
+    /// Whether transfers with so much left are what it needs.
     pub fn fits(&self, left: &[Picos; MOST_IN_FLIGHT]) -> bool {
         let fits =
             |(need, left): (&TransferNeed, &Picos)| if need.ends { *left == need.left } else { *left > need.left };
         self.needs.as_slice().iter().zip(left).all(fits)
     }
 
-    /// Takes a rank from the gap before the launch to the one after it, with what it needs of the in_flight.
+    /// Takes a rank from the gap before the launch to the one after it, with what it needs of the transfers in flight.
     pub fn apply<O>(&self, needs: &Few<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
         let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
         let fullest = rank.held.iter().sum::<i64>() + self.fullest.more;
@@ -196,10 +199,10 @@ impl RecordedLaunch {
         }
         rank.totals.add(&self.totals);
         for (event, taken) in WAYS.into_iter().zip(self.taken).filter(|(_, taken)| *taken > 0) {
-            context.inbox.of_mut(event).take(taken);
+            context.inbox.by_mut(event).take(taken);
             rank.events[event as usize] += taken.cast_signed();
         }
         rank.at = context.role.program.after(at);
-        (rank.issued, rank.begun, rank.waited, rank.paused) = (false, false, false, false);
+        (rank.stage, rank.waited, rank.paused) = (LaunchStage::Ahead, false, false);
     }
 }

@@ -1,4 +1,4 @@
-//! How a launch begins: with a piece of compute beside in_flight that may end.
+//! How a launch begins: with a piece of compute beside transfers in flight that may end.
 //!
 //! Once some of them have, the rest of the launch is the same as without them, earlier or later by what is left of the
 //! piece.
@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use crate::program::{COMPUTE, Code, NONE, Picos, TaskClass, TaskPosition, WHOLE};
 
-use super::super::MemoryPeak;
-use super::super::gap::{Few, Gap, InFlight, InFlightSets, MOST_IN_FLIGHT};
+use super::super::gap::{Few, Gap, MOST_IN_FLIGHT};
+use super::super::in_flight::{InFlight, InFlightSets};
+use super::super::outcome::MemoryPeak;
 use super::super::rank::{RankContext, RankState, pace, scaled, scaled_up};
 use super::record::TransferNeed;
 
-/// The first piece of a graph's compute beside in_flight.
+/// The first piece of a graph's compute beside transfers in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FirstCompute {
     /// The piece, by index, and its time alone.
@@ -25,7 +26,7 @@ pub(super) struct FirstCompute {
 
 impl FirstCompute {
     /// `None` if it is not with one piece of compute beside transfers that leave nothing behind.
-    pub fn of(state: &InFlight, graph: usize, code: &Code) -> Option<Self> {
+    pub fn new(state: &InFlight, graph: usize, code: &Code) -> Option<Self> {
         let index = first_compute(code, graph).filter(|_| code.graphs[graph].alone && state.plain)?;
         let piece = Some(&code.tasks[index as usize]).filter(|piece| piece.class == TaskClass::Compute)?;
         let load = std::array::from_fn(|resource| state.load[resource] + piece.demand[resource]);
@@ -47,13 +48,13 @@ pub(super) fn first_compute(code: &Code, graph: usize) -> Option<u32> {
 /// A launch whose first piece of compute runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BegunLaunch {
-    /// What still flies, and what is left of it.
+    /// What is still in flight, and what is left of it.
     pub state: u32,
     left: [Picos; MOST_IN_FLIGHT],
     /// Time since the launch began, and what is left of the piece, once a transfer has ended.
     passed: Picos,
     piece: Picos,
-    /// Flights that have ended: what flew before, which of it, and when.
+    /// Flights that have ended: what was in flight before, which of it, and when.
     pub ended: Few<(u32, usize, Picos)>,
 }
 
@@ -91,8 +92,8 @@ impl BegunLaunch {
         true
     }
 
-    /// How much later the launch goes on than one that begins with what still flies (it may be earlier: the sum wraps
-    /// group_loop), and what that needs of each transfer, if all outlast it.
+    /// How much later the launch goes on than one that begins with what is still in flight (it may be earlier: the sum
+    /// wraps group loop), and what that needs of each transfer, if all outlast it.
     pub fn along(&self, start: &FirstCompute, mut needs: Few<TransferNeed>) -> Option<(Picos, Few<TransferNeed>)> {
         let FirstCompute { duration, own, its, .. } = *start;
         let (whole, left) = (scaled_up(duration, own), scaled_up(self.piece, own));

@@ -2,9 +2,10 @@
 
 use crate::program::{COMPUTE, Phase, Picos, RESOURCES, SERIAL, STREAMS, Task, TaskClass};
 
+use super::super::observer::{Observer, StallCause};
+use super::super::outcome::MemoryPeak;
 use super::super::stream::{Cursor, RankRole};
-use super::super::{MemoryPeak, Observer, StallCause};
-use super::{RankContext, RankState, place, streams};
+use super::{RankContext, RankState, place};
 
 impl RankState {
     /// Books a stretch of time under what it went into, and looks at the memory in use then.
@@ -14,12 +15,12 @@ impl RankState {
         }
         let role = context.role;
         let class = |stream: usize| role.task(&self.streams[stream].cursor).class;
-        if streams(self.running).any(|stream| class(stream) == TaskClass::Transfer) {
+        if self.running.iter().any(|stream| class(stream) == TaskClass::Transfer) {
             self.totals.communication += passed;
         }
         let next = self.next_compute(&role);
         let phase = next.map_or(Phase::Update, |task| task.label.phase);
-        let running = next.filter(|_| self.running & 1 << COMPUTE != 0).map(|task| task.class);
+        let running = next.filter(|_| self.running.contains(COMPUTE as usize)).map(|task| task.class);
         let computing = match running {
             Some(TaskClass::Compute) => Some(&mut self.totals.compute),
             Some(TaskClass::Optimizer) => Some(&mut self.totals.optimizer),
@@ -51,22 +52,22 @@ impl RankState {
     /// The task that computes or is the next to compute, as far as launches are on their streams.
     fn next_compute<'p>(&self, role: &RankRole<'p>) -> Option<&'p Task> {
         let compute = COMPUTE as usize;
-        if self.active & 1 << COMPUTE != 0 {
+        if self.active.contains(COMPUTE as usize) {
             return Some(role.task(&self.streams[compute].cursor));
         }
-        let at = self.at.filter(|_| !self.issued)?;
+        let at = self.at.filter(|_| !self.stage.issued())?;
         Cursor::first(role, at, compute).map(|cursor| role.task(&cursor))
     }
 
     /// What a stream's next task waits for: followed through waits to a transfer that runs.
     fn cause(&self, stream: u8, depth: usize, role: RankRole<'_>) -> StallCause {
-        if !self.issued && self.at.is_some() {
+        if !self.stage.issued() && self.at.is_some() {
             // All that the launch needs of this rank is there.
             return StallCause::Bubble;
         }
-        if self.active & 1 << stream == 0 {
+        if !self.active.contains(stream as usize) {
             // Nothing left to compute: the launch, or the step, ends with what still travels.
-            let travelling = streams(self.running & SERIAL).next().or_else(|| streams(self.running).next());
+            let travelling = (self.running & SERIAL).iter().next().or_else(|| self.running.iter().next());
             return travelling.map_or(StallCause::Other, |stream| StallCause::Transfer(stream as u8));
         }
         let mut waits = false;
@@ -76,7 +77,7 @@ impl RankState {
                 continue;
             }
             waits = true;
-            if self.running & 1 << producer != 0 {
+            if self.running.contains(producer as usize) {
                 return StallCause::Transfer(producer);
             }
             if depth > 0
@@ -101,7 +102,7 @@ impl RankState {
         if held > self.fullest {
             self.fullest = held;
             // What computes then says most; then what else runs.
-            let during = streams(self.running).next().unwrap_or(COMPUTE as usize);
+            let during = self.running.iter().next().unwrap_or(COMPUTE as usize);
             let cursor = &self.streams[during].cursor;
             self.peak = MemoryPeak { held: self.held, at: self.clock, task: cursor.task, place: place(cursor) };
         }

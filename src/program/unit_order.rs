@@ -1,7 +1,53 @@
-//! The costs of one micro-batch in order, and which of them comes next.
+//! The unit passes of one micro-batch in order, and which of them comes next.
 
-use super::step::{UnitRun, recomputed_layers};
-use super::visit::{UnitCosts, UnitPass};
+use crate::plan::Recompute;
+use crate::plan::pass::PerDirection;
+use crate::units::Bytes;
+
+use super::label::ModelPart;
+use super::unit_costs::UnitCosts;
+use super::unit_pass::UnitPass;
+
+/// Consecutive unit passes that differ in nothing but the layer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UnitRun {
+    pub unit_pass: UnitPass,
+    pub count: u32,
+    pub layer: u32,
+    /// Direction through the layers.
+    pub step: i32,
+}
+
+/// The copy of a checkpoint from the host, one unit ahead of the backward that starts from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CheckpointFetch {
+    pub bytes: Bytes,
+    pub part: ModelPart,
+    /// Layer, how it moves with the body's iterations, and micro-batch.
+    pub layer: u32,
+    pub step: i32,
+    pub micro_batch: u32,
+}
+
+impl CheckpointFetch {
+    /// For the pass at `position` of a run; `None` where nothing is fetched for it.
+    pub fn new(run: &UnitRun, position: u32) -> Option<Self> {
+        let UnitRun { unit_pass: UnitPass { part, checkpoint, .. }, step, .. } = *run;
+        let layer = run.layer.wrapping_add_signed(step * position.cast_signed());
+        (checkpoint > Bytes::ZERO).then_some(Self { bytes: checkpoint, part, layer, step, micro_batch: 0 })
+    }
+
+    /// The same with its layer and micro-batch counted from those of another launch.
+    pub fn from(self, layer: u32, micro_batch: u32) -> Self {
+        Self { layer: self.layer.wrapping_add(layer), micro_batch, ..self }
+    }
+}
+
+impl UnitRun {
+    pub fn layer_at(&self, position: u32) -> u32 {
+        (i64::from(self.layer) + i64::from(self.step) * i64::from(position)) as u32
+    }
+}
 
 /// The most runs of a micro-batch whose layers are one unit each: embedding, two kinds of layers and head,
 /// there and back.
@@ -33,10 +79,11 @@ pub(super) struct UnitList {
 }
 
 impl UnitList {
-    /// Adds costs that take turns `count` times, the first time of this layer and then of those in one direction.
+    /// Adds passes over units that take turns `count` times, the first time of this layer and then of those in one
+    /// direction.
     pub fn add(&mut self, costs: &[UnitPass], count: u32, layer: u32, step: i32) {
         self.patterns.push(UnitGroup { first: self.runs.len(), runs: costs.len() });
-        self.runs.extend(costs.iter().map(|visit| UnitRun { visit: *visit, count, layer, step }));
+        self.runs.extend(costs.iter().map(|unit_pass| UnitRun { unit_pass: *unit_pass, count, layer, step }));
     }
 
     pub fn order(&self) -> UnitOrder<'_> {
@@ -56,7 +103,7 @@ pub(super) struct UnitOrder<'a> {
     pub patterns: &'a [UnitGroup],
 }
 
-/// One visit of an order.
+/// One pass of an order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct UnitPosition {
     pub pattern: usize,
@@ -67,34 +114,44 @@ pub(super) struct UnitPosition {
     pub later: u32,
 }
 
+/// Layers that are computed again from their input: the first ones, in a pipeline of each stage.
+pub(super) fn recomputed_layers(costs: &UnitCosts<'_>) -> u32 {
+    let layers = costs.rates.scenario.model.layers;
+    match costs.rates.scenario.plan.recompute {
+        Recompute::Full => layers,
+        Recompute::Share(share) => libm::round(share * f64::from(layers)) as u32,
+        Recompute::None | Recompute::Selective => 0,
+    }
+}
+
 /// The runs of layers that are one unit each, and how many there are.
 pub(super) fn whole_layers(costs: &UnitCosts<'_>) -> ([UnitRun; RUNS], usize) {
     let model = &costs.rates.scenario.model;
     let layers = model.layers;
     let recomputed = recomputed_layers(costs);
     let (mut runs, mut used) = ([UnitRun::default(); RUNS], 0);
-    let mut run = |visit: UnitPass, count: u32, layer: u32, step: i32| {
+    let mut run = |unit_pass: UnitPass, count: u32, layer: u32, step: i32| {
         if count > 0 {
-            runs[used] = UnitRun { visit, count, layer, step };
+            runs[used] = UnitRun { unit_pass, count, layer, step };
             used += 1;
         }
     };
-    let [again, again_back] = costs.layers(true);
-    let [kept, kept_back] = costs.layers(false);
+    let PerDirection { forward: again, backward: again_back } = costs.layers(true);
+    let PerDirection { forward: kept, backward: kept_back } = costs.layers(false);
     let ends = (model.vocab > 0).then(|| (costs.embedding(), costs.head()));
     if let Some((embedding, _)) = &ends {
-        run(embedding[0], 1, 0, 0);
+        run(embedding.forward, 1, 0, 0);
     }
     run(again, recomputed, 0, 1);
     run(kept, layers - recomputed, recomputed, 1);
     if let Some((_, head)) = &ends {
-        run(head[0], 1, 0, 0);
-        run(head[1], 1, 0, 0);
+        run(head.forward, 1, 0, 0);
+        run(head.backward, 1, 0, 0);
     }
     run(kept_back, layers - recomputed, layers - 1, -1);
     run(again_back, recomputed, recomputed.saturating_sub(1), -1);
     if let Some((embedding, _)) = &ends {
-        run(embedding[1], 1, 0, 0);
+        run(embedding.backward, 1, 0, 0);
     }
     (runs, used)
 }
@@ -104,7 +161,7 @@ impl<'a> UnitOrder<'a> {
         &self.runs[self.patterns[place.pattern].first + place.run]
     }
 
-    /// The visit `distance` after another one; with `wrap`, into the next micro-batches.
+    /// The pass `distance` after another one; with `wrap`, into the next micro-batches.
     pub fn find(&self, place: UnitPosition, distance: u32, wrap: bool) -> Option<UnitPosition> {
         (0..distance).try_fold(place, |place, _| self.next(place, wrap))
     }
@@ -124,7 +181,7 @@ impl<'a> UnitOrder<'a> {
         wrap.then_some(UnitPosition { pattern: 0, later: place.later + 1, ..begun })
     }
 
-    /// How many turns of a pattern are alike: those after which the `ahead` next costs are of it too.
+    /// How many turns of a pattern are alike: those after which the `ahead` next passes are of it too.
     pub fn alike(&self, pattern: UnitGroup, ahead: u32) -> u32 {
         self.runs[pattern.first].count.saturating_sub(ahead.div_ceil(pattern.runs as u32))
     }

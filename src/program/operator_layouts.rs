@@ -1,18 +1,20 @@
-//! How a plan places the operators of a model, and what is visited of a part of it.
+//! How a plan places the operators of a model, and what is passed of a part of it.
 //!
 //! A layer is one unit where one entry of the plan places both its attention and its MLP and cuts neither,
 //! else two; layers in a row that are alike take turns in one pattern.
 
+use crate::units::Count;
 use std::ops::Range;
 
 use crate::cost::Rates;
 use crate::plan::Site;
+use crate::plan::pass::Pass;
 use crate::scenario::{Layout, Scenario};
-use crate::units::Count;
 
 use super::halves;
-use super::order::UnitList;
-use super::visit::{UnitCosts, UnitPass};
+use super::unit_costs::UnitCosts;
+use super::unit_order::UnitList;
+use super::unit_pass::UnitPass;
 
 /// One way in which operators are placed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +26,7 @@ struct OperatorLayout {
 /// Layers in a row that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LayerRange {
-    /// Counted from the layers_of's first layer.
+    /// Counted from the part's first layer.
     first: u32,
     layers: u32,
     /// How attention and MLP are placed, by index.
@@ -42,7 +44,7 @@ pub(super) struct StageLayers {
     head: bool,
 }
 
-/// Parameters of a layers_of that are placed alike.
+/// Parameters of part of a model that are sharded alike.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct StageParameters {
     /// Their way, by index.
@@ -53,7 +55,7 @@ pub(super) struct StageParameters {
     pub collectives: Count,
 }
 
-/// The ways in which a plan places operators, and which one each of its entries is.
+/// The ways in which a plan shards operators, and which one each of its entries is.
 pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
@@ -68,7 +70,7 @@ impl LayerRange {
 }
 
 impl<'a> OperatorLayouts<'a> {
-    pub fn of(scenario: &'a Scenario, layout: &Layout) -> Self {
+    pub fn new(scenario: &'a Scenario, layout: &Layout) -> Self {
         let mut ways = vec![OperatorLayout { layout: *layout, slices: 1 }];
         let entry = |placement: &crate::plan::Placement| {
             let way = OperatorLayout { layout: layout.placed(scenario, &placement.extents), slices: placement.split };
@@ -81,7 +83,7 @@ impl<'a> OperatorLayouts<'a> {
         Self { scenario, ways, entries }
     }
 
-    /// What costs are made from, way by way.
+    /// What unit passes are made from, way by way.
     pub fn costs<'v>(&'v self, rates: &'v Rates<'v>, staged: bool) -> Vec<UnitCosts<'v>> {
         self.ways.iter().map(|way| UnitCosts::new(rates, &way.layout, staged)).collect()
     }
@@ -94,7 +96,7 @@ impl<'a> OperatorLayouts<'a> {
     }
 
     /// These layers, of which those before the `recomputed`th are computed again, and these ends.
-    pub fn layers_of(&self, layers: Range<u32>, recomputed: u32, [embedding, head]: [bool; 2]) -> StageLayers {
+    pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, [embedding, head]: [bool; 2]) -> StageLayers {
         let mut stretches: Vec<LayerRange> = Vec::new();
         for layer in layers.clone() {
             let sites = [Site::Attention(layer), Site::Mlp(layer)];
@@ -111,9 +113,9 @@ impl<'a> OperatorLayouts<'a> {
         StageLayers { stretches, embedding, head }
     }
 
-    /// The parameters of a layers_of, way by way; logits that are tied to an embedding elsewhere have a copy of its
+    /// The parameters of part of a model, way by way; logits that are tied to an embedding elsewhere have a copy of its
     /// weights.
-    pub fn holdings(&self, layers_of: &StageLayers) -> Vec<StageParameters> {
+    pub fn holdings(&self, layers: &StageLayers) -> Vec<StageParameters> {
         let (model, whole) = (&self.scenario.model, Count::from(self.scenario.stack.collectives.per_layer));
         let mut held = vec![StageParameters::default(); self.ways.len()];
         let mut add = |way: usize, (count, slices): (u32, u32), parameters: u64, collectives: Count| {
@@ -123,41 +125,39 @@ impl<'a> OperatorLayouts<'a> {
             held[way].units += units;
             held[way].collectives += collectives * units.get();
         };
-        for LayerRange { layers, placed: [attention, mlp], apart, .. } in layers_of.stretches.iter().copied() {
+        for LayerRange { layers: count, placed: [attention, mlp], apart, .. } in layers.stretches.iter().copied() {
             if apart {
                 let half = halves::collectives(whole);
-                add(attention, (layers, self.ways[attention].slices), model.attention_parameters(), half);
-                add(mlp, (layers, self.ways[mlp].slices), model.mlp_parameters(), half);
+                add(attention, (count, self.ways[attention].slices), model.attention_parameters(), half);
+                add(mlp, (count, self.ways[mlp].slices), model.mlp_parameters(), half);
             } else {
-                add(attention, (layers, 1), model.layer_parameters(), whole);
+                add(attention, (count, 1), model.layer_parameters(), whole);
             }
         }
-        let copied =
-            if model.tied && !layers_of.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
-        if layers_of.embedding {
+        let copied = if model.tied && !layers.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
+        if layers.embedding {
             add(self.way(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
         }
-        if layers_of.head {
+        if layers.head {
             add(self.way(Site::Head), (1, 1), model.head_parameters() + copied, whole);
         }
         held.retain(|holding| holding.parameters > 0);
         held
     }
 
-    /// Lists the costs of a layers_of, forward or backward.
-    pub fn list(&self, costs: &[UnitCosts<'_>], layers_of: &StageLayers, backward: bool, listing: &mut UnitList) {
-        let direction = usize::from(backward);
-        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers_of.stretches.len() + 2);
-        if layers_of.embedding {
-            turns.push((vec![costs[self.way(Site::Embedding)].embedding()[direction]], 1, 0));
+    /// Lists the passes over the units of these layers and ends.
+    pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, listing: &mut UnitList) {
+        let backward = pass.is_backward();
+        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.stretches.len() + 2);
+        if layers.embedding {
+            turns.push((vec![*costs[self.way(Site::Embedding)].embedding().get(pass)], 1, 0));
         }
-        for stretch in &layers_of.stretches {
+        for stretch in &layers.stretches {
             let layer = stretch.first + if backward { stretch.layers - 1 } else { 0 };
-            let [ahead, behind] = self.layer(costs, stretch);
-            turns.push((if backward { behind } else { ahead }, stretch.layers, layer));
+            turns.push((self.layer(costs, stretch, pass), stretch.layers, layer));
         }
-        if layers_of.head {
-            turns.push((vec![costs[self.way(Site::Head)].head()[direction]], 1, 0));
+        if layers.head {
+            turns.push((vec![*costs[self.way(Site::Head)].head().get(pass)], 1, 0));
         }
         if backward {
             turns.reverse();
@@ -167,13 +167,13 @@ impl<'a> OperatorLayouts<'a> {
         }
     }
 
-    /// Forward and backward of one of the layers.
-    fn layer(&self, costs: &[UnitCosts<'_>], stretch: &LayerRange) -> [Vec<UnitPass>; 2] {
+    /// A pass over one of the layers, unit by unit.
+    fn layer(&self, costs: &[UnitCosts<'_>], stretch: &LayerRange, pass: Pass) -> Vec<UnitPass> {
         let [attention, mlp] = stretch.placed;
         if !stretch.apart {
-            return costs[attention].layers(stretch.recomputed).map(|visit| vec![visit]);
+            return vec![*costs[attention].layers(stretch.recomputed).get(pass)];
         }
         let slices = stretch.placed.map(|way| self.ways[way].slices);
-        halves::of_layer([&costs[attention], &costs[mlp]], slices, stretch.recomputed)
+        halves::layer([&costs[attention], &costs[mlp]], slices, stretch.recomputed, pass)
     }
 }

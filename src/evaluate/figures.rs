@@ -1,0 +1,188 @@
+//! The figures of one step: where its time and memory go, what it carries, what limits it. Not for how they are found
+//! ([`super::summary`]).
+
+use crate::hardware::MAX_LEVELS;
+use crate::program::Activity;
+use crate::scenario::Scenario;
+use crate::units::{Bytes, FlopPerSecond, Seconds};
+
+use super::host::{HostDirection, HostTraffic};
+
+/// The figures of one scenario, without anything allocated: what a cell of a map needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Whether the peak is within the capacity.
+    pub fits: bool,
+    /// Devices of the job.
+    pub devices: u32,
+    /// Tokens of one optimizer step, all devices together.
+    pub tokens_per_step: f64,
+    /// Time of one optimizer step, on the rank that ends last.
+    pub step_time: Seconds,
+    /// Tokens per second and device.
+    pub tokens_per_s_per_device: f64,
+    /// Model flop per second and device (recompute not counted).
+    pub model_flops: FlopPerSecond,
+    /// Hardware flop per second and device (recompute counted).
+    pub hardware_flops: FlopPerSecond,
+    /// What no schedule of this plan's work beats, in `model_flops`: the peak, the busiest level or the link to
+    /// the host takes the whole step.
+    pub limit: FlopPerSecond,
+    /// `model_flops` over the device's peak at this precision.
+    pub mfu: f64,
+    /// `hardware_flops` over the device's peak at this precision.
+    pub hfu: f64,
+    /// Where the step's time goes.
+    pub time: TimeParts,
+    /// The same step by its phases.
+    pub phases: Phases,
+    /// Where the memory goes at the peak.
+    pub memory: Memory,
+    /// Peak of a device of the first pipeline rank.
+    pub first_peak: Bytes,
+    /// Traffic by level of the cluster, innermost first; levels that the cluster lacks stay empty.
+    pub traffic: [Traffic; MAX_LEVELS],
+    /// Traffic between a device and the host's memory; nothing where nothing lives there.
+    pub host: HostTraffic,
+    /// What most of the step goes into; [`Evaluation::bottleneck`] knows better.
+    pub bottleneck: Resource,
+}
+
+/// Parts of the step; without `communication` they sum to the step time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TimeParts {
+    /// Compute of forward, recompute and backward.
+    pub compute: Seconds,
+    /// Time during which any communication runs, hidden or not.
+    pub communication: Seconds,
+    /// Time during which compute stalls for a transfer.
+    pub exposed: Seconds,
+    /// Time during which compute waits for another pipeline rank.
+    pub bubble: Seconds,
+    /// The optimizer's exposed part.
+    pub optimizer: Seconds,
+    /// Launch, host and waits.
+    pub other: Seconds,
+}
+
+/// The phases of the step, on the rank that ends last; they sum to the step time. Time spent waiting belongs to
+/// the compute that waits; for a reduction of gradients, to backward.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Phases {
+    /// Forward.
+    pub forward: Seconds,
+    /// Backward, recompute and reductions included.
+    pub backward: Seconds,
+    /// The optimizer's update, and the gathers of what it wrote.
+    pub update: Seconds,
+}
+
+/// Memory of the fullest device at its fullest moment. The parts sum to the peak.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Memory {
+    /// What the device has.
+    pub capacity: Bytes,
+    /// The peak.
+    pub peak: Bytes,
+    /// What it is made of.
+    pub parts: MemoryParts,
+    /// When the peak is reached, from the start of the step.
+    pub moment: Seconds,
+    /// What runs then.
+    pub during: Activity,
+}
+
+/// Memory by what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MemoryParts {
+    /// This device's shard of the weights.
+    pub weights: Bytes,
+    /// Gradients, sharded or whole.
+    pub gradients: Bytes,
+    /// Optimizer state and master weights.
+    pub optimizer: Bytes,
+    /// The second copy of the weights.
+    pub secondary_weights: Bytes,
+    /// Activations kept for backward, working buffers and logits.
+    pub activations: Bytes,
+    /// Gathered units.
+    pub gathered: Bytes,
+    /// Buffers of collectives.
+    pub communication: Bytes,
+    /// Runtime and allocator.
+    pub reserved: Bytes,
+}
+
+impl MemoryParts {
+    /// The parts with their names, in the order in which a bar shows them.
+    pub fn named(&self) -> [(&'static str, Bytes); 8] {
+        [
+            ("weights", self.weights),
+            ("gradients", self.gradients),
+            ("optimizer", self.optimizer),
+            ("secondary_weights", self.secondary_weights),
+            ("activations", self.activations),
+            ("gathered", self.gathered),
+            ("communication", self.communication),
+            ("reserved", self.reserved),
+        ]
+    }
+
+    /// Their sum.
+    pub fn total(&self) -> Bytes {
+        self.named().into_iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// What one level of the cluster carries in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Traffic {
+    /// Bytes that one device sends into it, on average over the devices.
+    pub bytes_per_device: Bytes,
+    /// Time during which it would be busy if each transfer had it alone.
+    pub busy: Seconds,
+    /// Time during which compute stalls for a transfer that keeps this level busiest.
+    pub exposed: Seconds,
+}
+
+/// What limits a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Arithmetic.
+    Compute,
+    /// The device's memory bandwidth.
+    Memory,
+    /// A level of the cluster, by its index.
+    Level(usize),
+    /// Waiting for another pipeline rank.
+    Bubble,
+    /// The link to the host's memory.
+    HostLink,
+    /// The host that launches the work.
+    Host,
+}
+
+impl Summary {
+    /// What sets the limit: whatever is busy all through the shortest step.
+    pub fn limiting(&self) -> Resource {
+        let shortest = self.step_time * (self.model_flops / self.limit);
+        let all_through = |busy: Seconds| busy >= shortest * (1.0 - 1e-9);
+        if HostDirection::ALL.iter().any(|way| all_through(self.host.way(*way).busy)) {
+            return Resource::HostLink;
+        }
+        self.traffic.iter().position(|level| all_through(level.busy)).map_or(Resource::Compute, Resource::Level)
+    }
+}
+
+impl Resource {
+    /// Its name in reports: `compute`, `memory`, a level's name, `bubble` or `host`.
+    pub fn name(self, scenario: &Scenario) -> &str {
+        match self {
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+            Self::Level(index) => scenario.cluster.levels.get(index).map_or("network", |level| &level.name),
+            Self::Bubble => "bubble",
+            Self::HostLink | Self::Host => "host",
+        }
+    }
+}

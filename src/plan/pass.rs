@@ -1,0 +1,260 @@
+//! Passes of micro-batches over the virtual stages of a pipeline, and how their order is written down. Not for which
+//! order a schedule takes: each has a file of its own beside [`super::schedule`].
+
+use std::ops::Range;
+
+/// What a pass computes.
+///
+/// Backward is two things: the gradients of its inputs, for which the stage before waits, and those of its weights,
+/// for which nothing waits before they are reduced. All schedules here run both together; zero-bubble schedules
+/// (Qi et al., arXiv 2401.10241) put the second where a rank would stall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Pass {
+    /// Forward.
+    #[default]
+    Forward,
+    /// The gradients of inputs and weights together.
+    Backward,
+    /// The gradients of the inputs.
+    BackwardInputs,
+    /// The gradients of the weights.
+    BackwardWeights,
+}
+
+impl Pass {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Forward, Self::Backward, Self::BackwardInputs, Self::BackwardWeights];
+
+    /// Whether it runs against the order of the layers.
+    pub const fn is_backward(self) -> bool {
+        !matches!(self, Self::Forward)
+    }
+
+    /// Whether a neighbouring stage waits for what it computes: activations, or the gradients of its inputs.
+    pub const fn propagates(self) -> bool {
+        !matches!(self, Self::BackwardWeights)
+    }
+
+    /// Whether it computes the gradients of weights, after which the unit's activations are free.
+    pub const fn completes_gradients(self) -> bool {
+        matches!(self, Self::Backward | Self::BackwardWeights)
+    }
+}
+
+/// One of something for each way through the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PerDirection<T> {
+    /// Of forward.
+    pub forward: T,
+    /// Of backward.
+    pub backward: T,
+}
+
+impl<T> PerDirection<T> {
+    /// From what makes it for a pass.
+    pub fn from_fn(mut make: impl FnMut(Pass) -> T) -> Self {
+        Self { forward: make(Pass::Forward), backward: make(Pass::Backward) }
+    }
+
+    /// The one for the direction of a pass.
+    pub const fn get(&self, pass: Pass) -> &T {
+        if pass.is_backward() { &self.backward } else { &self.forward }
+    }
+}
+
+/// A pass over one of a rank's virtual stages for one micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StagePass {
+    /// Which of the rank's stages, from 0.
+    pub stage: u32,
+    /// What it computes.
+    pub pass: Pass,
+    /// The micro-batch, from 0, when the pass runs first.
+    pub micro_batch: u32,
+}
+
+impl StagePass {
+    /// A forward.
+    pub const fn forward(stage: u32, micro_batch: u32) -> Self {
+        Self { stage, pass: Pass::Forward, micro_batch }
+    }
+
+    /// A backward.
+    pub const fn backward(stage: u32, micro_batch: u32) -> Self {
+        Self { stage, pass: Pass::Backward, micro_batch }
+    }
+
+    /// The same, so many micro-batches later.
+    pub const fn later(self, micro_batches: u32) -> Self {
+        Self { micro_batch: self.micro_batch + micro_batches, ..self }
+    }
+}
+
+/// One pass, or a forward and a backward, so many times in a row; each time for the next micro-batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassRun {
+    /// How often.
+    pub repeat: u32,
+    /// The pass, or the first of the two.
+    pub first: StagePass,
+    /// The second of the two.
+    pub second: Option<StagePass>,
+}
+
+impl PassRun {
+    /// Its passes, the first time.
+    pub fn passes(&self) -> impl Iterator<Item = StagePass> + use<> {
+        [Some(self.first), self.second].into_iter().flatten()
+    }
+
+    /// The pass with which it ends.
+    pub fn last(&self) -> StagePass {
+        self.second.unwrap_or(self.first)
+    }
+
+    /// The same, so many micro-batches later.
+    #[must_use]
+    pub fn later(self, micro_batches: u32) -> Self {
+        Self {
+            first: self.first.later(micro_batches),
+            second: self.second.map(|pass| pass.later(micro_batches)),
+            ..self
+        }
+    }
+
+    /// Its backward, if there is one.
+    pub fn backward(&self) -> Option<StagePass> {
+        self.passes().find(|pass| pass.pass.is_backward())
+    }
+}
+
+/// Runs of passes, so many times in a row, each time for the next micro-batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassLoop {
+    /// The runs, by index.
+    pub runs: Range<usize>,
+    /// How often.
+    pub repeat: u32,
+}
+
+/// What one rank does in a step, in order.
+#[derive(Debug, Default)]
+pub struct PassOrder {
+    /// Runs of passes.
+    pub runs: Vec<PassRun>,
+    /// Runs that repeat together, in order.
+    pub loops: Vec<PassLoop>,
+    /// Runs that repeat together, each time for as many micro-batches later as there are ranks: a group of them.
+    pub group: Range<usize>,
+    /// How often they do.
+    pub groups: u32,
+}
+
+impl PassOrder {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { groups: 1, ..Self::default() }
+    }
+
+    /// Adds a run, joining it with an equal neighbour.
+    pub fn add(&mut self, repeat: u32, first: StagePass, second: Option<StagePass>) {
+        if repeat == 0 {
+            return;
+        }
+        if let Some(last) = self.runs.last_mut() {
+            let next = last.later(last.repeat);
+            if (next.first, next.second) == (first, second) {
+                last.repeat += repeat;
+                return;
+            }
+        }
+        self.runs.push(PassRun { repeat, first, second });
+    }
+
+    /// Adds passes of two stages that take one buffer from each other every time. What they find in the buffers is
+    /// the same each time but the first, and what follows them each time but the last: those two are listed apart.
+    pub fn add_contending(&mut self, repeat: u32, passes: [StagePass; 2]) {
+        let runs = |time: u32| passes.map(|pass| PassRun { repeat: 1, first: pass.later(time), second: None });
+        self.runs.extend(runs(0));
+        if repeat > 2 {
+            let start = self.runs.len();
+            self.runs.extend(runs(1));
+            self.loops.push(PassLoop { runs: start..self.runs.len(), repeat: repeat - 2 });
+        }
+        if repeat > 1 {
+            self.runs.extend(runs(repeat - 1));
+        }
+    }
+}
+
+#[cfg(test)]
+impl PassOrder {
+    /// Every run, by index, loops and groups unrolled, and how many micro-batches later it runs.
+    pub(crate) fn unrolled_runs(&self, ranks: u32) -> Vec<(usize, u32)> {
+        let mut unrolled = Vec::new();
+        let mut list = |runs: Range<usize>, later: u32| {
+            let mut index = runs.start;
+            while index < runs.end {
+                let repeated = self.loops.iter().find(|repeated| repeated.runs.start == index);
+                let (end, repeat) = repeated.map_or((index + 1, 1), |repeated| (repeated.runs.end, repeated.repeat));
+                (0..repeat).for_each(|time| unrolled.extend((index..end).map(|run| (run, later + time))));
+                index = end;
+            }
+        };
+        list(0..self.group.start, 0);
+        (0..self.groups).for_each(|group| list(self.group.clone(), group * ranks));
+        list(self.group.end..self.runs.len(), 0);
+        unrolled
+    }
+
+    /// Every pass.
+    pub(crate) fn unrolled(&self, ranks: u32) -> Vec<StagePass> {
+        let times = |(run, later): (usize, u32)| (later..later + self.runs[run].repeat).map(move |later| (run, later));
+        let passes = |(run, later): (usize, u32)| self.runs[run].later(later).passes();
+        self.unrolled_runs(ranks).into_iter().flat_map(times).flat_map(passes).collect()
+    }
+}
+
+/// The counts of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineCounts {
+    /// Ranks (`P`).
+    pub ranks: u32,
+    /// Virtual stages on each rank (`K`).
+    pub stages: u32,
+    /// Micro-batches of a step (`M`).
+    pub micro_batches: u32,
+}
+
+impl PipelineCounts {
+    /// Bubble overhead, idle over busy time [layered B8], of any schedule that starts each stage as soon as it can and
+    /// has forward and backward of a micro-batch together: `(P - 1) / (M K)` where there are as many micro-batches as
+    /// ranks, and for any count `((K - 1) max(M, P) + M + P - 1) / (M K) - 1`.
+    pub fn bubble(self) -> f64 {
+        let [ranks, stages, micro_batches] = [self.ranks, self.stages, self.micro_batches].map(f64::from);
+        let slots = (stages - 1.0) * micro_batches.max(ranks) + micro_batches + ranks - 1.0;
+        slots / (micro_batches * stages) - 1.0
+    }
+
+    /// Checkpoints where every micro-batch of every stage is kept.
+    pub const fn all_checkpoints(self) -> u32 {
+        self.micro_batches * self.stages
+    }
+
+    /// Gathers and reductions of a rank's stages where forward passes them once and backward once, with two buffers
+    /// [layered C5]: the last two of forward stay for backward.
+    pub const fn collectives_once(self) -> [u32; 2] {
+        match self.stages {
+            1 => [1, 1],
+            stages => [2 * stages - 2, stages],
+        }
+    }
+}
+
+/// Buffers for gathered stages, and as many for their gradients [layered C5].
+pub const STAGE_BUFFERS: usize = 2;
+
+/// The buffer of a stage: they take turns.
+pub const fn stage_buffer(stage: u32) -> usize {
+    stage as usize % STAGE_BUFFERS
+}

@@ -1,0 +1,26 @@
+//! 1F1B (`PipeDream-Flush`, Narayanan et al., arXiv 2006.09503): a warm-up of as many forwards as ranks follow, then a
+//! backward after each forward.
+
+use super::super::pass::{PassOrder, PipelineCounts, StagePass};
+use super::ScheduleRules;
+
+pub(super) const RULES: ScheduleRules = ScheduleRules {
+    virtual_stages: false,
+    grouped: false,
+    order,
+    bubble: PipelineCounts::bubble,
+    // The first rank warms up with `P - 1` and holds one more.
+    checkpoints: |counts| counts.all_checkpoints().min(counts.ranks),
+    collectives: PipelineCounts::collectives_once,
+    together: |_| 1,
+};
+
+fn order(counts: PipelineCounts, rank: u32, _buffered: bool) -> PassOrder {
+    let micro_batches = counts.micro_batches;
+    let warm_up = (counts.ranks - 1 - rank).min(micro_batches);
+    let mut order = PassOrder::new();
+    order.add(warm_up, StagePass::forward(0, 0), None);
+    order.add(micro_batches - warm_up, StagePass::forward(0, warm_up), Some(StagePass::backward(0, 0)));
+    order.add(warm_up, StagePass::backward(0, micro_batches - warm_up), None);
+    order
+}

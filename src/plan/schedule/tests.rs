@@ -1,0 +1,60 @@
+//! Orders of passes: each pass once, forward first.
+
+use super::*;
+use crate::plan::pass::{Pass, StagePass};
+
+#[test]
+fn every_pass_runs_once_and_forward_first() {
+    for schedule in Schedule::ALL {
+        for (ranks, stages_per_rank, micro_batches) in [(1, 1, 1), (4, 1, 6), (4, 3, 8), (2, 4, 2), (3, 2, 33)] {
+            let rules = schedule.rules();
+            let stages = if rules.virtual_stages { stages_per_rank } else { 1 };
+            if rules.grouped && micro_batches % ranks > 0 {
+                continue;
+            }
+            let counts = PipelineCounts { ranks, stages, micro_batches };
+            for buffered in [false, true] {
+                for rank in 0..ranks {
+                    let mut seen = std::collections::HashSet::new();
+                    let order = (rules.order)(counts, rank, buffered);
+                    for StagePass { stage, pass, micro_batch } in order.unrolled(ranks) {
+                        assert!(seen.insert((stage, micro_batch, pass)), "twice");
+                        assert!(
+                            pass == Pass::Forward || seen.contains(&(stage, micro_batch, Pass::Forward)),
+                            "too early"
+                        );
+                    }
+                    assert_eq!(seen.len() as u32, 2 * stages * micro_batches);
+                }
+            }
+        }
+    }
+}
+
+/// Groups that repeat stand for what would be listed without them: index by index, `warm_up` forwards first.
+#[test]
+fn a_repeated_group_stands_for_all() {
+    for (ranks, stages, groups) in [(2, 2, 6), (3, 2, 11), (4, 3, 9), (2, 7, 8)] {
+        let counts = PipelineCounts { ranks, stages, micro_batches: ranks * groups };
+        for buffered in [false, true] {
+            for rank in 0..ranks {
+                let order = (Schedule::Interleaved.rules().order)(counts, rank, buffered);
+                let listed = if stages < 5 { 4 } else { 3 };
+                assert_eq!(order.groups, groups - listed + 1);
+                let total = counts.micro_batches * stages;
+                let warm_up = 2 * (ranks - 1 - rank) + (stages - 1) * ranks;
+                let place = |index: u32| (index / ranks % stages, index / (ranks * stages) * ranks + index % ranks);
+                let mut expected = Vec::new();
+                for index in 0..total + warm_up {
+                    if index < total {
+                        expected.push(StagePass::forward(place(index).0, place(index).1));
+                    }
+                    if let Some(behind) = index.checked_sub(warm_up) {
+                        expected.push(StagePass::backward(stages - 1 - place(behind).0, place(behind).1));
+                    }
+                }
+                assert_eq!(order.unrolled(ranks), expected);
+            }
+        }
+    }
+}

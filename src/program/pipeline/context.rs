@@ -1,0 +1,140 @@
+//! What the ranks of a pipeline share: its stages, how their operators are sharded, which streams carry what.
+
+use crate::cost::{Factors, Rates};
+use crate::plan::pass::PipelineCounts;
+use crate::plan::{Accumulation, Offload, Schedule, Site};
+use crate::scenario::Layout;
+
+use super::super::build::{GraphBuilder, LaunchedWork};
+use super::super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
+use super::super::operator_layouts::OperatorLayouts;
+use super::super::parameter_group::ParameterGroup;
+use super::super::stage::{PipelineStages, StageWork};
+use super::super::state::ModelState;
+use super::super::step::TaskEmitter;
+use super::super::stream::CollectiveStreams;
+use super::super::task::{Task, TaskClass, TaskEvent};
+use super::super::unit_costs::UnitCosts;
+
+/// A pipeline and what its ranks share.
+pub(in crate::program) struct PipelineContext<'a> {
+    /// What unit passes are made from, for each way of sharding operators; the plan's own first.
+    pub(super) ways: Vec<UnitCosts<'a>>,
+    /// The way of the embedding.
+    pub(super) embedding: usize,
+    pub(super) streams: CollectiveStreams,
+    pub(super) stages: PipelineStages,
+    /// Whether stages take turns in buffers.
+    pub(super) buffered: bool,
+    pub(super) schedule: Schedule,
+    pub(super) counts: PipelineCounts,
+    /// Whether any weights come into buffers, and whether any are gathered for that.
+    pub(super) fetches: bool,
+    pub(super) gathers: bool,
+    /// Whether there is a second copy of any weights.
+    pub(super) seconds: bool,
+    /// What lives on the host.
+    pub(super) offload: Offload,
+    /// For each rank the first of those up to it, neighbour by neighbour, that hold the same.
+    alike: Vec<u32>,
+}
+
+impl<'a> PipelineContext<'a> {
+    /// Of a checked plan.
+    pub fn new(rates: &'a Rates<'a>, layout: &Layout, places: &'a OperatorLayouts<'a>) -> Self {
+        let plan = &rates.scenario.plan;
+        let layered = plan.accumulation == Accumulation::Layered;
+        let schedule = plan.effective_schedule();
+        // Layered accumulation without a pipeline has a stage per layer [layered B7].
+        let alone = layered && layout.pipeline == 1;
+        let stages_per_rank = if alone { rates.scenario.model.layers } else { plan.virtual_stages() };
+        let ranks = layout.pipeline;
+        let ways = places.costs(rates, true);
+        // Faster hardware, asked after for once, assigns no layers anew.
+        let plain = Rates::new(rates.scenario, &Factors::default());
+        let stages = PipelineStages::new(places, &ways, &UnitCosts::new(&plain, layout, true), ranks, stages_per_rank);
+        let held = |is: &dyn Fn(&UnitCosts<'a>) -> bool| {
+            let holdings = stages.works.iter().flat_map(|work| &work.holdings);
+            holdings.map(|holding| &ways[holding.way]).any(is)
+        };
+        let buffered = plan.offload.state() || held(&|costs| costs.layout.gradients > 1);
+        let mut alike: Vec<u32> = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
+            let same = |before: &u32| (0..stages_per_rank).all(|k| stages.work(*before, k) == stages.work(rank, k));
+            alike.push(alike.last().copied().filter(same).unwrap_or(rank));
+        }
+        Self {
+            buffered,
+            schedule,
+            counts: PipelineCounts { ranks, stages: stages_per_rank, micro_batches: plan.accumulate },
+            streams: CollectiveStreams::new(rates.scenario.stack.overlap),
+            fetches: held(&UnitCosts::fetched),
+            gathers: held(&|costs| costs.layout.weights > 1),
+            seconds: held(&|costs| costs.second().is_some()),
+            embedding: places.way(Site::Embedding),
+            stages,
+            ways,
+            offload: plan.offload,
+            alike,
+        }
+    }
+
+    /// Stages that differ.
+    pub fn works(&self) -> &[StageWork] {
+        &self.stages.works
+    }
+
+    /// What unit passes of operators placed in some way are made from.
+    pub fn way(&self, way: usize) -> &UnitCosts<'a> {
+        &self.ways[way]
+    }
+
+    /// Which of them the stages are, in the order of forward.
+    pub fn order(&self) -> impl Iterator<Item = usize> {
+        self.stages.in_order()
+    }
+
+    /// The first of the ranks up to this one, neighbour by neighbour, that hold the same.
+    pub fn alike(&self, rank: u32) -> u32 {
+        self.alike[rank as usize]
+    }
+
+    /// One rank's parameters, by how they are placed.
+    pub(super) fn shares(&self, rank: u32) -> Vec<ParameterGroup<'_>> {
+        let mut parameters = vec![0; self.ways.len()];
+        let stages = (0..self.counts.stages).map(|stage| self.stages.work(rank, stage));
+        for holding in stages.flat_map(|work| &self.stages.works[work].holdings) {
+            parameters[holding.way] += holding.parameters;
+        }
+        let held = self.ways.iter().zip(parameters).filter(|(_, parameters)| *parameters > 0);
+        held.map(|(costs, parameters)| ParameterGroup::new(costs, parameters)).collect()
+    }
+
+    /// Memory of one rank that does not change during the step.
+    pub fn state(&self, rank: u32) -> ModelState {
+        ModelState::of_groups(&self.shares(rank))
+    }
+
+    /// What all unit passes share.
+    pub(super) fn costs(&self) -> &UnitCosts<'a> {
+        &self.ways[0]
+    }
+
+    pub(super) fn emit(&self) -> TaskEmitter<'_> {
+        TaskEmitter { costs: self.costs(), streams: self.streams, ahead: 0, contention: self.contention() }
+    }
+
+    pub(super) fn contention(&self) -> f64 {
+        self.costs().rates.runtime.contention
+    }
+}
+
+/// A moment on the compute stream.
+pub(super) fn pause(body: &mut GraphBuilder<'_>) -> Task {
+    let label = label(Lane::Compute, TaskKind::Host, ModelPart::Model, Phase::default());
+    Task { signals: [Some(TaskEvent::Computed), None], ..body.compute(LaunchedWork::default(), TaskClass::Host, label) }
+}
+
+pub(super) fn label(lane: Lane, kind: TaskKind, part: ModelPart, phase: Phase) -> Label {
+    Label { lane, phase, first: Activity { kind, part, ..Activity::default() }, ..Label::default() }
+}

@@ -1,0 +1,57 @@
+//! What a pipeline rank does before its first pass and after its last.
+
+use super::super::boundary;
+use super::super::build::GraphBuilder;
+use super::super::label::{Lane, ModelPart, Phase, TaskKind};
+use super::super::step::TaskEmitter;
+use super::super::stream::PIPELINE;
+use super::super::task::{TaskEvent, held, waits};
+use super::context::{PipelineContext, label, pause};
+
+impl PipelineContext<'_> {
+    /// The host's fixed times before all else.
+    pub(super) fn begin(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+        let rates = self.costs().rates;
+        let owners = self.shares(rank).first().map_or(1, |share| share.costs.layout.optimizer);
+        TaskEmitter::host(graph, rates.host_step(owners));
+        TaskEmitter::host(graph, rates.software.micro_batch);
+    }
+
+    /// The boundary, after what the ends of the pipeline sum.
+    pub(super) fn end(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+        self.tie(graph, rank);
+        graph.task_loop(1, |body| boundary::build(&self.shares(rank), self.streams, body));
+    }
+
+    /// Sums the gradients of an embedding and of logits that are tied to it, where the first and the last rank have
+    /// a copy each, once they are reduced (`finalize_model_grads` of Megatron-LM). The two ranks are neighbours
+    /// where the pipeline closes: each has the sum when both have done their part.
+    fn tie(&self, graph: &mut GraphBuilder<'_>, rank: u32) {
+        let (sends, arrival) = match rank {
+            0 => (TaskEvent::ArrivedBackward, TaskEvent::ArrivedForward),
+            last if last + 1 == self.counts.ranks => (TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward),
+            _ => return,
+        };
+        let Some(transfer) = self.ways[self.embedding].tied() else { return };
+        graph.expect(arrival);
+        graph.task_loop(1, |body| {
+            let label = label(Lane::Pipeline, TaskKind::AllReduce, ModelPart::Embedding, Phase::Backward);
+            let mut task = body.transfer(&transfer, PIPELINE, self.contention(), label);
+            task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
+            (task.signals, task.sends) = ([Some(TaskEvent::Reduced), None], Some(sends));
+            body.push(task);
+            let mut task = pause(body);
+            task.waits = waits([Some(body.after(TaskEvent::Reduced, 0)), Some(body.after(arrival, 0))]);
+            body.push(task);
+        });
+    }
+}
+
+/// Gives back what is left in the buffers.
+pub(super) fn give_back(graph: &mut GraphBuilder<'_>, left: i64) {
+    graph.task_loop(u32::from(left > 0), |body| {
+        let mut task = pause(body);
+        task.gives[held::GATHERED] = left;
+        body.push(task);
+    });
+}

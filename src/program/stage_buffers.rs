@@ -1,0 +1,75 @@
+//! The buffers of a rank's virtual stages: when each stage must be gathered, and when its gradients leave. Not for what
+//! that moves ([`super::pipeline`]).
+
+use crate::plan::pass::{Pass, PassRun, STAGE_BUFFERS, StagePass, stage_buffer};
+
+/// A stage that must be gathered for a run of passes, because no buffer holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StageGather {
+    pub stage: u32,
+    /// The stage whose buffer it takes.
+    pub evicts: Option<u32>,
+    /// The run that needs it, for which pass, and whether it is the stage's first of all.
+    pub run: usize,
+    pub pass: Pass,
+    pub first: bool,
+    /// Runs that have passed where its gather is issued: when that buffer is free, or later.
+    pub place: usize,
+}
+
+/// The stages to gather, in the order of the runs that need them: those that their buffer does not hold, each as soon
+/// as it is free.
+///
+/// With stages 0, 1 and 2 in two buffers, forward gathers 0, 1, and 2 in place of 0; backward finds 2 and 1 there and
+/// gathers 0 again in place of 2.
+pub(super) fn stage_gathers(runs: &[PassRun]) -> Vec<StageGather> {
+    let mut buffers: [Option<(u32, usize)>; STAGE_BUFFERS] = [None; STAGE_BUFFERS];
+    let mut gathers = Vec::with_capacity(runs.len());
+    for (run, passes) in runs.iter().map(PassRun::passes).enumerate() {
+        for StagePass { stage, pass, micro_batch } in passes {
+            let held = buffers[stage_buffer(stage)].replace((stage, run + 1));
+            if held.is_none_or(|(held, _)| held != stage) {
+                let (evicts, place) = held.map_or((None, 0), |(held, free)| (Some(held), free));
+                let first = !pass.is_backward() && micro_batch == 0;
+                gathers.push(StageGather { stage, evicts, run, pass, first, place });
+            }
+        }
+    }
+    gathers
+}
+
+/// The stages that are in the buffers at the end.
+pub(super) fn held_last(gathers: &[StageGather]) -> impl Iterator<Item = u32> {
+    let last = |index: usize| gathers.iter().map(|gather| gather.stage).rfind(|stage| stage_buffer(*stage) == index);
+    (0..STAGE_BUFFERS).filter_map(last)
+}
+
+/// Runs whose backward is of the same stage, others without any backward among them: at its end the stage's gradients
+/// leave their buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct BackwardStretch {
+    pub stage: u32,
+    /// The runs of passes with which it begins and ends, by index.
+    pub begins: usize,
+    pub ends: usize,
+    /// Whether it has the stage's first micro-batch, and whether the last.
+    pub first: bool,
+    pub last: bool,
+}
+
+/// The stretches of backward, in order.
+pub(super) fn backward_stretches(runs: &[PassRun], micro_batches: u32) -> Vec<BackwardStretch> {
+    let mut stretches: Vec<BackwardStretch> = Vec::with_capacity(runs.len());
+    for (index, run) in runs.iter().enumerate() {
+        let Some(StagePass { stage, micro_batch, .. }) = run.backward() else { continue };
+        let last = micro_batch + run.repeat == micro_batches;
+        match stretches.last_mut() {
+            Some(stretch) if stretch.stage == stage => (stretch.ends, stretch.last) = (index, last),
+            _ => stretches.push(BackwardStretch { stage, begins: index, ends: index, first: micro_batch == 0, last }),
+        }
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests;

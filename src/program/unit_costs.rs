@@ -1,0 +1,312 @@
+//! What passes over units are made of, with their costs: those of layers, of the embedding and of the head. Not for
+//! their transfers, beyond what each needs ([`super::unit_transfers`]).
+
+use crate::cost::{Activations, DeviceTime, LayerWork, Passes, Payload, Rates, Transfer};
+use crate::plan::pass::{Pass, PerDirection};
+use crate::plan::{Format, Recompute, Reduction};
+use crate::scenario::Layout;
+use crate::units::{Bytes, Count, Seconds};
+
+use super::build::LaunchedWork;
+use super::label::ModelPart;
+use super::unit_pass::{ComputeStep, Traversal, UnitParameters, UnitPass};
+
+/// What a gradient takes while it is kept and accumulated.
+pub(super) fn gradient_size(rates: &Rates<'_>) -> Bytes {
+    let kept = rates.scenario.stack.gradient_format;
+    kept.map_or_else(|| rates.storage(), |format| Bytes::new(format.bytes()))
+}
+
+/// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
+pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
+    layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
+}
+
+/// Everything that unit passes are made from.
+#[derive(Clone, Copy)]
+pub(super) struct UnitCosts<'a> {
+    pub rates: &'a Rates<'a>,
+    pub layout: &'a Layout,
+    pub layer: LayerWork,
+    pub activations: Activations,
+    pub tensor: Transfer,
+    pub exchange: Transfer,
+    /// Collectives that gather or reduce one unit.
+    pub collectives: Count,
+    /// Whether weights are gathered and gradients reduced by stages of several units, not by units.
+    pub staged: bool,
+}
+
+impl<'a> UnitCosts<'a> {
+    pub fn new(rates: &'a Rates<'a>, layout: &'a Layout, staged: bool) -> Self {
+        let model = &rates.scenario.model;
+        let storage = rates.scenario.plan.precision.storage();
+        // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
+        let kv = 2.0 * rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
+        Self {
+            rates,
+            layout,
+            layer: rates.layer(),
+            activations: rates.activations(),
+            tensor: rates.tensor_collective(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
+            exchange: rates.gather(Payload::plain(kv, storage), layout.context_group()),
+            collectives: rates.scenario.stack.collectives.per_layer.into(),
+            staged,
+        }
+    }
+
+    pub fn local(&self, parameters: u64) -> Count {
+        Count::from(parameters) / f64::from(self.layout.tensor)
+    }
+
+    /// The level on which a pipeline rank reaches the one after it, or the one before; the last and the first are
+    /// neighbours too.
+    pub fn hop(&self, rank: u32, pass: Pass) -> usize {
+        let (group, ranks) = (self.layout.pipeline_group(), self.layout.pipeline);
+        self.rates.network.joining(group, rank, (rank + if pass.is_backward() { ranks - 1 } else { 1 }) % ranks)
+    }
+
+    /// Activations of a micro-batch to a neighbouring pipeline rank, over a level; each tensor rank sends its share.
+    pub fn send(&self, level: usize) -> Transfer {
+        let hidden = f64::from(self.rates.scenario.model.hidden) / f64::from(self.layout.tensor);
+        self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group(), level)
+    }
+
+    /// Seconds of a pass, whose pieces and tensor collectives run one after the other.
+    pub fn serial(&self, unit_pass: &UnitPass) -> Seconds {
+        let meet = if self.layout.tensor > 1 { self.tensor.time } else { Seconds::ZERO };
+        unit_pass.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
+    }
+
+    /// Embedding and head are one unit where they share their weights: gathered for the first of the
+    /// two that is passed, kept until the second, reduced after backward has passed both.
+    pub fn ends(&self, head: bool, pass: Pass) -> UnitParameters {
+        let model = &self.rates.scenario.model;
+        let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
+        let part = if head { ModelPart::Head } else { ModelPart::Embedding };
+        let own = if head { logits } else { embedding };
+        if !model.tied {
+            return UnitParameters { part, gathered: own, reduced: own };
+        }
+        let (first, second) = (head == pass.is_backward(), head != pass.is_backward());
+        UnitParameters {
+            part,
+            gathered: if first { embedding + logits } else { Count::ZERO },
+            reduced: if second { embedding + logits } else { Count::ZERO },
+        }
+    }
+
+    fn layer_unit(&self) -> UnitParameters {
+        let own = self.local(self.rates.scenario.model.layer_parameters());
+        UnitParameters { part: ModelPart::Layer, gathered: own, reduced: own }
+    }
+
+    /// Forward and backward of layers that are computed again from their input, or not.
+    pub fn layers(&self, recomputed: bool) -> PerDirection<UnitPass> {
+        let host = self.rates.host_layer();
+        let forward = self.layer.forward;
+        let all = forward[0] + forward[1];
+        let launched = |work: DeviceTime, host: Seconds| self.rates.launched(work.time, host) - work.time;
+        let late = launched(all, host);
+        let half = |work: DeviceTime, whole: DeviceTime, late: Seconds, tensor: u32, exchange: u32| ComputeStep {
+            piece: LaunchedWork { work, host: late * share(work, whole) },
+            tensor,
+            exchange,
+        };
+        let ahead = [half(forward[0], all, late, 1, 1), half(forward[1], all, late, 1, 0), ComputeStep::default()];
+        let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
+        let again = match (recomputed, selective) {
+            (true, _) => ComputeStep { piece: LaunchedWork { work: all, host: late }, tensor: 2, exchange: 1 },
+            (false, true) => {
+                let work = self.layer.selective[0] + self.layer.selective[1];
+                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 1 }
+            }
+            (false, false) => ComputeStep::default(),
+        };
+        let back = self.layer.backward;
+        let (all_back, two) = (back[0] + back[1], launched(back[0] + back[1], 1.5 * host));
+        // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
+        let behind = [again, half(back[1], all_back, two, 1, 0), half(back[0], all_back, two, 1, 2)];
+        let activations = &self.activations;
+        let kept = if recomputed { activations.checkpoint } else { activations.layer };
+        let unit = self.layer_unit();
+        let checkpoints = recomputed && self.rates.scenario.plan.offload.checkpoints();
+        let moved = if checkpoints { kept } else { Bytes::ZERO };
+        let back = self.unit_pass(unit, Traversal::Backward, behind);
+        PerDirection {
+            forward: UnitPass {
+                working: activations.whole - kept,
+                kept,
+                to_host: moved,
+                ..self.unit_pass(unit, Traversal::Forward, ahead)
+            },
+            backward: UnitPass {
+                working: activations.whole - kept + activations.working,
+                kept: -kept,
+                from_host: back.from_host + moved,
+                checkpoint: moved,
+                ..back
+            },
+        }
+    }
+
+    /// Forward and backward of the embedding.
+    pub fn embedding(&self) -> PerDirection<UnitPass> {
+        let Passes { forward, backward, .. } = self.rates.embedding();
+        let kept = self.activations.embedding;
+        self.end(false, kept, [alone(forward), alone(backward)])
+    }
+
+    /// Forward and backward of last norm, logits and loss.
+    pub fn head(&self) -> PerDirection<UnitPass> {
+        let Passes { forward, backward, .. } = self.rates.head();
+        let kept = self.activations.logits;
+        self.end(true, kept, [alone(forward), alone(backward)])
+    }
+
+    /// Forward and backward of the embedding or the head.
+    fn end(&self, head: bool, kept: Bytes, [forward, backward]: [[ComputeStep; 3]; 2]) -> PerDirection<UnitPass> {
+        let unit_pass =
+            |traversal: Traversal, steps| self.unit_pass(self.ends(head, traversal.pass()), traversal, steps);
+        PerDirection {
+            forward: UnitPass { kept, ..unit_pass(Traversal::Forward, forward) },
+            backward: UnitPass { kept: -kept, ..unit_pass(Traversal::Backward, backward) },
+        }
+    }
+
+    /// A pass of a unit: its transfers, and the memory of its weights and gradients.
+    pub fn unit_pass(&self, unit: UnitParameters, traversal: Traversal, steps: [ComputeStep; 3]) -> UnitPass {
+        let pass = traversal.pass();
+        let last = traversal == Traversal::Backward;
+        let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
+        if self.staged {
+            return UnitPass { part: unit.part, pass, steps, ..UnitPass::default() };
+        }
+        let kept_gathered = pass.is_backward() && !self.regathers() && self.layout.weights > 1;
+        let fetched =
+            if self.fetched() && unit.gathered > Count::ZERO && !kept_gathered { unit.gathered } else { Count::ZERO };
+        let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
+        // A shared unit is dropped by its second pass: the one that gathers nothing.
+        let shared = matches!(unit.part, ModelPart::Embedding | ModelPart::Head) && self.rates.scenario.model.tied;
+        let dropped = if shared { self.ends(unit.part != ModelPart::Head, pass).gathered } else { unit.gathered };
+        let secondary = self.secondary(unit.reduced);
+        UnitPass {
+            part: unit.part,
+            pass,
+            from_host: self.loaded(fetched, pass),
+            checkpoint: Bytes::ZERO,
+            gather: self.weights(unit.gathered, pass),
+            gathered: fetched * self.rates.storage(),
+            freed: if drops { dropped * self.rates.storage() } else { Bytes::ZERO },
+            steps,
+            working: Bytes::ZERO,
+            kept: Bytes::ZERO,
+            secondary: match traversal {
+                Traversal::Forward => secondary,
+                Traversal::Recompute => Bytes::ZERO,
+                Traversal::Backward => -secondary,
+            },
+            gradients: if last { self.waiting(unit.reduced) } else { Bytes::ZERO },
+            to_host: Bytes::ZERO,
+            reduce: [false, true].map(|end| self.reduce(unit.reduced, end).filter(|_| last)),
+            store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { Bytes::ZERO }),
+            sums: if last { self.resumed(unit.reduced) } else { Bytes::ZERO },
+        }
+    }
+
+    /// Whether backward gathers the weights that forward had.
+    pub fn regathers(&self) -> bool {
+        self.rates.scenario.plan.sharding.reshard_after_forward
+    }
+
+    /// Whether weights come into memory for each pass: from other ranks, from the host, or both.
+    pub fn fetched(&self) -> bool {
+        self.layout.weights > 1 || self.rates.scenario.plan.offload.state()
+    }
+
+    /// Bytes of gathered weights while they are in memory for a pass.
+    pub fn buffer(&self, elements: Count) -> Bytes {
+        if self.fetched() { elements * self.rates.storage() } else { Bytes::ZERO }
+    }
+
+    /// Bytes from the host for so many weights: this rank's shard, where it lives there and no second copy on the
+    /// device serves backward.
+    pub fn loaded(&self, elements: Count, pass: Pass) -> Bytes {
+        let there = self.rates.scenario.plan.offload.state() && !(pass.is_backward() && self.second().is_some());
+        if there { elements * self.rates.storage() / f64::from(self.layout.weights) } else { Bytes::ZERO }
+    }
+
+    /// Whether gradients are reduced at the end of the step only.
+    pub fn whole(&self) -> bool {
+        whole_gradients(self.rates, self.layout)
+    }
+
+    /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
+    pub fn waiting(&self, elements: Count) -> Bytes {
+        let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
+        if buffered { elements * gradient_size(self.rates) } else { Bytes::ZERO }
+    }
+
+    /// Bytes of that which go to the host when backward is over, or over for good: what is reduced then, or all.
+    pub fn stored(&self, elements: Count, last: bool) -> Bytes {
+        let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
+        let offloaded = self.rates.scenario.plan.offload.state();
+        if offloaded { elements * gradient_size(self.rates) / f64::from(ranks) } else { Bytes::ZERO }
+    }
+
+    /// Bytes of sums on the host that other ranks' are to be added to after the last backward.
+    pub fn unreduced(&self, elements: Count) -> Bytes {
+        let ranks = if self.whole() { 1 } else { self.layout.gradients };
+        if self.layout.group() > ranks { self.stored(elements, false) } else { Bytes::ZERO }
+    }
+
+    /// Ranks that share the second copy of the weights, and its format; `None` where there is none, as where no
+    /// weights are sharded.
+    pub fn second(&self) -> Option<(u32, Format)> {
+        let plan = &self.rates.scenario.plan;
+        let ranks = self.layout.secondary.filter(|_| self.layout.weights > 1)?;
+        Some((ranks, plan.precision.wire(plan.sharding.secondary.as_ref()?.format)))
+    }
+
+    /// Bytes of this rank's shard of the second copy of so many weights.
+    pub fn secondary(&self, elements: Count) -> Bytes {
+        self.second().map_or(Bytes::ZERO, |(ranks, format)| elements * Bytes::new(format.bytes()) / f64::from(ranks))
+    }
+
+    pub fn payload(&self, elements: Count, format: Format) -> Payload {
+        let parts = self.parts();
+        Payload { elements, format, block: self.rates.scenario.plan.sharding.wire.block.into(), parts }
+    }
+
+    /// Time of one micro-batch's forward through a pipeline rank's layers, everything alone.
+    pub fn forward(&self) -> Seconds {
+        let ahead = self.layers(false).forward;
+        let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
+        let step =
+            |step: &ComputeStep| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
+        layers * ahead.steps.iter().map(step).sum::<Seconds>()
+    }
+
+    /// Collectives per unit.
+    pub fn parts(&self) -> Count {
+        self.collectives
+    }
+}
+
+fn alone(work: DeviceTime) -> [ComputeStep; 3] {
+    let step = ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 0 };
+    [step, ComputeStep::default(), ComputeStep::default()]
+}
+
+/// The same compute in one piece: nothing meets between.
+fn in_one(steps: [ComputeStep; 3]) -> [ComputeStep; 3] {
+    let piece = steps.iter().fold(LaunchedWork::default(), |sum, step| LaunchedWork {
+        work: sum.work + step.piece.work,
+        host: sum.host + step.piece.host,
+    });
+    [ComputeStep { piece, ..ComputeStep::default() }, ComputeStep::default(), ComputeStep::default()]
+}
+
+fn share(part: DeviceTime, whole: DeviceTime) -> f64 {
+    if whole.time > Seconds::ZERO { part.time / whole.time } else { 0.5 }
+}

@@ -1,0 +1,113 @@
+//! One pass over one unit: the transfers that bring its weights, the compute, the memory it takes, and the transfers
+//! that reduce its gradients. Not for what these cost ([`super::unit_costs`]).
+
+use crate::cost::Transfer;
+use crate::plan::pass::Pass;
+use crate::units::{Bytes, Count};
+
+use super::build::LaunchedWork;
+use super::label::{ModelPart, TaskKind};
+use super::task::{HELD, bytes, held, held_bytes};
+
+/// A unit: what is gathered and reduced together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct UnitParameters {
+    pub part: ModelPart,
+    /// Parameters on one tensor rank that this pass gathers.
+    pub gathered: Count,
+    /// Parameters whose gradients are complete after this unit's backward.
+    pub reduced: Count,
+}
+
+/// Where in a micro-batch a pass is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Traversal {
+    Forward,
+    /// Forward once more, just before backward.
+    Recompute,
+    Backward,
+}
+
+impl Traversal {
+    pub const fn pass(self) -> Pass {
+        match self {
+            Self::Forward => Pass::Forward,
+            Self::Recompute | Self::Backward => Pass::Backward,
+        }
+    }
+}
+
+/// A pass's compute in order; tensor parallelism meets after each piece that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct ComputeStep {
+    pub piece: LaunchedWork,
+    /// Collectives of the tensor ranks after it.
+    pub tensor: u32,
+    /// Times that keys and values travel around the context ranks beside it.
+    pub exchange: u32,
+}
+
+/// A pass, ready to be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct UnitPass {
+    pub part: ModelPart,
+    pub pass: Pass,
+    /// Bytes from the host: this rank's shard of the weights, and a checkpoint.
+    pub from_host: Bytes,
+    /// Bytes of that checkpoint.
+    pub checkpoint: Bytes,
+    /// Gather of the weights, if any.
+    pub gather: Option<UnitCollective>,
+    /// Bytes of the gathered weights, taken with the gather.
+    pub gathered: Bytes,
+    /// Bytes of gathered weights that this pass's end frees.
+    pub freed: Bytes,
+    pub steps: [ComputeStep; 3],
+    /// Activations taken while it runs, left behind by forward, and freed by backward.
+    pub working: Bytes,
+    pub kept: Bytes,
+    /// Secondary weights left behind by forward (positive) or freed by backward (negative).
+    pub secondary: Bytes,
+    /// Gradients of the unit while they are not reduced.
+    pub gradients: Bytes,
+    /// Checkpoint bytes offloaded after forward.
+    pub to_host: Bytes,
+    /// Reduction at each micro-batch, and at the last one.
+    pub reduce: [Option<UnitCollective>; 2],
+    /// Gradients that go to the host at each micro-batch, and at the last one.
+    pub store: [Bytes; 2],
+    /// Host-accumulated gradients fetched for the final reduction, bytes.
+    pub sums: Bytes,
+}
+
+/// A transfer with what surrounds it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct UnitCollective {
+    pub transfer: Transfer,
+    pub kind: TaskKind,
+    /// Bytes of buffers while it runs.
+    pub buffer: Bytes,
+}
+
+impl UnitPass {
+    /// Whether it computes on weights that may have been gathered; copies from the host are waited for apart.
+    pub fn fetched(&self) -> bool {
+        self.freed > Bytes::ZERO || self.gathered > Bytes::ZERO || self.gather.is_some()
+    }
+
+    pub fn takes(&self) -> [i64; HELD] {
+        let mut takes = held_bytes(held::ACTIVATIONS, self.working);
+        takes[held::GRADIENTS] = bytes(self.gradients);
+        // The second copy is made from the gathered unit: both are there at once.
+        takes[held::SECONDARY] = bytes(self.secondary.max(Bytes::ZERO));
+        takes
+    }
+
+    pub fn gives(&self) -> [i64; HELD] {
+        let mut gives = held_bytes(held::ACTIVATIONS, self.working);
+        gives[held::ACTIVATIONS] -= bytes(self.kept);
+        gives[held::GATHERED] = bytes(self.freed);
+        gives[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));
+        gives
+    }
+}

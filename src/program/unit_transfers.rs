@@ -1,0 +1,135 @@
+//! The transfers of sharded parameters: gathers of weights, reductions of gradients, each with its formats and what
+//! quantising costs.
+
+use crate::cost::{Payload, Transfer};
+use crate::hardware::Group;
+use crate::plan::pass::Pass;
+use crate::plan::{Format, Reduction};
+use crate::units::{Bytes, Count};
+
+use super::label::TaskKind;
+use super::unit_costs::UnitCosts;
+use super::unit_pass::UnitCollective;
+
+impl UnitCosts<'_> {
+    /// The gather of a unit's weights: from the second copy in backward, where there is one.
+    pub fn weights(&self, elements: Count, pass: Pass) -> Option<UnitCollective> {
+        let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers());
+        if there { None } else { self.gather(elements, self.parts(), pass) }
+    }
+
+    /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
+    pub fn gather(&self, elements: Count, parts: Count, pass: Pass) -> Option<UnitCollective> {
+        let plan = &self.rates.scenario.plan;
+        let own = (self.layout.weights, plan.precision.wire(plan.sharding.wire.weights));
+        let (ranks, format) = self.second().filter(|_| pass.is_backward()).unwrap_or(own);
+        let payload = Payload { parts, ..self.payload(elements, format) };
+        (self.layout.weights > 1).then(|| self.gathered(payload, self.layout.shard_group(ranks)))
+    }
+
+    /// An all-gather of weights, with the passes that quantise and dequantise them.
+    pub fn gathered(&self, payload: Payload, group: Group) -> UnitCollective {
+        let (elements, format) = (payload.elements, payload.format);
+        let transfer = self.rates.gather(payload, group);
+        let storage = self.rates.storage();
+        let passes = if format.quantised() {
+            // Quantise this rank's shard, dequantise the whole.
+            elements * (storage + Bytes::new(format.bytes())) * (1.0 + 1.0 / f64::from(group.size))
+        } else {
+            Bytes::ZERO
+        };
+        let buffer = if format.quantised() { payload.bytes() } else { Bytes::ZERO };
+        let transfer = transfer.with_passes(self.rates.pass(passes));
+        UnitCollective { transfer, kind: TaskKind::AllGather, buffer }
+    }
+
+    /// Format in which gradients travel.
+    fn gradient_wire(&self, format: Format) -> Format {
+        let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
+        precision.wire(if format.quantised() { format } else { stack.reduce_format.unwrap_or(format) })
+    }
+
+    /// [`Self::unreduced`] where micro-batches are passed one by one: nothing is left of those before where there
+    /// are none, or where each was reduced over all ranks.
+    pub fn resumed(&self, elements: Count) -> Bytes {
+        let plan = &self.rates.scenario.plan;
+        let later = plan.accumulate > 1 && plan.reduction != Reduction::MicroBatch;
+        if later { self.unreduced(elements) } else { Bytes::ZERO }
+    }
+
+    /// Whether all is reduced after backward; what lives on the host is reduced before it goes there.
+    pub fn reduces_after_backward(&self) -> bool {
+        !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
+    }
+
+    /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
+    /// is reduced then or everything is reduced after backward.
+    pub fn reduce(&self, elements: Count, last: bool) -> Option<UnitCollective> {
+        let plan = &self.rates.scenario.plan;
+        let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
+        let rest = last || plan.reduction == Reduction::MicroBatch;
+        let shard = shard && !(self.reduces_after_backward() && plan.reduction == Reduction::Step);
+        let rest = rest && !self.reduces_after_backward();
+        if elements == Count::ZERO { None } else { self.reduction(elements, shard, rest, self.parts()) }
+    }
+
+    /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
+    /// optimizer's extent and over its replicas (`rest`).
+    pub fn reduction(&self, elements: Count, shard: bool, rest: bool, parts: Count) -> Option<UnitCollective> {
+        let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
+        let payload = |elements: Count, format: Format| Payload { parts, ..self.payload(elements, format) };
+        let mut found: Option<(Transfer, TaskKind)> = None;
+        let mut add = |transfer: Transfer, kind: TaskKind| {
+            found = Some(found.map_or((transfer, kind), |(before, first)| (before + transfer, first)));
+        };
+        let format = self.gradient_wire(wire.gradients);
+        if shard && layout.gradients > 1 {
+            let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
+            let (transfer, kind) =
+                self.scattered(payload(elements, format), layout.shard_group(layout.gradients), two_hop);
+            add(transfer, kind);
+        }
+        let boundary = self.gradient_wire(wire.boundary);
+        if rest && layout.optimizer > layout.gradients {
+            let left = elements / f64::from(layout.gradients);
+            let group = layout.replica_group(layout.gradients, layout.optimizer);
+            let (transfer, kind) = self.scattered(payload(left, boundary), group, false);
+            add(transfer, kind);
+        }
+        if rest && layout.group() > layout.optimizer {
+            let left = elements / f64::from(layout.optimizer);
+            let group = layout.replica_group(layout.optimizer, layout.group());
+            add(self.rates.all_reduce(payload(left, boundary), group), TaskKind::AllReduce);
+        }
+        let same = format == self.rates.scenario.plan.precision.storage();
+        let buffer = if same { Bytes::ZERO } else { payload(elements, format).bytes() };
+        found.map(|(transfer, kind)| UnitCollective { transfer, kind, buffer })
+    }
+
+    /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,
+    /// each rank with its shard; `None` where one rank has both.
+    pub fn tied(&self) -> Option<Transfer> {
+        let (model, layout) = (&self.rates.scenario.model, self.layout);
+        let shared = u64::from(model.vocab) * u64::from(model.hidden);
+        let apart = model.tied && shared > 0 && layout.pipeline > 1;
+        let ranks = if self.whole() { 1 } else { layout.gradients };
+        let elements = self.local(shared) / f64::from(ranks);
+        let format = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
+        let payload = Payload { parts: Count::new(1.0), ..self.payload(elements, format) };
+        apart.then(|| self.rates.all_reduce(payload, layout.pipeline_ends()))
+    }
+
+    /// A sum that leaves each rank its shard: a ring, or an all-to-all where gradients are quantised, since only
+    /// what has been dequantised can be added [frontier D4].
+    fn scattered(&self, payload: Payload, group: Group, two_hop: bool) -> (Transfer, TaskKind) {
+        if !payload.format.quantised() {
+            return (self.rates.gather(payload, group), TaskKind::ReduceScatter);
+        }
+        // Quantise, then dequantise and add, once per hop; the second hop has what the first left.
+        let one = payload.elements * (self.rates.storage() + 2.0 * Bytes::new(payload.format.bytes()));
+        let inside = self.rates.scenario.cluster.devices_per_node() / self.layout.tensor;
+        let hops = if two_hop { 1.0 + 1.0 / f64::from(inside.clamp(1, group.size)) } else { 1.0 };
+        let transfer = self.rates.all_to_all(payload, group, two_hop);
+        (transfer.with_passes(self.rates.pass(one * hops)), TaskKind::AllToAll)
+    }
+}

@@ -1,0 +1,49 @@
+//! What tasks move and need, in sum. Not for when.
+
+use crate::hardware::MAX_LEVELS;
+use crate::units::{Bytes, Seconds};
+
+use super::label::Lane;
+use super::task::Picos;
+
+/// What the tasks of a step move and need, repeats counted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Volume {
+    /// What one device sends into each level.
+    pub bytes: [Bytes; MAX_LEVELS],
+    /// The same by the lane of the timeline that sends them, in the order of [`Lane::ALL`].
+    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// How long each level would be busy.
+    pub busy: [Seconds; MAX_LEVELS],
+    /// What is copied to the host and from it.
+    pub copied: [Bytes; 2],
+    /// How long each of these ways would be busy.
+    pub copying: [Seconds; 2],
+    /// Time added to compute because the host launches it too slowly.
+    pub host: Picos,
+    /// What all tasks would take one after the other.
+    pub serial: Seconds,
+    /// Compute that the memory's bandwidth sets.
+    pub memory_bound: Seconds,
+}
+
+impl Volume {
+    /// Adds another, so many times over.
+    pub(super) fn add(&mut self, other: &Self, repeats: u64) {
+        let times = repeats as f64;
+        for level in 0..MAX_LEVELS {
+            self.bytes[level] += other.bytes[level] * times;
+            self.busy[level] += other.busy[level] * times;
+        }
+        for (sent, other) in self.sent.as_flattened_mut().iter_mut().zip(other.sent.as_flattened()) {
+            *sent += *other * times;
+        }
+        for way in 0..2 {
+            self.copied[way] += other.copied[way] * times;
+            self.copying[way] += other.copying[way] * times;
+        }
+        self.host = self.host.saturating_add(other.host.saturating_mul(repeats));
+        self.serial += other.serial * times;
+        self.memory_bound += other.memory_bound * times;
+    }
+}

@@ -1,0 +1,90 @@
+//! What came of a run, rank by rank.
+
+use crate::hardware::MAX_LEVELS;
+use crate::program::{HELD, PHASES, Picos, TaskPosition};
+
+/// Where one rank's time goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimeTotals {
+    /// Compute runs.
+    pub compute: Picos,
+    /// The optimizer runs.
+    pub optimizer: Picos,
+    /// A fixed cost of the host runs.
+    pub host: Picos,
+    /// Compute stalls for a transfer, by the level that the transfer keeps busiest; the last
+    /// is for transfers that cross no level.
+    pub exposed: [Picos; MAX_LEVELS + 1],
+    /// Compute waits for another rank.
+    pub bubble: Picos,
+    /// Compute waits for anything else.
+    pub waiting: Picos,
+    /// Any transfer runs.
+    pub communication: Picos,
+    /// Forward, backward and update: they sum to the whole.
+    pub phases: [Picos; PHASES],
+}
+
+/// The fullest moment of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryPeak {
+    /// Memory held then, by what it is held for.
+    pub held: [i64; HELD],
+    /// When.
+    pub at: Picos,
+    /// The task that computes then, or another that runs where none does, by index.
+    pub task: u32,
+    /// Where that task stood.
+    pub place: TaskPosition,
+}
+
+impl TimeTotals {
+    /// What has been added since an earlier moment.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        self.each(before, |now, before| now - before)
+    }
+
+    pub(super) fn add(&mut self, more: &Self) {
+        self.compute += more.compute;
+        self.optimizer += more.optimizer;
+        self.host += more.host;
+        self.bubble += more.bubble;
+        self.waiting += more.waiting;
+        self.communication += more.communication;
+        self.exposed.iter_mut().zip(more.exposed).for_each(|(now, more)| *now += more);
+        self.phases.iter_mut().zip(more.phases).for_each(|(now, more)| *now += more);
+    }
+
+    pub(super) fn each(&self, other: &Self, both: impl Fn(Picos, Picos) -> Picos) -> Self {
+        Self {
+            compute: both(self.compute, other.compute),
+            optimizer: both(self.optimizer, other.optimizer),
+            host: both(self.host, other.host),
+            exposed: std::array::from_fn(|level| both(self.exposed[level], other.exposed[level])),
+            bubble: both(self.bubble, other.bubble),
+            waiting: both(self.waiting, other.waiting),
+            communication: both(self.communication, other.communication),
+            phases: std::array::from_fn(|phase| both(self.phases[phase], other.phases[phase])),
+        }
+    }
+}
+
+/// One rank's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// When it ended.
+    pub end: Picos,
+    /// Where its time went.
+    pub totals: TimeTotals,
+    /// Its fullest moment.
+    pub peak: MemoryPeak,
+}
+
+/// A program whose tasks wait for one another for ever: a mistake of the program's builder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlock {
+    /// The rank whose compute is stuck.
+    pub rank: usize,
+    /// The task at its head, by index.
+    pub task: Option<u32>,
+}

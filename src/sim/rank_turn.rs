@@ -1,0 +1,175 @@
+//! One rank's turn: it runs until it needs to know what another rank has not sent yet.
+//!
+//! Each step of it is exact by itself: launch what is due, start what is ready, let time pass until something ends.
+//! Between them the accelerators may take the rank further at once: [`RankTurn::replay`] over launches that are
+//! remembered, [`RankTurn::skip_layers`] and [`RankTurn::begin_launch`] over what repeats.
+
+use std::ops::ControlFlow;
+
+use crate::program::{Picos, SERIAL, STREAMS, StreamSet};
+
+use super::fold::StateHistory;
+use super::memo::{Memo, Stride};
+use super::observer::Observer;
+use super::rank::{LaunchEntry, RankContext, RankState, RemoteWait};
+use super::{joint, local};
+
+/// A rank that runs, and what surrounds it.
+pub(super) struct RankTurn<'a, O> {
+    pub rank: &'a mut RankState,
+    pub context: RankContext<'a, O>,
+    /// The moment to which all ranks have come.
+    pub now: Picos,
+    /// Earlier states of the layers, and of the loop of micro-batches that it is in.
+    pub layers: &'a mut StateHistory,
+    pub micro_batches: &'a mut StateHistory,
+    pub memo: &'a mut Memo,
+    /// Whether repeats are skipped, and whether launches are remembered.
+    pub fold: bool,
+    pub remember: bool,
+}
+
+/// Why a step is broken off.
+enum Pause {
+    /// Something else can be done at the rank's moment.
+    Again,
+    /// It has nothing to do before then.
+    Until(Picos),
+}
+
+type Step = ControlFlow<Pause>;
+
+const AGAIN: Step = ControlFlow::Break(Pause::Again);
+
+const fn until(moment: Picos) -> Step {
+    ControlFlow::Break(Pause::Until(moment))
+}
+
+impl<O: Observer> RankTurn<'_, O> {
+    /// Runs the rank. Returns when it has something to do again.
+    pub fn run(mut self) -> Picos {
+        self.rank.awaits = [false; 2];
+        loop {
+            if let ControlFlow::Break(Pause::Until(moment)) = self.step() {
+                return moment;
+            }
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        self.replay()?;
+        self.issue_launch()?;
+        self.begin_launch()?;
+        self.rank.settle(StreamSet::ALL, &mut self.context);
+        self.end_launch()?;
+        self.skip_layers()?;
+        self.pass_time()
+    }
+
+    /// Goes on from a gap between launches, as far as what follows is remembered.
+    fn replay(&mut self) -> Step {
+        if self.rank.gap.is_none() {
+            return Step::Continue(());
+        }
+        match self.memo.stride(self.rank, self.micro_batches, self.now, &mut self.context) {
+            Stride::Until(next) => until(next),
+            Stride::Look => until(self.rank.clock),
+            Stride::Unknown => Step::Continue(()),
+        }
+    }
+
+    /// Waits for what a launch needs to begin; where something else of it may start before compute does, its tasks are
+    /// put on their streams.
+    fn issue_launch(&mut self) -> Step {
+        let Self { rank, context, .. } = self;
+        let role = context.role;
+        if rank.stage.issued() {
+            return Step::Continue(());
+        }
+        match rank.entry(role, context.inbox) {
+            Some(LaunchEntry::Now) => {}
+            Some(LaunchEntry::At(arrival)) => rank.stand(arrival, context),
+            Some(LaunchEntry::Unknown) => {
+                rank.awaits = [true; 2];
+                return until(rank.rest(self.now, context));
+            }
+            None => {
+                if self.remember && self.memo.instant(rank, &role) && self.memo.replay_or_record(rank, context) {
+                    return AGAIN;
+                }
+                rank.issue(&role);
+                rank.settle(!SERIAL, context);
+            }
+        }
+        Step::Continue(())
+    }
+
+    /// Begins with a launch once compute can, unless what it does is remembered or repeats.
+    fn begin_launch(&mut self) -> Step {
+        let Self { rank, context, .. } = self;
+        let role = context.role;
+        if rank.stage.begun() || (rank.stage.issued() && !rank.can_begin(role, context.inbox)) {
+            return Step::Continue(());
+        }
+        if self.fold && !rank.paused && joint::begins(&role, rank) {
+            rank.paused = true;
+            return until(rank.clock);
+        }
+        rank.begin();
+        if self.fold && local::worth_a_look(rank, &role) {
+            local::fold_micro_batches(rank, self.micro_batches, &self.memo.states, context);
+        }
+        if self.remember && self.memo.replay_or_record(rank, context) {
+            return AGAIN;
+        }
+        rank.issue(&role);
+        Step::Continue(())
+    }
+
+    /// Leaves a launch that is over.
+    fn end_launch(&mut self) -> Step {
+        let Self { rank, context, memo, .. } = self;
+        if !rank.launch_is_over() {
+            return Step::Continue(());
+        }
+        memo.finish(rank, context);
+        rank.leave(context);
+        rank.gap = if self.remember { memo.states.gap(rank, &[0; STREAMS], context.role.code) } else { None };
+        AGAIN
+    }
+
+    /// Skips layers that repeat.
+    fn skip_layers(&mut self) -> Step {
+        let Self { rank, layers, memo, context, .. } = self;
+        let skipped = self.fold && rank.stage.begun() && local::fold_layers(rank, layers, &memo.states, context);
+        if skipped { AGAIN } else { Step::Continue(()) }
+    }
+
+    /// Lets time pass until a task ends or something arrives, if it is known when.
+    fn pass_time(&mut self) -> Step {
+        let Self { rank, context, memo, .. } = self;
+        let next = rank.next();
+        let moment = match rank.wait(context.role, context.inbox) {
+            RemoteWait::Own => next,
+            RemoteWait::Until(arrival) => {
+                memo.finish(rank, context);
+                rank.waited = true;
+                next.min(arrival)
+            }
+            // Nothing that is sent from now on arrives before `now`.
+            RemoteWait::Unknown if next <= self.now => next,
+            RemoteWait::Unknown => {
+                rank.awaits = [true; 2];
+                memo.finish(rank, context);
+                return until(next);
+            }
+        };
+        if moment == Picos::MAX {
+            memo.finish(rank, context);
+            rank.look(context);
+            return until(moment);
+        }
+        rank.pass(moment, context);
+        Step::Continue(())
+    }
+}
