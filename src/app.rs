@@ -3,6 +3,7 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
+mod advising;
 mod answers;
 pub mod assumed;
 pub mod axes;

@@ -12,7 +12,8 @@ use crate::search::{Cell, Fixes};
 use crate::units::{Bytes, significant};
 
 use super::action::Command;
-use super::answers::{Answers, COMPUTING};
+use super::answers::{Answer, Answers, COMPUTING};
+use super::axes;
 use super::cursor::ListCursor;
 use super::explaining::Awaited;
 use super::find::Find;
@@ -20,19 +21,15 @@ use super::history::History;
 use super::inputs::Inputs;
 use super::keymap::{Keymap, Place};
 use super::layer::Layer;
-use super::panel::ViewId;
+use super::panel::{Panel, ViewId};
 use super::pins::Pins;
 use super::pointing::Mouse;
+use super::resolve::{base, resolve};
+use super::start::Start;
 use super::timeline::Timeline;
 use super::views::Views;
 use super::views::evidence::Evidence;
 use super::views::map::Map;
-
-use super::answers::Answer;
-use super::axes;
-use super::panel::Panel;
-use super::resolve::{base, resolve};
-use super::start::Start;
 
 /// Rows of a page before the terminal's size is known.
 const PAGE: usize = 10;

@@ -1,8 +1,12 @@
 use super::*;
+use crate::app::App;
+use crate::app::action::Action;
+use crate::app::action::Command;
 use crate::app::jobs;
 use crate::app::layer::Layer;
 use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
+use crate::figures::Figure;
 
 /// What the explanation on the screen is of.
 fn explained(app: &App) -> Option<Figure> {
