@@ -5,6 +5,7 @@ mod operators;
 use crate::plan::{Extent, Precision, Recompute, Size};
 use crate::units::significant;
 
+use super::field::{Field, MOST, Type};
 use super::layout::{devices, ranks};
 use super::{Problem, Scenario};
 
@@ -22,7 +23,7 @@ impl Checks {
 /// All problems of a scenario; none if it can be laid out.
 pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     let mut checks = Checks(Vec::new());
-    counts(scenario, &mut checks);
+    ranges(scenario, &mut checks);
     size(scenario, &mut checks);
     // What follows divides by these counts.
     if !checks.0.is_empty() {
@@ -40,53 +41,42 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     checks.0
 }
 
-/// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
-/// the step is built.
-const MOST: u32 = 1 << 22;
-
-fn counts(scenario: &Scenario, checks: &mut Checks) {
+/// Values outside the range of their field's type. The size of the job has checks of its own.
+fn ranges(scenario: &Scenario, checks: &mut Checks) {
     let plan = &scenario.plan;
-    for (field, count) in [
-        ("plan.micro_batch", plan.micro_batch),
-        ("plan.accumulate", plan.accumulate),
-        ("plan.sequence", plan.sequence),
-        ("plan.tensor", plan.tensor),
-        ("plan.context", plan.context),
-        ("plan.pipeline", plan.pipeline),
-        ("plan.stages_per_rank", plan.stages_per_rank),
-    ] {
-        let between = || format!("choose a count from 1 to {MOST}");
-        checks.refuse(count == 0 || count > MOST, field, || format!("{count} is out of range"), between);
-    }
-    checks.refuse(
-        plan.prefetch > 16,
-        "plan.prefetch",
-        || format!("{} is out of range", plan.prefetch),
-        || "choose 0 to 16".to_owned(),
-    );
-    for (field, factor) in
-        [("plan.bandwidth_factor", plan.bandwidth_factor), ("plan.memory_factor", plan.memory_factor)]
-    {
-        let wrong = !(factor > 0.0 && factor <= 1e6);
-        checks.refuse(
-            wrong,
-            field,
-            || format!("{} is out of range", significant(factor, 3)),
-            || "choose a factor above 0 and up to 1e6".to_owned(),
-        );
+    let fields = Field::all().filter(|field| !matches!(field, Field::Nodes | Field::Devices));
+    for (path, takes, field) in fields.map(|field| (field.spec().path, field.spec().takes, field)) {
+        match takes {
+            Type::Count(least, most) => {
+                let count = field.in_plan(plan).and_then(|value| value.get::<u32>());
+                let wrong = count.filter(|count| !(least..=most).contains(count));
+                let between = || format!("choose a count from {least} to {most}");
+                checks.refuse(wrong.is_some(), path, || format!("{} is out of range", wrong.unwrap_or(0)), between);
+            }
+            Type::Factor | Type::Tokens => {
+                let number = field.in_plan(plan).and_then(|value| value.get::<f64>());
+                let most = if takes == Type::Factor { 1e6 } else { f64::MAX };
+                let wrong = number.filter(|number| !(*number > 0.0 && *number <= most));
+                checks.refuse(
+                    wrong.is_some(),
+                    path,
+                    || match takes {
+                        Type::Factor => format!("{} is out of range", significant(wrong.unwrap_or(0.0), 3)),
+                        _ => format!("{} is out of range", wrong.unwrap_or(0.0)),
+                    },
+                    || match takes {
+                        Type::Factor => "choose a factor above 0 and up to 1e6".to_owned(),
+                        _ => "choose a number of tokens above 0".to_owned(),
+                    },
+                );
+            }
+            // Whatever else a type holds is a value that can be; a share of the layers is looked at below.
+            Type::Id | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {}
+        }
     }
     let wire = "plan.sharding.wire.block";
     let block = || "a scale for every 0 elements is out of range".to_owned();
     checks.refuse(plan.sharding.wire.block == 0, wire, block, || "choose a block of at least 1 element".to_owned());
-    if let Some(tokens) = plan.tokens {
-        let wrong = !(tokens > 0.0 && tokens.is_finite());
-        checks.refuse(
-            wrong,
-            "plan.tokens",
-            || format!("{tokens} is out of range"),
-            || "choose a number of tokens above 0".to_owned(),
-        );
-    }
     if let Recompute::Share(share) = plan.recompute {
         let wrong = !(0.0..=1.0).contains(&share);
         checks.refuse(

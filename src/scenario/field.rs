@@ -12,6 +12,7 @@ use crate::plan::{Plan, Sharding};
 
 use super::{Problem, Scenario};
 
+pub(super) use table::MOST;
 pub use value::{Resolved, Type, Typed, Value, count};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
@@ -317,3 +318,6 @@ impl Resolved {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

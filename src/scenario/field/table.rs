@@ -12,7 +12,7 @@ use super::{AxisSpec, Field, FieldSpec, Lens, Place, Steps, Type, Value};
 
 /// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
 /// the step is built.
-const MOST: u32 = 1 << 22;
+pub(in crate::scenario) const MOST: u32 = 1 << 22;
 
 /// A whole number from 1.
 const COUNT: Type = Type::Count(1, MOST);
