@@ -21,8 +21,6 @@ pub struct Source {
     pub module: Vec<String>,
     /// Its first line.
     pub first_line: String,
-    /// Its lines without those of its tests.
-    pub lines: usize,
     /// The paths that it names.
     pub named: Vec<Named>,
     /// Its functions.
@@ -107,7 +105,6 @@ pub fn parse(file: &str, text: &str) -> Source {
         file: file.to_owned(),
         module,
         first_line: text.lines().next().unwrap_or_default().to_owned(),
-        lines: text.lines().count() - reader.test_lines,
         named: reader.named,
         functions: reader.functions,
         tests: reader.tests,
@@ -127,7 +124,6 @@ struct Reader {
     named: Vec<Named>,
     functions: Vec<Function>,
     tests: Vec<Vec<String>>,
-    test_lines: usize,
     test_ranges: Vec<RangeInclusive<usize>>,
     imports: Vec<(String, Vec<String>)>,
     types: Vec<(String, usize)>,
@@ -259,7 +255,6 @@ impl Reader {
 
     fn leave_out(&mut self, item: &Item) {
         let span = item.span();
-        self.test_lines += span.end().line - span.start().line + 1;
         self.test_ranges.push(span.start().line..=span.end().line);
         if let Item::Mod(inner) = item {
             self.tests.push([&self.module[..], &[inner.ident.to_string()]].concat());
