@@ -147,7 +147,8 @@ impl<'a> Subject<'a> {
             }
             Figure::Elasticity(index) => {
                 let property = self.elasticity.get(index)?.property;
-                let more = if property.change() < Some(1.0) { "less" } else { "more" };
+                let less = property.change().is_some_and(|change| change < 1.0);
+                let more = if less { "less" } else { "more" };
                 format!("{more} {}", property.words(self.scenario))
             }
             _ => String::new(),
