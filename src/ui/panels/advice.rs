@@ -6,8 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{frame, outdated, panel_list, words};
-use crate::app::views::advice::{Advice, Row, Suggestion};
+use crate::app::views::advice::Row;
 use crate::app::{App, Panel};
+use crate::search::{AdviceRound, Suggestion};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
@@ -29,7 +30,7 @@ pub(super) fn height(app: &App) -> u16 {
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let advice = &app.views.advice;
+    let advice = app.views.advice.round();
     let note = match (advice.is_complete(), app.shown.is_ok()) {
         (true, _) => format!("{} changes tried", advice.tried()),
         (false, true) => "trying".to_owned(),
@@ -52,7 +53,7 @@ fn list(app: &App, theme: Theme) -> RowList<'static> {
 
 /// Every line, with the row that it is.
 fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
-    let advice = &app.views.advice;
+    let advice = app.views.advice.round();
     let rows = app.advice_rows();
     let most = rows.iter().map(|row| if let Row::Resource(_, gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
     let mut lines = Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn status(app: &App) -> String {
     }
 }
 
-fn title(advice: &Advice) -> &'static str {
+fn title(advice: &AdviceRound) -> &'static str {
     match advice.fits() {
         Some(false) if advice.pairs() => "no single change lets it fit; two together would",
         Some(false) => "it would fit with",
@@ -114,7 +115,7 @@ fn line(row: &Row, app: &App, theme: Theme, most: f64) -> Line<'static> {
             vec![gained(&app.advice_name(row), RESOURCE, *gain), bar]
         }
         Row::Change(suggestion) => {
-            let columns = if suggestion.trial.changes.len() > 1 { RESOURCE } else { CHANGE };
+            let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
             vec![
                 gained(&app.advice_name(row), columns, suggestion.gain),
                 Span::styled(aside(suggestion), theme.style(Role::Dim)),

@@ -7,6 +7,8 @@ use crate::app::layer::Layer;
 use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
 use crate::figures::Figure;
+use crate::scenario::Edit;
+use crate::search::WORTH;
 
 /// What the explanation on the screen is of.
 fn explained(app: &App) -> Option<Figure> {
@@ -15,8 +17,8 @@ fn explained(app: &App) -> Option<Figure> {
 }
 
 fn changes(app: &App) -> Vec<(String, f64)> {
-    let suggestions = app.views.advice.suggestions();
-    suggestions.iter().map(|one| (one.trial.name(), one.gain)).collect()
+    let suggestions = app.views.advice.round.suggestions();
+    suggestions.iter().map(|one| (one.candidate.to_string(), one.gain)).collect()
 }
 
 /// A job that does not fit: 20 B parameters replicated on each device.
@@ -32,8 +34,8 @@ fn what_is_promised_is_what_enter_brings() {
         let rows = app.advice_rows();
         let first = rows.iter().position(|row| matches!(row, Row::Change(_))).expect("a change");
         let Row::Change(promised) = rows[first].clone() else { panic!("no change") };
-        let [(field, wanted)] = &promised.trial.changes[..] else { panic!("one change") };
-        let (summary, label, wanted) = (*promised.summary, FIELDS[*field].label, wanted.clone());
+        let [Edit { field, value: wanted }] = &promised.candidate.edits[..] else { panic!("one change") };
+        let (summary, label, wanted) = (*promised.summary, field.spec().label, wanted.to_string());
         press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
         assert_eq!(figures(&app), summary);
         assert_eq!(value(&app, label), wanted);
@@ -77,10 +79,10 @@ fn where_it_does_not_fit_each_change_is_the_nearest_with_which_it_does() {
     let mut app = too_big();
     assert!(!figures(&app).fits);
     press(&mut app, "W");
-    assert_eq!(app.views.advice.fits(), Some(false));
+    assert_eq!(app.views.advice.round.fits(), Some(false));
     let found = changes(&app);
     assert!(found.iter().any(|(change, _)| change.starts_with("strategy ")), "{found:?}");
-    for suggestion in app.views.advice.suggestions() {
+    for suggestion in app.views.advice.round.suggestions() {
         assert!(suggestion.summary.fits, "{suggestion:?}");
     }
 }
@@ -136,8 +138,8 @@ fn enter_explains_what_hardware_would_give() {
 fn a_larger_batch_is_said_to_be_one() {
     let mut app = explorer();
     press(&mut app, "W");
-    for suggestion in app.views.advice.suggestions() {
-        let field = FIELDS[suggestion.trial.changes[0].0].flag;
+    for suggestion in app.views.advice.round.suggestions() {
+        let field = suggestion.candidate.edits[0].field.spec().flag;
         let whole = suggestion.batch.to_bits() == 1.0_f64.to_bits();
         assert!(whole || ["micro-batch", "accumulate", "nodes", "tp", "cp", "pp"].contains(&field), "{suggestion:?}");
     }
@@ -152,20 +154,20 @@ fn where_no_single_change_lets_it_fit_two_together_are_tried() {
     let mut app = explorer_on(FAR_TOO_BIG);
     assert!(!figures(&app).fits);
     press(&mut app, "W");
-    let advice = &app.views.advice;
+    let advice = &app.views.advice.round;
     assert!(advice.pairs() && advice.is_complete() && !app.is_waiting());
     assert_eq!(advice.fits(), Some(false));
     let suggestions = advice.suggestions();
-    assert!((1..=PAIRS).contains(&suggestions.len()), "{:?}", changes(&app));
+    assert!((1..=6).contains(&suggestions.len()), "{:?}", changes(&app));
     for one in &suggestions {
-        assert!(one.summary.fits && one.trial.changes.len() == 2, "{one:?}");
-        assert_ne!(one.trial.changes[0].0, one.trial.changes[1].0, "{one:?}");
+        assert!(one.summary.fits && one.candidate.edits.len() == 2, "{one:?}");
+        assert_ne!(one.candidate.edits[0].field, one.candidate.edits[1].field, "{one:?}");
     }
-    let (summary, wanted) = (*suggestions[0].summary, suggestions[0].trial.changes.clone());
+    let (summary, wanted) = (*suggestions[0].summary, suggestions[0].candidate.edits.clone());
     let first = app.advice_rows().iter().position(|row| matches!(row, Row::Change(_))).unwrap();
     press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
     assert_eq!(figures(&app), summary);
-    assert!(wanted.iter().all(|(field, text)| value(&app, FIELDS[*field].label) == *text), "{wanted:?}");
+    assert!(wanted.iter().all(|edit| value(&app, edit.field.spec().label) == edit.value.to_string()), "{wanted:?}");
     press(&mut app, "u");
     assert!(!figures(&app).fits, "one entry for both");
 }
