@@ -75,7 +75,7 @@ impl<'a> Evaluator<'a> {
         &self.cancel
     }
 
-    /// The threads.
+    /// The threads, for work that keeps a workspace of its own.
     pub const fn pool(&self) -> &'a Pool {
         self.pool
     }

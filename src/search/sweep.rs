@@ -13,7 +13,7 @@ use super::tune::{Tuned, tuned};
 pub enum Cell {
     /// A scenario that can be; whether it fits is in the summary.
     Possible {
-        /// The figures.
+        /// What it comes to.
         summary: Summary,
         /// The batch and the recompute behind them.
         choice: Tuned,

@@ -30,13 +30,13 @@ pub struct Snapshot {
     pub version: String,
     /// The scenario, with the placement of its state in full.
     pub scenario: ScenarioFile,
-    /// Its cluster.
+    /// Its cluster by value, which wins over the id in the scenario.
     pub cluster: Cluster,
-    /// Its stack.
+    /// Its stack, by value too.
     pub stack: Stack,
     /// The calibration that the stack uses.
     pub calibration: Calibration,
-    /// Its model.
+    /// Its model, by value too.
     pub model: Model,
     /// What came out; never an input.
     pub evaluation: Figures,

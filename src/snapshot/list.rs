@@ -22,7 +22,7 @@ const MOST: usize = 500;
 pub struct Listed {
     /// Where it is.
     pub path: PathBuf,
-    /// Its name.
+    /// Its file name, without what could command a terminal.
     pub name: String,
     /// What it holds, or why it cannot be opened.
     pub holds: Result<Vec<HeldSnapshot>, String>,

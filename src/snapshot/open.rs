@@ -46,7 +46,7 @@ struct Reported {
 pub struct Stored {
     /// The version of shardscope that wrote it.
     pub version: String,
-    /// The figures.
+    /// What came out there: for show, beside what comes out now.
     pub figures: Figures,
 }
 

@@ -31,7 +31,7 @@ pub struct Set {
 pub struct Member {
     /// What the comparison calls it.
     pub name: String,
-    /// The snapshot.
+    /// What it was taken of, and what came out.
     pub snapshot: Snapshot,
 }
 

@@ -30,7 +30,7 @@ pub struct AdviceRound {
 /// A change that helps, and what it brings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggestion<'a> {
-    /// The change.
+    /// What to change, and the scenario with it.
     pub candidate: &'a Candidate,
     /// The figures with it.
     pub summary: &'a Summary,

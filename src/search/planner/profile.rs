@@ -32,7 +32,7 @@ pub struct MeasuredProfile {
 pub struct ProfileRequest {
     /// Layers of the model.
     pub layers: u32,
-    /// Their width.
+    /// Hidden width of a layer, as the profile names it.
     pub hidden: u32,
     /// Memory that the layers may take, in whole MiB.
     pub room_mib: u64,

@@ -16,7 +16,7 @@ pub struct Account {
     pub ideal: Seconds,
     /// Tensor collectives, beside which nothing computes.
     pub tensor: Seconds,
-    /// The bubble.
+    /// Waits for another pipeline rank.
     pub bubble: Seconds,
     /// Attention cores.
     pub attention: Seconds,
@@ -28,7 +28,7 @@ pub struct Account {
     pub closing: Seconds,
     /// Waits for all other transfers.
     pub transfers: Seconds,
-    /// The update.
+    /// What the optimizer takes after the last reduction.
     pub update: Seconds,
     /// Launches, and waits for nothing of these.
     pub other: Seconds,
@@ -73,7 +73,7 @@ impl Account {
         ]
     }
 
-    /// Their sum.
+    /// Their sum: the time of the step.
     pub fn total(&self) -> Seconds {
         self.named().into_iter().map(|(_, seconds)| seconds).sum()
     }
