@@ -73,7 +73,9 @@ fn used(efficiency: &Efficiency, scenario: &Scenario) -> Efficiency {
     } else {
         [&mut used.attention_backward, &mut used.attention_half_sequence]
     };
-    other_kernels.into_iter().for_each(|value| *value = 0.0);
+    for value in other_kernels {
+        *value = 0.0;
+    }
     if scenario.plan.precision != Precision::Fp8 {
         used.matmul_fp8 = 0.0;
     }

@@ -9,7 +9,7 @@ use super::Cluster;
 /// The most devices of a group with a link map.
 pub(super) const MOST_DEVICES: u32 = 12;
 
-/// RingRate rates of a cluster's link maps, found once and kept.
+/// Ring rates of a cluster's link maps, found once and kept.
 #[derive(Debug, Clone, Default)]
 pub struct Rings(OnceLock<Vec<RingRate>>);
 
