@@ -96,10 +96,9 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
     // The plan's own choice competes, where the grid does not have it.
     let plan = Tuned::from(scenario);
     let on_grid = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
-    if !(on_grid && RECOMPUTE.contains(&plan.recompute)) {
-        if let Ok(summary) = summary(scenario, workspace) {
-            keep_better(plan, summary);
-        }
+    let own = if on_grid && RECOMPUTE.contains(&plan.recompute) { None } else { summary(scenario, workspace).ok() };
+    if let Some(summary) = own {
+        keep_better(plan, summary);
     }
     // More recompute takes time and saves nothing but memory: what fits with less of it is not tried with more.
     grow(scenario, workspace, ModeStart::WhereStopped, keep_better);

@@ -237,7 +237,7 @@ impl<'a> PaperModel<'a> {
             (false, _) => {}
             (true, true) => operators.push(end(PaperOperator::Embedding, embedding + head)),
             (true, false) => {
-                operators.extend([end(PaperOperator::Embedding, embedding), end(PaperOperator::Head, head)])
+                operators.extend([end(PaperOperator::Embedding, embedding), end(PaperOperator::Head, head)]);
             }
         }
         operators

@@ -21,7 +21,7 @@ pub struct MeasuredLayer {
     pub mem_mib: f64,
 }
 
-/// MeasuredLayer layers: by width and batch, each way of sharding that was measured, by its number.
+/// Measured layers: by width and batch, each way of sharding that was measured, by its number.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MeasuredProfile {
     layers: BTreeMap<(u32, u32), BTreeMap<u32, MeasuredLayer>>,

@@ -1,4 +1,4 @@
-//! PlacementGain an operator lies where it does: what it saves, and the memory that it spends on that.
+//! Why an operator lies where it does: what it saves, and the memory that it spends on that.
 
 use std::fmt;
 

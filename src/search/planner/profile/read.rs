@@ -18,7 +18,7 @@ const MOST_MIB: f64 = (1 << 30) as f64;
 /// The most mistakes that are told at once.
 const MOST_MISTAKES: usize = 20;
 
-/// ProfileRows under way.
+/// Rows that were read so far, and what is wrong with them.
 struct ProfileRows {
     /// Where each of the columns stands.
     places: [usize; COLUMNS.len()],

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// ProfileRows of the authors' own profile; where they are from stands in the file.
+/// Rows of the authors' own profile; where they are from stands in the file.
 const ROWS: &str = include_str!("../../../../tests/fixtures/osdp_profile.csv");
 
 /// The released search keeps 800 of its MB, which are MiB, free [osdp C5].
