@@ -63,7 +63,9 @@ fn components(members: usize, uses: &Uses) -> Vec<Vec<usize>> {
         if reach[member].contains(&member) {
             let circle: Vec<usize> =
                 reach[member].iter().copied().filter(|other| reach[*other].contains(&member)).collect();
-            circle.iter().for_each(|one| reach[*one].clear());
+            for one in &circle {
+                reach[*one].clear();
+            }
             found.push(circle);
         }
     }
@@ -122,11 +124,11 @@ impl<'a> Crowd<'a> {
             return None;
         }
         if first == "crate" {
-            return self.from_root(rest, steps);
+            return self.rooted(rest, steps);
         }
         let inside = [&source.module[..], path].concat();
         if self.files.contains_key(&inside[..=source.module.len()]) {
-            return self.from_root(&inside, steps);
+            return self.rooted(&inside, steps);
         }
         if source.defines.contains(first) {
             return Some(from);
@@ -136,7 +138,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// The same for a path from the crate's root on.
-    fn from_root(&self, path: &[String], steps: usize) -> Option<usize> {
+    fn rooted(&self, path: &[String], steps: usize) -> Option<usize> {
         let (length, file) = (1..=path.len()).rev().find_map(|end| Some((end, *self.files.get(&path[..end])?)))?;
         let source = &self.sources[file];
         let Some(name) = path.get(length).filter(|name| !source.defines.contains(name)) else { return Some(file) };

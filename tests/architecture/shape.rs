@@ -12,15 +12,15 @@ struct Limit {
     aim: usize,
 }
 
-const CODE: Limit = Limit { name: "lines of code", now: 39_100, aim: 34_000 };
+const CODE: Limit = Limit { name: "lines of code", now: 38_899, aim: 34_000 };
 const LONGEST: Limit = Limit { name: "lines of code in the longest file", now: 450, aim: 450 };
 const MEDIAN: Limit = Limit { name: "lines of code in the median file", now: 150, aim: 150 };
 const UNCOMMENTED: Limit = Limit { name: "lines of code for each comment", now: 116, aim: 50 };
 const CIRCLES: Limit = Limit { name: "siblings in circles", now: 8, aim: 0 };
-const AGAIN: Limit = Limit { name: "names of types used again", now: 39, aim: 0 };
+const AGAIN: Limit = Limit { name: "names of types used again", now: 38, aim: 0 };
 const OF: Limit = Limit { name: "functions called `of`", now: 19, aim: 10 };
 const BARE: Limit = Limit { name: "bare f64 that others see in cost and program", now: 20, aim: 20 };
-const EMPTY: Limit = Limit { name: "comments that document nothing", now: 127, aim: 0 };
+const EMPTY: Limit = Limit { name: "comments that document nothing", now: 113, aim: 0 };
 const ENGINE: Limit = Limit { name: "engine functions named by app and ui", now: 8, aim: 0 };
 
 /// A measure of the whole crate, with what it counted.
@@ -107,8 +107,9 @@ fn empty_comments(sources: &[Source]) -> Vec<String> {
     let empty = |text: &str| {
         let words: Vec<&str> = text.trim_end_matches('.').split(' ').collect();
         match words[..] {
-            ["Its" | "Of" | "The" | "Their", word] => word.chars().all(char::is_alphabetic),
-            ["Of", "the" | "a" | "an" | "its", word] => word.chars().all(char::is_alphabetic),
+            ["Its" | "Of" | "The" | "Their", word] | ["Of", "the" | "a" | "an" | "its", word] => {
+                word.chars().all(char::is_alphabetic)
+            }
             _ => false,
         }
     };
@@ -163,7 +164,9 @@ fn shape() {
     let sources = source::product();
     for Measure { limit: Limit { name, now, aim }, value, places } in measures(&sources) {
         println!("{value:>6} {name}; at most {now} now, {aim} in the end");
-        places.iter().for_each(|place| println!("         {place}"));
+        for place in places {
+            println!("         {place}");
+        }
     }
     println!("{:>6} files that use and are used by their parent", circles::nested(&sources));
 }

@@ -33,7 +33,7 @@ fn eval_json(arguments: &str) -> Value {
 fn still(path: &str, then: &Value, now: &Value) {
     match (then, now) {
         (Value::Object(then), _) => {
-            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]))
+            then.iter().for_each(|(key, then)| still(&format!("{path}.{key}"), then, &now[key]));
         }
         (Value::Array(then), Value::Array(now)) => {
             assert_eq!(then.len(), now.len(), "{path}");

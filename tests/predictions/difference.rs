@@ -89,7 +89,7 @@ impl Change {
         let pairs = self.old.split_whitespace().zip(self.new.split_whitespace());
         let shares = pairs.filter_map(|(old, new)| {
             let (old, new) = (old.parse::<f64>().ok()?, new.parse::<f64>().ok()?);
-            Some(if old == new { 0.0 } else { (new - old) / old.abs().max(f64::MIN_POSITIVE) })
+            Some((new - old) / old.abs().max(f64::MIN_POSITIVE))
         });
         shares.max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }

@@ -45,9 +45,13 @@ impl Question {
             let value = if *key == "operators" { placements(value) } else { quoted(value) };
             writeln!(text, "{key} = {value}").expect("memory");
         };
-        top.into_iter().for_each(|setting| line(&mut text, setting));
+        for setting in top {
+            line(&mut text, setting);
+        }
         text += "[plan]\n";
-        plan.into_iter().for_each(|setting| line(&mut text, setting));
+        for setting in plan {
+            line(&mut text, setting);
+        }
         text
     }
 }
@@ -405,7 +409,7 @@ impl Family {
 /// A stride that meets every point before it meets one twice, near the golden section, which spreads points evenly.
 fn stride(points: usize) -> usize {
     let golden = (points as f64 * 0.618_033_988_749_895) as usize;
-    (golden..)
+    (golden..=golden + points)
         .find(|step| common_divisor(*step, points) == 1)
         .expect("some number has no divisor in common with another")
 }
