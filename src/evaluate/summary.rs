@@ -97,7 +97,7 @@ struct RunFigures<'a> {
     host: HostTraffic,
     /// Memory of the fullest rank.
     memory: Memory,
-    /// MemoryPeak of the first rank's.
+    /// Peak of the first rank's memory.
     first_peak: Bytes,
 }
 

@@ -85,6 +85,7 @@ impl StagePass {
     }
 
     /// The same, so many micro-batches later.
+    #[must_use]
     pub const fn later(self, micro_batches: u32) -> Self {
         Self { micro_batch: self.micro_batch + micro_batches, ..self }
     }

@@ -36,7 +36,7 @@ struct LayerRange {
     recomputed: bool,
 }
 
-/// ModelPart of a model: layers in a row, and the ends that go with them.
+/// A part of a model: layers in a row, and the ends that go with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StageLayers {
     stretches: Vec<LayerRange>,

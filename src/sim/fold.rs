@@ -128,7 +128,7 @@ pub(super) fn shift(
     let mut times = left(&here);
     match (&before.gap, &now.gap) {
         (Some(earlier), Some(gap)) if earlier.state == gap.state => {
-            for transfer in 0..states.get(gap.state).in_flight.count {
+            for transfer in 0..states.get(gap.state).transfers.count {
                 let [earlier_of, of] = [earlier, gap].map(|gap| Cursor::begin(gap.of[transfer]));
                 times = times.min(moves(&earlier_of, &of, [earlier, gap].map(|gap| gap.left[transfer]))?);
             }

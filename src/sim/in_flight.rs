@@ -15,7 +15,7 @@ use super::stream::{Cursor, RankRole, StreamHead};
 pub(super) struct InFlight {
     /// Streams that run something, as bits; and what, in their order.
     pub running: StreamSet,
-    pub in_flight: Few<Cursor>,
+    pub transfers: Few<Cursor>,
     pub load: [u32; RESOURCES],
     /// How much longer each takes, in units of [`WHOLE`].
     paces: [u32; MOST_IN_FLIGHT],
@@ -32,7 +32,7 @@ impl InFlight {
         let (load, owed, paces) = ([0; RESOURCES], [0; EVENTS], [WHOLE; MOST_IN_FLIGHT]);
         let mut state = Self {
             running: StreamSet::EMPTY,
-            in_flight,
+            transfers: in_flight,
             load,
             paces,
             owed,
@@ -58,12 +58,12 @@ impl InFlight {
 
     /// A transfer's task.
     pub fn task<'c>(&self, transfer: usize, code: &'c Code) -> &'c Task {
-        &code.tasks[self.in_flight.items[transfer].task as usize]
+        &code.tasks[self.transfers.items[transfer].task as usize]
     }
 
     /// When each transfer ends, as they share what they need.
     fn ends(&self, gap: &Gap, clock: Picos) -> impl Iterator<Item = Picos> {
-        let ends = gap.left.iter().zip(&self.paces).take(self.in_flight.count);
+        let ends = gap.left.iter().zip(&self.paces).take(self.transfers.count);
         ends.map(move |(left, pace)| clock + scaled_up(*left, *pace))
     }
 }
@@ -105,7 +105,7 @@ impl InFlightSets {
     }
 
     fn index(&mut self, in_flight: Few<Cursor>, code: &Code) -> u32 {
-        let known = self.0.iter().position(|state| state.in_flight.as_slice() == in_flight.as_slice());
+        let known = self.0.iter().position(|state| state.transfers.as_slice() == in_flight.as_slice());
         known.unwrap_or_else(|| {
             self.0.push(InFlight::new(in_flight, code));
             self.0.len() - 1
@@ -115,7 +115,7 @@ impl InFlightSets {
     /// What is in flight once one of the transfers in flight has ended.
     pub fn without(&mut self, state: u32, transfer: usize, code: &Code) -> u32 {
         self.get(state).without[transfer].unwrap_or_else(|| {
-            let mut in_flight = self.get(state).in_flight;
+            let mut in_flight = self.get(state).transfers;
             in_flight.remove(transfer);
             let without = self.index(in_flight, code);
             self.0[state as usize].without[transfer] = Some(without);
@@ -169,8 +169,8 @@ impl InFlightSets {
         let mut ended = ended.fold(0_u32, |ended, (transfer, end)| ended | u32::from(end == at) << transfer);
         rank.clock = at;
         rank.totals.phases[phase as usize] += passed;
-        rank.totals.communication += if state.in_flight.count > 0 { passed } else { 0 };
-        for (left, pace) in gap.left.iter_mut().zip(state.paces).take(state.in_flight.count) {
+        rank.totals.communication += if state.transfers.count > 0 { passed } else { 0 };
+        for (left, pace) in gap.left.iter_mut().zip(state.paces).take(state.transfers.count) {
             *left = left.saturating_sub(scaled(passed, pace));
         }
         // From the last, so that the others stay where they are.
@@ -190,7 +190,7 @@ impl InFlightSets {
         if held > rank.fullest
             && let Some(gap) = &rank.gap
         {
-            let in_flight = &self.get(gap.state).in_flight;
+            let in_flight = &self.get(gap.state).transfers;
             let transfer = in_flight.as_slice().first().map(|transfer| Cursor { at: gap.of[0], ..*transfer });
             let cursor = transfer.or(gap.computed).unwrap_or(rank.streams[COMPUTE as usize].cursor);
             rank.fullest = held;
@@ -208,7 +208,7 @@ impl InFlightSets {
         context: &mut RankContext<'_, O>,
     ) {
         let Some(gap) = &mut rank.gap else { return };
-        let (task, count) = (self.get(before).task(transfer, context.role.code), self.get(before).in_flight.count);
+        let (task, count) = (self.get(before).task(transfer, context.role.code), self.get(before).transfers.count);
         for (held, gives) in rank.held.iter_mut().zip(task.gives) {
             *held -= gives;
         }
@@ -224,11 +224,11 @@ impl InFlightSets {
     /// Puts what is in flight on a rank's streams, and its events where they are then.
     pub fn spread(&self, rank: &mut RankState, role: &RankRole<'_>) {
         let Some(gap) = &rank.gap else { return };
-        let InFlight { running, in_flight, load, owed, .. } = self.get(gap.state);
+        let InFlight { running, transfers, load, owed, .. } = self.get(gap.state);
         (rank.active, rank.running, rank.load, rank.changed) = (*running, *running, *load, true);
         rank.pending = std::array::from_fn(|stream| u32::from(running.contains(stream)));
         for (transfer, stream) in running.iter().enumerate() {
-            let cursor = Cursor { at: gap.of[transfer], ..in_flight.items[transfer] };
+            let cursor = Cursor { at: gap.of[transfer], ..transfers.items[transfer] };
             rank.streams[stream] = StreamHead { cursor, remaining: gap.left[transfer], ..StreamHead::default() };
         }
         if let Some(cursor) = gap.computed {

@@ -206,7 +206,7 @@ impl Memo {
         let unmet = waits.find(|wait| !wait.event.remote() && flying.owed[wait.event as usize] + wait.offset > 0);
         let producer = |wait: &EventWait| {
             let stream = code.producer(wait.event);
-            (0..flying.in_flight.count).find(|transfer| Some(flying.task(*transfer, code).stream) == stream)
+            (0..flying.transfers.count).find(|transfer| Some(flying.task(*transfer, code).stream) == stream)
         };
         let gate = match unmet {
             _ if !self.kinds[graph].simple || !flying.plain => Gate::Shut,

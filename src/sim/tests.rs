@@ -161,7 +161,7 @@ fn what_is_left_of_a_transfer_slows_the_next_slot() {
         sends.sends = Some(TaskEvent::ArrivedForward);
         program(|builder| builder.batch_loop(launches, |launch| launch.task_loop(1, |task_loop| task_loop.push(sends))))
             .with(|builder| {
-                builder.batch_loop(launches, |launch| computes_and_sends(launch, Some(TaskEvent::ArrivedForward)))
+                builder.batch_loop(launches, |launch| computes_and_sends(launch, Some(TaskEvent::ArrivedForward)));
             })
     };
     // Compute begins at 120, 240, 360. At 240 the transfer of 220 has 20 left, which take 25: 240 + 25 + 80 = 345. At

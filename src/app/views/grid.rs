@@ -139,9 +139,10 @@ impl Grid {
             share => format!("{share:.1}"),
         };
         let one = || "1".to_owned();
-        let size = match row.devices.is_multiple_of(context.scenario.cluster.devices_per_node()) {
-            true => ("nodes", row.nodes.to_string()),
-            false => ("devices", row.devices.to_string()),
+        let size = if row.devices.is_multiple_of(context.scenario.cluster.devices_per_node()) {
+            ("nodes", row.nodes.to_string())
+        } else {
+            ("devices", row.devices.to_string())
         };
         let fields = [
             ("strategy", format!("zero{}", point.stage.number())),

@@ -26,7 +26,7 @@ const fn reading(residual: &Residual) -> Option<&'static str> {
     }
 }
 
-impl<'a> ValidateReport<'a> {
+impl ValidateReport<'_> {
     /// As JSON.
     pub fn json(self) -> String {
         let validation = self.validation;
@@ -58,7 +58,7 @@ impl<'a> ValidateReport<'a> {
         let mut table = Table::new(keys.into_iter().chain(["skipped"]).map(|key| (key, "")));
         table.extend(self.validation.residuals.iter().map(|one| {
             let Residual { id, group, stack, hardware, class, metric, .. } = one;
-            let words = [id, group, stack, hardware, class, metric.name()].map(|word| Cell::word(word));
+            let words = [id, group, stack, hardware, class, metric.name()].map(Cell::word);
             let numbers = [one.predicted, one.measured, one.error()].map(|number| Cell::new("", number));
             words.into_iter().chain(numbers).collect()
         }));

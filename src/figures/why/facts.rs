@@ -57,9 +57,18 @@ pub struct Entry {
 
 /// A row of the table, to be filled in.
 pub(super) const fn figure(figure: Figure, id: &'static str, name: &'static str, unit: Dimension) -> Entry {
-    let (value, why): (fn(&Subject, usize) -> Option<f64>, fn(&Facts, usize) -> Option<Why>) =
-        (|_, _| None, |_, _| None);
-    Entry { figure, id, name, label: name, unit, better: Better::Neither, about: "", map: None, value, why }
+    Entry {
+        figure,
+        id,
+        name,
+        label: name,
+        unit,
+        better: Better::Neither,
+        about: "",
+        map: None,
+        value: |_, _| None,
+        why: |_, _| None,
+    }
 }
 
 impl Entry {
@@ -169,6 +178,8 @@ pub struct Why {
     pub(super) source: Source,
 }
 
+/// Why a figure is what it is, as each row of the table says it: some figures have no such reason.
+#[expect(clippy::unnecessary_wraps, reason = "rows of the table give an option, since some have no reason")]
 pub(super) fn because(formula: Formula, source: Source) -> Option<Why> {
     Some(Why { formula, about: None, source })
 }

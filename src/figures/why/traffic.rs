@@ -56,7 +56,7 @@ pub(super) const FIGURES: [Entry; 5] = [
              that nothing else counts, 0 that it does not matter.",
         )
         .value(|of, at| Some(of.elasticity.get(at)?.gain()))
-        .why(|facts, at| facts.elasticity(at)),
+        .why(elasticity),
 ];
 
 impl Facts<'_> {
@@ -104,19 +104,19 @@ impl Facts<'_> {
                     * input("share of it that a device uses on average", share(reached), self.calibrated())),
         )
     }
+}
 
-    fn elasticity(&self, index: usize) -> Option<Why> {
-        let found = self.evaluation.elasticity.get(index)?;
-        let Some(factor) = found.property.change() else {
-            let gain = Amount { value: found.value, unit: Dimension::Change };
-            let about =
-                "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.";
-            let formula = counted("gain in throughput", gain);
-            return Some(Why { formula, about: Some(about.into()), source: Source::simulated() });
-        };
-        let tried = Source::new(Authority::Simulation, "the step with 0.5 % more of it and with 0.5 % less");
-        let elasticity = input("elasticity of throughput", count(found.value, ""), tried);
-        let gain = Formula::Power(Box::new([Formula::from(factor), elasticity])) - 1.0;
-        because(gain, Source::convention("the elasticity of the middle 1 % is taken to hold for 10 %"))
-    }
+/// What more of a resource gives: its power law, or what was found by tuning anew.
+fn elasticity(facts: &Facts, index: usize) -> Option<Why> {
+    let found = facts.evaluation.elasticity.get(index)?;
+    let Some(factor) = found.property.change() else {
+        let gain = Amount { value: found.value, unit: Dimension::Change };
+        let about = "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.";
+        let formula = counted("gain in throughput", gain);
+        return Some(Why { formula, about: Some(about.into()), source: Source::simulated() });
+    };
+    let tried = Source::new(Authority::Simulation, "the step with 0.5 % more of it and with 0.5 % less");
+    let elasticity = input("elasticity of throughput", count(found.value, ""), tried);
+    let gain = Formula::Power(Box::new([Formula::from(factor), elasticity])) - 1.0;
+    because(gain, Source::convention("the elasticity of the middle 1 % is taken to hold for 10 %"))
 }

@@ -17,6 +17,7 @@ use super::super::task::{Task, TaskClass, TaskEvent};
 use super::super::unit_costs::UnitCosts;
 
 /// A pipeline and what its ranks share.
+#[expect(clippy::struct_excessive_bools, reason = "four independent properties of the plan's state")]
 pub(in crate::program) struct PipelineContext<'a> {
     /// What unit passes are made from, for each way of sharding operators; the plan's own first.
     pub(super) ways: Vec<UnitCosts<'a>>,

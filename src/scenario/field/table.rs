@@ -159,7 +159,7 @@ pub(super) static TABLE: [FieldSpec; 33] = [
         .help("T", "Tokens of the whole training, for days and device-hours")
         .steps(LENGTHS)
         .no_axis()
-        .lens(|plan| plan.tokens.map(Value::Number), |plan, tokens| put_tokens(plan, tokens)),
+        .lens(|plan| plan.tokens.map(Value::Number), put_tokens),
     word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
         .help("WHEN", "When gradients are reduced: as they are sharded, at each micro-batch, or once per step")
         .rare()

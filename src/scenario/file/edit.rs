@@ -23,7 +23,9 @@ impl ScenarioFile {
                 plan.operators.clear();
             }
             Field::Strategy => {
-                OF_STRATEGY.into_iter().for_each(|field| plan.put(field, None));
+                for field in OF_STRATEGY {
+                    plan.put(field, None);
+                }
                 plan.sharding = None;
                 plan.operators.clear();
             }

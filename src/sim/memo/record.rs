@@ -106,7 +106,7 @@ impl Recording {
             duration: rank.clock - before.clock,
             held: std::array::from_fn(|part| rank.held[part] - before.held[part]),
             totals: rank.totals.since(&before.totals),
-            fullest: self.fullest(state.in_flight.count, rank)?,
+            fullest: self.fullest(state.transfers.count, rank)?,
             sent: Few::default(),
             taken: WAYS.map(|event| advance[event as usize] as u64),
             after,

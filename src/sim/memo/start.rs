@@ -31,7 +31,7 @@ impl FirstCompute {
         let piece = Some(&code.tasks[index as usize]).filter(|piece| piece.class == TaskClass::Compute)?;
         let load = std::array::from_fn(|resource| state.load[resource] + piece.demand[resource]);
         let mut its = [WHOLE; MOST_IN_FLIGHT];
-        for (transfer, its) in its.iter_mut().enumerate().take(state.in_flight.count) {
+        for (transfer, its) in its.iter_mut().enumerate().take(state.transfers.count) {
             *its = pace(&load, state.task(transfer, code));
         }
         Some(Self { piece: index, duration: piece.duration, own: pace(&load, piece), its })
@@ -68,7 +68,7 @@ impl BegunLaunch {
     pub fn advance(&mut self, start: &FirstCompute, states: &mut InFlightSets, code: &Code) -> bool {
         let FirstCompute { duration, own, its, .. } = *start;
         let piece = if self.ended.count == 0 { duration } else { self.piece };
-        let count = states.get(self.state).in_flight.count;
+        let count = states.get(self.state).transfers.count;
         let ends = |transfer: usize| scaled_up(self.left[transfer], its[transfer]);
         let Some((passed, transfer)) = (0..count).map(|transfer| (ends(transfer), transfer)).min() else {
             return false;
@@ -129,7 +129,7 @@ impl BegunLaunch {
         if let Some(gap) = &mut rank.gap {
             gap.left = self.left;
         }
-        let flies_on = states.get(self.state).in_flight.count > 0;
+        let flies_on = states.get(self.state).transfers.count > 0;
         let totals = &mut rank.totals;
         let phase = &mut totals.phases[piece.label.phase as usize];
         (totals.compute, *phase) = (totals.compute.wrapping_add(late), phase.wrapping_add(late));

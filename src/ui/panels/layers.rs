@@ -72,7 +72,7 @@ fn help(app: &App, theme: Theme, top: usize, area: Rect) -> Overlay<'static> {
     }
 }
 
-fn diagnostics<'a>(theme: Theme, findings: &'a [Finding], top: usize) -> Overlay<'a> {
+fn diagnostics(theme: Theme, findings: &[Finding], top: usize) -> Overlay<'_> {
     let names = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0) + 2;
     let lines = findings.iter().flat_map(|Finding { what, value, why, fix }| {
         let name = Span::styled(format!("{what:<names$}"), theme.style(Role::Dim));

@@ -44,7 +44,7 @@ struct BarPart {
 /// Below this width of the whole there is only a bar.
 const LABELLED: u16 = 40;
 
-impl<'a> StackedBar<'a> {
+impl StackedBar<'_> {
     /// A bar of `parts` against `capacity`.
     pub const fn new(theme: Theme, parts: MemoryParts, capacity: Bytes) -> Self {
         Self { theme, parts, capacity, scale: None, name: "", legend: true }

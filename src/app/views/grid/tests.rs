@@ -78,7 +78,7 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
     file.set("nodes", "12").unwrap();
     app.revise(file);
     let under = |app: &App| {
-        let (rows, cursor) = grid(&app);
+        let (rows, cursor) = grid(app);
         (rows[cursor].nodes, rows[cursor].best)
     };
     assert_eq!(under(&app), (12, Best::Mfu));
@@ -113,7 +113,7 @@ fn the_rows_are_always_those_of_what_is_shown() {
     let mut holds = |app: &App, what: &str| {
         let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
         let found = app.views.grid.search(&app.views.limits.assumed.limits(scenario), scenario);
-        assert!(grid(&app).0 == found, "{what}");
+        assert!(grid(app).0 == found, "{what}");
         assert!(before != found, "{what} is no change");
         before = found;
     };

@@ -45,7 +45,13 @@ pub(super) fn explorer() -> App {
 }
 
 fn answered(mut app: App) -> App {
-    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation())) });
+    let mut evaluation = evaluation();
+    // The invented figures are of Frontier; elsewhere other levels have these names.
+    let [node, system] = ["node", "system"].map(|name| app.scenario.cluster.level(name).unwrap());
+    evaluation.summary.bottleneck = Resource::Level(node);
+    evaluation.elasticity[0].property = Property::LevelBandwidth(node);
+    evaluation.elasticity[2].property = Property::LevelLatency(system);
+    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     let (width, all) = (app.map.width(), app.map.progress().1);
     app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
