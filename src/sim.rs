@@ -1,7 +1,7 @@
 //! Runs a program: tasks on streams over shared resources, in whole picoseconds. Knows ids, durations and demands only;
 //! why a task exists is [`crate::program`]'s.
 //!
-//! The engine is that of a textbook on discrete events, rank by rank ([`rank_turn`]):
+//! The engine is that of a textbook on discrete events, rank by rank (`rank_turn`):
 //! - a launch's tasks are put on their streams when compute has come to it, all of them at once; a launch is over when
 //!   compute and what is serialised with it ([`crate::program::SERIAL`]) are;
 //! - a stream runs its tasks one at a time, in order; a task starts as soon as the events that it waits for are there;
@@ -9,13 +9,13 @@
 //!   whole again;
 //! - memory that is taken and given back at the same picosecond is not seen;
 //! - ranks know of each other what arrives and when. So each runs ahead until it needs to know what another has not
-//!   sent yet; where all do, the one in which something ends first goes on ([`ready_queue`]).
+//!   sent yet; where all do, the one in which something ends first goes on (`ready_queue`).
 //!
 //! Two accelerators surround it. Their contract is "the same result to the picosecond", and tests hold them to it:
 //! - what a launch does is run once and remembered: from then on a rank goes from gap to gap between launches
-//!   ([`memo`]);
+//!   (`memo`);
 //! - repeats are folded: when a rank's state is an earlier one shifted by whole iterations of a loop, the iterations
-//!   between here and the loop's end do the same, and time, events and totals move on by multiples ([`fold`]).
+//!   between here and the loop's end do the same, and time, events and totals move on by multiples (`fold`).
 
 mod arrivals;
 mod fold;

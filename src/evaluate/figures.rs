@@ -1,5 +1,5 @@
 //! The figures of one step: where its time and memory go, what it carries, what limits it. Not for how they are found
-//! ([`super::summary`]).
+//! ([`mod@super::summary`]).
 
 use crate::hardware::MAX_LEVELS;
 use crate::program::Activity;
@@ -44,7 +44,7 @@ pub struct Summary {
     pub traffic: [Traffic; MAX_LEVELS],
     /// Traffic between a device and the host's memory; nothing where nothing lives there.
     pub host: HostTraffic,
-    /// What most of the step goes into; [`Evaluation::bottleneck`] knows better.
+    /// What most of the step goes into; [`crate::evaluate::Evaluation::bottleneck`] knows better.
     pub bottleneck: Resource,
 }
 

@@ -1,6 +1,6 @@
 //! Where each figure comes from: its formula, what goes into it in this scenario, and who says so.
 //!
-//! A [`Formula`] prints itself and works itself out, and a test holds every one against the figure that it explains.
+//! A formula prints itself and works itself out, and a test holds every one against the figure that it explains.
 //! Where no formula short enough to read gives the figure, because the order of a schedule decides it, the
 //! explanation names what the simulation counted. Pure functions of a scenario and its evaluation; not for computing
 //! figures.

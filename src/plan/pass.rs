@@ -1,5 +1,5 @@
 //! Passes of micro-batches over the virtual stages of a pipeline, and how their order is written down. Not for which
-//! order a schedule takes: each has a file of its own beside [`super::schedule`].
+//! order a schedule takes: each has a file of its own beside [`crate::plan::Schedule`].
 
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 //!
 //! Within a rank a task runs on a stream, in the order of the list, once the events that it waits
 //! for are high enough; finishing, it raises events. Waits are relative to what the list has
-//! announced so far, so one task stands for all its repeats ([`super::program`]).
+//! announced so far, so one task stands for all its repeats ([`crate::program`]).
 
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};

@@ -1,6 +1,6 @@
 //! The view of the advice: what more of each resource would give, then what the plan could change, the most first.
 //!
-//! Not for finding the changes ([`crate::search::Adviser`]), nor for asking for them ([`crate::app::advising`]).
+//! Not for finding the changes ([`crate::search::Adviser`]), nor for asking for them (`app::advising`).
 
 use crate::scenario::Scenario;
 use crate::search::{AdviceRound, Suggestion};

@@ -1,5 +1,5 @@
 //! The buffers of a pipeline rank: what fills them, and what empties them. Not for when they change hands, which the
-//! order of its passes says ([`super::super::schedule`]).
+//! order of its passes says ([`crate::plan::ScheduleRules`]).
 //!
 //! The shard of a state that lives on the host comes from there before it is gathered, whenever a stage comes into a
 //! buffer, and what a stage's gradients are reduced to goes there when backward leaves it [layered B5]; the host adds
