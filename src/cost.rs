@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod calibrated;
 mod collective;
+mod device_time;
 mod layer;
 mod matmul;
 mod rates;
@@ -15,7 +16,8 @@ mod rates;
 pub use activation::{Activations, HalfActivations};
 pub use calibrated::{Calibrated, same_memory};
 pub use collective::{CollectiveForm, Payload, Transfer};
-pub use layer::{DeviceTime, LayerWork, Passes};
+pub use device_time::DeviceTime;
+pub use layer::{LayerWork, Passes};
 pub(crate) use rates::peak;
 pub use rates::{Factors, Rates};
 

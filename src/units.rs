@@ -3,7 +3,7 @@
 //! Every quantity is a newtype over `f64` in its base unit (byte, flop, second, byte/s, flop/s).
 //! Text is read with [`FromStr`](std::str::FromStr) (`"64 GiB"`, `"200 Gb/s"`), written for people
 //! with [`Display`](std::fmt::Display) (three or four significant digits) and written for machines
-//! with [`Quantity::exact`], which reads back to the same bits.
+//! with [`Bytes::exact`], which reads back to the same bits.
 //!
 //! Not for words of the domain (a micro-batch, a shard), and not for the simulator's integers
 //! (whole picoseconds and whole bytes), which live in [`crate::sim`].
@@ -11,10 +11,12 @@
 mod money;
 mod parse;
 mod quantity;
+mod unit;
 
 pub use money::{Currency, Money};
 pub use parse::ParseError;
-pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Quantity, Seconds, Unit, Watts};
+pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Watts};
+pub use unit::{Quantity, Unit};
 
 /// A count with thousands separated, for people: `9420` is `9,420`.
 pub fn thousands(count: f64) -> String {

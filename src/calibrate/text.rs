@@ -7,7 +7,7 @@ use toml_edit::{DocumentMut, Item, Value};
 
 use crate::stack::Calibration;
 use crate::stack::constants::matches;
-use crate::units::{Quantity, Seconds};
+use crate::units::Seconds;
 
 use super::{Determined, Fitted, FittedConstant};
 

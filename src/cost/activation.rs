@@ -81,7 +81,7 @@ impl Rates<'_> {
             whole: sum(|half| half.whole),
             // The widest are the MLP's.
             working: halves[1].working,
-            logits: tokens * f64::from(model.vocab) / tensor * self.logits_held,
+            logits: tokens * f64::from(model.vocab) / tensor * self.calibrated.logits_held,
             embedding: tokens * hidden * storage / streams,
         }
     }

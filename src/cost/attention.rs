@@ -3,7 +3,8 @@
 use crate::stack::Attention;
 use crate::units::{Bytes, Flop};
 
-use super::layer::{DeviceTime, Passes};
+use super::device_time::DeviceTime;
+use super::layer::Passes;
 use super::rates::Rates;
 
 /// Flop of flash attention's backward over its forward's: five products instead of two.
@@ -38,7 +39,7 @@ impl Rates<'_> {
     }
 
     fn flash(&self, version: usize, products: Flop) -> Passes {
-        let efficiency = self.efficiency;
+        let efficiency = self.calibrated.efficiency;
         let sequence = f64::from(self.scenario.plan.sequence);
         let ramp = sequence / (sequence + efficiency.attention_half_sequence);
         let causal = if self.scenario.model.causal { 0.5 } else { 1.0 };
@@ -53,10 +54,10 @@ impl Rates<'_> {
         let plan = &self.scenario.plan;
         let scores = rows * f64::from(plan.sequence) * f64::from(self.scenario.model.heads) / f64::from(plan.tensor);
         let fused = if self.attention == Attention::FusedSoftmax { FUSED_TRAFFIC } else { 1.0 };
-        let traffic = Bytes::new(scores * self.efficiency.attention_score_bytes * fused) / self.memory;
+        let traffic = Bytes::new(scores * self.calibrated.efficiency.attention_score_bytes * fused) / self.memory;
         let aligned = self.scenario.model.head_size.is_multiple_of(ALIGNED_HEAD);
-        let slower = if aligned { 1.0 } else { self.efficiency.attention_misaligned };
-        let arithmetic = slower * products / (self.peak_storage * self.efficiency.attention_plain);
+        let slower = if aligned { 1.0 } else { self.calibrated.efficiency.attention_misaligned };
+        let arithmetic = slower * products / (self.peak_storage * self.calibrated.efficiency.attention_plain);
         let traffic = DeviceTime::traffic(traffic);
         Passes::of_inputs(
             DeviceTime::arithmetic(arithmetic) + traffic,

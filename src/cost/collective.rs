@@ -156,7 +156,7 @@ impl Rates<'_> {
         } else {
             self.all_reduce(payload, group)
         };
-        transfer.with_passes(self.runtime.tensor_collective)
+        transfer.with_passes(self.calibrated.runtime.tensor_collective)
     }
 
     /// Each of `n` ranks sends another part of the payload to each other rank; `two_hop` sends it
@@ -197,7 +197,7 @@ impl Rates<'_> {
         let span = self.network.ring(group)[level];
         let seconds = bytes / (span.per_rank * self.wire(level));
         let mut transfer = Transfer { received: bytes, ..Transfer::default() };
-        transfer.time = self.efficiency.collective_launch + span.latency + seconds;
+        transfer.time = self.calibrated.efficiency.collective_launch + span.latency + seconds;
         (transfer.busy[level], transfer.bytes[level]) = (seconds, bytes);
         transfer
     }
@@ -210,13 +210,13 @@ impl Rates<'_> {
 
     /// The share of a level's wire that collectives reach.
     fn wire(&self, level: usize) -> f64 {
-        if level < self.beyond_node { self.efficiency.wire_in_node } else { self.wire_between }
+        if level < self.beyond_node { self.calibrated.efficiency.wire_in_node } else { self.wire_between }
     }
 
     /// What a ring reaches of a level's rate.
     fn reached(&self, level: usize, rate: BytesPerSecond) -> BytesPerSecond {
         let wire = rate * self.wire(level);
-        match self.runtime.most_received {
+        match self.calibrated.runtime.most_received {
             Some(most) if level >= self.beyond_node => wire.min(most),
             _ => wire,
         }
@@ -229,7 +229,7 @@ impl Rates<'_> {
         }
         let ranks = f64::from(group.size);
         transfer.received = bytes * (ranks - 1.0) / ranks;
-        let mut latency = self.efficiency.collective_launch;
+        let mut latency = self.calibrated.efficiency.collective_launch;
         let mut slowest = Seconds::ZERO;
         // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {
@@ -251,7 +251,7 @@ impl Rates<'_> {
 
     /// What all-gathers and reduce-scatters reach inside a node over what all-reduces do.
     fn slower_gather(&self) -> f64 {
-        self.efficiency.wire_in_node / self.efficiency.wire_all_reduce
+        self.calibrated.efficiency.wire_in_node / self.calibrated.efficiency.wire_all_reduce
     }
 
     /// Up and down two trees that share the payload, each member inside one and leaf of the other (Sanders et al.,
@@ -263,7 +263,7 @@ impl Rates<'_> {
         if group.size < 2 {
             return ring;
         }
-        let mut latency = self.efficiency.collective_launch;
+        let mut latency = self.calibrated.efficiency.collective_launch;
         let (mut busy, mut sent) = (ring.busy, ring.bytes);
         let mut inside = 1;
         let ranks = f64::from(group.size);
@@ -313,7 +313,7 @@ impl Rates<'_> {
             return transfer;
         }
         let each = bytes / f64::from(group.size);
-        let mut latency = self.efficiency.collective_launch;
+        let mut latency = self.calibrated.efficiency.collective_launch;
         let mut inside = 1;
         let mut slowest = Seconds::ZERO;
         for (level, span) in self.network.ring(group).iter().enumerate().filter(|(_, span)| span.edges > 0) {

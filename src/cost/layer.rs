@@ -1,53 +1,14 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use std::ops::{Add, Mul};
+use std::ops::Mul;
 
 use crate::model::Matrix;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
 
+use super::device_time::DeviceTime;
 use super::matmul::Product;
 use super::rates::Rates;
-
-/// Device time of some compute, and how much of it the memory's bandwidth sets.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct DeviceTime {
-    /// All of it.
-    pub time: Seconds,
-    /// The part that is bound by memory.
-    pub memory: Seconds,
-}
-
-impl DeviceTime {
-    /// Bound by arithmetic.
-    pub const fn arithmetic(time: Seconds) -> Self {
-        Self { time, memory: Seconds::ZERO }
-    }
-
-    /// Bound by memory.
-    pub const fn traffic(time: Seconds) -> Self {
-        Self { time, memory: time }
-    }
-
-    /// The slower of arithmetic and traffic.
-    pub fn roofline(arithmetic: Seconds, traffic: Seconds) -> Self {
-        if traffic > arithmetic { Self::traffic(traffic) } else { Self::arithmetic(arithmetic) }
-    }
-}
-
-impl Add for DeviceTime {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self { time: self.time + other.time, memory: self.memory + other.memory }
-    }
-}
-
-impl Mul<f64> for DeviceTime {
-    type Output = Self;
-    fn mul(self, factor: f64) -> Self {
-        Self { time: self.time * factor, memory: self.memory * factor }
-    }
-}
 
 /// Device time of forward and backward of some operators.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -194,7 +155,7 @@ impl Rates<'_> {
     /// layer; sequence parallelism splits it) and of the MLP's width.
     fn element_wise(&self, tokens: Count) -> [DeviceTime; 2] {
         let model = &self.scenario.model;
-        let scale = tokens * (self.element_wise * self.storage()) / self.memory;
+        let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
         let streams = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
         let ffn = FFN_PASSES[usize::from(model.gated)] * f64::from(model.ffn_hidden) * model.active_experts() as f64;
         [DeviceTime::traffic(streams), DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
@@ -214,7 +175,7 @@ impl Rates<'_> {
         let tokens = self.tokens();
         let vocab = Count::from(model.vocab) / f64::from(plan.tensor);
         let logits = self.passes(Product { m: tokens, n: vocab, k: model.hidden.into() }, self.matmul_storage);
-        let loss = DeviceTime::traffic(tokens * vocab.get() * self.loss / self.memory);
+        let loss = DeviceTime::traffic(tokens * vocab.get() * self.calibrated.loss / self.memory);
         Passes {
             forward: logits.forward + loss * (1.0 / 3.0),
             backward: logits.backward + loss * (2.0 / 3.0),
@@ -227,7 +188,7 @@ impl Rates<'_> {
         let storage = self.scenario.plan.precision.storage();
         let state = self.scenario.plan.optimizer.state(storage);
         let each = Bytes::new(2.0 * state + 2.0 * storage.bytes());
-        DeviceTime::traffic(parameters * each * self.software.optimizer_traffic / self.memory)
+        DeviceTime::traffic(parameters * each * self.calibrated.software.optimizer_traffic / self.memory)
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.
@@ -238,19 +199,19 @@ impl Rates<'_> {
     /// Time of the host to launch one layer's forward: more of it where softmax is not fused.
     pub fn host_layer(&self) -> Seconds {
         let unfused = self.attention == Attention::Plain && self.scenario.attention() == Attention::FusedSoftmax;
-        self.runtime.layer * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
+        self.calibrated.runtime.layer * if unfused { UNFUSED_LAUNCHES } else { 1.0 }
     }
 
     /// Fixed time of a step for a state that `shards` ranks share.
     pub fn host_step(&self, shards: u32) -> Seconds {
         let broadcasts = if shards > 1 { f64::from(shards) } else { 0.0 };
-        self.runtime.step + self.runtime.step_per_shard * broadcasts
+        self.calibrated.runtime.step + self.calibrated.runtime.step_per_shard * broadcasts
     }
 
     /// How long `device` time takes when the host needs `host` to launch it: the soft maximum
     /// `(device^e + host^e)^(1/e)`.
     pub fn launched(&self, device: Seconds, host: Seconds) -> Seconds {
-        let exponent = self.software.host_exponent;
+        let exponent = self.calibrated.software.host_exponent;
         // Divided by the larger, so that no power overflows.
         let (larger, smaller) = if device > host { (device, host) } else { (host, device) };
         if smaller <= Seconds::ZERO {

@@ -2,7 +2,7 @@
 
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
-use super::layer::DeviceTime;
+use super::device_time::DeviceTime;
 use super::rates::Rates;
 
 /// Output tiles that matrix libraries choose from, and the share of the plateau that each reaches:
@@ -48,16 +48,16 @@ impl Rates<'_> {
     pub(crate) fn product(&self, product: Product, rate: FlopPerSecond, element: Bytes) -> DeviceTime {
         let [m, n, k] = [product.m, product.n, product.k].map(Count::get);
         let units = f64::from(self.scenario.cluster.device.compute_units);
-        let wave = self.efficiency.wave;
+        let wave = self.calibrated.efficiency.wave;
         let tiled = |(height, width, share): (f64, f64, f64)| {
             let exact = m * n / (height * width);
             // Tiles run in waves of as many as there are compute units; a last wave that is not full takes as long.
             let whole = libm::ceil(libm::ceil(m / height) * libm::ceil(n / width) / units) * units;
             let tiles = wave * whole + (1.0 - wave) * exact;
-            Flop::new(tiles * height * width * 2.0 * (k + self.efficiency.matmul_depth)) / (rate * share)
+            Flop::new(tiles * height * width * 2.0 * (k + self.calibrated.efficiency.matmul_depth)) / (rate * share)
         };
         let tiled = TILES.into_iter().map(tiled).fold(Seconds::new(f64::INFINITY), Seconds::min);
-        let arithmetic = tiled * (1.0 + self.efficiency.misalignment * lacking(n, k));
+        let arithmetic = tiled * (1.0 + self.calibrated.efficiency.misalignment * lacking(n, k));
         DeviceTime::roofline(arithmetic, (m * k + k * n + m * n) * element / self.memory)
     }
 }

@@ -3,8 +3,8 @@
 use crate::hardware::{MAX_LEVELS, Network};
 use crate::plan::Precision;
 use crate::scenario::Scenario;
-use crate::stack::{Attention, Efficiency, Runtime, Software};
-use crate::units::{Bytes, BytesPerSecond, FlopPerSecond};
+use crate::stack::Attention;
+use crate::units::{BytesPerSecond, FlopPerSecond};
 
 use super::calibrated::Calibrated;
 
@@ -34,18 +34,8 @@ impl Default for Factors {
 pub struct Rates<'a> {
     /// The scenario they belong to.
     pub scenario: &'a Scenario,
-    /// What the software reaches on this device.
-    pub efficiency: &'a Efficiency,
-    /// What every program costs.
-    pub software: &'a Software,
-    /// What this program costs.
-    pub runtime: &'a Runtime,
-    /// Traffic of element-wise operators, in multiples of passing each intermediate once.
-    pub element_wise: f64,
-    /// Bytes moved per logit by the loss, forward and backward.
-    pub loss: Bytes,
-    /// Bytes held per logit at the worst moment of the loss.
-    pub logits_held: Bytes,
+    /// What its calibration says of it.
+    pub calibrated: Calibrated<'a>,
     /// The attention kernel that runs.
     pub attention: Attention,
     /// Peak in the format of the layers' matrix products.
@@ -77,8 +67,8 @@ impl<'a> Rates<'a> {
     pub fn new(scenario: &'a Scenario, factors: &Factors) -> Self {
         let cluster = &*scenario.cluster;
         let device = &cluster.device;
-        let Calibrated { efficiency, software, runtime, element_wise, loss, logits_held } =
-            Calibrated::new(scenario, &scenario.calibration);
+        let calibrated = Calibrated::new(scenario, &scenario.calibration);
+        let Calibrated { efficiency, software, runtime, .. } = calibrated;
         let doublings = libm::log2(f64::from(nodes(scenario)));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
         let pace = 1.0 / (1.0 + software.stragglers * doublings);
@@ -98,12 +88,7 @@ impl<'a> Rates<'a> {
         }
         Self {
             scenario,
-            efficiency,
-            software,
-            runtime,
-            element_wise,
-            loss,
-            logits_held,
+            calibrated,
             attention: attention(scenario),
             peak,
             matmul: peak * share,

@@ -44,9 +44,9 @@ impl Pass {
 /// One of something for each way through the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PerDirection<T> {
-    /// Of forward.
+    /// From the first layer to the last.
     pub forward: T,
-    /// Of backward.
+    /// From the last layer to the first.
     pub backward: T,
 }
 
@@ -59,6 +59,16 @@ impl<T> PerDirection<T> {
     /// The one for the direction of a pass.
     pub const fn get(&self, pass: Pass) -> &T {
         if pass.is_backward() { &self.backward } else { &self.forward }
+    }
+
+    /// The same, to change it.
+    pub const fn get_mut(&mut self, pass: Pass) -> &mut T {
+        if pass.is_backward() { &mut self.backward } else { &mut self.forward }
+    }
+
+    /// What comes of each.
+    pub fn map<U>(self, mut make: impl FnMut(T) -> U) -> PerDirection<U> {
+        PerDirection { forward: make(self.forward), backward: make(self.backward) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::unit_costs::{UnitCosts, gradient_size};
 use super::unit_pass::UnitCollective;
 use crate::cost::{Payload, Transfer};
 
-/// Fills the last block of a step; there is at least one share.
+/// Fills the last task loop of a step; there is at least one share.
 pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     let Some(ParameterGroup { costs, .. }) = shares.first() else { return };
     let rates = costs.rates;
@@ -52,7 +52,7 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
         return;
     };
     let label = label(Lane::Reduce, reduce.kind);
-    let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.rates.runtime.contention, label);
+    let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.rates.calibrated.runtime.contention, label);
     task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
     task.signals = [Some(TaskEvent::Reduced), None];
     builder.push(task);
@@ -71,7 +71,7 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
         return;
     }
     let transfer = Transfer { time: costs.rates.host_copy(bytes), received: bytes, ..Transfer::default() };
-    let contention = costs.rates.runtime.contention;
+    let contention = costs.rates.calibrated.runtime.contention;
     let mut task: Task = builder.transfer(&transfer, stream, contention, label(lane, TaskKind::Copy));
     task.waits = done(builder);
     task.signals = [Some(event), None];
@@ -81,7 +81,7 @@ fn copy(costs: &UnitCosts<'_>, builder: &mut GraphBuilder<'_>, bytes: Bytes, str
 fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     for gather in ways_back(share, buckets) {
         let label = label(Lane::Gather, gather.kind);
-        let contention = share.costs.rates.runtime.contention;
+        let contention = share.costs.rates.calibrated.runtime.contention;
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
         let before = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::HostIn, TaskEvent::Stored];
         task.waits = waits(before.map(|event| Some(builder.after(event, 0))));
@@ -109,7 +109,8 @@ fn ways_back(
         let payload = Payload { elements, format, block: wire.block.into(), parts };
         let mut gather = costs.gathered(payload, layout.replica_group(inner, outer));
         if rates.scenario.stack.gather_during_forward {
-            gather.transfer.time -= gather.transfer.time.min(costs.forward()) * (1.0 - rates.runtime.contention);
+            gather.transfer.time -=
+                gather.transfer.time.min(costs.forward()) * (1.0 - rates.calibrated.runtime.contention);
         }
         gather
     })

@@ -154,7 +154,7 @@ pub struct Activity {
     pub micro_batch: u32,
 }
 
-/// What a task is in the first iteration of all its loops, and how that moves with its block's.
+/// What a task is in the first iteration of all its loops, and how that moves with its task loop's.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Label {
     /// Its line on the timeline.
@@ -163,7 +163,7 @@ pub struct Label {
     pub phase: Phase,
     /// What it is in the first iteration, layer and micro-batch counted from its launch's.
     pub first: Activity,
-    /// How the layer moves with the block's iterations: 1, -1 or 0.
+    /// How the layer moves with the task loop's iterations: 1, -1 or 0.
     pub layer_step: i32,
     /// Bytes that one device receives, for a transfer.
     pub bytes: u64,

@@ -2,7 +2,7 @@
 //! graphs, and per rank a program: launches that run a graph, in micro-batch loops that repeat (micro-batches),
 //! in group loops that repeat (groups of micro-batches).
 //!
-//! Routines are listed once, whoever runs them and how often: ranks and stages that do the same share them.
+//! Graphs are listed once, whoever runs them and how often: ranks and stages that do the same share them.
 
 use crate::units::Seconds;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::volume::Volume;
 /// Tasks that repeat together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskLoop {
-    /// Iterations.
+    /// How often it runs: once for each layer, say.
     pub repeat: u32,
     /// Its tasks, by index.
     pub tasks: Range<u32>,
@@ -27,7 +27,7 @@ pub struct TaskLoop {
     pub first: [u32; STREAMS],
 }
 
-/// Blocks one after the other: what a launch does.
+/// Task loops one after the other: what a launch does.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskGraph {
     /// Its task loops, by index.
@@ -52,9 +52,9 @@ pub struct TaskGraph {
 pub struct Code {
     /// Tasks of all task loops.
     pub tasks: Vec<Task>,
-    /// Blocks of all graphs.
+    /// Task loops of all graphs.
     pub task_loops: Vec<TaskLoop>,
-    /// Routines.
+    /// Graphs of all ranks.
     pub graphs: Vec<TaskGraph>,
     /// The stream whose tasks raise each event of the own rank.
     pub producer: [u8; EVENTS],
@@ -73,7 +73,7 @@ pub struct Launch {
     pub micro_batch: u32,
 }
 
-/// Slots that repeat together, each time for the next micro-batch.
+/// Launches that repeat together, each time for the next micro-batch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MicroBatchLoop {
     /// Iterations.
@@ -86,7 +86,7 @@ pub struct MicroBatchLoop {
     pub base: [i64; EVENTS],
 }
 
-/// Sections that repeat together.
+/// Micro-batch loops that repeat together, each time for a later group of micro-batches.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GroupLoop {
     /// Iterations.
@@ -104,7 +104,7 @@ pub struct GroupLoop {
 /// What one rank does in a step: group loops, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RankProgram {
-    /// Rounds.
+    /// In the order in which they run.
     pub group_loops: Vec<GroupLoop>,
     /// Their micro-batch loops.
     pub batch_loops: Vec<MicroBatchLoop>,
@@ -117,11 +117,11 @@ pub struct RankProgram {
 pub struct LaunchPosition {
     /// The group loop, by index.
     pub group_loop: u32,
-    /// Its iteration.
+    /// Which iteration of it, from 0.
     pub group: u32,
     /// The micro-batch loop, by index.
     pub batch_loop: u32,
-    /// Its iteration.
+    /// Which iteration of it, from 0.
     pub batch: u32,
     /// The launch, by index.
     pub launch: u32,

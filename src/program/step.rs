@@ -40,7 +40,7 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
     let streams = CollectiveStreams::new(stack.overlap);
     // A gather that stops compute gains nothing from being early.
     let ahead = if streams.gather == COMPUTE { 0 } else { plan.prefetch };
-    let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.runtime.contention };
+    let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.calibrated.runtime.contention };
     builder.batch_loop(1, |graph| {
         TaskEmitter::host(graph, costs.rates.host_step(costs.layout.optimizer));
         for distance in 0..ahead {
@@ -56,9 +56,9 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
 }
 
 impl TaskEmitter<'_> {
-    /// One micro-batch: all but the last (`None`: a section that repeats), or the last, by its number.
+    /// One micro-batch: all but the last (`None`: a micro-batch loop that repeats), or the last, by its number.
     fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
-        Self::host(builder, self.costs.rates.software.micro_batch);
+        Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
             let alike = order.alike(*pattern, self.ahead);
             let mut turn = |position: u32, repeat: u32| {

@@ -97,7 +97,7 @@ impl TaskEvent {
 }
 
 /// A condition of a task: the event must have reached what the list announced before this
-/// iteration of the block, plus `offset`.
+/// iteration of the task loop, plus `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventWait {
     /// The event.
@@ -123,7 +123,7 @@ pub enum TaskClass {
 /// The most conditions that a task has.
 pub const WAITS: usize = 6;
 
-/// One task; in a block that repeats, one per iteration.
+/// One task; in a task loop that repeats, one per iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Task {
     /// The stream that runs it, in order.
@@ -146,20 +146,20 @@ pub struct Task {
     pub gives: [i64; HELD],
     /// For people.
     pub label: Label,
-    /// The stream's next task in the block, by index; [`NONE`] if there is none.
+    /// The stream's next task in the loop, by index; [`NONE`] if there is none.
     pub next: u32,
 }
 
 /// Waits side by side; there is room for [`WAITS`].
 pub(super) fn waits(conditions: impl IntoIterator<Item = Option<EventWait>>) -> [Option<EventWait>; WAITS] {
     let mut waits = [None; WAITS];
-    for (launch, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
-        *launch = Some(wait);
+    for (slot, wait) in waits.iter_mut().zip(conditions.into_iter().flatten()) {
+        *slot = Some(wait);
     }
     waits
 }
 
-/// No task, no block.
+/// The index of no task.
 pub const NONE: u32 = u32::MAX;
 
 /// Whole bytes.

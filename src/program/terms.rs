@@ -2,7 +2,7 @@
 //! on a step. Not for when a part runs.
 
 use crate::cost::{Factors, Rates, Transfer};
-use crate::plan::pass::Pass;
+use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
 use crate::units::{Bytes, Seconds};
 
@@ -22,15 +22,15 @@ use super::unit_pass::{UnitCollective, UnitPass};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StageCost {
     /// Forward and backward, with the tensor collectives, beside which nothing computes.
-    pub compute: [Seconds; 2],
+    pub compute: PerDirection<Seconds>,
     /// The gathers of the weights for them; nothing where they are not sharded.
-    pub gather: [Transfer; 2],
+    pub gather: PerDirection<Transfer>,
     /// The reductions of the gradients: at each micro-batch, and at the last.
     pub reduce: [Transfer; 2],
     /// Copies from the host, and to it.
     pub host: [Seconds; 2],
     /// Copies of a stage's weights from the host, for the gathers for forward and for backward.
-    pub load: [Seconds; 2],
+    pub load: PerDirection<Seconds>,
     /// The copy of a stage's gradients to the host, after the last reduction.
     pub store: Seconds,
     /// Kept in memory between forward and backward.
@@ -104,7 +104,7 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     let [ahead, behind] = [ahead, behind].map(|run| &run.unit_pass);
     let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];
     StageCost {
-        gather: [ahead.gather, behind.gather].map(transfer),
+        gather: PerDirection { forward: transfer(ahead.gather), backward: transfer(behind.gather) },
         reduce: behind.reduce.map(transfer),
         buffers: behind.gathered + behind.gradients,
         ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
@@ -119,10 +119,10 @@ fn stage(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
         let costs = pipeline.way(holding.way);
         let share = ParameterGroup::new(costs, holding.parameters);
         let elements = share.parameters;
-        for (direction, pass) in [Pass::Forward, Pass::Backward].into_iter().enumerate() {
-            let gather = transfer(costs.gather(elements, holding.collectives, pass));
-            cost.gather[direction] = cost.gather[direction] + gather;
-            cost.load[direction] += costs.rates.host_copy(costs.loaded(elements, pass));
+        for pass in [Pass::Forward, Pass::Backward] {
+            let gather = cost.gather.get_mut(pass);
+            *gather = *gather + transfer(costs.gather(elements, holding.collectives, pass));
+            *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
         cost.reduce[1] = cost.reduce[1] + transfer(costs.reduction(elements, true, true, holding.collectives));
         cost.store += costs.rates.host_copy(costs.stored(elements, true));
@@ -145,7 +145,7 @@ fn sum<Q: std::iter::Sum + std::ops::Mul<f64, Output = Q>>(runs: &[UnitRun], of:
 fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> StageCost {
     let both = |of: fn(&UnitPass) -> Bytes| sum(ahead, of) + sum(behind, of);
     StageCost {
-        compute: [ahead, behind].map(|runs| sum(runs, |unit_pass| costs.serial(unit_pass))),
+        compute: PerDirection { forward: ahead, backward: behind }.map(|runs| sum(runs, |pass| costs.serial(pass))),
         host: [
             costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
             costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),

@@ -9,7 +9,7 @@ use crate::program::{Code, Picos, RankProgram};
 use super::arrivals::Inbox;
 use super::fold::{LoopLevel, Shift, shift};
 use super::in_flight::InFlightSets;
-use super::local::FEWEST_SLOTS;
+use super::local::FEWEST_LAUNCHES;
 use super::observer::Observer;
 use super::rank::RankState;
 use super::ready_queue::ReadyQueue;
@@ -52,7 +52,7 @@ pub(super) fn begins(role: &RankRole<'_>, rank: &RankState) -> bool {
         let first = role.program.batch_loops[group_loop.batch_loops.start as usize].launches.start;
         return (at.batch_loop, at.batch, at.launch) == (group_loop.batch_loops.start, 0, first);
     }
-    batch_loop.repeat >= FEWEST_SLOTS && batch_loop.launches.len() > 1 && at.launch == batch_loop.launches.start
+    batch_loop.repeat >= FEWEST_LAUNCHES && batch_loop.launches.len() > 1 && at.launch == batch_loop.launches.start
 }
 
 impl JointFold {

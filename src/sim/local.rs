@@ -15,7 +15,7 @@ use super::stream::RankRole;
 const FEWEST: u32 = 4;
 
 /// The fewest iterations of any other micro-batch loop that are: a launch that is remembered costs less than a look.
-pub(super) const FEWEST_SLOTS: u32 = 24;
+pub(super) const FEWEST_LAUNCHES: u32 = 24;
 
 /// Skips what repeats of the task loop that compute has just begun again; whether anything did.
 pub(super) fn fold_layers<O: Observer>(
@@ -56,7 +56,7 @@ pub(super) fn worth_a_look(rank: &RankState, role: &RankRole<'_>) -> bool {
     let batch_loop = &role.program.batch_loops[at.batch_loop as usize];
     // A launch in which something starts before compute is seldom remembered.
     let seldom = || role.graph(at).entry.is_none();
-    batch_loop.launches.len() == 1 && batch_loop.repeat >= FEWEST && (batch_loop.repeat >= FEWEST_SLOTS || seldom())
+    batch_loop.launches.len() == 1 && batch_loop.repeat >= FEWEST && (batch_loop.repeat >= FEWEST_LAUNCHES || seldom())
 }
 
 /// Skips what repeats of a micro-batch loop of one launch, with which compute can begin again.

@@ -15,7 +15,7 @@ use crate::presets::{self, Library};
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
 use crate::search::full;
-use crate::units::{Bytes, Quantity, Seconds, Watts};
+use crate::units::{Bytes, Seconds, Watts};
 
 use super::write::write_to_first;
 use super::*;

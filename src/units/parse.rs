@@ -1,8 +1,8 @@
-//! Reading a quantity: a number, then a unit.
+//! Reading a quantity: a number, then a unit; and writing it so that reading gives the same bits.
 
 use std::fmt;
 
-use super::quantity::Quantity;
+use super::unit::{Quantity, Unit};
 
 /// Why a text is no quantity, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,15 @@ pub(super) fn parse<Q: Quantity>(text: &str) -> Result<Q, ParseError> {
     }
     let unit = Q::UNITS.iter().find(|known| known.text == unit).ok_or_else(|| wrong("the unit is unknown"))?;
     Ok(Q::from_base(value * unit.factor))
+}
+
+/// The shortest text that reads back to the same bits.
+pub(super) fn exact<Q: Quantity>(quantity: Q) -> String {
+    let value = quantity.base();
+    let written = |unit: &Unit| format!("{} {}", value / unit.factor, unit.text);
+    let same = |text: &String| parse::<Q>(text).is_ok_and(|back| back.base().to_bits() == value.to_bits());
+    let base = written(&Q::UNITS[0]);
+    Q::UNITS.iter().map(written).filter(same).min_by_key(String::len).unwrap_or(base)
 }
 
 /// Where the unit begins: at the first letter that is not the exponent of the number.

@@ -283,7 +283,7 @@ impl Facts<'_> {
                 Source::chosen("strategy"),
             )
             * input("bytes moved per parameter", per, adam)
-            * input("optimizer traffic", count(self.rates.software.optimizer_traffic, ""), self.software())
+            * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
         Some(self.with_slowing(stream, &[TaskKind::Optimizer]))
     }

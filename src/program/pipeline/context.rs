@@ -126,7 +126,7 @@ impl<'a> PipelineContext<'a> {
     }
 
     pub(super) fn contention(&self) -> f64 {
-        self.costs().rates.runtime.contention
+        self.costs().rates.calibrated.runtime.contention
     }
 }
 

@@ -14,7 +14,7 @@ impl PipelineContext<'_> {
         let rates = self.costs().rates;
         let owners = self.shares(rank).first().map_or(1, |share| share.costs.layout.optimizer);
         TaskEmitter::host(graph, rates.host_step(owners));
-        TaskEmitter::host(graph, rates.software.micro_batch);
+        TaskEmitter::host(graph, rates.calibrated.software.micro_batch);
     }
 
     /// The boundary, after what the ends of the pipeline sum.

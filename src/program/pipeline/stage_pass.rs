@@ -86,7 +86,7 @@ impl PipelineContext<'_> {
             graph.task_loop(1, |body| self.send(body, pass, arrival, level));
         }
         if next.opens {
-            TaskEmitter::host(graph, self.costs().rates.software.micro_batch);
+            TaskEmitter::host(graph, self.costs().rates.calibrated.software.micro_batch);
         }
     }
 

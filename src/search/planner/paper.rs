@@ -331,7 +331,7 @@ impl<'a> PaperModel<'a> {
 
     /// Time of a step that no operator has a part in.
     fn fixed(&self, rates: &Rates<'_>) -> Seconds {
-        rates.host_step(1) + rates.software.micro_batch * f64::from(self.scenario.plan.accumulate)
+        rates.host_step(1) + rates.calibrated.software.micro_batch * f64::from(self.scenario.plan.accumulate)
     }
 }
 

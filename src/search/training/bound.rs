@@ -11,6 +11,7 @@ use std::ops::{Add, Mul};
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
 use crate::plan::Schedule;
+use crate::plan::pass::{Pass, PerDirection};
 use crate::program::{StageCost, StepTerms};
 use crate::units::{Bytes, Seconds};
 
@@ -89,30 +90,33 @@ impl StepBounds {
     fn unit_by_unit(&mut self, order: &[&StageCost], buffered: bool, ends: bool, ahead: u32) {
         let layers = if ends { &order[1..order.len() - 1] } else { order };
         let (first, last) = (order[0], order[order.len() - 1]);
-        let outside = if ends { [0, 1].map(|way| first.compute[way] + last.compute[way]) } else { [Seconds::ZERO; 2] };
+        let outside =
+            |pass: Pass| if ends { *first.compute.get(pass) + *last.compute.get(pass) } else { Seconds::ZERO };
         let gathers = layers.len().saturating_sub(ahead as usize) as f64;
         // A pass takes at least all its arithmetic, and at least its gathers in a row and the shortest unit behind the last.
-        let pass = |way: usize| {
-            let shortest = layers.iter().map(|unit| unit.compute[way]).fold(Seconds::new(f64::INFINITY), Seconds::min);
-            let gathered = outside[way] + gathers * layers[0].gather[way].time + shortest;
-            sum(order.iter().copied(), |unit| unit.compute[way]).max(gathered)
+        let whole = |pass: Pass| {
+            let compute = |unit: &StageCost| *unit.compute.get(pass);
+            let shortest = layers.iter().copied().map(compute).fold(Seconds::new(f64::INFINITY), Seconds::min);
+            let gathered = outside(pass) + gathers * layers[0].gather.get(pass).time + shortest;
+            sum(order.iter().copied(), compute).max(gathered)
         };
         // All but two layers' gradients are reduced before the pass is over, where two buffers hold them.
         let reduced = layers.len().saturating_sub(2) as f64;
         let shared = |reduce: &Transfer| {
-            let wire = outside[1] + busiest(&[(gathers, &layers[0].gather[1]), (reduced, reduce)]);
+            let wire = outside(Pass::Backward) + busiest(&[(gathers, &layers[0].gather.backward), (reduced, reduce)]);
             if buffered { wire } else { Seconds::ZERO }
         };
         // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
-        let [each, final_one] = layers[0].reduce.map(|reduce| pass(1).max(shared(&reduce)));
-        let reductions = last.compute[1] + sum(order.iter().copied(), |unit| unit.reduce[1].time);
+        let [each, final_one] = layers[0].reduce.map(|reduce| whole(Pass::Backward).max(shared(&reduce)));
+        let reductions = last.compute.backward + sum(order.iter().copied(), |unit| unit.reduce[1].time);
         let ending =
             (final_one + first.reduce[1].time).max(reductions) + sum(order.iter().copied(), |unit| unit.update);
-        self.forward.add(first.gather[0].time + ending - each, pass(0) + each);
+        self.forward.add(first.gather.forward.time + ending - each, whole(Pass::Forward) + each);
         // What crosses a level takes its turn there, whatever else overlaps.
         for level in 0..MAX_LEVELS {
             let [one, rest] = [0, 1].map(|time| sum(order.iter().copied(), |unit| unit.reduce[time].busy[level]));
-            let gathers = sum(order.iter().copied(), |unit| unit.gather[0].busy[level] + unit.gather[1].busy[level]);
+            let gathers =
+                sum(order.iter().copied(), |unit| unit.gather.forward.busy[level] + unit.gather.backward.busy[level]);
             self.whole.add(rest - one, gathers + one);
         }
         (0..2).for_each(|way| self.whole.add(Seconds::ZERO, sum(order.iter().copied(), |unit| unit.host[way])));
@@ -126,21 +130,20 @@ impl StepBounds {
     fn staged(&mut self, stages: &StageOrder<'_>, pairs: bool) {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
-        let opening = first.load[0] + first.gather[0].time;
+        let opening = first.load.forward + first.gather.forward.time;
         let closing = first.reduce[1].time + first.store + sum(stages.of_rank(0), |stage| stage.update);
         for rank in 0..ranks {
-            let [ahead, behind] = [0, 1].map(|way| stages.around(rank, way));
-            let [forward, backward] = [0, 1].map(|way| sum(stages.of_rank(rank), |stage| stage.compute[way]));
+            let compute = PerDirection::from_fn(|pass| sum(stages.of_rank(rank), |stage| *stage.compute.get(pass)));
             if pairs {
                 // Under 1F1B a rank alternates, so its forwards and backwards are one line; what comes before its first
                 // forward comes back after its last backward.
-                let before = stages.before[rank][0] + stages.before[rank][1];
-                self.forward.add(opening + before + closing, forward + backward);
+                let before = stages.before[rank].forward + stages.before[rank].backward;
+                self.forward.add(opening + before + closing, compute.forward + compute.backward);
             } else {
-                self.forward.add(opening + ahead, forward);
-                self.backward.add(behind + closing, backward);
+                self.forward.add(opening + stages.around(rank, Pass::Forward), compute.forward);
+                self.backward.add(stages.around(rank, Pass::Backward) + closing, compute.backward);
             }
-            let state: [fn(&StageCost) -> Seconds; 2] = [|stage| stage.load[0], |stage| stage.store];
+            let state: [fn(&StageCost) -> Seconds; 2] = [|stage| stage.load.forward, |stage| stage.store];
             for (way, state) in state.into_iter().enumerate() {
                 let copies = sum(stages.of_rank(rank), |stage| stage.host[way]);
                 self.whole.add(sum(stages.of_rank(rank), state), copies);
@@ -153,18 +156,20 @@ impl StepBounds {
         }
         // The first micro-batch passes all stages, the others follow through the last one.
         let hops = hops as f64 * send;
-        let [there, back] = [0, 1].map(|way| sum(order.iter().copied(), |stage| stage.compute[way]) + hops);
-        self.forward.add(opening + there - last.compute[0], last.compute[0]);
-        self.backward.add(back - first.compute[1] + closing, first.compute[1]);
+        let through = PerDirection::from_fn(|pass| sum(order.iter().copied(), |stage| *stage.compute.get(pass)) + hops);
+        self.forward.add(opening + through.forward - last.compute.forward, last.compute.forward);
+        self.backward.add(through.backward - first.compute.backward + closing, first.compute.backward);
         // The last rank gathers all its stages; the first reduces all its stages and gathers them again,
         // except the two that are still in their buffers.
-        self.forward.add(sum(stages.of_rank(ranks - 1), |stage| stage.gather[0].time), last.compute[0]);
+        self.forward.add(sum(stages.of_rank(ranks - 1), |stage| stage.gather.forward.time), last.compute.forward);
         let stages_per_rank = order.len() / ranks;
-        let again = stages.of_rank(0).take(stages_per_rank.saturating_sub(2)).map(|stage| (1.0, &stage.gather[1]));
+        let again =
+            stages.of_rank(0).take(stages_per_rank.saturating_sub(2)).map(|stage| (1.0, &stage.gather.backward));
         let reduced = stages.of_rank(0).map(|stage| (1.0, &stage.reduce[1]));
         let wire = busiest(&again.chain(reduced).collect::<Vec<_>>());
         let update = sum(stages.of_rank(0), |stage| stage.update);
-        self.backward.add(stages.around(0, 1) + wire + update, order[order.len() - ranks].compute[1]);
+        let leading = order[order.len() - ranks];
+        self.backward.add(stages.around(0, Pass::Backward) + wire + update, leading.compute.backward);
     }
 
     /// 1F1B lets the rank that is `held` ranks from the end hold so many micro-batches: it begins forward of `m + held`
@@ -174,12 +179,16 @@ impl StepBounds {
     /// micro-batch passes all ranks there and the last one all ranks back.
     fn alternate(&mut self, stages: &StageOrder<'_>, opening: Seconds, closing: Seconds) {
         let StageOrder { order, ranks, send, .. } = *stages;
-        let between = |from: usize| [0, 1].map(|way| stages.before[ranks][way] - stages.before[from][way] - send);
-        let own = order[ranks - 1].compute[0] + order[ranks - 1].compute[1];
-        let through = between(0)[0] + between(0)[1];
+        // Both ways, from a rank to the last one.
+        let between = |from: usize| {
+            let [all, before] = [ranks, from].map(|rank| stages.before[rank]);
+            (all.forward - before.forward - send) + (all.backward - before.backward - send)
+        };
+        let own = order[ranks - 1].compute.forward + order[ranks - 1].compute.backward;
+        let through = between(0);
         self.whole.add(opening + through - own + closing, own);
         for held in 2..=ranks {
-            let round = between(ranks - held)[0] + between(ranks - held)[1];
+            let round = between(ranks - held);
             let count = held as f64;
             // Else the last rank's own arithmetic takes longer, which is counted above.
             if round >= count * own {
@@ -209,15 +218,15 @@ struct StageOrder<'a> {
     ranks: usize,
     send: Seconds,
     /// What passes until a stage begins, each way: its predecessors and their sends.
-    before: Vec<[Seconds; 2]>,
+    before: Vec<PerDirection<Seconds>>,
 }
 
 impl<'a> StageOrder<'a> {
     fn new(order: &'a [&'a StageCost], ranks: usize, send: Seconds) -> Self {
-        let mut before = vec![[Seconds::ZERO; 2]];
-        let mut passed = [Seconds::ZERO; 2];
+        let mut passed = PerDirection::<Seconds>::default();
+        let mut before = vec![passed];
         for stage in order {
-            passed = [0, 1].map(|way| passed[way] + stage.compute[way] + send);
+            passed = PerDirection::from_fn(|pass| *passed.get(pass) + *stage.compute.get(pass) + send);
             before.push(passed);
         }
         Self { order, ranks, send, before }
@@ -228,9 +237,10 @@ impl<'a> StageOrder<'a> {
     }
 
     /// What passes before a rank's first stage and after its last, one way through all stages.
-    fn around(&self, rank: usize, way: usize) -> Seconds {
+    fn around(&self, rank: usize, pass: Pass) -> Seconds {
         let stages = self.order.len();
-        self.before[rank][way] + self.before[stages][way] - self.before[stages - self.ranks + rank + 1][way]
+        let before = |stage: usize| *self.before[stage].get(pass);
+        before(rank) + before(stages) - before(stages - self.ranks + rank + 1)
     }
 }
 

@@ -1,0 +1,45 @@
+//! Device time, and what of it is bound by memory. Not for what takes it.
+
+use std::ops::{Add, Mul};
+
+use crate::units::Seconds;
+
+/// Device time of some compute, and how much of it the memory's bandwidth sets.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DeviceTime {
+    /// All of it.
+    pub time: Seconds,
+    /// The part that is bound by memory.
+    pub memory: Seconds,
+}
+
+impl DeviceTime {
+    /// Bound by arithmetic.
+    pub const fn arithmetic(time: Seconds) -> Self {
+        Self { time, memory: Seconds::ZERO }
+    }
+
+    /// Bound by memory.
+    pub const fn traffic(time: Seconds) -> Self {
+        Self { time, memory: time }
+    }
+
+    /// The slower of arithmetic and traffic.
+    pub fn roofline(arithmetic: Seconds, traffic: Seconds) -> Self {
+        if traffic > arithmetic { Self::traffic(traffic) } else { Self::arithmetic(arithmetic) }
+    }
+}
+
+impl Add for DeviceTime {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { time: self.time + other.time, memory: self.memory + other.memory }
+    }
+}
+
+impl Mul<f64> for DeviceTime {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        Self { time: self.time * factor, memory: self.memory * factor }
+    }
+}
