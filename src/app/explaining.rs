@@ -4,7 +4,7 @@ use crate::bounds::fsdp;
 use crate::evaluate::HostDirection;
 use crate::figures::run::Run;
 use crate::figures::{
-    self, Explanation, Figure, Limit, RunFigure, Subject as Figured, TIME_PARTS, explain, figures, limits, run,
+    self, Explanation, Figure, Form, Limit, RunFigure, Subject as Figured, TIME_PARTS, explain, figures, limits, run,
 };
 use crate::scenario::Scenario;
 
@@ -66,7 +66,7 @@ impl Subject {
     fn explain(&self, figure: Figure) -> Option<Page> {
         let explanation = match (self, figure) {
             (Self::Step(answer), _) => explain(figure, &answer.scenario, &answer.evaluation),
-            (Self::Limits(limits), Figure::Limits(which)) => limits::explain(which, limits),
+            (Self::Limits(limits), Figure::Limits(which, form)) => limits::explain(which, form, limits),
             (Self::Run(run), Figure::Run(which)) => Some(run::explain(which, run)),
             _ => None,
         };
@@ -77,7 +77,7 @@ impl Subject {
     fn figures(&self) -> Vec<Figure> {
         match self {
             Self::Step(answer) => figures(&answer.scenario, &answer.evaluation),
-            Self::Limits(_) => limits::all().map(Figure::Limits).collect(),
+            Self::Limits(_) => limits::all().map(|(which, form)| Figure::Limits(which, form)).collect(),
             Self::Run(_) => run::ALL.map(Figure::Run).into(),
         }
     }
@@ -110,9 +110,9 @@ impl Explaining {
         Self::about(figure, Subject::Step(Box::new(answer.clone())), whose)
     }
 
-    /// The explanation of one of the limits.
+    /// The explanation of one of the limits, of a bound as the network floor.
     pub fn limit(which: Limit, limits: Box<fsdp::FsdpLimits>) -> Option<Self> {
-        Self::about(Figure::Limits(which), Subject::Limits(limits), None)
+        Self::about(Figure::Limits(which, Form::Floor), Subject::Limits(limits), None)
     }
 
     /// The explanation of a training's days.

@@ -51,7 +51,7 @@ pub enum Figure {
     Threshold(usize),
     Elasticity(usize),
     /// Of fully sharded data parallelism, whatever the plan; [`super::limits`] has it.
-    Limits(Limit),
+    Limits(Limit, Form),
     /// Of the whole training by a plan that a search found; [`super::run`] has it.
     Run(RunFigure),
 }
@@ -130,7 +130,7 @@ pub const COMPARED: [Figure; 11] = [
     Figure::Energy,
 ];
 
-/// A number among the limits of fully sharded data parallelism.
+/// A number among the limits of fully sharded data parallelism; those from [`Self::Shortest`] on are bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the table of limits says what each one is")]
 pub enum Limit {
@@ -146,11 +146,12 @@ pub enum Limit {
     Arithmetic,
     Forward,
     Backward,
-    Shortest(Form),
-    Uncapped(Form),
-    Hfu(Form),
-    Mfu(Form),
-    TokensPerSecond(Form),
+    Shortest,
+    Uncapped,
+    UncappedTokens,
+    Hfu,
+    Mfu,
+    TokensPerSecond,
 }
 
 /// The two forms of a bound.

@@ -114,18 +114,22 @@ fn i_explains_the_figure_at_the_cursor_of_a_view() {
     press(&mut app, "i<ret>");
     assert_eq!(page(&app).explanation.figure, Figure::Threshold(0));
     press(&mut app, "<esc>");
-    assert_eq!(explained(&mut app, "L"), Figure::Limits(Limit::Activation), "gamma is what is kept of them");
+    assert_eq!(
+        explained(&mut app, "L"),
+        Figure::Limits(Limit::Activation, Form::Floor),
+        "gamma is what is kept of them"
+    );
     assert_eq!(
         explained(&mut app, "j"),
-        Figure::Limits(Limit::Shortest(Form::Floor)),
+        Figure::Limits(Limit::Shortest, Form::Floor),
         "n_bwd is what the floor counts"
     );
-    assert!(explained(&mut app, "jj") == Figure::Limits(Limit::Parameters), "the first number");
-    assert_eq!(explained(&mut app, "G"), Figure::Limits(Limit::TokensPerSecond(Form::Floor)));
+    assert!(explained(&mut app, "jj") == Figure::Limits(Limit::Parameters, Form::Floor), "the first number");
+    assert_eq!(explained(&mut app, "G"), Figure::Limits(Limit::TokensPerSecond, Form::Floor));
     press(&mut app, "i<ret>");
-    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Hfu(Form::Floor)));
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Hfu, Form::Floor));
     press(&mut app, "<tab>");
-    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Mfu(Form::Floor)), "in their own order");
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Mfu, Form::Floor), "in their own order");
 }
 
 /// [layered B3]: at 100,000 steps of the critical batch a batch of half that size takes 1e5 (1 + 2) / 2.

@@ -7,22 +7,22 @@ use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
 use crate::app::view::View;
-use crate::figures::{Form, Limit};
+use crate::figures::Limit;
 use crate::scenario::Scenario;
 
-/// The numbers under the assumptions, each with the figure that explains it; of a bound that is its network floor.
-pub const NUMBERS: [(&str, Limit); 11] = [
-    ("parameters", Limit::Parameters),
-    ("free memory", Limit::Free),
-    ("token capacity", Limit::Tokens),
-    ("longest sequence", Limit::Sequence),
-    ("transfer", Limit::Transfer),
-    ("overlap forward", Limit::Forward),
-    ("overlap backward", Limit::Backward),
-    ("HFU", Limit::Hfu(Form::Floor)),
-    ("uncapped HFU", Limit::Uncapped(Form::Floor)),
-    ("MFU", Limit::Mfu(Form::Floor)),
-    ("tokens/s, device", Limit::TokensPerSecond(Form::Floor)),
+/// The numbers under the assumptions: first those without a form, then bounds.
+pub const NUMBERS: [Limit; 11] = [
+    Limit::Parameters,
+    Limit::Free,
+    Limit::Tokens,
+    Limit::Sequence,
+    Limit::Transfer,
+    Limit::Forward,
+    Limit::Backward,
+    Limit::Hfu,
+    Limit::Uncapped,
+    Limit::Mfu,
+    Limit::TokensPerSecond,
 ];
 
 /// Rows that can have the keys: assumptions, and the numbers under them.
@@ -53,9 +53,9 @@ impl Limits {
     fn figure(&self) -> Limit {
         match Assumption::ALL.get(self.row()) {
             Some(Assumption::Gamma) => Limit::Activation,
-            Some(Assumption::Backward) => Limit::Shortest(Form::Floor),
+            Some(Assumption::Backward) => Limit::Shortest,
             Some(Assumption::Stage) => Limit::Free,
-            None => NUMBERS[self.row() - Assumption::ALL.len()].1,
+            None => NUMBERS[self.row() - Assumption::ALL.len()],
         }
     }
 
@@ -88,7 +88,7 @@ impl View for Limits {
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {
-        let names = Assumption::ALL.map(Assumption::name).into_iter().chain(NUMBERS.map(|(name, _)| name));
+        let names = Assumption::ALL.map(Assumption::name).into_iter().chain(NUMBERS.map(Limit::label));
         Some(names.map(str::to_owned).collect())
     }
 

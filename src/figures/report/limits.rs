@@ -1,17 +1,46 @@
 //! The FSDP limits as text, each number with its formula in words, and as JSON.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::bounds::fsdp::{FsdpLimits, Transfers, Utilisation, ZeroStage};
+use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Form, Limit};
-use crate::figures::why::limits::words;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
-use crate::units::{Bytes, devices, engineering, significant, thousands};
+use crate::units::{Bytes, devices, thousands};
 
 use super::FORMAT;
 use super::text::{Lines, changed, row};
-use crate::figures::table::{percent, pretty};
+use crate::figures::table::{joined, pretty};
+
+/// The keys of JSON, each with its number.
+const KEYS: [(&str, Limit, Form); 10] = [
+    ("phi", Limit::Parameters, Form::Floor),
+    ("free_bytes", Limit::Free, Form::Floor),
+    ("token_capacity", Limit::Tokens, Form::Floor),
+    ("transfer_s", Limit::Transfer, Form::Floor),
+    ("hfu_bound", Limit::Hfu, Form::Hidden),
+    ("hfu_bound_uncapped", Limit::Uncapped, Form::Hidden),
+    ("mfu_bound", Limit::Mfu, Form::Hidden),
+    ("tokens_per_s_bound", Limit::TokensPerSecond, Form::Hidden),
+    ("tokens_per_s_bound_uncapped", Limit::UncappedTokens, Form::Hidden),
+    ("seq_bound", Limit::Sequence, Form::Floor),
+];
+
+/// Those of the network floor, in an object of their own.
+const FLOOR: [(&str, Limit, Form); 2] =
+    [("hfu", Limit::Uncapped, Form::Floor), ("tokens_per_s", Limit::UncappedTokens, Form::Floor)];
+
+/// The numbers of each section of text.
+const MEMORY: [Limit; 6] =
+    [Limit::Parameters, Limit::State, Limit::Free, Limit::Activation, Limit::Tokens, Limit::Sequence];
+const TIME: [Limit; 6] =
+    [Limit::Transfer, Limit::ForwardFlop, Limit::Flop, Limit::Arithmetic, Limit::Forward, Limit::Backward];
+const BOUNDS: [Limit; 6] =
+    [Limit::Shortest, Limit::Uncapped, Limit::UncappedTokens, Limit::Hfu, Limit::Mfu, Limit::TokensPerSecond];
+
+const HIDDEN_TITLE: &str = "no exposed communication: each pass hides its own transfers";
+const FLOOR_TITLE: &str = "network floor: the transfers of a step, one after the other, take all of it";
 
 /// Limits, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -25,23 +54,20 @@ pub struct LimitsReport<'a> {
 impl LimitsReport<'_> {
     /// As JSON: whole parameters, bytes and tokens, seconds, shares, tokens per second and device.
     pub fn json(&self) -> String {
-        let limits = self.limits;
-        let (uncapped, floor) = (limits.hidden(), limits.network_floor());
-        let capped = limits.capped(uncapped);
-        pretty(&json!({
-            "format": FORMAT,
-            "phi": limits.parameters as u64,
-            "free_bytes": limits.free().get().round() as i64,
-            "token_capacity": limits.token_capacity() as u64,
-            "transfer_s": limits.transfer().get(),
-            "hfu_bound": capped.hfu,
-            "hfu_bound_uncapped": uncapped.hfu,
-            "mfu_bound": capped.mfu,
-            "tokens_per_s_bound": capped.tokens_per_s,
-            "tokens_per_s_bound_uncapped": uncapped.tokens_per_s,
-            "seq_bound": limits.token_capacity() as u64,
-            "network_floor": {"hfu": floor.hfu, "tokens_per_s": floor.tokens_per_s},
-        }))
+        let fields = |fields: &[(&str, Limit, Form)]| -> Map<String, Value> {
+            fields.iter().map(|(key, limit, form)| ((*key).to_owned(), self.number(*limit, *form))).collect()
+        };
+        let floor = json!({"network_floor": fields(&FLOOR)});
+        pretty(&joined(joined(json!({"format": FORMAT}), fields(&KEYS).into()), floor))
+    }
+
+    fn number(&self, limit: Limit, form: Form) -> Value {
+        let Amount { value, unit } = limit.amount(form, self.limits);
+        match unit {
+            Dimension::Bytes => json!(value.round() as i64),
+            Dimension::Of("" | "tokens") => json!(value as u64),
+            _ => json!(value),
+        }
     }
 
     /// As text: every line ends in a line end, nothing is drawn.
@@ -55,13 +81,10 @@ impl LimitsReport<'_> {
         }
         lines.line(&self.verdict());
         lines.section("given", &self.given());
-        lines.section("memory", &self.memory());
-        lines.section("time, device full, kernels at the peak", &self.time());
-        lines.section("no exposed communication: each pass hides its own transfers", &self.bound(Form::Hidden));
-        lines.section(
-            "network floor: the transfers of a step, one after the other, take all of it",
-            &self.bound(Form::Floor),
-        );
+        lines.section("memory", &self.rows(&MEMORY, Form::Floor));
+        lines.section("time, device full, kernels at the peak", &self.rows(&TIME, Form::Floor));
+        lines.section(HIDDEN_TITLE, &self.rows(&BOUNDS, Form::Hidden));
+        lines.section(FLOOR_TITLE, &self.rows(&BOUNDS, Form::Floor));
         lines.0
     }
 
@@ -97,52 +120,12 @@ impl LimitsReport<'_> {
         ]
     }
 
-    fn memory(&self) -> Vec<(String, String)> {
-        let limits = self.limits;
-        let (free, tokens) = (limits.free(), thousands(limits.token_capacity().floor()));
-        // A negative size has no unit that is read again: the sign is ours.
-        let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
-        let parameters = engineering(limits.parameters, 4);
-        vec![
-            self.counted("parameters", &parameters, Limit::Parameters),
-            self.counted("state", &format!("{} B", significant(limits.state().get(), 4)), Limit::State),
-            self.counted("free memory", &free, Limit::Free),
-            self.counted("activations", &limits.activation().to_string(), Limit::Activation),
-            self.counted("token capacity", &tokens, Limit::Tokens),
-            self.counted("longest sequence", &tokens, Limit::Sequence),
-        ]
-    }
-
-    fn time(&self) -> Vec<(String, String)> {
-        let limits = self.limits;
-        let shown = |ratio: f64| if ratio.is_finite() { significant(ratio, 3) } else { "-".to_owned() };
-        let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(shown);
-        let flop = limits.forward_flop();
-        vec![
-            self.counted("transfer", &limits.transfer().to_string(), Limit::Transfer),
-            self.counted("forward flop", &flop.to_string(), Limit::ForwardFlop),
-            self.counted("flop", &(flop + limits.backward_flop()).to_string(), Limit::Flop),
-            self.counted("forward", &limits.arithmetic().to_string(), Limit::Arithmetic),
-            self.counted("forward overlap", &forward, Limit::Forward),
-            self.counted("backward overlap", &backward, Limit::Backward),
-        ]
-    }
-
-    fn bound(&self, form: Form) -> Vec<(String, String)> {
-        let bound = form.bound(self.limits);
-        let capped = self.limits.capped(bound);
-        vec![
-            self.counted("shortest step", &form.step(self.limits).to_string(), Limit::Shortest(form)),
-            self.counted("uncapped HFU", &percent(bound.hfu), Limit::Uncapped(form)),
-            row("uncapped", format!("{:>10}  tokens/s per device, at that HFU", thousands(bound.tokens_per_s))),
-            self.counted("HFU", &percent(capped.hfu), Limit::Hfu(form)),
-            self.counted("MFU", &percent(capped.mfu), Limit::Mfu(form)),
-            self.counted("tokens/s", &thousands(capped.tokens_per_s), Limit::TokensPerSecond(form)),
-        ]
-    }
-
-    /// A number and how it is counted.
-    fn counted(&self, name: &str, value: &str, which: Limit) -> (String, String) {
-        row(name, format!("{value:>10}  = {}", words(which, self.limits)))
+    /// Numbers, each with how it is counted.
+    fn rows(&self, limits: &[Limit], form: Form) -> Vec<(String, String)> {
+        let counted = |limit: &Limit| {
+            let (value, formula) = (limit.text(form, self.limits), limit.formula(form, self.limits));
+            row(limit.label(), format!("{value:>10}  = {formula}"))
+        };
+        limits.iter().map(counted).collect()
     }
 }

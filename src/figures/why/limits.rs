@@ -1,20 +1,18 @@
 //! The limits of fully sharded data parallelism, each with its formula [fsdp A2 to A4].
 
-use crate::bounds::fsdp::{FsdpLimits, Utilisation, ZeroStage};
-use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+mod given;
 
-use crate::figures::amount::Amount;
+use crate::bounds::fsdp::{FsdpLimits, Utilisation};
+use crate::units::{Bytes, Seconds, engineering, significant, thousands};
+
+use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, Form, Limit};
 
-use super::facts::{count, input, share};
-use super::formula::{Explanation, Formula, Input, Source};
-
-/// Where the formulas are from.
-const FSDP: &str =
-    "Memory and Bandwidth are All You Need for Fully Sharded Data Parallel, arXiv 2504.03655, derived anew";
+use super::facts::{count, share};
+use super::formula::{Explanation, Formula, Source};
+use given::{FSDP, Given};
 
 impl Form {
-    /// Its words.
     const fn words(self) -> &'static str {
         match self {
             Self::Hidden => "no exposed communication",
@@ -22,16 +20,15 @@ impl Form {
         }
     }
 
-    /// The shortest step.
-    pub fn step(self, limits: &FsdpLimits) -> Seconds {
+    fn step(self, limits: &FsdpLimits) -> Seconds {
         match self {
             Self::Hidden => limits.hidden_step(),
             Self::Floor => limits.floor_step(),
         }
     }
 
-    /// How well the device is used in it.
-    pub fn bound(self, limits: &FsdpLimits) -> Utilisation {
+    /// How well the device is used in the shortest step.
+    fn bound(self, limits: &FsdpLimits) -> Utilisation {
         match self {
             Self::Hidden => limits.hidden(),
             Self::Floor => limits.network_floor(),
@@ -39,362 +36,198 @@ impl Form {
     }
 }
 
-/// Every number, in the order in which they are shown.
-pub fn all() -> impl Iterator<Item = Limit> {
-    use Limit::{
-        Activation, Arithmetic, Backward, Flop, Forward, ForwardFlop, Free, Hfu, Mfu, Parameters, Sequence, Shortest,
-        State, Tokens, TokensPerSecond, Transfer, Uncapped,
-    };
-    let given = [
-        Parameters,
-        State,
-        Free,
-        Activation,
-        Tokens,
-        Sequence,
-        Transfer,
-        ForwardFlop,
-        Flop,
-        Arithmetic,
-        Forward,
-        Backward,
-    ];
-    let bounds = [Form::Floor, Form::Hidden]
-        .into_iter()
-        .flat_map(|form| [Shortest(form), Uncapped(form), Hfu(form), Mfu(form), TokensPerSecond(form)]);
-    given.into_iter().chain(bounds)
+/// A number of the limits: a row of their table.
+struct LimitEntry {
+    limit: Limit,
+    /// Its name in formulas, the form of a bound apart.
+    name: &'static str,
+    /// The name in a narrow column.
+    label: &'static str,
+    /// What it is, in a sentence.
+    about: &'static str,
+    /// Its value, which is not finite where the state leaves no memory and the number means nothing.
+    amount: fn(&FsdpLimits, Form) -> Amount,
+    /// How it follows from its inputs.
+    formula: fn(&Given) -> Formula,
+}
+
+/// A row of the table, to be filled in.
+const fn number(limit: Limit, name: &'static str, amount: fn(&FsdpLimits, Form) -> Amount) -> LimitEntry {
+    LimitEntry { limit, name, label: name, about: "", amount, formula: |_| Formula::Number(f64::NAN) }
+}
+
+impl LimitEntry {
+    const fn label(self, label: &'static str) -> Self {
+        Self { label, ..self }
+    }
+
+    const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    const fn formula(self, formula: fn(&Given) -> Formula) -> Self {
+        Self { formula, ..self }
+    }
+}
+
+/// Every number, in the order in which they are shown; the bounds, from the shortest step on, have two
+/// forms. Its rows stand in the order of [`Limit`].
+static TABLE: [LimitEntry; 18] = [
+    number(Limit::Parameters, "parameters", |limits, _| count(limits.parameters, ""))
+        .about("Those of the layers' matrices; of a model with experts all.")
+        .formula(|given| given.parameters()),
+    number(Limit::State, "state of a parameter", |limits, _| limits.state().into())
+        .label("state")
+        .about("What a device holds of it: each part over the devices that share it.")
+        .formula(|given| given.state()),
+    number(Limit::Free, "free memory", |limits, _| limits.free().into())
+        .about(
+            "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
+        )
+        .formula(|given| given.memory() - given.figure(Limit::Parameters) * given.figure(Limit::State)),
+    number(Limit::Activation, "activations of a token", |limits, _| limits.activation().into())
+        .label("activations")
+        .about("From the inputs of the layers alone, where all is computed again, to everything but the scores.")
+        .formula(|given| given.activation()),
+    number(Limit::Tokens, "token capacity", |limits, _| count(limits.token_capacity(), "tokens"))
+        .about("Tokens whose activations fit on a device.")
+        .formula(|given| {
+            Formula::Largest(vec![0.0.into(), given.figure(Limit::Free)]) / given.figure(Limit::Activation)
+        }),
+    number(Limit::Sequence, "longest sequence", |limits, _| count(limits.token_capacity(), "tokens"))
+        .about("All tokens of a device as one sequence.")
+        .formula(|given| given.figure(Limit::Tokens)),
+    number(Limit::Transfer, "transfer", |limits, _| limits.transfer().into())
+        .about("One gather, or one reduction, of all parameters.")
+        .formula(|given| given.transfer()),
+    number(Limit::ForwardFlop, "forward flop of a token", |limits, _| limits.forward_flop().into())
+        .label("forward flop")
+        .about("Forward only; attention over the full square of scores.")
+        .formula(|given| {
+            Formula::from(2.0) * given.active()
+                + Formula::from(4.0) * given.layers() * given.hidden() * given.sequence()
+        }),
+    number(Limit::Flop, "flop of a token", |limits, _| (limits.forward_flop() + limits.backward_flop()).into())
+        .label("flop")
+        .about("Forward, backward as two of it, and again what is not kept: 1 - gamma.")
+        .formula(|given| given.forwards() * given.figure(Limit::ForwardFlop)),
+    number(Limit::Arithmetic, "forward", |limits, _| limits.arithmetic().into())
+        .about("Arithmetic of forward, memory full, kernels at the peak.")
+        .formula(|given| given.figure(Limit::Tokens) * given.figure(Limit::ForwardFlop) / given.peak()),
+    number(Limit::Forward, "overlap in forward", |limits, _| {
+        count(limits.overlap(limits.token_capacity(), 1.0)[0], "")
+    })
+    .label("forward overlap")
+    .about("Transfers of forward over its arithmetic at the peak, memory full: up to 1 they hide.")
+    .formula(|given| given.forward_transfers() * given.figure(Limit::Transfer) / given.figure(Limit::Arithmetic)),
+    number(Limit::Backward, "overlap in backward", |limits, _| {
+        count(limits.overlap(limits.token_capacity(), 1.0)[1], "")
+    })
+    .label("backward overlap")
+    .about("Transfers of backward over its arithmetic at the peak, recompute included: up to 1 they hide.")
+    .formula(|given| {
+        given.backward_transfers() * given.figure(Limit::Transfer)
+            / (given.backward_forwards() * given.figure(Limit::Arithmetic))
+    }),
+    number(Limit::Shortest, "shortest step", |limits, form| form.step(limits).into())
+        .about(
+            "Its transfers one after the other, before which no step ends; or, with no exposed communication, the \
+                shortest step in which each pass still hides its own.",
+        )
+        .formula(|given| match given.form {
+            Form::Hidden => given.forwards() * given.slower_pass() * given.figure(Limit::Transfer),
+            Form::Floor => (given.forward_transfers() + given.backward_transfers()) * given.figure(Limit::Transfer),
+        }),
+    number(Limit::Uncapped, "uncapped HFU", |limits, form| share(form.bound(limits).hfu))
+        .about("What the network allows of the peak, memory full; above it the network is not what limits.")
+        .formula(|given| given.forwards() * given.figure(Limit::Arithmetic) / given.figure(Limit::Shortest)),
+    number(Limit::UncappedTokens, "uncapped tokens/s", |limits, form| {
+        count(form.bound(limits).tokens_per_s, "tokens/s")
+    })
+    .label("uncapped")
+    .about("Per device, what the network allows.")
+    .formula(|given| given.figure(Limit::Tokens) / given.figure(Limit::Shortest)),
+    number(Limit::Hfu, "HFU", |limits, form| share(limits.capped(form.bound(limits)).hfu))
+        .about("Uncapped HFU, and no more than the peak.")
+        .formula(|given| {
+            let uncapped = || given.figure(Limit::Uncapped);
+            uncapped() / Formula::Largest(vec![1.0.into(), uncapped()])
+        }),
+    number(Limit::Mfu, "MFU", |limits, form| share(limits.capped(form.bound(limits)).mfu))
+        .about("Recompute does not count: of 4 - gamma forwards 3 are the model's.")
+        .formula(|given| given.figure(Limit::Hfu) * 3.0 / given.forwards()),
+    number(Limit::TokensPerSecond, "tokens/s and device", |limits, form| {
+        count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s")
+    })
+    .label("tokens/s, device")
+    .about("Per device, at most what the peak allows.")
+    .formula(|given| given.figure(Limit::Hfu) * given.peak() / given.figure(Limit::Flop)),
+];
+
+/// Every number of both forms, in the order in which they are shown.
+pub fn all() -> impl Iterator<Item = (Limit, Form)> {
+    let of_form = |form| TABLE.iter().map(move |entry| (entry.limit, form));
+    of_form(Form::Floor).chain(of_form(Form::Hidden).filter(|(limit, _)| limit.is_bound()))
 }
 
 /// Why a limit is what it is; `None` where the state leaves no memory and the number means nothing.
-pub fn explain(which: Limit, limits: &FsdpLimits) -> Option<Explanation> {
-    let amount = amount(which, limits)?;
-    let form = match which {
-        Limit::Shortest(form)
-        | Limit::Uncapped(form)
-        | Limit::Hfu(form)
-        | Limit::Mfu(form)
-        | Limit::TokensPerSecond(form) => format!(", {}", form.words()),
-        _ => String::new(),
-    };
-    let name = format!("{}{form}", name(which));
-    let (formula, about) = because(which, limits);
-    formula.value().is_finite().then(|| Explanation {
-        figure: Figure::Limits(which),
+pub fn explain(which: Limit, form: Form, limits: &FsdpLimits) -> Option<Explanation> {
+    let (amount, formula) = (which.amount(form, limits), which.formula(form, limits));
+    let entry = which.entry();
+    let name = if which.is_bound() { format!("{}, {}", entry.name, form.words()) } else { entry.name.to_owned() };
+    (amount.value.is_finite() && formula.value().is_finite()).then(|| Explanation {
+        figure: Figure::Limits(which, form),
         name,
         amount,
         formula,
-        about: about.into(),
+        about: entry.about.into(),
         source: Source::paper(FSDP),
     })
 }
 
-/// How a limit is counted, in words: `memory - parameters x state of a parameter`.
-pub fn words(which: Limit, limits: &FsdpLimits) -> String {
-    because(which, limits).0.to_string()
-}
-
-/// A number's name, the form of a bound apart.
-const fn name(which: Limit) -> &'static str {
-    match which {
-        Limit::Parameters => "parameters",
-        Limit::State => "state of a parameter",
-        Limit::Free => "free memory",
-        Limit::Activation => "activations of a token",
-        Limit::Tokens => "token capacity",
-        Limit::Sequence => "longest sequence",
-        Limit::Transfer => "transfer",
-        Limit::ForwardFlop => "forward flop of a token",
-        Limit::Flop => "flop of a token",
-        Limit::Arithmetic => "forward",
-        Limit::Forward => "overlap in forward",
-        Limit::Backward => "overlap in backward",
-        Limit::Shortest(_) => "shortest step",
-        Limit::Uncapped(_) => "uncapped HFU",
-        Limit::Hfu(_) => "HFU",
-        Limit::Mfu(_) => "MFU",
-        Limit::TokensPerSecond(_) => "tokens/s and device",
+impl Limit {
+    /// Its row of the table, which has one for each.
+    fn entry(self) -> &'static LimitEntry {
+        &TABLE[self as usize]
     }
-}
 
-/// What a number is; `None` where it is not finite.
-fn amount(which: Limit, limits: &FsdpLimits) -> Option<Amount> {
-    let tokens = limits.token_capacity();
-    let [forward, backward] = limits.overlap(tokens, 1.0);
-    let amount: Amount = match which {
-        Limit::Parameters => count(limits.parameters, ""),
-        Limit::State => limits.state().into(),
-        Limit::Free => limits.free().into(),
-        Limit::Activation => limits.activation().into(),
-        Limit::Tokens | Limit::Sequence => count(tokens, "tokens"),
-        Limit::Transfer => limits.transfer().into(),
-        Limit::ForwardFlop => limits.forward_flop().into(),
-        Limit::Flop => (limits.forward_flop() + limits.backward_flop()).into(),
-        Limit::Arithmetic => limits.arithmetic().into(),
-        Limit::Forward => count(forward, ""),
-        Limit::Backward => count(backward, ""),
-        Limit::Shortest(form) => form.step(limits).into(),
-        Limit::Uncapped(form) => share(form.bound(limits).hfu),
-        Limit::Hfu(form) => share(limits.capped(form.bound(limits)).hfu),
-        Limit::Mfu(form) => share(limits.capped(form.bound(limits)).mfu),
-        Limit::TokensPerSecond(form) => count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s"),
-    };
-    amount.value.is_finite().then_some(amount)
-}
+    /// Whether it has two forms.
+    fn is_bound(self) -> bool {
+        self as usize >= Self::Shortest as usize
+    }
 
-/// A number as an input to another one's formula.
-fn figure(which: Limit, limits: &FsdpLimits) -> Formula {
-    let amount = amount(which, limits).unwrap_or_else(|| share(f64::INFINITY));
-    let (name, figure) = (name(which).to_owned(), Some(Figure::Limits(which)));
-    Input { name, amount, source: Source::paper(FSDP), figure }.into()
-}
+    /// Its name in a narrow column.
+    pub fn label(self) -> &'static str {
+        self.entry().label
+    }
 
-fn because(which: Limit, limits: &FsdpLimits) -> (Formula, &'static str) {
-    let figure = |which| figure(which, limits);
-    let given = Given(limits);
-    let forwards = || Formula::from(4.0) - given.gamma();
-    match which {
-        Limit::Parameters => (given.parameters(), "Those of the layers' matrices; of a model with experts all."),
-        Limit::State => (given.state(), "What a device holds of it: each part over the devices that share it."),
-        Limit::Free => (
-            given.memory() - figure(Limit::Parameters) * figure(Limit::State),
-            "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
-        ),
-        Limit::Activation => (
-            given.activation(),
-            "From the inputs of the layers alone, where all is computed again, to everything but the scores.",
-        ),
-        Limit::Tokens => (
-            Formula::Largest(vec![0.0.into(), figure(Limit::Free)]) / figure(Limit::Activation),
-            "Tokens whose activations fit on a device.",
-        ),
-        Limit::Sequence => (figure(Limit::Tokens), "All tokens of a device as one sequence."),
-        Limit::Transfer => (given.transfer(), "One gather, or one reduction, of all parameters."),
-        Limit::ForwardFlop => (
-            Formula::from(2.0) * given.active()
-                + Formula::from(4.0) * given.layers() * given.hidden() * given.sequence(),
-            "Forward only; attention over the full square of scores.",
-        ),
-        Limit::Flop => (
-            forwards() * figure(Limit::ForwardFlop),
-            "Forward, backward as two of it, and again what is not kept: 1 - gamma.",
-        ),
-        Limit::Arithmetic => (
-            figure(Limit::Tokens) * figure(Limit::ForwardFlop) / given.peak(),
-            "Arithmetic of forward, memory full, kernels at the peak.",
-        ),
-        Limit::Forward => (
-            given.forward_transfers() * figure(Limit::Transfer) / figure(Limit::Arithmetic),
-            "Transfers of forward over its arithmetic at the peak, memory full: up to 1 they hide.",
-        ),
-        Limit::Backward => (
-            given.backward_transfers() * figure(Limit::Transfer)
-                / ((Formula::from(3.0) - given.gamma()) * figure(Limit::Arithmetic)),
-            "Transfers of backward over its arithmetic at the peak, recompute included: up to 1 they hide.",
-        ),
-        Limit::Shortest(Form::Hidden) => (
-            forwards() * given.slower_pass() * figure(Limit::Transfer),
-            "The shortest step in which each pass still hides its own transfers.",
-        ),
-        Limit::Shortest(Form::Floor) => (
-            (given.forward_transfers() + given.backward_transfers()) * figure(Limit::Transfer),
-            "No step ends before its transfers, one after the other.",
-        ),
-        Limit::Uncapped(form) => (
-            forwards() * figure(Limit::Arithmetic) / figure(Limit::Shortest(form)),
-            "What the network allows of the peak, memory full; above it the network is not what limits.",
-        ),
-        Limit::Hfu(form) => (
-            figure(Limit::Uncapped(form)) / Formula::Largest(vec![1.0.into(), figure(Limit::Uncapped(form))]),
-            "The same, and no more than the peak.",
-        ),
-        Limit::Mfu(form) => (
-            figure(Limit::Hfu(form)) * 3.0 / forwards(),
-            "Recompute does not count: of 4 - gamma forwards 3 are the model's.",
-        ),
-        Limit::TokensPerSecond(form) => {
-            (figure(Limit::Hfu(form)) * given.peak() / figure(Limit::Flop), "Per device, at most what the peak allows.")
+    /// What it is, of a bound in a form.
+    pub fn amount(self, form: Form, limits: &FsdpLimits) -> Amount {
+        (self.entry().amount)(limits, form)
+    }
+
+    /// How it is counted: `memory - parameters x state of a parameter`.
+    pub fn formula(self, form: Form, limits: &FsdpLimits) -> Formula {
+        (self.entry().formula)(&Given { limits, form })
+    }
+
+    /// What it is, as a column of limits shows it: whole tokens, as many as fit.
+    pub fn text(self, form: Form, limits: &FsdpLimits) -> String {
+        let amount = self.amount(form, limits);
+        let value = amount.value;
+        match amount.unit {
+            _ if !value.is_finite() => "-".to_owned(),
+            // A negative size has no unit that is read again: the sign is ours.
+            Dimension::Bytes if value < 0.0 => format!("-{}", Bytes::new(-value)),
+            Dimension::Bytes if value < 1024.0 => format!("{} B", significant(value, 4)),
+            Dimension::Of("tokens") => thousands(value.floor()),
+            Dimension::Of("tokens/s") => thousands(value),
+            Dimension::Of(_) if value >= 1e6 => engineering(value, 4),
+            Dimension::Of(_) => significant(value, 3),
+            _ => amount.to_string(),
         }
-    }
-}
-
-/// What the formulas are made from.
-struct Given<'a>(&'a FsdpLimits);
-
-impl Given<'_> {
-    fn chosen(name: &str, value: f64, about: &str) -> Formula {
-        input(name, count(value, ""), Source::chosen(about))
-    }
-
-    fn layers(&self) -> Formula {
-        Self::chosen("layers", self.0.layers, "the model's shape")
-    }
-
-    fn hidden(&self) -> Formula {
-        Self::chosen("width", self.0.hidden, "the model's shape")
-    }
-
-    fn sequence(&self) -> Formula {
-        Self::chosen("sequence", self.0.sequence, "seq")
-    }
-
-    fn gamma(&self) -> Formula {
-        Self::chosen("gamma", self.0.gamma, "share of the activations that is kept, set in this view")
-    }
-
-    fn devices(&self) -> Formula {
-        Self::chosen("devices", f64::from(self.0.devices), "nodes x devices of a node, or as given")
-    }
-
-    fn element(&self) -> Formula {
-        input("bytes of a value", self.0.element, Source::chosen("precision"))
-    }
-
-    fn peak(&self) -> Formula {
-        let peak: FlopPerSecond = self.0.peak;
-        input("peak", peak, Source::chosen("the cluster's device"))
-    }
-
-    fn memory(&self) -> Formula {
-        let memory = input("memory", self.0.memory, Source::chosen("the cluster's device"));
-        let reserve: Bytes = self.0.reserve;
-        if reserve > Bytes::ZERO {
-            return memory - input("reserve", reserve, Source::convention("taken before any state"));
-        }
-        memory
-    }
-
-    fn parameters(&self) -> Formula {
-        if self.0.idle > 0.0 {
-            return input("parameters, all experts", count(self.0.parameters, ""), Source::chosen("the model's shape"));
-        }
-        Formula::from(12.0) * self.layers() * self.hidden() * self.hidden()
-    }
-
-    /// Parameters that a token meets.
-    fn active(&self) -> Formula {
-        let all = figure(Limit::Parameters, self.0);
-        if self.0.idle > 0.0 {
-            return all
-                - Self::chosen("those of idle experts", self.0.idle, "the model's shape, the experts of a token");
-        }
-        all
-    }
-
-    /// Weights, gradients and optimizer, each over the devices that share it.
-    fn state(&self) -> Formula {
-        let [weights, gradients] =
-            ["weights", "gradients"].map(|part| input(part, self.0.element, Source::chosen("precision")));
-        let optimizer = input("optimizer", self.0.optimizer, Source::chosen("optimizer"));
-        match self.0.stage {
-            ZeroStage::One => weights + gradients + optimizer / self.devices(),
-            ZeroStage::Two => weights + (gradients + optimizer) / self.devices(),
-            ZeroStage::Three => (weights + gradients + optimizer) / self.devices(),
-        }
-    }
-
-    fn activation(&self) -> Formula {
-        let inputs = || self.layers() * self.hidden() * self.element();
-        let two = input("bytes of two masks", Bytes::new(2.0), Source::paper(FSDP));
-        (Formula::from(1.0) - self.gamma()) * inputs()
-            + self.gamma() * (Formula::from(16.0) * inputs() + self.layers() * self.hidden() * two)
-    }
-
-    fn transfer(&self) -> Formula {
-        let link: BytesPerSecond = self.0.link;
-        let link = input("link", link, Source::chosen("of a ring over all devices, the slowest level; or as given"));
-        let mut bytes = figure(Limit::Parameters, self.0) * self.element();
-        if self.0.ring {
-            bytes = bytes * (self.devices() - 1.0) / self.devices();
-        }
-        let time = bytes / link;
-        if self.0.latency > Seconds::ZERO {
-            let latency = input("latency", self.0.latency, Source::chosen("per layer and device"));
-            return time + self.layers() * self.devices() * latency;
-        }
-        time
-    }
-
-    fn forward_transfers(&self) -> Formula {
-        Self::chosen("n_fwd", self.0.transfers().forward, "stage: only sharded weights are gathered in forward")
-    }
-
-    fn backward_transfers(&self) -> Formula {
-        let about = match self.0.stage {
-            ZeroStage::Three => "models moved in backward, as given or set in this view",
-            _ => "stage: gradients are reduced and updated weights gathered",
-        };
-        Self::chosen("n_bwd", self.0.transfers().backward, about)
-    }
-
-    /// What the pass needs, in forwards, that asks for more.
-    fn slower_pass(&self) -> Formula {
-        let backward = self.backward_transfers() / (Formula::from(3.0) - self.gamma());
-        Formula::Largest(vec![self.forward_transfers(), backward])
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The 13 B model of [fsdp A6] on 512 devices of 80 GB at 25 GB/s, 312 TFLOP/s.
-    fn limits(stage: ZeroStage, gamma: f64, n_bwd: f64) -> FsdpLimits {
-        FsdpLimits {
-            parameters: 12.0 * 40.0 * 5120.0 * 5120.0,
-            idle: 0.0,
-            layers: 40.0,
-            hidden: 5120.0,
-            element: Bytes::new(2.0),
-            optimizer: Bytes::new(12.0),
-            devices: 512,
-            stage,
-            memory: Bytes::new(80e9),
-            reserve: Bytes::ZERO,
-            link: BytesPerSecond::new(25e9),
-            latency: Seconds::ZERO,
-            ring: false,
-            peak: FlopPerSecond::new(312e12),
-            sequence: 2048.0,
-            gamma,
-            n_bwd,
-        }
-    }
-
-    #[test]
-    fn every_limit_has_a_formula_that_gives_it() {
-        for stage in [ZeroStage::One, ZeroStage::Two, ZeroStage::Three] {
-            for (gamma, n_bwd) in [(0.0, 1.0), (0.3, 2.0), (1.0, 2.0)] {
-                let plain = limits(stage, gamma, n_bwd);
-                let odd = FsdpLimits {
-                    ring: true,
-                    latency: Seconds::new(1e-6),
-                    reserve: Bytes::new(1e9),
-                    idle: 1e9,
-                    ..plain
-                };
-                for (limits, which) in [plain, odd].iter().flat_map(|limits| all().map(move |which| (limits, which))) {
-                    let found = explain(which, limits).unwrap_or_else(|| panic!("{which:?} of {limits:?}"));
-                    let Explanation { formula, amount, .. } = &found;
-                    assert!(found.holds(), "{which:?}: {formula} = {} is not {amount}", formula.in_numbers());
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn where_the_state_does_not_fit_only_what_means_something_is_explained() {
-        let limits = FsdpLimits { memory: Bytes::new(1e9), ..limits(ZeroStage::One, 0.0, 1.0) };
-        assert!(explain(Limit::Forward, &limits).is_none(), "a share of no tokens");
-        let free = explain(Limit::Free, &limits).unwrap();
-        assert!(free.amount.value < 0.0 && free.holds());
-        assert!(explain(Limit::Tokens, &limits).unwrap().holds());
-    }
-
-    /// `tokens/s <= E S / ((1 + n_bwd) phi Q)` [fsdp A4 (b)].
-    #[test]
-    fn the_floor_names_what_it_counts() {
-        let limits = limits(ZeroStage::Three, 0.0, 2.0);
-        assert_eq!(words(Limit::Shortest(Form::Floor), &limits), "(n_fwd + n_bwd) x transfer");
-        assert_eq!(words(Limit::Uncapped(Form::Floor), &limits), "(4 - gamma) x forward / shortest step");
-    }
-}
+mod tests;

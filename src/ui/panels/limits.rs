@@ -10,10 +10,10 @@ use crate::app::assumed::Assumption;
 use crate::app::views::limits::{Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, ZeroStage};
-use crate::figures::limits::words;
+use crate::figures::{Form, Limit};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use crate::units::{Bytes, devices, engineering, significant, thousands};
+use crate::units::{Bytes, devices};
 
 /// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
 pub(super) const HEIGHT: u16 = 2 + 3 + 2 + 12;
@@ -87,13 +87,17 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
         Line::styled(format!(" {}", verdict(limits)), theme.style(Role::Title)),
         Line::styled(machine, theme.style(Role::Dim)),
     ];
-    lines.extend(NUMBERS.into_iter().zip(given(limits)).map(|((name, which), value)| {
+    let (given, bounds) = NUMBERS.split_at(GIVEN);
+    let row = |limit: &Limit, forms: &[Form], equals: &str| {
+        let values: String = forms.iter().map(|form| format!("{:>NUMBER$}", limit.text(*form, limits))).collect();
+        let formula = limit.formula(Form::Floor, limits);
         Line::from(vec![
-            Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
-            Span::raw(format!("{value:>NUMBER$}")),
-            Span::styled(format!("  = {}", words(which, limits)), theme.style(Role::Dim)),
+            Span::styled(format!(" {:<width$}", limit.label(), width = NAMES - 1), theme.style(Role::Dim)),
+            Span::raw(values),
+            Span::styled(format!("  {equals}{formula}"), theme.style(Role::Dim)),
         ])
-    }));
+    };
+    lines.extend(given.iter().map(|limit| row(limit, &[Form::Floor], "= ")));
     let (hidden, floor) = ("no exposed", "net floor");
     let heading = format!(" {:<width$}{hidden:>NUMBER$}{floor:>NUMBER$}", "at most", width = NAMES - 1);
     let forms = "  passes hide theirs; transfers alone";
@@ -101,13 +105,7 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
         Span::styled(heading, theme.style(Role::Title)),
         Span::styled(forms, theme.style(Role::Dim)),
     ]));
-    lines.extend(NUMBERS.into_iter().skip(GIVEN).zip(bounds(limits)).map(|((name, which), [hidden, floor])| {
-        Line::from(vec![
-            Span::styled(format!(" {name:<width$}", width = NAMES - 1), theme.style(Role::Dim)),
-            Span::raw(format!("{hidden:>NUMBER$}{floor:>NUMBER$}")),
-            Span::styled(format!("  {}", words(which, limits)), theme.style(Role::Dim)),
-        ])
-    }));
+    lines.extend(bounds.iter().map(|limit| row(limit, &[Form::Hidden, Form::Floor], "")));
     lines
 }
 
@@ -121,31 +119,4 @@ fn verdict(limits: &fsdp::FsdpLimits) -> &'static str {
         (false, true) => "memory full, the network allows the peak only with communication exposed",
         (false, false) => "the network keeps it below the peak, however full the memory",
     }
-}
-
-/// Memory, transfer and overlap.
-fn given(limits: &fsdp::FsdpLimits) -> [String; GIVEN] {
-    let free = limits.free();
-    let free = if free < Bytes::ZERO { format!("-{}", -free) } else { free.to_string() };
-    let tokens = thousands(limits.token_capacity().floor());
-    let [forward, backward] = limits.overlap(limits.token_capacity(), 1.0).map(ratio);
-    let parameters = engineering(limits.parameters, 4);
-    [parameters, free, tokens.clone(), tokens, limits.transfer().to_string(), forward, backward]
-}
-
-/// Both forms of each bound: no exposed communication, and the network's floor.
-fn bounds(limits: &fsdp::FsdpLimits) -> [[String; 2]; 4] {
-    let both = [limits.hidden(), limits.network_floor()];
-    let capped = both.map(|bound| limits.capped(bound));
-    let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
-    [
-        capped.map(|bound| percent(bound.hfu)),
-        both.map(|bound| percent(bound.hfu)),
-        capped.map(|bound| percent(bound.mfu)),
-        capped.map(|bound| thousands(bound.tokens_per_s)),
-    ]
-}
-
-fn ratio(ratio: f64) -> String {
-    if ratio.is_finite() { significant(ratio, 3) } else { "-".to_owned() }
 }

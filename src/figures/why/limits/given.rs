@@ -1,0 +1,153 @@
+//! What the formulas of the limits are made from: the model, the machine and the settings, each with its source.
+
+use crate::bounds::fsdp::{FsdpLimits, ZeroStage};
+use crate::figures::figure::{Figure, Form, Limit};
+use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
+
+use crate::figures::why::facts::{count, input};
+use crate::figures::why::formula::{Formula, Input, Source};
+
+/// Where the formulas are from.
+pub(super) const FSDP: &str =
+    "Memory and Bandwidth are All You Need for Fully Sharded Data Parallel, arXiv 2504.03655, derived anew";
+
+/// What the formulas are made from.
+pub(super) struct Given<'a> {
+    pub(super) limits: &'a FsdpLimits,
+    pub(super) form: Form,
+}
+
+impl Given<'_> {
+    /// A number as an input to another one's formula.
+    pub(super) fn figure(&self, which: Limit) -> Formula {
+        // What is no bound is the same figure in both forms.
+        let form = if which.is_bound() { self.form } else { Form::Floor };
+        let (name, figure) = (which.entry().name.to_owned(), Some(Figure::Limits(which, form)));
+        Input { name, amount: which.amount(form, self.limits), source: Source::paper(FSDP), figure }.into()
+    }
+
+    fn chosen(name: &str, value: f64, about: &str) -> Formula {
+        input(name, count(value, ""), Source::chosen(about))
+    }
+
+    pub(super) fn layers(&self) -> Formula {
+        Self::chosen("layers", self.limits.layers, "the model's shape")
+    }
+
+    pub(super) fn hidden(&self) -> Formula {
+        Self::chosen("width", self.limits.hidden, "the model's shape")
+    }
+
+    pub(super) fn sequence(&self) -> Formula {
+        Self::chosen("sequence", self.limits.sequence, "seq")
+    }
+
+    pub(super) fn gamma(&self) -> Formula {
+        Self::chosen("gamma", self.limits.gamma, "share of the activations that is kept, set in this view")
+    }
+
+    pub(super) fn devices(&self) -> Formula {
+        Self::chosen("devices", f64::from(self.limits.devices), "nodes x devices of a node, or as given")
+    }
+
+    pub(super) fn element(&self) -> Formula {
+        input("bytes of a value", self.limits.element, Source::chosen("precision"))
+    }
+
+    pub(super) fn peak(&self) -> Formula {
+        let peak: FlopPerSecond = self.limits.peak;
+        input("peak", peak, Source::chosen("the cluster's device"))
+    }
+
+    pub(super) fn memory(&self) -> Formula {
+        let memory = input("memory", self.limits.memory, Source::chosen("the cluster's device"));
+        let reserve: Bytes = self.limits.reserve;
+        if reserve > Bytes::ZERO {
+            return memory - input("reserve", reserve, Source::convention("taken before any state"));
+        }
+        memory
+    }
+
+    pub(super) fn parameters(&self) -> Formula {
+        if self.limits.idle > 0.0 {
+            return input(
+                "parameters, all experts",
+                count(self.limits.parameters, ""),
+                Source::chosen("the model's shape"),
+            );
+        }
+        Formula::from(12.0) * self.layers() * self.hidden() * self.hidden()
+    }
+
+    /// Parameters that a token meets.
+    pub(super) fn active(&self) -> Formula {
+        let all = self.figure(Limit::Parameters);
+        if self.limits.idle > 0.0 {
+            return all
+                - Self::chosen("those of idle experts", self.limits.idle, "the model's shape, the experts of a token");
+        }
+        all
+    }
+
+    /// Weights, gradients and optimizer, each over the devices that share it.
+    pub(super) fn state(&self) -> Formula {
+        let [weights, gradients] =
+            ["weights", "gradients"].map(|part| input(part, self.limits.element, Source::chosen("precision")));
+        let optimizer = input("optimizer", self.limits.optimizer, Source::chosen("optimizer"));
+        match self.limits.stage {
+            ZeroStage::One => weights + gradients + optimizer / self.devices(),
+            ZeroStage::Two => weights + (gradients + optimizer) / self.devices(),
+            ZeroStage::Three => (weights + gradients + optimizer) / self.devices(),
+        }
+    }
+
+    pub(super) fn activation(&self) -> Formula {
+        let inputs = || self.layers() * self.hidden() * self.element();
+        let two = input("bytes of two masks", Bytes::new(2.0), Source::paper(FSDP));
+        (Formula::from(1.0) - self.gamma()) * inputs()
+            + self.gamma() * (Formula::from(16.0) * inputs() + self.layers() * self.hidden() * two)
+    }
+
+    pub(super) fn transfer(&self) -> Formula {
+        let link: BytesPerSecond = self.limits.link;
+        let link = input("link", link, Source::chosen("of a ring over all devices, the slowest level; or as given"));
+        let mut bytes = self.figure(Limit::Parameters) * self.element();
+        if self.limits.ring {
+            bytes = bytes * (self.devices() - 1.0) / self.devices();
+        }
+        let time = bytes / link;
+        if self.limits.latency > Seconds::ZERO {
+            let latency = input("latency", self.limits.latency, Source::chosen("per layer and device"));
+            return time + self.layers() * self.devices() * latency;
+        }
+        time
+    }
+
+    pub(super) fn forward_transfers(&self) -> Formula {
+        Self::chosen("n_fwd", self.limits.transfers().forward, "stage: only sharded weights are gathered in forward")
+    }
+
+    pub(super) fn backward_transfers(&self) -> Formula {
+        let about = match self.limits.stage {
+            ZeroStage::Three => "models moved in backward, as given or set in this view",
+            _ => "stage: gradients are reduced and updated weights gathered",
+        };
+        Self::chosen("n_bwd", self.limits.transfers().backward, about)
+    }
+
+    /// Arithmetic of a step, in forwards.
+    pub(super) fn forwards(&self) -> Formula {
+        Formula::from(4.0) - self.gamma()
+    }
+
+    /// The part of it that backward has.
+    pub(super) fn backward_forwards(&self) -> Formula {
+        Formula::from(3.0) - self.gamma()
+    }
+
+    /// What the pass needs, in forwards, that asks for more.
+    pub(super) fn slower_pass(&self) -> Formula {
+        let backward = self.backward_transfers() / self.backward_forwards();
+        Formula::Largest(vec![self.forward_transfers(), backward])
+    }
+}
