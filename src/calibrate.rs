@@ -62,7 +62,7 @@ impl Determined {
 /// A constant and what the rows say of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedConstant {
-    /// The constant.
+    /// Which constant, with its bounds.
     pub constant: &'static Constant,
     /// Its value before.
     pub before: f64,

@@ -97,9 +97,9 @@ impl Residual {
 /// What scores are split by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScoreKey {
-    /// The software.
+    /// The id of the software stack.
     Stack,
-    /// The cluster.
+    /// The id of the cluster.
     Hardware,
     /// The class of the strategy.
     Class,

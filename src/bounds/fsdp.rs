@@ -25,7 +25,7 @@ pub enum ZeroStage {
 }
 
 impl ZeroStage {
-    /// Its number.
+    /// The digit in its name: 3 for ZeRO-3.
     pub const fn number(self) -> u8 {
         match self {
             Self::One => 1,

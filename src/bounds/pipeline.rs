@@ -15,7 +15,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Of a plan.
+    /// The pipeline that a plan asks for; without one, a single rank with a single stage.
     pub fn new(plan: &Plan) -> Self {
         let (ranks, micro_batches) = (plan.pipeline, plan.accumulate);
         let stages = if ranks > 1 { plan.virtual_stages() } else { 1 };

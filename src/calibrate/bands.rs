@@ -37,7 +37,7 @@ impl Miss<'_> {
 pub struct Coverage {
     /// What is split by, and the class; `all` and nothing for all rows.
     pub by: (&'static str, String),
-    /// Its groups.
+    /// Independent groups of rows in it: rows of one publication and configuration are one group.
     pub groups: usize,
     /// Its rows that have a band.
     pub rows: usize,

@@ -50,7 +50,7 @@ impl JudgedFigure {
 /// A set of rows and how far off they may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AccuracyBar {
-    /// Its name.
+    /// What the report calls the set.
     pub set: &'static str,
     /// The stacks of its rows; all if empty.
     pub stacks: &'static [&'static str],
@@ -112,7 +112,7 @@ pub const BARS: &[AccuracyBar] = &[
 /// A bar and what was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JudgedBar {
-    /// The bar.
+    /// What was asked for.
     pub bar: &'static AccuracyBar,
     /// Groups behind it, pairs where layouts are ordered.
     pub count: usize,

@@ -50,7 +50,7 @@ pub struct Rates<'a> {
     pub memory: BytesPerSecond,
     /// To and from the host, each way.
     pub host: BytesPerSecond,
-    /// The levels.
+    /// Bandwidths and latencies of the levels, factors included.
     pub network: Network<'a>,
     /// The first level beyond the node: what lies there is `wire_between`'s.
     pub beyond_node: usize,

@@ -76,7 +76,7 @@ impl Property {
 /// How much throughput depends on one property: `d ln throughput / d ln property`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Elasticity {
-    /// Of the hardware.
+    /// What would be made faster or larger.
     pub property: Property,
     /// The elasticity; for the memory's capacity the relative gain of 10 % more, re-tuned.
     pub value: f64,
@@ -92,7 +92,7 @@ impl Elasticity {
 /// The whole answer about the current scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// The figures.
+    /// Time, memory, traffic and throughput in total.
     pub summary: Summary,
     /// Memory of each pipeline rank.
     pub stages: Vec<Memory>,

@@ -82,7 +82,7 @@ pub struct Phases {
 pub struct Memory {
     /// What the device has.
     pub capacity: Bytes,
-    /// The peak.
+    /// The most in use at any moment, reserve and fragmentation included.
     pub peak: Bytes,
     /// What it is made of.
     pub parts: MemoryParts,
@@ -128,7 +128,7 @@ impl MemoryParts {
         ]
     }
 
-    /// Their sum.
+    /// All parts together: the peak.
     pub fn total(&self) -> Bytes {
         self.named().into_iter().map(|(_, bytes)| bytes).sum()
     }

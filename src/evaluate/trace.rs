@@ -18,7 +18,7 @@ use super::summary::{self, Workspace};
 pub struct Span {
     /// Pipeline rank, from 0.
     pub rank: u32,
-    /// Its line.
+    /// The line of the timeline on which it is drawn.
     pub lane: Lane,
     /// What runs.
     pub activity: Activity,
@@ -51,7 +51,7 @@ impl Span {
 pub struct MemoryPoint {
     /// Pipeline rank, from 0.
     pub rank: u32,
-    /// The moment.
+    /// When it changed, from the beginning of the step.
     pub at: Seconds,
     /// In use from then on.
     pub in_use: Bytes,

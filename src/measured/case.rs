@@ -23,7 +23,7 @@ use super::words;
 /// What stands for a cell that does not say.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Assumed {
-    /// The column.
+    /// The column whose cell is empty.
     pub column: &'static str,
     /// What was taken.
     pub value: String,
@@ -45,7 +45,7 @@ pub enum Reading {
 /// A measured peak of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// The peak.
+    /// What was reported, as a number of bytes.
     pub bytes: Bytes,
     /// Who read it.
     pub reading: Reading,
@@ -58,7 +58,7 @@ pub struct Peak {
 /// A row with the scenarios that stand for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The row.
+    /// As the file has it.
     pub row: MeasuredRow,
     /// What it ran. Two where the micro-batches of a step are no whole number: one with fewer, one with more.
     pub scenarios: Vec<Scenario>,

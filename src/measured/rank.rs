@@ -16,7 +16,7 @@ pub struct TimedLayout<'a> {
 /// Pairs of layouts whose measured times differ by more than a share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pairs {
-    /// The share.
+    /// How far apart the measured times of a pair are at least: 0.05 for 5 %.
     pub apart: f64,
     /// Such pairs.
     pub pairs: usize,

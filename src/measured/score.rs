@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// One comparison: its group, its signed error and the null model's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredError<'a> {
-    /// Its group.
+    /// The publication and configuration that the row is from; groups weigh alike.
     pub group: &'a str,
     /// Predicted over measured, less 1.
     pub error: f64,

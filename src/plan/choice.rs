@@ -9,7 +9,7 @@ use crate::hardware::Peaks;
 
 /// A choice of one of a few words, so that a table of fields can hold any of them without knowing which.
 pub trait OneOf: Copy + Into<Word> + 'static {
-    /// Its words.
+    /// What may be written, in the order in which keys go through it.
     const WORDS: &'static Words;
 
     /// The choice that a word stands for, if the word is one of this choice's.

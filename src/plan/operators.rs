@@ -34,13 +34,13 @@ fn whole() -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extents {
-    /// Of its weights.
+    /// Over which ranks its weights are sharded; where absent, as the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Extent>,
-    /// Of its gradients.
+    /// Over which ranks its gradients are sharded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradients: Option<Extent>,
-    /// Of its optimizer state.
+    /// Over which ranks its optimizer state is sharded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Extent>,
 }

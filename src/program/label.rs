@@ -112,7 +112,7 @@ pub enum ModelPart {
     Attention,
     /// A layer's MLP, where it is a unit of its own.
     Mlp,
-    /// The embedding.
+    /// The table of token embeddings.
     Embedding,
     /// Last norm, logits and loss.
     Head,

@@ -100,7 +100,7 @@ impl TaskEvent {
 /// iteration of the task loop, plus `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventWait {
-    /// The event.
+    /// Which event it waits for.
     pub event: TaskEvent,
     /// Relative to the beginning of this iteration.
     pub offset: i64,

@@ -15,7 +15,7 @@ use super::{Band, Stack};
 pub struct Calibration {
     /// Version of the file format.
     pub format: u32,
-    /// Its id.
+    /// What stacks name it by.
     #[serde(default)]
     pub id: String,
     /// Where the figures come from.

@@ -21,7 +21,7 @@ pub struct Closed {
     pub days: f64,
     /// What was chosen.
     pub choice: TrainingChoice,
-    /// The step.
+    /// The parts of its step in closed form.
     pub step: LayeredStep,
 }
 
