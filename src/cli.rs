@@ -22,6 +22,7 @@ mod session;
 mod sweep;
 mod validate;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 
@@ -29,6 +30,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::app::keymap;
 use crate::config;
+use crate::text::visible;
 
 use args::{Cli, Command};
 use exit::Failure;
@@ -80,7 +82,15 @@ fn settings() -> String {
 
 /// Prints what clap has to say: the help or the version on stdout, an error on stderr.
 fn usage(error: &clap::Error) -> Result<Exit, Failure> {
-    let printed = error.print();
+    let text = error.render().to_string();
+    let printed = match visible(&text) {
+        Cow::Borrowed(_) => error.print(),
+        // What it repeats of the arguments could command the terminal: it is said without colours.
+        Cow::Owned(text) => {
+            output::to_stderr(&text);
+            Ok(())
+        }
+    };
     match printed {
         _ if error.use_stderr() => Ok(Exit::Input),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),

@@ -68,6 +68,7 @@ pub mod sim;
 pub mod snapshot;
 pub mod stack;
 pub mod term;
+pub mod text;
 pub mod ui;
 pub mod units;
 

@@ -1,11 +1,12 @@
 //! The binary: reports bugs, hands the command line to [`shardscope::cli`] and ends with its exit code.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::panic::UnwindSafe;
 
 use color_eyre::config::{HookBuilder, Theme};
 use shardscope::cli::{self, Exit, log};
 use shardscope::term;
+use shardscope::text::visible;
 
 fn main() -> Exit {
     report_panics();
@@ -20,18 +21,17 @@ fn guarded(program: impl FnOnce() -> Exit + UnwindSafe) -> Exit {
 /// Has panics reported in the log, and on stderr where the explorer does not show them. A stderr that has gone must not
 /// make it worse.
 fn report_panics() {
-    let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let theme = if plain { Theme::new() } else { Theme::dark() };
     let (panics, _) = HookBuilder::default()
-        .theme(theme)
+        .theme(Theme::new())
         .display_env_section(false)
         .panic_section("This is a bug in shardscope: please report it, with the command that led here.")
         .into_hooks();
     std::panic::set_hook(Box::new(move |info| {
+        // In plain text: a panic may repeat what a file says.
         let report = panics.panic_report(info).to_string();
         log::line(&report);
         if term::may_print() {
-            let _ = writeln!(std::io::stderr(), "{report}");
+            let _ = writeln!(std::io::stderr(), "{}", visible(&report));
         }
     }));
 }

@@ -141,7 +141,7 @@ pub fn cases(rows: &[MeasuredRow], library: &Library) -> (Vec<Case>, Vec<Skipped
     for row in rows {
         match Case::new(row, library) {
             Ok(case) => cases.push(case),
-            Err(why) => skipped.push(Skipped { id: row.id(), why }),
+            Err(why) => skipped.push(Skipped::new(&row.id(), &why)),
         }
     }
     (cases, skipped)
@@ -166,7 +166,7 @@ pub fn validate(
             Ok(_) => {}
             Err(problems) => {
                 let why = problems.first().map_or_else(String::new, ToString::to_string);
-                skipped.push(Skipped { id: case.row.id(), why });
+                skipped.push(Skipped::new(&case.row.id(), &why));
             }
         }
     }

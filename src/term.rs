@@ -24,6 +24,7 @@ use crate::app::action::{Command, Format, Report};
 use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::{App, Options, Start};
+use crate::text::visible;
 use crate::ui;
 use crate::ui::caps::{Caps, Overrides};
 use crate::ui::export;
@@ -199,7 +200,7 @@ impl Explorer {
 
     /// Nothing acknowledges it: a terminal may also ignore it.
     fn copy(&mut self, text: &str) -> io::Result<()> {
-        self.screen.copy(text)?;
+        self.screen.copy(&visible(text))?;
         self.app
             .tell(format!("{} lines of CSV sent to the terminal's clipboard; Y writes a file", text.lines().count()));
         Ok(())

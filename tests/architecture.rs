@@ -18,6 +18,7 @@ use source::{Named, Source};
 /// welcome: change this table with it.
 const MODULES: &[&str] = &[
     "guide",     // text: what the model counts
+    "text",      // foreign text made harmless
     "units",     // quantities with a unit
     "hardware",  // facts about clusters
     "model",     // transformer shapes

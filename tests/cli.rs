@@ -12,6 +12,7 @@ mod cli {
     mod export;
     mod files;
     mod grid;
+    mod hostile;
     mod limits;
     mod notes;
     mod plan;

@@ -7,7 +7,6 @@ use crate::calibrate::{self, Fitted};
 use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
-use crate::scenario::file::printable;
 use crate::search::Evaluator;
 use crate::snapshot;
 
@@ -28,7 +27,7 @@ pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Fail
     skipped.extend(foreign.iter().map(|case| {
         let other = &case.scenario().stack.calibration;
         let why = format!("its stack uses calibration '{other}', not '{id}', which the first row has");
-        Skipped { id: case.row.id(), why: printable(&why) }
+        Skipped::new(&case.row.id(), &why)
     }));
     let unknown = |error: crate::presets::Unknown| Failure::input(error.to_string());
     let calibration = session.library.calibration(&id).map_err(unknown)?;

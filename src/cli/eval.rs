@@ -24,7 +24,7 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let evaluation = search::full(scenario, &mut workspace)?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
     let report = || Report::new(scenario, &evaluation, comparison.as_ref());
-    output::result(&match format {
+    match format {
         EvalFormat::Text => {
             // Figures of this version are the same to the bit: there is nothing to put beside them.
             let stored = stored.as_ref().filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
@@ -32,12 +32,11 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
             let beside = stored.map(|stored| figures::beside(&stored.version, &stored.figures, &now()));
             let published = comparison.as_ref().map(figures::published);
             let fix = (!evaluation.summary.fits).then(|| search::fix(scenario, &mut workspace)).flatten();
-            figures::text(scenario, &evaluation, fix.as_ref())
-                + &published.unwrap_or_default()
-                + &beside.unwrap_or_default()
+            let text = figures::text(scenario, &evaluation, fix.as_ref());
+            output::result(&(text + &published.unwrap_or_default() + &beside.unwrap_or_default()))?;
         }
-        EvalFormat::Json => report().to_json() + "\n",
-        EvalFormat::Toml => report().to_toml().map_err(Failure::unwritten)?,
-    })?;
+        EvalFormat::Json => output::json(&report().to_json())?,
+        EvalFormat::Toml => output::result(&report().to_toml().map_err(Failure::unwritten)?)?,
+    }
     Ok(if evaluation.summary.fits { Exit::Done } else { Exit::DoesNotFit })
 }

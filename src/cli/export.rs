@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::interop::fsdp2::{self, LOADER};
+use crate::text::escaped;
 
 use super::args::{Export, Target};
 use super::exit::{Exit, Failure};
@@ -15,11 +16,12 @@ pub(super) fn run(session: &Session, arguments: &Export) -> Result<Exit, Failure
     note_idle(input, [scenario.plan.clone()]);
     let Target::Fsdp2 = arguments.to;
     let spec = fsdp2::specify(&scenario).map_err(|problems| refused(&problems, input))?;
-    let text = spec.to_json().map_err(Failure::unwritten)? + "\n";
-    let Some(folder) = &arguments.out else { return output::result(&text).map(|()| Exit::Done) };
+    let json = spec.to_json().map_err(Failure::unwritten)?;
+    let Some(folder) = &arguments.out else { return output::json(&json).map(|()| Exit::Done) };
     fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
-    let written = [(folder.join("fsdp2.json"), text.as_str()), (folder.join("fsdp2.py"), LOADER)];
+    let json = format!("{}\n", escaped(&json));
+    let written = [(folder.join("fsdp2.json"), json.as_str()), (folder.join("fsdp2.py"), LOADER)];
     files::write_new(&written)?;
     let lines: Vec<String> = written.iter().map(|(file, _)| format!("{}\n", file.display())).collect();
-    output::result(&output::printable(&lines.concat())).map(|()| Exit::Done)
+    output::result(&lines.concat()).map(|()| Exit::Done)
 }

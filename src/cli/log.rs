@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
+use crate::text::visible;
+
 static LOG: OnceLock<Mutex<Option<File>>> = OnceLock::new();
 
 /// Opens the log for this run, and says in it that the program starts.
@@ -25,7 +27,7 @@ pub fn line(text: &str) {
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(file) = log.as_mut() else { return };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    if let Err(error) = writeln!(file, "{:.3} {text}", now.as_secs_f64()) {
+    if let Err(error) = writeln!(file, "{:.3} {}", now.as_secs_f64(), visible(text)) {
         // Said once: a full disk stays full.
         let _ = writeln!(io::stderr(), "warning: the log cannot be written: {error}");
         *log = None;

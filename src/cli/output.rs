@@ -1,4 +1,4 @@
-//! What reaches stdout and stderr.
+//! What reaches stdout and stderr: through [`crate::text`], since what is printed may repeat what a file says.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -6,9 +6,19 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use super::args::{Form, TableForm};
 use super::exit::Failure;
 use super::log;
+use crate::text::{escaped, visible};
 
-/// Writes a result to stdout. A reader that has gone (`| head`) is no failure.
+/// Writes a text to stdout. A reader that has gone (`| head`) is no failure.
 pub(super) fn result(text: &str) -> Result<(), Failure> {
+    write(&visible(text))
+}
+
+/// Writes JSON to stdout.
+pub(super) fn json(text: &str) -> Result<(), Failure> {
+    write(&format!("{}\n", escaped(text)))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
@@ -18,10 +28,10 @@ pub(super) fn result(text: &str) -> Result<(), Failure> {
 
 /// Writes a report to stdout in the form that was asked for.
 pub(super) fn report(form: Form, text: impl FnOnce() -> String, json: impl FnOnce() -> String) -> Result<(), Failure> {
-    result(&match form {
-        Form::Text => text(),
-        Form::Json => json() + "\n",
-    })
+    match form {
+        Form::Text => result(&text()),
+        Form::Json => self::json(&json()),
+    }
 }
 
 /// The same, for what is a table.
@@ -52,7 +62,7 @@ pub(super) fn note(what: &dyn Display) {
     if io::stderr().is_terminal() {
         line_to_stderr("note", &text);
     } else {
-        log::line(&format!("note: {}", printable(&text)));
+        log::line(&format!("note: {text}"));
     }
 }
 
@@ -62,13 +72,12 @@ pub(super) fn warning(what: &dyn Display) {
 }
 
 fn line_to_stderr(kind: &str, text: &str) {
-    let line = format!("{kind}: {}", printable(text));
+    let line = format!("{kind}: {text}");
     log::line(&line);
-    // Nobody is left to tell if stderr has gone.
-    let _ = writeln!(io::stderr(), "{line}");
+    to_stderr(&(line + "\n"));
 }
 
-/// Text from a file or an argument without what could command the terminal.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+/// Writes a text to stderr; nobody is left to tell if that has gone.
+pub(super) fn to_stderr(text: &str) {
+    let _ = io::stderr().write_all(visible(text).as_bytes());
 }

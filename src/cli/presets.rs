@@ -1,12 +1,11 @@
 //! `presets`: lists what can be chosen with its key figures, or prints a preset's file.
 
-use std::io::{self, IsTerminal};
-
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
 use crate::presets::{Entry, Kind, Library, Origin, Unknown};
 use crate::scenario::file;
+use crate::text::printable;
 use crate::units::{BytesPerSecond, significant, thousands};
 
 use super::args::{KINDS, Presets};
@@ -27,12 +26,11 @@ pub(super) fn run(session: &Session, presets: &Presets) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-/// The text of a preset's file, for a terminal without what could command it.
+/// The text of a preset's file.
 fn file_of(library: &Library, kinds: &[Kind], id: &str) -> Result<String, Failure> {
     let found: Vec<&Entry> =
         kinds.iter().flat_map(|kind| library.entries(*kind)).filter(|entry| entry.id == id).collect();
     match found[..] {
-        [entry] if io::stdout().is_terminal() => Ok(output::printable(&entry.text)),
         [entry] => Ok(entry.text.to_string()),
         [] => {
             let unknown = kinds.iter().filter_map(|kind| unknown(library, *kind, id));
@@ -71,7 +69,7 @@ fn list(library: &Library, kind: Kind) -> String {
         row.extend(figures(library, entry).unwrap_or_default());
         row.resize(2 + columns(kind).len(), String::new());
         row.extend(mark(entry));
-        rows.push(row.iter().map(|cell| output::printable(cell)).collect());
+        rows.push(row.iter().map(|cell| printable(cell)).collect());
     }
     aligned(&rows)
 }

@@ -19,8 +19,15 @@ pub struct MeasuredRow {
 pub struct Skipped {
     /// The row's id, or its file and line.
     pub id: String,
-    /// Why, where, and how to fix it; free of control characters.
+    /// Why, where, and how to fix it, in one printable line.
     pub why: String,
+}
+
+impl Skipped {
+    /// Says why, whatever foreign text that repeats.
+    pub fn new(id: &str, why: &str) -> Self {
+        Self { id: printable(id), why: printable(why) }
+    }
 }
 
 /// Columns without which a row cannot be a measurement.
@@ -34,7 +41,7 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut skip = |line: u64, why: &str| {
         let id = if line > 1 { format!("{file}:{line}") } else { file.to_owned() };
-        skipped.push(Skipped { id: printable(&id), why: printable(why) });
+        skipped.push(Skipped::new(&id, why));
     };
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let columns: Arc<[String]> = match reader.headers() {

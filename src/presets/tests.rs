@@ -300,7 +300,7 @@ fn an_unknown_id_names_its_neighbours() {
     assert!(said.ends_with("? `shardscope presets clusters` lists them"), "{said}");
     assert_eq!(
         library.model("\u{1b}[2J").unwrap_err().to_string(),
-        "no model '[2J'; `shardscope presets models` lists them"
+        "no model '\u{fffd}[2J'; `shardscope presets models` lists them"
     );
     assert_eq!(library.model("llama2-7b").unwrap_err().near[0], "llama-2-7b");
 }

@@ -10,6 +10,7 @@ use super::panels::{breakdown, footer, headline, inputs, layers, memory, status,
 use super::theme::{Role, Theme};
 use crate::app::panel::ViewId;
 use crate::app::{App, Panel};
+use crate::text::{REPLACEMENT, is_hidden};
 
 /// Below this nothing can be read.
 const SMALLEST: (u16, u16) = (40, 10);
@@ -81,7 +82,18 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
     let searching = status::render(app, theme, places.said, buf);
     footer::render(app, theme, places.keys, buf);
     let typing = layers::render(app, theme, places.body, buf);
+    show_what_is_hidden(theme, buf);
     searching.or(typing)
+}
+
+/// Puts a mark where foreign text would hide something in a cell: a tag, a joiner, another direction.
+fn show_what_is_hidden(theme: Theme, buf: &mut Buffer) {
+    let mark = if theme.caps().ascii { '?' } else { REPLACEMENT };
+    for cell in &mut buf.content {
+        if cell.symbol().chars().any(is_hidden) {
+            cell.set_char(mark);
+        }
+    }
 }
 
 /// Where everything is.

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::text::printable;
+
 use super::{ParseError, significant, thousands};
 
 /// A currency by its three letters (ISO 4217), like `EUR`.
@@ -52,7 +54,7 @@ impl FromStr for Money {
 
     /// Reads `2.50 EUR` or `2.50`; a negative or infinite amount is refused.
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let shown: String = text.chars().filter(|c| !c.is_control()).take(40).collect();
+        let shown: String = printable(text).chars().take(40).collect();
         let wrong = |why: &str| ParseError(format!("'{shown}' is not a price: {why}; write it like \"2.50 EUR\""));
         let mut words = text.split_whitespace();
         let amount: Option<f64> = words.next().and_then(|number| number.replace('_', "").parse().ok());

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::printable;
+
 use super::unit::{Quantity, Unit};
 
 /// Why a text is no quantity, and how to fix it.
@@ -21,7 +23,7 @@ pub(super) fn parse<Q: Quantity>(text: &str) -> Result<Q, ParseError> {
     let trimmed = text.trim();
     let split = unit_start(trimmed);
     let (number, unit) = (trimmed[..split].trim(), trimmed[split..].trim());
-    let shown: String = trimmed.chars().filter(|c| !c.is_control()).take(40).collect();
+    let shown: String = printable(trimmed).chars().take(40).collect();
     let wrong = |why: &str| {
         let units: Vec<&str> = Q::UNITS.iter().map(|unit| unit.text).collect();
         ParseError(format!(

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub use crate::text::printable;
+
 /// One mistake in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
@@ -42,12 +44,3 @@ impl fmt::Display for FileError {
 }
 
 impl std::error::Error for FileError {}
-
-/// The most characters of foreign text that a message repeats.
-const MOST_SHOWN: usize = 1000;
-
-/// Foreign text as a terminal may have it: without control characters, line ends as spaces, cut where it is very long.
-pub fn printable(text: &str) -> String {
-    let one_line = text.chars().map(|c| if matches!(c, '\n' | '\t') { ' ' } else { c });
-    one_line.filter(|c| !c.is_control()).take(MOST_SHOWN).collect()
-}

@@ -183,7 +183,7 @@ fn mistakes_come_all_at_once_in_the_order_of_the_text() {
     let (_, source) = read::<ScenarioFile>(TEXT, FORMAT).expect("valid");
     let problem = |field: &str| Problem { field: field.to_owned(), what: "is wrong".into(), fix: "fix it".into() };
     let error = source.mistakes(&[problem("plan.nodes"), problem("cluster")]).in_file("a\u{1b}.toml");
-    let lines = "a.toml:3:1: cluster: is wrong; fix it\na.toml:9:1: plan.nodes: is wrong; fix it";
+    let lines = "a\u{fffd}.toml:3:1: cluster: is wrong; fix it\na\u{fffd}.toml:9:1: plan.nodes: is wrong; fix it";
     assert_eq!(error.to_string(), lines);
 }
 

@@ -1,6 +1,7 @@
 //! Whole screens at the three sizes, in both character sets, in each state; and no panic at any size.
 
 mod fixture;
+mod hostile;
 mod layers;
 mod spans;
 mod titles;
