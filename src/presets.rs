@@ -153,6 +153,12 @@ impl Library {
         self.entries.iter().filter(move |entry| entry.kind == kind)
     }
 
+    /// What people call the preset that a field names by its id.
+    pub fn title(&self, field: Field, id: &str) -> Option<&str> {
+        let entry = self.entries(Kind::from_field(field)?).find(|entry| entry.id == id)?;
+        Some(&entry.name)
+    }
+
     /// A cluster.
     pub fn cluster(&self, id: &str) -> Result<Arc<Cluster>, Unknown> {
         self.find(&self.clusters, Kind::Cluster, id)

@@ -4,12 +4,13 @@ use super::views::advice::{Advice, Row};
 use crate::app::action::{Action, Command};
 use crate::app::answers::Answer;
 use crate::app::cursor::ListCursor;
-use crate::app::inputs::FIELDS;
+use crate::app::effect::Effect;
+use crate::app::options::toward;
 use crate::app::state::App;
 use crate::app::work::Work;
 use crate::evaluate::{Elasticity, Summary};
 use crate::figures::Figure;
-use crate::scenario::{Edit, Field, Value};
+use crate::scenario::{Field, Value};
 use crate::search::{AdviceRound, Adviser, Suggestion, WORTH};
 
 impl App {
@@ -41,9 +42,7 @@ impl App {
 
     /// The values of a field after the present one or before it, the nearest first.
     fn toward(&self, field: Field, forward: bool) -> Vec<Value> {
-        let Some(row) = FIELDS.iter().find(|row| row.flag == field.spec().flag) else { return Vec::new() };
-        let options = row.toward(&row.read(&self.scenario), forward, &self.scenario, &self.library);
-        options.iter().filter_map(|text| field.read(text).ok().flatten()).collect()
+        toward(field, field.meant(&self.scenario).as_ref(), forward, &self.scenario, &self.library)
     }
 
     /// The figures of the changes are there. Where no single change lets the scenario fit, pairs of those that save
@@ -110,15 +109,8 @@ impl App {
                 self.tell("these changes are of the last possible scenario: fix the fields first".to_owned());
             }
             Some(Row::Change(Suggestion { candidate, .. })) => {
-                let row = |edit: &Edit| FIELDS.iter().position(|row| row.flag == edit.field.spec().flag);
-                let text = |edit: &Edit| Some((row(edit)?, edit.value.to_string()));
-                let changes: Vec<(usize, String)> = candidate.edits.iter().filter_map(text).collect();
-                let said = format!("took {candidate}: u undoes it");
-                let commands = self.change(&changes);
-                if self.notice.is_none() {
-                    self.tell(said);
-                }
-                return commands;
+                let taken = Effect::Edit(candidate.edits.clone(), format!("took {candidate}: u undoes it"));
+                return self.perform(vec![taken]);
             }
             Some(Row::Resource(..)) => return self.explain(),
             None => {}

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use crate::figures::Figure;
 use crate::presets::Library;
-use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Value};
+use crate::scenario::{Edit, Scenario};
 
 use super::answers::Answer;
 use super::assumed::Assumed;
@@ -35,8 +34,8 @@ pub struct Context<'a> {
     pub pins: &'a Pins,
     /// The figure that the map shows.
     pub metric: Figure,
-    /// What sets the map's cell that is shown apart, where it is not the current scenario.
-    pub cell: Option<[(Field, Value); 2]>,
+    /// What makes the map's cell that is shown of the current scenario; nothing where that is shown itself.
+    pub cell: Vec<Edit>,
     /// What is assumed of the limits.
     pub assumed: Assumed,
     /// Rows of a list that are seen at once.

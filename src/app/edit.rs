@@ -1,25 +1,33 @@
-//! Changing the scenario: a field gets a text, the file gets the value, and the scenario follows if it can be.
+//! Changing the scenario: fields get values, and the scenario follows if it can be.
 
+use super::options::toward;
 use super::resolve::{base, resolve};
 use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Field, Problem, Scenario, Value};
+use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 
 use super::action::Command;
 use super::history::Edited;
-use super::inputs::{FIELDS, Wrong};
+use super::inputs::Wrong;
 use super::state::App;
 
 impl App {
-    /// Gives fields new texts and follows.
-    pub(super) fn change(&mut self, changes: &[(usize, String)]) -> Vec<Command> {
-        self.noted(None, |app| app.apply(changes))
+    /// What a user typed becomes a field's value; no text stands for its default.
+    pub(super) fn give(&mut self, field: Field, text: &str) -> Vec<Command> {
+        self.noted(None, |app| match field.read(text) {
+            Ok(value) => app.put(field, value),
+            Err(problem) => {
+                app.mark([field]);
+                app.refuse(field, text, &[problem], false);
+                Vec::new()
+            }
+        })
     }
 
     /// Makes a change that can be undone, if it changes anything.
     pub(super) fn noted(
         &mut self,
-        stepped: Option<usize>,
+        stepped: Option<Field>,
         change: impl FnOnce(&mut Self) -> Vec<Command>,
     ) -> Vec<Command> {
         let before = self.edited();
@@ -52,8 +60,7 @@ impl App {
             self.tell(format!("nothing to {}", if back { "undo" } else { "redo" }));
             return Vec::new();
         };
-        let text = |app: &Self, field: usize| app.inputs.text(field, &app.scenario);
-        let before: Vec<String> = (0..FIELDS.len()).map(|field| text(self, field)).collect();
+        let before = self.texts();
         let possible = resolve(&self.library, &file, &scenario).map(|_| ());
         (self.file, self.inputs.wrong) = (file, wrong);
         let commands = match possible {
@@ -63,46 +70,50 @@ impl App {
                 self.ask(Err(problems))
             }
         };
-        self.inputs.changed = (0..FIELDS.len()).filter(|field| text(self, *field) != before[*field]).collect();
-        let changed =
-            self.inputs.changed.iter().map(|field| format!("{} {}", FIELDS[*field].label, text(self, *field)));
+        self.mark_since(&before);
+        let inputs = &self.inputs;
+        let changed = inputs
+            .changed
+            .iter()
+            .map(|field| format!("{} {}", field.spec().label, inputs.text(*field, &self.scenario)));
         let changed = changed.collect::<Vec<_>>().join(", ");
         let word = if back { "undone" } else { "done again" };
         self.tell(if changed.is_empty() { word.to_owned() } else { format!("{word}: {changed}") });
         commands
     }
 
-    fn apply(&mut self, changes: &[(usize, String)]) -> Vec<Command> {
-        self.inputs.changed = changes.iter().map(|(field, _)| *field).collect();
-        for (field, text) in changes {
-            self.inputs.wrong.retain(|wrong| wrong.field != *field);
-            if let Err(problem) = self.file.set(FIELDS[*field].flag, text) {
-                self.refuse(*field, text, &[problem], false);
-                return Vec::new();
-            }
-        }
+    /// A field gets a value, or its default; a value with which the scenario cannot be stays, with its reason.
+    fn put(&mut self, field: Field, value: Option<Value>) -> Vec<Command> {
+        let text = value.as_ref().map_or_else(String::new, |value| field.spec().takes.show(value));
+        self.mark([field]);
+        self.file.put(field, value);
         match resolve(&self.library, &self.file, &self.scenario) {
             Ok(scenario) => self.follow(scenario),
             Err(problems) => {
-                for (field, text) in changes {
-                    self.refuse(*field, text, &problems, true);
-                }
+                self.refuse(field, &text, &problems, true);
                 self.ask(Err(problems))
             }
         }
     }
 
-    /// Changes several things of the file at once, if the scenario can be that way.
+    /// Makes several edits at once, if the scenario can be that way.
+    pub(super) fn edit(&mut self, edits: &[Edit]) -> Vec<Command> {
+        let mut file = self.file.clone();
+        file.edit(edits);
+        self.revise(file)
+    }
+
+    /// Another file takes the place of the scenario's, if the scenario can be that way.
     pub(super) fn revise(&mut self, file: ScenarioFile) -> Vec<Command> {
-        let text = |app: &Self, field: usize| app.inputs.text(field, &app.scenario);
-        let before: Vec<String> = (0..FIELDS.len()).map(|field| text(self, field)).collect();
+        let before = self.texts();
         match resolve(&self.library, &file, &self.scenario) {
             Ok(scenario) => {
                 let commands = self.noted(None, |app| {
+                    app.inputs.wrong.clear();
                     app.file = file;
                     app.follow(scenario)
                 });
-                self.inputs.changed = (0..FIELDS.len()).filter(|field| text(self, *field) != before[*field]).collect();
+                self.mark_since(&before);
                 commands
             }
             Err(problems) => {
@@ -112,23 +123,48 @@ impl App {
         }
     }
 
+    /// The texts of all fields. Rare ones say again what others say, in another way, so that of them only what the file
+    /// says counts.
+    fn texts(&self) -> Vec<String> {
+        let said = |field| self.file.value(field).map_or_else(String::new, |value| value.to_string());
+        let text = |field: Field| match field.spec().rare {
+            true => said(field),
+            false => self.inputs.text(field, &self.scenario),
+        };
+        Field::all().map(text).collect()
+    }
+
+    /// Marks the fields whose texts are no longer what they were.
+    fn mark_since(&mut self, before: &[String]) {
+        let now = self.texts();
+        let texts = before.iter().zip(&now);
+        self.inputs.mark(Field::all().zip(texts).filter(|(_, (before, now))| before != now).map(|(field, _)| field));
+    }
+
+    /// Marks fields that get other values, whatever was wrong with their last ones.
+    fn mark<const N: usize>(&mut self, fields: [Field; N]) {
+        self.inputs.wrong.retain(|wrong| !fields.contains(&wrong.field));
+        self.inputs.mark(fields);
+    }
+
     /// The nearest value after or before a field's value with which the scenario can be.
-    pub(super) fn step_field(&mut self, forward: bool) -> Vec<Command> {
-        let (index, field) = (self.inputs.cursor, self.inputs.field());
-        // From a text that is no value of the field there is no next one.
-        let value = match self.inputs.wrong(index) {
-            Some(wrong) if !wrong.in_file => field.read(&self.scenario),
-            _ => self.inputs.text(index, &self.scenario),
+    pub(super) fn step_field(&mut self, field: Field, forward: bool) -> Vec<Command> {
+        // From a text that is no value of the field there is no next one: steps go on from the last that was.
+        let value = match self.inputs.wrong(field) {
+            Some(wrong) if wrong.in_file => self.file.value(field),
+            _ => field.meant(&self.scenario),
         };
-        let valid = |text: &String| {
+        let valid = |value: &Value| {
             let mut file = self.file.clone();
-            file.set(field.flag, text).is_ok() && resolve(&self.library, &file, &self.scenario).is_ok()
+            file.put(field, Some(value.clone()));
+            resolve(&self.library, &file, &self.scenario).is_ok()
         };
-        let next = field.toward(&value, forward, &self.scenario, &self.library).into_iter().find(valid);
-        if let Some(text) = next {
-            return self.noted(Some(index), |app| app.apply(&[(index, text)]));
+        let next = toward(field, value.as_ref(), forward, &self.scenario, &self.library).into_iter().find(valid);
+        if let Some(value) = next {
+            return self.noted(Some(field), |app| app.put(field, Some(value)));
         }
-        self.notice = Some(format!("{}: no valid value {}", field.label, if forward { "after" } else { "before" }));
+        let place = if forward { "after" } else { "before" };
+        self.notice = Some(format!("{}: no valid value {place}", field.spec().label));
         Vec::new()
     }
 
@@ -163,10 +199,10 @@ impl App {
     }
 
     /// Keeps a value that cannot be, with its reason: the field's own, or the first.
-    fn refuse(&mut self, field: usize, text: &str, problems: &[Problem], in_file: bool) {
-        let own = problems.iter().find(|problem| problem.field.starts_with(FIELDS[field].path)).or(problems.first());
+    fn refuse(&mut self, field: Field, text: &str, problems: &[Problem], in_file: bool) {
+        let own = problems.iter().find(|problem| Field::behind(&problem.field).contains(&field)).or(problems.first());
         let why = own.map_or_else(String::new, |problem| format!("{}; {}", problem.what, problem.fix));
-        self.notice = Some(format!("{}: {why}", FIELDS[field].label));
+        self.notice = Some(format!("{}: {why}", field.spec().label));
         self.inputs.wrong.push(Wrong { field, text: text.to_owned(), why, in_file });
     }
 }

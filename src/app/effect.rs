@@ -1,7 +1,7 @@
 //! What a view wants done that is not its own: the explorer alone does it.
 
-use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Edit, Scenario};
 
 use super::action::Command;
 use super::list::{Entry, List};
@@ -17,8 +17,8 @@ pub enum Effect {
     Choose(List),
     /// A line to type on lies over the panels.
     Ask(Entry),
-    /// Fields, by their places, get these texts, as if they were typed; then this is said.
-    Change(Vec<(usize, String)>, String),
+    /// The scenario gets these edits, if it can be that way; then this is said.
+    Edit(Vec<Edit>, String),
     /// The scenario becomes what this file says, if it can be; then this is said.
     Revise(Box<ScenarioFile>, String),
     /// Another scenario becomes the current one, and this is said.

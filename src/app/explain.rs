@@ -10,7 +10,6 @@ use crate::scenario::{Problem, Scenario};
 use super::action::Command;
 use super::answers::Answer;
 use super::explaining::{Asked, Explaining, LATER, NOTHING, breakdown, of_field};
-use super::inputs::FIELDS;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
 use super::state::App;
@@ -92,7 +91,7 @@ impl App {
     /// The figure of the answer that the cursor is on.
     fn figure(&self) -> Figure {
         match self.focus {
-            Panel::Inputs => of_field(FIELDS[self.inputs.cursor].flag),
+            Panel::Inputs => self.inputs.field().map_or(Figure::StepTime, of_field),
             Panel::Map => self.map.metric,
             Panel::Memory => Figure::Peak,
             Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),

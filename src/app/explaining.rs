@@ -6,7 +6,7 @@ use crate::figures::run::Run;
 use crate::figures::{
     self, Explanation, Figure, Form, Limit, RunFigure, Subject as Figured, TIME_PARTS, explain, figures, limits, run,
 };
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 
 use super::action::Action;
 use super::answers::Answer;
@@ -211,19 +211,19 @@ const SEEN: f64 = 0.000_5;
 const FELT: f64 = 0.005;
 
 /// The figure that a field changes most plainly.
-pub(super) fn of_field(flag: &str) -> Figure {
-    match flag {
-        "nodes" => Figure::TokensPerSecond,
-        "bandwidth" => Figure::Exposed,
-        "memory-factor" => Figure::Capacity,
-        "strategy" | "shard" => Figure::Weights,
-        "micro-batch" | "accumulate" | "seq" => Figure::TokensPerStep,
-        "recompute" => Figure::Recomputed,
-        "precision" | "model" => Figure::Mfu,
-        "optimizer" => Figure::OptimizerState,
-        "offload" | "hardware" => Figure::Peak,
-        "pp" | "schedule" | "stages-per-rank" => Figure::Bubble,
-        "tokens" => Figure::Days,
+pub(super) const fn of_field(field: Field) -> Figure {
+    match field {
+        Field::Nodes | Field::Devices => Figure::TokensPerSecond,
+        Field::Bandwidth => Figure::Exposed,
+        Field::Memory => Figure::Capacity,
+        Field::Strategy | Field::Shard | Field::WeightsOver => Figure::Weights,
+        Field::MicroBatch | Field::Accumulate | Field::Sequence => Figure::TokensPerStep,
+        Field::Recompute => Figure::Recomputed,
+        Field::Precision | Field::Model | Field::FlopCount => Figure::Mfu,
+        Field::Optimizer | Field::OptimizerOver => Figure::OptimizerState,
+        Field::Offload | Field::Cluster => Figure::Peak,
+        Field::Pipeline | Field::Schedule | Field::StagesPerRank => Figure::Bubble,
+        Field::Tokens => Figure::Days,
         _ => Figure::StepTime,
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Field, Scenario};
 
 use super::inputs::Wrong;
 
@@ -28,12 +28,12 @@ pub struct History {
     past: VecDeque<Edited>,
     future: Vec<Edited>,
     /// The field that the last entry stepped through, as long as nothing else was asked for: a held key is one entry.
-    stepping: Option<usize>,
+    stepping: Option<Field>,
 }
 
 impl History {
     /// Notes what was before an edit; of steps through one field, one after the other, only what was before the first.
-    pub fn note(&mut self, before: Edited, stepped: Option<usize>) {
+    pub fn note(&mut self, before: Edited, stepped: Option<Field>) {
         self.future.clear();
         if stepped.is_some() && self.stepping == stepped {
             return;

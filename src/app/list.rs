@@ -13,8 +13,8 @@ use super::panel::ViewId;
 /// What a list chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// A field's value; the field by its place in [`super::inputs::FIELDS`].
-    Field(usize),
+    /// A field's value.
+    Field(Field),
     /// What stands in the map's place.
     Views,
     /// In what format the screen is written.

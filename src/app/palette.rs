@@ -4,10 +4,10 @@
 use tui_input::Input;
 
 use crate::figures::{Figure, METRICS};
+use crate::scenario::Field;
 
 use super::action::Action;
 use super::cursor::ListCursor;
-use super::inputs::FIELDS;
 use super::keymap::{Binding, Keymap, Place};
 
 /// The palette on the screen.
@@ -37,7 +37,7 @@ pub(super) enum Deed {
     /// An action where it belongs.
     Action(Place, Action),
     /// Choosing a field's value.
-    Field(usize),
+    Field(Field),
     /// Showing a figure on the map.
     Metric(Figure),
 }
@@ -48,10 +48,10 @@ impl Palette {
         let acts = |binding: &&Binding| !is_motion(binding.action) && binding.place.is_under_layers();
         let mut bindings: Vec<&Binding> = keymap.bindings().iter().filter(acts).collect();
         bindings.sort_by_key(|binding| (binding.place != here, binding.place != Place::Panels));
-        let fields = FIELDS.iter().enumerate().map(|(index, field)| Item {
-            name: format!("set {}", field.label),
+        let fields = Field::all().map(|field| Item {
+            name: format!("set {}", field.spec().label),
             key: String::new(),
-            deed: Deed::Field(index),
+            deed: Deed::Field(field),
         });
         let metrics = METRICS.map(|metric| Item {
             name: format!("Map: {}", metric.word()),

@@ -23,8 +23,8 @@ impl App {
             Effect::Tell(what) => self.tell(what),
             Effect::Choose(list) => self.layer = Some(Layer::List(list)),
             Effect::Ask(entry) => self.layer = Some(Layer::Entry(entry)),
-            Effect::Change(changes, said) => {
-                let commands = if changes.is_empty() { Vec::new() } else { self.change(&changes) };
+            Effect::Edit(edits, said) => {
+                let commands = self.edit(&edits);
                 self.tell_unless_refused(said);
                 return commands;
             }

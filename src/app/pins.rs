@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::scenario::Scenario;
+use crate::scenario::{Field, Scenario};
 
 use super::answers::Answer;
-use super::inputs::FIELDS;
 
 /// A scenario to compare with.
 #[derive(Debug, Clone)]
@@ -118,11 +117,9 @@ impl Pins {
     /// What tells a scenario from the first one: its strategy, or the first field that differs.
     pub fn name_for(&self, scenario: &Scenario) -> String {
         let Some(first) = self.all.first().map(|pin| &pin.scenario) else { return scenario.strategy.to_string() };
-        let differs = |field: &&super::inputs::Field| field.read(first) != field.read(scenario);
-        match FIELDS.iter().find(differs) {
-            None => scenario.strategy.to_string(),
-            Some(field) if field.flag == "strategy" => scenario.strategy.to_string(),
-            Some(field) => format!("{} {}", field.label, field.read(scenario)),
+        match Field::all().find(|field| field.text(first) != field.text(scenario)) {
+            None | Some(Field::Strategy) => scenario.strategy.to_string(),
+            Some(field) => format!("{} {}", field.spec().label, field.text(scenario)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::action::{Action, Command};
 use super::cursor::ListCursor;
 use super::diagnostics::{Finding, LINES};
 use super::explaining::breakdown;
-use super::inputs::FIELDS;
+use super::inputs::InputRow;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
 use super::state::App;
@@ -95,10 +95,9 @@ impl App {
     fn panel_rows(&self) -> Option<Rows> {
         match self.focus {
             Panel::Inputs => {
-                let text = |(index, field): (usize, &super::inputs::Field)| {
-                    format!("{} {}", field.label, self.inputs.text(index, &self.scenario))
-                };
-                Some((FIELDS.iter().enumerate().map(text).collect(), self.inputs.cursor))
+                let inputs = &self.inputs;
+                let text = |row: InputRow| format!("{} {}", row.label(), inputs.row_text(row, &self.scenario));
+                Some((inputs.rows().map(text).collect(), inputs.cursor))
             }
             Panel::Time => {
                 let figures = breakdown(self.answer.as_ref());
@@ -142,7 +141,7 @@ impl App {
             Some(Layer::Explain(explaining)) => explaining.go_to(row),
             Some(_) => {}
             None => match self.focus {
-                Panel::Inputs => self.inputs.cursor = row.min(FIELDS.len() - 1),
+                Panel::Inputs => self.inputs.cursor = row.min(self.inputs.rows().count() - 1),
                 Panel::Time => self.time = ListCursor::at(row),
                 Panel::Map if self.view == ViewId::Advice => self.views.advice.go_to(row),
                 Panel::Map => {

@@ -16,7 +16,7 @@ use super::*;
 use crate::evaluate::Summary;
 use crate::figures::Figure;
 use crate::presets::Library;
-use crate::scenario::file;
+use crate::scenario::{Field, file};
 use crate::search;
 
 /// 7 B parameters on 16 nodes: memory to spare, communication partly exposed.
@@ -161,10 +161,14 @@ pub(crate) fn explained(app: &App) -> (String, Figure, f64) {
     (explaining.title().unwrap(), explanation.figure, explanation.amount.value)
 }
 
+/// The field that the screen calls so.
+pub(crate) fn field(label: &str) -> Field {
+    Field::all().find(|field| field.spec().label == label).expect(label)
+}
+
 /// The value of a field on the screen.
 pub(crate) fn value(app: &App, label: &str) -> String {
-    let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
-    app.inputs.text(index, &app.scenario)
+    app.inputs.text(field(label), &app.scenario)
 }
 
 pub(crate) fn figures(app: &App) -> Summary {
@@ -228,7 +232,7 @@ fn q_quits_from_the_panels_and_is_text_where_one_types() {
 
 /// Puts the cursor of the inputs on a field.
 pub(crate) fn to_field(app: &mut App, label: &str) {
-    let index = inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
+    let index = app.inputs.rows().position(|row| row.label() == label).unwrap();
     press(app, &format!("1g{}", "j".repeat(index)));
-    assert_eq!(app.inputs.field().label, label);
+    assert_eq!(app.inputs.row().label(), label);
 }

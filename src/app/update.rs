@@ -3,23 +3,25 @@
 use super::resolve::base;
 use std::sync::Arc;
 
-use crate::scenario::Field;
+use crate::scenario::{Edit, Field};
 
 use super::action::{Action, Command, Format};
 use super::answers::COMPUTING;
 use super::axes;
 use super::cursor::ListCursor;
 use super::diagnostics::{Finding, LINES};
+use super::effect::Effect;
 use super::explaining::breakdown;
-use super::inputs::{Choice, FIELDS};
+use super::inputs::InputRow;
 use super::keymap::Place;
 use super::layer::Layer;
 use super::list::{Entry, List, Subject};
+use super::options::options;
 use super::panel::{Panel, ViewId};
 use super::pins::letter;
 use super::state::App;
-use super::taking::{SETTLED, take_hardware, take_nothing};
 use super::timeline::Step;
+use super::views::map::NOTHING_TO_TAKE;
 
 mod browser;
 mod form;
@@ -104,37 +106,39 @@ impl App {
     }
 
     fn on_inputs(&mut self, action: Action) -> Vec<Command> {
-        match action {
-            Action::Right | Action::More => return self.step_field(true),
-            Action::Left | Action::Less => return self.step_field(false),
-            Action::Take => self.open_field(),
+        match (self.inputs.row(), action) {
+            (InputRow::Field(field), Action::Right | Action::More) => return self.step_field(field, true),
+            (InputRow::Field(field), Action::Left | Action::Less) => return self.step_field(field, false),
+            (InputRow::Field(field), Action::Take) => self.open_field(field),
+            (InputRow::Fold, Action::Take) => self.inputs.unfolded = !self.inputs.unfolded,
+            (InputRow::Fold, Action::Right | Action::More) => self.inputs.unfolded = true,
+            (InputRow::Fold, Action::Left | Action::Less) => self.inputs.unfolded = false,
             _ => {
-                let mut cursor = ListCursor::at(self.inputs.cursor);
-                cursor.go(action, FIELDS.len(), self.page);
-                self.inputs.cursor = cursor.row(FIELDS.len());
+                let (count, mut cursor) = (self.inputs.rows().count(), ListCursor::at(self.inputs.cursor));
+                cursor.go(action, count, self.page);
+                self.inputs.cursor = cursor.row(count);
             }
         }
         Vec::new()
     }
 
-    /// Opens a list or a line to type on, for the field that has the keys.
-    fn open_field(&mut self) {
-        let index = self.inputs.cursor;
-        let field = &FIELDS[index];
-        let text = self.inputs.text(index, &self.scenario);
-        self.layer = Some(match field.choice {
-            Choice::List => {
-                let options = field.options(&self.scenario, &self.library);
-                Layer::List(List::new(Subject::Field(index), options, &text))
-            }
-            Choice::Text => Layer::Entry(Entry::new(Subject::Field(index), text)),
+    /// Opens a list or a line to type on, for a field.
+    fn open_field(&mut self, field: Field) {
+        let (takes, text) = (field.spec().takes, self.inputs.text(field, &self.scenario));
+        self.layer = Some(if takes.is_listed() {
+            let options = options(field, &self.scenario, &self.library);
+            let options = options.iter().map(|value| takes.show(value)).collect();
+            Layer::List(List::new(Subject::Field(field), options, &text))
+        } else {
+            Layer::Entry(Entry::new(Subject::Field(field), text))
         });
     }
 
     pub(super) fn on_map(&mut self, action: Action) -> Vec<Command> {
         match action {
             Action::Take if self.inputs.are_possible() && self.map.is_home(&self.scenario) => {
-                self.perform(take_nothing())
+                self.tell(NOTHING_TO_TAKE.to_owned());
+                Vec::new()
             }
             Action::Take => self.take_cell(),
             Action::Metric => {
@@ -166,37 +170,10 @@ impl App {
 
     /// The cell under the cursor becomes the scenario.
     fn take_cell(&mut self) -> Vec<Command> {
-        let kinds = self.map.kinds(&self.scenario);
-        if kinds.iter().any(|kind| matches!(kind, Field::Bandwidth | Field::Memory)) {
-            let settled = self.map.tuned(self.map.cursor).map_or(&[][..], |_| &SETTLED);
-            let flags = kinds.map(|kind| kind.spec().flag).into_iter().chain(settled.iter().copied());
-            let taken = take_hardware(self.map.scenario(self.map.cursor), flags, &self.file);
-            return self.perform(taken);
-        }
-        let Some((x, y)) = self.map.values(self.map.cursor) else { return Vec::new() };
-        let kinds = [(self.map.sweep.x.field, x), (self.map.sweep.y.field, y)];
-        let tuned = self.map.tuned(self.map.cursor).map_or_else(Vec::new, |choice| {
-            vec![
-                ("micro-batch", choice.micro_batch.to_string()),
-                ("accumulate", choice.accumulate.to_string()),
-                ("recompute", choice.recompute.to_string()),
-            ]
-        });
-        let field = |word: &str| FIELDS.iter().position(|field| field.flag == word);
-        let changes: Vec<(usize, String)> =
-            kinds.into_iter().filter_map(|(kind, value)| Some((field(kind.spec().flag)?, value.to_string()))).collect();
-        let taken = changes.iter().map(|(index, _)| FIELDS[*index].label).zip([x, y]);
-        let mut taken: Vec<String> =
-            taken.map(|(label, value)| format!("{label} {}", axes::label(value, &self.scenario))).collect();
-        let tuned = tuned.into_iter().filter_map(|(flag, value)| Some((field(flag)?, value)));
-        let tuned: Vec<(usize, String)> = tuned.collect();
-        taken.extend(tuned.iter().map(|(index, value)| format!("{} {value}", FIELDS[*index].label)));
-        let changes = [changes, tuned].concat();
-        let commands = self.change(&changes);
-        if self.notice.is_none() {
-            self.tell(format!("took {}: u undoes it", taken.join(", ")));
-        }
-        commands
+        let edits = self.map.edits(self.map.cursor);
+        let said = |edit: &Edit| format!("{} {}", edit.field.spec().label, axes::label(&edit.value, &self.scenario));
+        let taken: Vec<String> = edits.iter().map(said).collect();
+        self.perform(vec![Effect::Edit(edits, format!("took {}: u undoes it", taken.join(", ")))])
     }
 
     /// Something else runs across the map or down.
@@ -376,7 +353,7 @@ impl App {
     /// The item of a list becomes a field's value, or the view of that name is shown.
     fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
         match subject {
-            Subject::Field(field) => self.change(&[(field, text)]),
+            Subject::Field(field) => self.give(field, &text),
             Subject::Pin(_) | Subject::Set => Vec::new(),
             Subject::Screen => {
                 Format::ALL.into_iter().filter(|format| format.name() == text).map(Command::SaveScreen).collect()
@@ -404,7 +381,7 @@ impl App {
     fn take_text(&mut self, subject: Subject, text: &str) -> Vec<Command> {
         match subject {
             Subject::Field(field) if text != self.inputs.text(field, &self.scenario) => {
-                return self.change(&[(field, text.to_owned())]);
+                return self.give(field, text);
             }
             Subject::Set if !text.is_empty() => return vec![Command::SaveSet(text.to_owned())],
             Subject::Pin(index) if !text.is_empty() => self.pins.rename(index, text),

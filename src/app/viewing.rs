@@ -12,8 +12,6 @@ use super::work::{Found, Work};
 impl App {
     /// What views and layers may read.
     pub fn context(&self) -> Context<'_> {
-        let (x, y) = (self.map.sweep.x.field, self.map.sweep.y.field);
-        let cell = self.map.values(self.map.cursor).filter(|_| self.looking);
         Context {
             library: &self.library,
             file: &self.file,
@@ -25,7 +23,7 @@ impl App {
             stale: self.stale,
             pins: &self.pins,
             metric: self.map.metric,
-            cell: cell.map(|(across, down)| [(x, across.clone()), (y, down.clone())]),
+            cell: if self.looking { self.map.edits(self.map.cursor) } else { Vec::new() },
             assumed: self.views.limits.assumed,
             page: self.page,
         }

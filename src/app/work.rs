@@ -7,7 +7,7 @@ use crate::evaluate::{Evaluation, Summary, Workspace};
 use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{Ladder, PlanAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
-use crate::search::{self, Cancel, Cell, Evaluator, Pool, StrategyOutcome, Sweep};
+use crate::search::{self, Cancel, Candidate, Cell, Evaluator, Pool, StrategyOutcome, Sweep};
 
 use super::batch::Batch;
 use super::runs::{self, Picture, Tables};
@@ -18,7 +18,7 @@ pub enum Work {
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
     /// The scenario with each strategy.
-    Strategies(Vec<(String, Scenario)>),
+    Strategies(Vec<(String, Candidate)>),
     /// A scenario, and changes of it to try.
     Advice(Vec<Scenario>),
     /// Pinned scenarios to evaluate, with their numbers, and what comes after.

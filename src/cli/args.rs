@@ -254,11 +254,14 @@ impl Input {
         self.scenario.clone().or_else(flag)
     }
 
-    /// The flag of a field (`plan.tensor`): one that was given, or any where no file can have set the field.
+    /// The flag of what a problem names (`plan.tensor`): one that was given, or any where no file can have set the field.
     pub fn flag(&self, path: &str) -> Option<Field> {
-        let field = Field::from_path(path)?;
+        let behind = Field::behind(path);
+        let given = behind.iter().find(|field| self.flags.has(**field));
         let file = self.scenario.as_deref().is_some_and(snapshot::is_path);
-        (self.flags.has(field) || !file).then_some(field)
+        // A strategy that nobody named is the scenario's own: what moves its shards mends it.
+        let other = || behind.iter().rfind(|field| **field != Field::Strategy || behind.len() == 1).filter(|_| !file);
+        given.or_else(other).copied()
     }
 }
 

@@ -112,7 +112,7 @@ pub(super) fn note_idle(input: &Input, plans: impl IntoIterator<Item = Plan>) {
         idle.retain(|one| here.iter().any(|other| other.field == one.field));
     }
     for Idle { field, why, fix } in idle {
-        if let Some(field) = Field::from_path(field).filter(|field| input.flags.has(*field)) {
+        if let Some(field) = Field::behind(field).first().filter(|field| input.flags.has(**field)) {
             output::note(&format!("--{field}: {why}; {fix}"));
         }
     }

@@ -78,7 +78,7 @@ fn edges(sweep: &search::Sweep) -> impl Iterator<Item = Plan> {
 fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Problem> {
     let mut problems = cells.iter().map(|cell| match cell {
         Some(Cell::Impossible(problem)) => {
-            Field::from_path(&problem.field).filter(|field| flags.has(*field)).map(|_| problem)
+            Field::behind(&problem.field).into_iter().any(|field| flags.has(field)).then_some(problem)
         }
         _ => None,
     });

@@ -8,51 +8,14 @@ mod value;
 
 use std::fmt;
 
-use crate::plan::{Plan, Sharding};
+use crate::plan::{Plan, Sharding, Size};
+use crate::units::devices;
 
 use super::{Problem, Scenario};
 
+pub use table::Field;
 pub(super) use table::MOST;
 pub use value::{Resolved, Type, Typed, Value, count};
-
-/// A field of a scenario; [`Field::spec`] says what it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the table says what each of them is")]
-pub enum Field {
-    Cluster,
-    Stack,
-    Model,
-    Strategy,
-    Nodes,
-    Devices,
-    Bandwidth,
-    Memory,
-    Shard,
-    WeightsOver,
-    GradientsOver,
-    OptimizerOver,
-    MicroBatch,
-    Accumulate,
-    Sequence,
-    Recompute,
-    Precision,
-    Tensor,
-    Context,
-    Pipeline,
-    Schedule,
-    StagesPerRank,
-    Accumulation,
-    Optimizer,
-    Offload,
-    Qwz,
-    Hpz,
-    Qgz,
-    Tokens,
-    Reduction,
-    Prefetch,
-    Reshard,
-    FlopCount,
-}
 
 /// What is known of a field.
 #[derive(Debug, Clone, Copy)]
@@ -156,14 +119,17 @@ impl Field {
         Self::all().find(|field| field.spec().flag == flag)
     }
 
-    /// The field that a problem names by its path (`plan.micro_batch`).
-    pub fn from_path(path: &str) -> Option<Self> {
-        let field = Self::all().find(|field| field.spec().path == path);
-        field.or(match path {
-            "plan.sharding.weights" | "plan.sharding.gradients" | "plan.sharding.optimizer" => Some(Self::Shard),
-            "plan.sharding.secondary" => Some(Self::Hpz),
-            _ => None,
-        })
+    /// The fields that say what a problem names by its path (`plan.micro_batch`), the nearest first: what a strategy says
+    /// of its shards, other fields refine.
+    pub fn behind(path: &str) -> Vec<Self> {
+        match path {
+            "plan.sharding.weights" => vec![Self::WeightsOver, Self::Shard, Self::Strategy],
+            "plan.sharding.gradients" => vec![Self::GradientsOver, Self::Shard, Self::Strategy],
+            "plan.sharding.optimizer" => vec![Self::OptimizerOver, Self::Shard, Self::Strategy],
+            "plan.sharding.secondary" => vec![Self::Hpz, Self::Strategy],
+            path if path.starts_with("plan.sharding.") => vec![Self::Strategy],
+            path => Self::all().filter(|field| field.spec().path == path).collect(),
+        }
     }
 
     /// The field of an axis (`memory`).
@@ -218,6 +184,28 @@ impl Field {
             Self::Model => id(&scenario.model.id),
             Self::Strategy => id(&scenario.strategy),
             _ => self.in_plan(&scenario.plan),
+        }
+    }
+
+    /// The same as people think of it, however the scenario says it: whole nodes where only devices are given, and devices
+    /// where only nodes are; `None` where that cannot be said.
+    pub fn meant(self, scenario: &Scenario) -> Option<Value> {
+        match (self, scenario.plan.size) {
+            (Self::Nodes, Size::Devices(count)) => {
+                let per_node = scenario.cluster.devices_per_node();
+                count.is_multiple_of(per_node).then_some(Value::Count(count / per_node))
+            }
+            (Self::Devices, _) => Some(Value::Count(scenario.devices())),
+            _ => self.value(scenario),
+        }
+    }
+
+    /// Its value as the screen has it.
+    pub fn text(self, scenario: &Scenario) -> String {
+        match (self, self.meant(scenario)) {
+            (_, Some(value)) => self.spec().takes.show(&value),
+            (Self::Nodes, None) => devices(scenario.devices()),
+            (_, None) => "-".to_owned(),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::presets::Library;
 use crate::scenario::file::{PublishedFigure, Quantity, ScenarioFile};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 
 /// What was published of a scenario, beside what comes out here.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,22 +49,20 @@ pub fn compare(
     workspace: &mut Workspace,
 ) -> Result<Option<Comparison>, Vec<Problem>> {
     let Some(published) = &file.published else { return Ok(None) };
-    let mut with = |changes: &[Option<(&str, &str)>]| {
+    let mut with = |edits: &[Edit]| {
         let mut file = file.clone();
-        for (flag, text) in changes.iter().flatten() {
-            file.set(flag, text).map_err(|problem| vec![problem])?;
-        }
+        file.edit(edits);
         summary(&library.resolve_over(&file, Some(scenario))?, workspace)
     };
+    let strategy = |id: &str| Edit { field: Field::Strategy, value: Value::Id(id.into()) };
     let mut found = Vec::new();
     for figure in &published.figures {
         let Some(amount) = figure.amount() else { continue };
-        let strategy = figure.strategy.as_deref().map(|strategy| ("strategy", strategy));
-        let figures = if strategy.is_some() { with(&[strategy])? } else { *figures };
-        let nodes = figure.from_nodes.map(|nodes| nodes.to_string());
-        let other = match (&figure.over, &nodes) {
-            (Some(over), _) => with(&[Some(("strategy", over))])?,
-            (None, Some(nodes)) => with(&[strategy, Some(("nodes", nodes))])?,
+        let own: Vec<Edit> = figure.strategy.as_deref().map(strategy).into_iter().collect();
+        let figures = if own.is_empty() { *figures } else { with(&own)? };
+        let other = match (&figure.over, figure.from_nodes) {
+            (Some(over), _) => with(&[strategy(over)])?,
+            (None, Some(nodes)) => with(&[own, vec![Edit::new(Field::Nodes, nodes)]].concat())?,
             (None, None) => figures,
         };
         found.push(PublishedComparison {

@@ -2,8 +2,10 @@
 
 use crate::evaluate::Summary;
 use crate::presets::{Kind, Library};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::field::Resolved;
+use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 
+use super::candidate::Candidate;
 use super::evaluator::Evaluator;
 
 /// What a strategy comes to on a scenario.
@@ -16,26 +18,27 @@ pub struct StrategyOutcome {
 }
 
 /// The scenario with each strategy of the library, by its id.
-pub fn strategies(library: &Library, scenario: &Scenario) -> Vec<(String, Scenario)> {
+pub fn strategies(library: &Library, scenario: &Scenario) -> Vec<(String, Candidate)> {
     let with = |id: &str| Some((id.to_owned(), with_strategy(library, scenario, id)?));
     library.entries(Kind::Strategy).filter_map(|entry| with(&entry.id)).collect()
 }
 
-/// The scenario with a strategy's placement of the state; with its own it stays as it is, edits of its extents included.
-pub fn with_strategy(library: &Library, scenario: &Scenario, id: &str) -> Option<Scenario> {
-    let mut candidate = scenario.clone();
-    if *id != *scenario.strategy {
-        candidate.plan.sharding = library.strategy(id).ok()?.sharding.clone();
-        candidate.strategy = id.into();
-    }
-    Some(candidate)
+/// The scenario with a strategy's placement of the state, by the edits that taking it makes; with its own it stays as it
+/// is, refinements included.
+pub fn with_strategy(library: &Library, scenario: &Scenario, id: &str) -> Option<Candidate> {
+    let other = (*id != *scenario.strategy).then(|| library.strategy(id)).transpose().ok()?;
+    let edit = other.map(|strategy| Edit {
+        field: Field::Strategy,
+        value: Value::Preset(Resolved::Strategy(id.into(), strategy.sharding.clone())),
+    });
+    Candidate::new(scenario, edit).ok()
 }
 
 /// Evaluates every strategy, in the order given.
-pub fn outcomes(candidates: &[(String, Scenario)], evaluator: &Evaluator) -> Vec<StrategyOutcome> {
-    let scenarios: Vec<Scenario> = candidates.iter().map(|(_, scenario)| scenario.clone()).collect();
+pub fn outcomes(candidates: &[(String, Candidate)], evaluator: &Evaluator) -> Vec<StrategyOutcome> {
+    let scenarios: Vec<Scenario> = candidates.iter().map(|(_, candidate)| candidate.scenario.clone()).collect();
     let figures = evaluator.summaries(&scenarios).into_iter();
-    let outcome = |((id, _), figures): (&(String, Scenario), Result<Summary, Vec<Problem>>)| StrategyOutcome {
+    let outcome = |((id, _), figures): (&(String, Candidate), Result<Summary, Vec<Problem>>)| StrategyOutcome {
         id: id.clone(),
         outcome: figures.map_err(|problems| problems.into_iter().next().unwrap_or_else(not_possible)),
     };

@@ -1,9 +1,10 @@
 //! A sweep: one evaluation per cell, in parallel, coarse to fine, cancelled at once.
 
 use crate::evaluate::{Summary, Workspace, summary};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Edit, Problem, Scenario};
 
 use super::axis::Axis;
+use super::candidate::Candidate;
 use super::evaluator::Evaluator;
 use super::tune::{Tuned, tuned};
 
@@ -46,17 +47,19 @@ impl Sweep {
         self.len() == 0
     }
 
-    /// The scenario of the cell at `index` (`y * width + x`).
-    pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
+    /// What makes the cell at `index` (`y * width + x`) of the base, in the order of the table of fields, where what comes
+    /// later refines what comes earlier: a strategy, then its extents.
+    pub fn edits(&self, index: usize) -> [Edit; 2] {
         let width = self.x.values.len();
-        let mut scenario = self.base.clone();
-        let mut edits = [(self.x.field, &self.x.values[index % width]), (self.y.field, &self.y.values[index / width])];
-        // In the order of the table, where what comes later refines what comes earlier: a strategy, then its extents.
-        edits.sort_by_key(|(field, _)| *field);
-        for (field, value) in edits {
-            field.put(value, &mut scenario)?;
-        }
-        Ok(scenario)
+        let edit = |axis: &Axis, place: usize| Edit { field: axis.field, value: axis.values[place].clone() };
+        let mut edits = [edit(&self.x, index % width), edit(&self.y, index / width)];
+        edits.sort_by_key(|edit| edit.field);
+        edits
+    }
+
+    /// The scenario of the cell at `index`.
+    pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
+        Candidate::new(&self.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
     /// Evaluates one cell.

@@ -33,10 +33,12 @@ impl Tuned {
         ]
     }
 
-    /// Puts it into a scenario's plan: what [`Tuned::edits`] do, for the many candidates of a map's cell.
+    /// Makes its edits in a scenario.
     pub fn apply(self, scenario: &mut Scenario) {
-        let plan = &mut scenario.plan;
-        (plan.micro_batch, plan.recompute, plan.accumulate) = (self.micro_batch, self.recompute, self.accumulate);
+        for edit in self.edits() {
+            // Its values are of their fields' types, so that nothing can refuse them.
+            let _ = edit.apply(scenario);
+        }
     }
 }
 

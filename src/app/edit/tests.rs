@@ -74,7 +74,7 @@ fn undo_shows_the_answer_at_once_and_asks_for_none() {
 fn the_changed_fields_are_marked_and_named() {
     let mut app = explorer_on(FRONTIER);
     press(&mut app, "jl<ret>u");
-    let labels: Vec<&str> = app.inputs.changed.iter().map(|field| crate::app::inputs::FIELDS[*field].label).collect();
+    let labels: Vec<&str> = app.inputs.changed.iter().map(|field| field.spec().label).collect();
     assert_eq!(labels, ["nodes", "shard"]);
     assert_eq!(app.notice.as_deref(), Some("undone: nodes 48, shard innermost"));
 }

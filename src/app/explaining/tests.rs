@@ -25,7 +25,7 @@ fn i_explains_the_figure_at_the_cursor_of_each_panel() {
         ("5g", Figure::Compute),
         ("j", Figure::Exposed),
         ("1gjjjjjjjj", Figure::TokensPerStep),
-        ("G", Figure::Days),
+        ("Gk", Figure::Days),
     ] {
         press(&mut app, &format!("{keys}i"));
         assert_eq!(page(&app).explanation.figure, figure, "{keys}");

@@ -41,18 +41,18 @@ fn a_new_edit_drops_what_was_undone() {
 fn steps_through_a_field_are_one_entry_until_something_else_happens() {
     let mut history = History::default();
     for nodes in 1..=5 {
-        history.note(edited(nodes), Some(4));
+        history.note(edited(nodes), Some(Field::Nodes));
     }
     assert_eq!(history.depth(), (1, 0));
-    history.note(edited(6), Some(7));
-    history.note(edited(7), Some(4));
+    history.note(edited(6), Some(Field::Memory));
+    history.note(edited(7), Some(Field::Nodes));
     history.settle();
-    history.note(edited(8), Some(4));
+    history.note(edited(8), Some(Field::Nodes));
     history.note(edited(9), None);
     history.note(edited(10), None);
     assert_eq!(history.depth(), (6, 0));
     assert_eq!(nodes(history.undo(edited(11))), Some(10));
-    history.note(edited(10), Some(4));
+    history.note(edited(10), Some(Field::Nodes));
     assert_eq!(history.depth(), (6, 0), "after undo a step is an entry of its own");
 }
 

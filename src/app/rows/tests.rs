@@ -6,7 +6,7 @@ use crate::app::tests::{explorer, press};
 
 /// The label of the field that has the keys.
 fn label(app: &App) -> &'static str {
-    app.inputs.field().label
+    app.inputs.row().label()
 }
 
 #[test]

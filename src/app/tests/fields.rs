@@ -1,6 +1,7 @@
 //! The fields of the scenario: steps, typed values, lists.
 
 use super::*;
+use crate::app::inputs::InputRow;
 use crate::app::keymap::Place;
 
 #[test]
@@ -15,14 +16,14 @@ fn a_value_typed_unchanged_changes_nothing() {
 fn fields_step_through_valid_values() {
     let mut app = explorer();
     press(&mut app, "1gjjjj");
-    assert_eq!(app.inputs.field().label, "nodes");
+    assert_eq!(app.inputs.row().label(), "nodes");
     press(&mut app, "l");
     assert_eq!(value(&app, "nodes"), "24");
     press(&mut app, "hh");
     assert_eq!(value(&app, "nodes"), "12");
     press(&mut app, "++-");
     assert_eq!(value(&app, "nodes"), "16");
-    assert_eq!(app.inputs.changed, [4], "the changed field is marked");
+    assert_eq!(app.inputs.changed, [Field::Nodes], "the changed field is marked");
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn a_step_passes_over_values_that_cannot_be() {
     // MPT-7B has 32 heads: tensor parallelism over 64 and more is not possible.
     let mut app = explorer();
     press(&mut app, "1");
-    while app.inputs.field().label != "tp" {
+    while app.inputs.row().label() != "tp" {
         press(&mut app, "j");
     }
     press(&mut app, "llllllllllll");
@@ -63,7 +64,7 @@ fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
 
     press(&mut app, "<ret><c-u>eight<ret>");
     assert_eq!(value(&app, "nodes"), "eight");
-    assert!(app.inputs.wrong(4).unwrap().why.contains("whole number"), "{:?}", app.inputs.wrong);
+    assert!(app.inputs.wrong(Field::Nodes).unwrap().why.contains("whole number"), "{:?}", app.inputs.wrong);
     assert_eq!(figures(&app), before, "the scenario stays as it was");
 
     press(&mut app, "<ret><c-u>0<ret>");
@@ -80,7 +81,7 @@ fn a_typed_value_is_taken_and_a_wrong_one_stays_with_its_reason() {
 fn a_wrong_value_is_fixed_by_another_field() {
     let mut app = explorer();
     press(&mut app, "1");
-    while app.inputs.field().label != "tp" {
+    while app.inputs.row().label() != "tp" {
         press(&mut app, "j");
     }
     // 3 divides neither 128 devices nor 32 heads.
@@ -124,32 +125,63 @@ fn closing_a_list_changes_nothing() {
 /// runs breadth first whatever it says.
 #[test]
 fn a_choice_without_effect_is_shown_as_such_with_its_reason() {
-    let field = |label: &str| inputs::FIELDS.iter().find(|field| field.label == label).unwrap();
-    let aside = |app: &App, label: &str| field(label).aside(&value(app, label), &app.scenario, &app.library);
+    let aside = |app: &App, label: &str| inputs::aside(field(label), &app.scenario, &app.library);
+    let about = |app: &App, label: &str| inputs::about(field(label), &app.scenario);
     let app = explorer();
     assert_eq!(aside(&app, "schedule"), "unused");
     let why = "schedule has no effect; choose 2 or more pipeline ranks: there is no pipeline";
-    assert_eq!(field("schedule").about(&app.scenario).as_deref(), Some(why));
-    assert_eq!((aside(&app, "stages"), field("stages").about(&app.scenario)), (String::new(), None), "one is one");
+    assert_eq!(about(&app, "schedule").as_deref(), Some(why));
+    assert_eq!((aside(&app, "stages"), about(&app, "stages")), (String::new(), None), "one is one");
     let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\n"));
     assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("", "unused"));
     let app = explorer_on(&format!("{PIPELINE}\nstages_per_rank = 4\naccumulation = \"layered\"\n"));
     assert_eq!((aside(&app, "schedule").as_str(), aside(&app, "stages").as_str()), ("unused", ""));
-    assert!(field("schedule").about(&app.scenario).unwrap().contains("runs breadth-first"));
+    assert!(about(&app, "schedule").unwrap().contains("runs breadth-first"));
 }
 
 #[test]
 fn a_changed_network_has_a_field_that_puts_it_back() {
     let mut app = explorer();
     to_field(&mut app, "network");
-    let field = app.inputs.field();
+    let aside = |app: &App| inputs::aside(Field::Bandwidth, &app.scenario, &app.library);
     // The interconnect of the H100s has 50 GB/s a device.
-    assert_eq!(field.aside("1", &app.scenario, &app.library), "= 50.0 GB/s");
+    assert_eq!(aside(&app), "= 50.0 GB/s");
     press(&mut app, "h");
     assert_eq!((value(&app, "network").as_str(), app.scenario.altered()), ("0.5", Some("system x 0.5".to_owned())));
-    assert_eq!(field.aside("0.5", &app.scenario, &app.library), "= 25.0 GB/s");
+    assert_eq!(aside(&app), "= 25.0 GB/s");
     press(&mut app, "l");
     assert_eq!((app.file.plan.get(crate::scenario::Field::Bandwidth), app.scenario.altered()), (None, None));
     app.scenario.plan.bandwidth_factor = 0.123_456_789;
     assert_eq!(app.scenario.altered().as_deref(), Some("system x 0.123"));
+}
+
+/// Every field of the table has a row: the rare ones once the fold is opened, or where an undo changes one of them.
+#[test]
+fn rare_fields_are_folded_under_a_row_that_opens() {
+    let mut app = explorer();
+    let common = Field::all().filter(|field| !field.spec().rare).count();
+    press(&mut app, "1G");
+    assert_eq!((app.inputs.row(), app.inputs.cursor), (InputRow::Fold, common));
+    press(&mut app, "<ret>");
+    assert_eq!(app.inputs.rows().count(), Field::all().count() + 1);
+    press(&mut app, "G");
+    assert_eq!(app.inputs.field(), Some(Field::FlopCount));
+    to_field(&mut app, "prefetch");
+    press(&mut app, "l");
+    assert_eq!((value(&app, "prefetch").as_str(), app.scenario.plan.prefetch), ("2", 2));
+    to_field(&mut app, "more");
+    press(&mut app, "h");
+    assert_eq!(app.inputs.rows().count(), common + 1);
+    press(&mut app, "u");
+    assert_eq!((app.notice.as_deref(), app.inputs.unfolded), (Some("undone: prefetch 1"), true));
+}
+
+/// The palette knows the rare fields too, and opens their fold.
+#[test]
+fn the_palette_leads_to_a_rare_field() {
+    let mut app = explorer();
+    press(&mut app, ":set reshard<ret>");
+    assert_eq!(app.inputs.field(), Some(Field::Reshard));
+    press(&mut app, "/off<ret>");
+    assert!(!app.scenario.plan.sharding.reshard_after_forward);
 }

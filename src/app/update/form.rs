@@ -3,18 +3,17 @@
 use crate::app::action::{Action, Command};
 use crate::app::cursor::ListCursor;
 use crate::app::form::Form;
-use crate::app::inputs::FIELDS;
 use crate::app::layer::Layer;
 use crate::app::resolve::resolve;
 use crate::app::state::App;
 use crate::presets::{Kind, Library, Warning};
-use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Field, Scenario};
 
 impl App {
     /// Opens the form of the cluster, or of the model where its field has the keys.
     pub(crate) fn open_form(&mut self) {
-        let kind = if self.inputs.field().flag == "model" { Kind::Model } else { Kind::Cluster };
+        let kind = if self.inputs.field() == Some(Field::Model) { Kind::Model } else { Kind::Cluster };
         match Form::of(kind, &self.scenario, &self.library) {
             Ok(form) => self.layer = Some(Layer::Form(Box::new(form))),
             Err(why) => self.tell(why),
@@ -65,8 +64,7 @@ impl App {
         }
         (file.name, file.about, file.published) = (None, None, None);
         let commands = self.switch(file, &scenario);
-        let field = FIELDS.iter().position(|field| field.path == kind.word());
-        self.inputs.changed = field.into_iter().collect();
+        self.inputs.mark(Field::all().filter(|field| Kind::from_field(*field) == Some(kind)));
         if self.notice.is_none() {
             self.tell(format!("saved to {path}; u goes back to what it was"));
         }

@@ -42,7 +42,8 @@ impl App {
         let mut commands = Vec::new();
         match deed {
             Deed::Field(field) => {
-                (self.focus, self.inputs.cursor) = (Panel::Inputs, field);
+                self.focus = Panel::Inputs;
+                self.inputs.go_to(field);
                 commands.extend(self.update(Action::Take));
             }
             Deed::Metric(metric) => {

@@ -8,13 +8,12 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
-use crate::app::taking::revise;
 use crate::app::view::View;
 use crate::app::work::Work;
 use crate::bounds::fsdp::grid::{self, BestPoints, GridPoint};
 use crate::bounds::fsdp::{self, FsdpLimits};
-use crate::plan::Size;
-use crate::scenario::Scenario;
+use crate::plan::{Accumulation, Offload, Recompute, Size};
+use crate::scenario::{Edit, Field, Scenario, Value};
 
 /// What a point is the best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,32 +133,29 @@ impl Grid {
             return vec![Effect::Tell("not one sequence fits on so many devices, by any stage".to_owned())];
         };
         let recompute = match 1.0 - point.gamma {
-            none if none <= 0.0 => "none".to_owned(),
-            all if all >= 1.0 => "full".to_owned(),
-            share => format!("{share:.1}"),
+            none if none <= 0.0 => Recompute::None,
+            all if all >= 1.0 => Recompute::Full,
+            // Whole tenths, as the search has them.
+            share => Recompute::Share((share * 10.0).round() / 10.0),
         };
-        let one = || "1".to_owned();
-        let size = if row.devices.is_multiple_of(context.scenario.cluster.devices_per_node()) {
-            ("nodes", row.nodes.to_string())
-        } else {
-            ("devices", row.devices.to_string())
-        };
-        let fields = [
-            ("strategy", format!("zero{}", point.stage.number())),
-            size,
-            ("tp", one()),
-            ("cp", one()),
-            ("pp", one()),
-            ("accumulation", "standard".to_owned()),
-            ("accumulate", one()),
-            ("offload", "none".to_owned()),
-            ("recompute", recompute),
-            ("seq", point.sequence.to_string()),
-            ("micro-batch", point.batch.to_string()),
+        let whole = row.devices.is_multiple_of(context.scenario.cluster.devices_per_node());
+        let strategy = format!("zero{}", point.stage.number());
+        let edits = vec![
+            Edit { field: Field::Strategy, value: Value::Id(strategy.into()) },
+            if whole { Edit::new(Field::Nodes, row.nodes) } else { Edit::new(Field::Devices, row.devices) },
+            Edit::new(Field::Tensor, 1),
+            Edit::new(Field::Context, 1),
+            Edit::new(Field::Pipeline, 1),
+            Edit::new(Field::Accumulation, Accumulation::Standard),
+            Edit::new(Field::Accumulate, 1),
+            Edit::new(Field::Offload, Offload::None),
+            Edit::new(Field::Recompute, recompute),
+            Edit::new(Field::Sequence, point.sequence as u32),
+            Edit::new(Field::MicroBatch, point.batch as u32),
         ];
         let percent = 100.0 * point.reached.mfu;
         let said = format!("took {percent:.1} % MFU by the limits; the headline simulates it; u goes back");
-        revise(context.file.clone(), fields, said)
+        vec![Effect::Edit(edits, said)]
     }
 }
 

@@ -8,14 +8,13 @@ use crate::app::axes;
 use crate::app::context::Context;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER};
-use crate::app::taking::{SETTLED, take_hardware, take_nothing};
 use crate::app::view::View;
 use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
 use crate::scenario::{Field, Value};
 use crate::search::{Axis, Cell, Sweep};
 
-use super::map::Map;
+use super::map::{Map, NOTHING_TO_TAKE};
 
 /// A gain from twice as much of something that is worth naming.
 const FELT: f64 = 0.05;
@@ -145,10 +144,12 @@ impl View for Hardware {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         let Some(map) = &mut self.map else { return Vec::new() };
         match action {
-            Action::Take if context.fields_agree && map.is_home(context.scenario) => return take_nothing(),
+            Action::Take if context.fields_agree && map.is_home(context.scenario) => {
+                return vec![Effect::Tell(NOTHING_TO_TAKE.to_owned())];
+            }
             Action::Take => {
-                let settled = map.tuned(map.cursor).map_or(&[][..], |_| &SETTLED);
-                return take_hardware(map.scenario(map.cursor), settled.iter().copied(), context.file);
+                let said = "took the hardware of the cell: u undoes it".to_owned();
+                return vec![Effect::Edit(map.edits(map.cursor), said)];
             }
             Action::Metric => map.next_metric(),
             _ => {

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use crate::figures::{Figure, METRICS, SweepReport};
-use crate::scenario::{Field, Problem, Scenario, Value};
-use crate::search::{Cell, Sweep, Tuned};
+use crate::scenario::{Edit, Field, Problem, Scenario, Value};
+use crate::search::{Candidate, Cell, Sweep, Tuned};
 
 use crate::app::action::Action;
-use crate::app::axes::{self, Presets};
+use crate::app::axes::{self, LookedUp};
+
+/// What is said where the cell under the cursor is the scenario already.
+pub(in crate::app) const NOTHING_TO_TAKE: &str = "this is the present scenario: nothing to take";
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]
@@ -59,7 +62,7 @@ impl Map {
     }
 
     /// Follows the scenario; says whether the cells have to be computed anew. A map that shows it already stays.
-    pub fn follow(&mut self, base: &Scenario, scenario: &Scenario, presets: &Presets<'_>) -> bool {
+    pub fn follow(&mut self, base: &Scenario, scenario: &Scenario, presets: &LookedUp<'_>) -> bool {
         let kinds = self.kinds(scenario);
         let other = [self.sweep.x.field, self.sweep.y.field] != kinds;
         let changed = other || self.sweep.base != *base || home(&self.sweep, scenario).is_none();
@@ -194,13 +197,15 @@ impl Map {
         self.home == Some(self.cursor) && self.tuned(self.cursor).is_none_or(|choice| choice == Tuned::from(scenario))
     }
 
+    /// What makes a cell of the map's base, what it settled on included.
+    pub fn edits(&self, index: usize) -> Vec<Edit> {
+        let settled = self.tuned(index).map(Tuned::edits);
+        self.sweep.edits(index).into_iter().chain(settled.into_iter().flatten()).collect()
+    }
+
     /// The scenario of a cell, with what it settled on.
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
-        let mut scenario = self.sweep.scenario(index)?;
-        if let Some(choice) = self.tuned(index) {
-            choice.apply(&mut scenario);
-        }
-        Ok(scenario)
+        Candidate::new(&self.sweep.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
     /// How full a cell is: its memory over what the device has.
@@ -259,7 +264,7 @@ impl Map {
 }
 
 /// The sweep around a scenario. What its axes set is taken from `base`, so that moving along them changes no cell.
-fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [Field; 2], tune: bool, presets: &Presets<'_>) -> Sweep {
+fn sweep(base: &Scenario, scenario: &Scenario, [x, y]: [Field; 2], tune: bool, presets: &LookedUp<'_>) -> Sweep {
     Sweep { base: base.clone(), x: axes::axis(x, scenario, presets), y: axes::axis(y, scenario, presets), tune }
 }
 

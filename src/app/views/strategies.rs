@@ -5,11 +5,10 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER, NOTHING};
-use crate::app::inputs::FIELDS;
 use crate::app::view::View;
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;
-use crate::scenario::{Field, Scenario, Value};
+use crate::scenario::Scenario;
 use crate::search::{StrategyOutcome, strategies, with_strategy};
 
 /// What the table is sorted by.
@@ -89,18 +88,12 @@ impl Strategies {
         self.sort();
     }
 
-    /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows.
+    /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows: the edits that it was tried
+    /// with.
     fn take(&self, context: &Context) -> Option<Effect> {
         let row = self.rows.get(self.row())?;
-        let field = |flag: &str| FIELDS.iter().position(|field| field.flag == flag);
-        let own = *row.id == *context.scenario.strategy;
-        let mut changes: Vec<(usize, String)> =
-            field("strategy").filter(|_| !own).map(|at| (at, row.id.clone())).into_iter().collect();
-        // Another strategy has extents of its own.
-        let kept = |(kind, _): &&(Field, Value)| own || *kind != Field::Shard;
-        let cell = context.cell.iter().flatten().filter(kept);
-        changes.extend(cell.filter_map(|(kind, value)| Some((field(kind.spec().flag)?, value.to_string()))));
-        Some(Effect::Change(changes, format!("took {}", row.id)))
+        let tried = with_strategy(context.library, context.shown, &row.id)?;
+        Some(Effect::Edit([context.cell.clone(), tried.edits].concat(), format!("took {}", row.id)))
     }
 
     fn sort(&mut self) {
@@ -135,7 +128,7 @@ impl View for Strategies {
         }
         let row = self.rows.get(self.row()).ok_or(NOTHING)?;
         let asked = self.asked.as_ref().and_then(|asked| with_strategy(context.library, asked, &row.id));
-        let scenario = asked.ok_or(NOTHING)?;
+        let scenario = asked.ok_or(NOTHING)?.scenario;
         let figure = match self.order {
             Order::Throughput => Figure::ModelFlops,
             Order::Memory => Figure::Peak,

@@ -14,7 +14,7 @@ use crate::app::view::View;
 use crate::app::work::{Found, Work};
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::Run;
-use crate::scenario::Field;
+use crate::scenario::{Edit, Field};
 use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch};
 use crate::units::{devices, short};
 
@@ -172,25 +172,24 @@ impl Training {
             return tell(&format!("{COMPUTING}: take the plan when it is there"));
         };
         let Some((method, best)) = self.chosen() else { return tell("no plan of this method fits here") };
-        let mut file = context.file.clone();
-        file.edit(&picture.search.edits(method, &best.choice));
         let said = format!("took the {} plan on {}: u undoes it", method.name, devices(best.choice.devices));
-        vec![Effect::Revise(Box::new(file), said)]
+        vec![Effect::Edit(picture.search.edits(method, &best.choice), said)]
     }
 }
 
 /// A slower or faster outermost level for the scenario.
 fn change_network(factor: f64, context: &Context) -> Effect {
-    let mut file = context.file.clone();
     let next = context.scenario.plan.bandwidth_factor * factor;
     if !FACTORS.contains(&next) {
         return Effect::Tell(format!("no further: the network is x {}", short(next / factor, 3)));
     }
-    file.plan.put(Field::Bandwidth, Some(next.into()));
     let mut scenario = context.scenario.clone();
     scenario.plan.bandwidth_factor = next;
     let now = scenario.altered().unwrap_or_else(|| "as it is".to_owned());
-    Effect::Revise(Box::new(file), format!("{now}: here [ and ] change it; it counts in every view"))
+    Effect::Edit(
+        vec![Edit::new(Field::Bandwidth, next)],
+        format!("{now}: here [ and ] change it; it counts in every view"),
+    )
 }
 
 impl View for Training {

@@ -1,4 +1,5 @@
-//! The table of fields: one entry each, which is all that a new field of a plan needs beside its place in `plan`.
+//! The table of fields: a variant and an entry each, which is all that a new field of a plan needs beside its place in
+//! `plan`.
 //!
 //! Its order is that of files, of helps and of screens. Where several fields set the same thing, later ones refine
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
@@ -8,7 +9,46 @@ use crate::plan::{
     Secondary, Sharding, Size,
 };
 
-use super::{AxisSpec, Field, FieldSpec, Lens, Place, Steps, Type, Value};
+use super::{AxisSpec, FieldSpec, Lens, Place, Steps, Type, Value};
+
+/// A field of a scenario; [`Field::spec`] says what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the table says what each of them is")]
+pub enum Field {
+    Cluster,
+    Stack,
+    Model,
+    Strategy,
+    Nodes,
+    Devices,
+    Bandwidth,
+    Memory,
+    Shard,
+    WeightsOver,
+    GradientsOver,
+    OptimizerOver,
+    MicroBatch,
+    Accumulate,
+    Sequence,
+    Recompute,
+    Precision,
+    Tensor,
+    Context,
+    Pipeline,
+    Schedule,
+    StagesPerRank,
+    Accumulation,
+    Optimizer,
+    Offload,
+    Qwz,
+    Hpz,
+    Qgz,
+    Tokens,
+    Reduction,
+    Prefetch,
+    Reshard,
+    FlopCount,
+}
 
 /// The most that a count may be: far above any machine. What several large ones come to in time is looked at once
 /// the step is built.

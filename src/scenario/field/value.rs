@@ -188,6 +188,22 @@ impl Type {
         }
     }
 
+    /// A value as people write it: `3e11` tokens.
+    pub fn show(self, value: &Value) -> String {
+        match (self, value) {
+            (Self::Tokens, Value::Number(tokens)) => format!("{tokens:e}"),
+            (_, value) => value.to_string(),
+        }
+    }
+
+    /// Whether its values are few enough to be chosen from a list, rather than typed.
+    pub const fn is_listed(self) -> bool {
+        match self {
+            Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
+            Self::Count(..) | Self::Factor | Self::Tokens => false,
+        }
+    }
+
     /// Reads a value as a file has it.
     pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self {

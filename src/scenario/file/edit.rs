@@ -5,10 +5,6 @@ use crate::scenario::field::{Edit, Field, Value};
 
 use super::{ScenarioFile, printable};
 
-/// What a strategy says anew: edits of the last one's go.
-const OF_STRATEGY: [Field; 7] =
-    [Field::Shard, Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Qwz, Field::Hpz, Field::Qgz];
-
 impl ScenarioFile {
     /// Gives a field a value; none puts a field of the plan back to its default, and leaves an id as it is.
     ///
@@ -23,7 +19,8 @@ impl ScenarioFile {
                 plan.operators.clear();
             }
             Field::Strategy => {
-                for field in OF_STRATEGY {
+                // It says anew what the fields after it refine.
+                for field in Field::all().filter(|field| field.is_in_sharding()) {
                     plan.put(field, None);
                 }
                 plan.sharding = None;

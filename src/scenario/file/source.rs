@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::scenario::Problem;
+use crate::scenario::{Field, Problem};
 
 use super::error::{FileError, Mistake, printable};
 
@@ -82,19 +82,17 @@ impl<'a> Source<'a> {
         FileError { file: String::new(), mistakes: mistakes.collect() }
     }
 
-    /// The field to name for a problem, and where it stands: extents that the text does not give in
-    /// full are those of `shard` or of the strategy.
-    fn place(&self, field: &str) -> (String, usize) {
-        let (exact, offset) = self.find(field);
-        let Some((prefix, _)) = field.split_once("plan.sharding").filter(|_| !exact) else {
-            return (field.to_owned(), offset);
-        };
-        let others = ["plan.shard", "strategy"].map(|other| format!("{prefix}{other}"));
-        let found = others.into_iter().find_map(|other| match self.find(&other) {
-            (true, offset) => Some((other, offset)),
-            (false, _) => None,
+    /// The field to name for a problem, and where it stands: an extent that the text does not give in full is that of the
+    /// nearest field behind it.
+    fn place(&self, path: &str) -> (String, usize) {
+        let (exact, offset) = self.find(path);
+        let (prefix, named) = path.find("plan.sharding").map_or(("", path), |at| path.split_at(at));
+        let behind = Field::behind(named).into_iter().filter(|_| !exact);
+        let given = behind.map(|field| format!("{prefix}{}", field.spec().path)).find_map(|other| {
+            let (given, offset) = self.find(&other);
+            given.then_some((other, offset))
         });
-        found.unwrap_or_else(|| (field.to_owned(), offset))
+        given.unwrap_or_else(|| (path.to_owned(), offset))
     }
 
     /// Whether a field is there, and where it stands or else the nearest table around it.

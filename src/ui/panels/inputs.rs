@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{frame, words};
-use crate::app::inputs::FIELDS;
+use crate::app::inputs::{InputRow, aside, idle};
 use crate::app::pins::Pin;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
@@ -27,10 +27,11 @@ const NAMES: usize = 10;
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Inputs, "Scenario", "", area, buf);
     let pinned = app.pins.reference().map_or_else(Vec::new, |(pin, summary)| comparison(app, pin, summary, theme));
-    let (fields, below) = places(pinned.len(), inside);
+    let rows: Vec<InputRow> = app.inputs.rows().collect();
+    let (fields, below) = places(rows.len(), pinned.len(), inside);
     let free = fields.len() == 1 || app.inputs.wrong.is_empty();
     for (fields, area) in fields {
-        column(app, theme, fields, area, buf);
+        column(app, theme, (&rows, fields), area, buf);
     }
     Text::from(if free { pinned } else { Vec::new() }).render(below, buf);
 }
@@ -41,27 +42,27 @@ pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<u
         let differs = app.answer.as_ref().is_some_and(|answer| answer.evaluation.summary != *summary);
         if differs { 4 } else { 2 }
     });
-    let (fields, _) = places(pinned, inside);
+    let rows: Vec<InputRow> = app.inputs.rows().collect();
+    let (fields, _) = places(rows.len(), pinned, inside);
     let (fields, area) = fields.into_iter().find(|(_, area)| area.contains(at))?;
     let mut y = area.y;
     (first(app, &fields, area)..fields.end).find(|index| {
-        let reason = app.inputs.wrong(*index).map_or(0, |wrong| wrapped(&wrong.why, area.width.saturating_sub(1)));
-        y = y.saturating_add(1 + reason);
+        y = y.saturating_add(1 + reason(app, rows[*index], area));
         at.y < y
     })
 }
 
 /// Where which fields are, and where so many lines about the pinned scenario.
-fn places(pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)>, Rect) {
-    if usize::from(inside.height) < FIELDS.len() + pinned && inside.width >= 2 * WIDTH {
-        let half = FIELDS.len().div_ceil(2);
+fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)>, Rect) {
+    if usize::from(inside.height) < rows + pinned && inside.width >= 2 * WIDTH {
+        let half = rows.div_ceil(2);
         let [left, right] = inside.layout(&Layout::horizontal([Constraint::Fill(1); 2]));
         let below = Rect { y: inside.y.saturating_add(columns(half) + 1), ..inside }.intersection(inside);
-        return (vec![(0..half, left), (half..FIELDS.len(), right)], below);
+        return (vec![(0..half, left), (half..rows, right)], below);
     }
-    let rows = [Constraint::Fill(1), Constraint::Length(columns(pinned))];
-    let [fields, below] = inside.layout(&Layout::vertical(rows));
-    (vec![(0..FIELDS.len(), fields)], below)
+    let heights = [Constraint::Fill(1), Constraint::Length(columns(pinned))];
+    let [fields, below] = inside.layout(&Layout::vertical(heights));
+    (vec![(0..rows, fields)], below)
 }
 
 fn columns(count: usize) -> u16 {
@@ -69,14 +70,14 @@ fn columns(count: usize) -> u16 {
 }
 
 /// Some fields, one under another.
-fn column(app: &App, theme: Theme, fields: Range<usize>, area: Rect, buf: &mut Buffer) {
+fn column(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), area: Rect, buf: &mut Buffer) {
     let mut y = area.y;
     for index in first(app, &fields, area)..fields.end {
         let left = Rect { y, height: area.bottom().saturating_sub(y), ..area };
         if left.is_empty() {
             break;
         }
-        y += field(app, theme, index, left, buf);
+        y += row(app, theme, (rows[index], app.inputs.cursor == index), left, buf);
     }
 }
 
@@ -86,28 +87,51 @@ fn first(app: &App, fields: &Range<usize>, area: Rect) -> usize {
     if !fields.contains(&cursor) {
         return fields.start;
     }
-    let reason = app.inputs.wrong(cursor).map_or(0, |wrong| wrapped(&wrong.why, area.width.saturating_sub(1)));
+    let reason = reason(app, app.inputs.row(), area);
     (cursor + 1).saturating_sub(usize::from(area.height.saturating_sub(reason))).max(fields.start)
 }
 
-/// Draws one field, under it what is wrong with it; gives the rows that it took.
-fn field(app: &App, theme: Theme, index: usize, area: Rect, buf: &mut Buffer) -> u16 {
-    let inputs = &app.inputs;
-    let (wrong, here) = (inputs.wrong(index), inputs.cursor == index);
-    let (role, mark) = match (wrong, inputs.changed.contains(&index)) {
-        (Some(_), _) => (Role::Bad, theme.glyphs().exposed),
-        (None, true) => (Role::Warn, theme.glyphs().more[0]),
-        (None, false) if FIELDS[index].idle(&app.scenario).is_some() => (Role::Dim, " "),
-        (None, false) => (Role::Text, " "),
-    };
+/// What is wrong with a row.
+fn wrong(app: &App, row: InputRow) -> Option<&str> {
+    match row {
+        InputRow::Field(field) => app.inputs.wrong(field).map(|wrong| wrong.why.as_str()),
+        InputRow::Fold => None,
+    }
+}
+
+/// Lines under a row that say what is wrong with it.
+fn reason(app: &App, row: InputRow, area: Rect) -> u16 {
+    wrong(app, row).map_or(0, |why| wrapped(why, area.width.saturating_sub(1)))
+}
+
+/// What stands beside the value of a row.
+fn beside(app: &App, row: InputRow) -> String {
+    match row {
+        InputRow::Field(field) if app.inputs.wrong(field).is_none() => aside(field, &app.scenario, &app.library),
+        InputRow::Field(_) | InputRow::Fold => String::new(),
+    }
+}
+
+/// The role of a row's value, and the mark behind it.
+fn look(app: &App, theme: Theme, row: InputRow) -> (Role, &'static str) {
+    match row {
+        InputRow::Field(field) if app.inputs.wrong(field).is_some() => (Role::Bad, theme.glyphs().exposed),
+        InputRow::Field(field) if app.inputs.changed.contains(&field) => (Role::Warn, theme.glyphs().more[0]),
+        InputRow::Field(field) if idle(field, &app.scenario).is_none() => (Role::Text, " "),
+        InputRow::Field(_) | InputRow::Fold => (Role::Dim, " "),
+    }
+}
+
+/// Draws one row, under it what is wrong with it; gives the lines that it took.
+fn row(app: &App, theme: Theme, (row, here): (InputRow, bool), area: Rect, buf: &mut Buffer) -> u16 {
+    let (role, mark) = look(app, theme, row);
     let has_keys = here && app.focus == Panel::Inputs && app.layer.is_none();
     let base = if has_keys { theme.style(Role::Cursor) } else { Style::new() };
-    let value = inputs.text(index, &app.scenario);
-    let aside = if wrong.is_some() { String::new() } else { FIELDS[index].aside(&value, &app.scenario, &app.library) };
+    let aside = beside(app, row);
     let mut line = Line::from(vec![
         Span::raw(if here { theme.glyphs().pinned } else { " " }),
-        Span::styled(format!("{:<NAMES$}", FIELDS[index].label), theme.style(Role::Dim)),
-        Span::styled(value, theme.style(role)),
+        Span::styled(format!("{:<NAMES$}", row.label()), theme.style(Role::Dim)),
+        Span::styled(app.inputs.row_text(row, &app.scenario), theme.style(role)),
     ]);
     if !aside.is_empty() && line.width() + Span::raw(&aside).width() + 3 <= usize::from(area.width) {
         line.push_span(Span::styled(format!(" {aside}"), theme.style(Role::Dim)));
@@ -115,10 +139,10 @@ fn field(app: &App, theme: Theme, index: usize, area: Rect, buf: &mut Buffer) ->
     line.push_span(Span::styled(format!(" {mark}"), theme.style(role)));
     buf.set_style(Rect { height: 1, ..area }, base);
     draw_line(buf, area, &line, theme);
-    let Some(wrong) = wrong else { return 1 };
-    let why = Paragraph::new(wrong.why.as_str()).wrap(Wrap { trim: true }).style(theme.style(Role::Bad));
+    let Some(wrong) = wrong(app, row) else { return 1 };
+    let why = Paragraph::new(wrong).wrap(Wrap { trim: true }).style(theme.style(Role::Bad));
     let text = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 1, height: area.height - 1 };
-    let rows = wrapped(&wrong.why, text.width).min(text.height);
+    let rows = wrapped(wrong, text.width).min(text.height);
     why.render(Rect { height: rows, ..text }, buf);
     1 + rows
 }

@@ -10,7 +10,6 @@ use super::{browser, explain, form};
 use crate::app::App;
 use crate::app::action::Format;
 use crate::app::diagnostics::{Finding, LINES};
-use crate::app::inputs::FIELDS;
 use crate::app::layer::Layer;
 use crate::app::list::{Entry, List, Subject};
 use crate::app::palette::Palette;
@@ -103,7 +102,7 @@ fn commands(theme: Theme, palette: &Palette, area: Rect) -> Overlay<'_> {
 
 fn list<'a>(app: &App, theme: Theme, list: &'a List, area: Rect) -> Overlay<'a> {
     let note = |item: &str| match list.subject {
-        Subject::Field(field) => FIELDS[field].note(item, &app.library),
+        Subject::Field(field) => app.library.title(field, item).unwrap_or_default().to_owned(),
         Subject::Views => about(app, item, theme),
         Subject::Screen => {
             Format::ALL.into_iter().find(|format| format.name() == item).map_or("", Format::about).to_owned()
@@ -131,7 +130,7 @@ fn list<'a>(app: &App, theme: Theme, list: &'a List, area: Rect) -> Overlay<'a> 
 
 fn title(subject: Subject) -> &'static str {
     match subject {
-        Subject::Field(field) => FIELDS[field].label,
+        Subject::Field(field) => field.spec().label,
         Subject::Views => "Views",
         Subject::Screen => "Write the screen",
         Subject::Axis(0) => "Across the map",

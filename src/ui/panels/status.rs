@@ -7,6 +7,7 @@ use ratatui::text::Line;
 use super::overlay::input;
 use super::{cell, view};
 use crate::app::find::Find;
+use crate::app::inputs::{self, InputRow};
 use crate::app::{App, Panel};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::draw_line;
@@ -45,8 +46,11 @@ fn search(find: &Find, theme: Theme, area: Rect, buf: &mut Buffer) -> Position {
 
 /// What is wrong with the field that has the keys, what is to be known of it, or why the scenario does not fit.
 fn field(app: &App) -> String {
-    let wrong = app.inputs.wrong(app.inputs.cursor).map(|wrong| wrong.why.clone());
+    let wrong = app.inputs.field().and_then(|field| app.inputs.wrong(field)).map(|wrong| wrong.why.clone());
     let excess = || app.answer.as_ref().filter(|_| !app.stale).and_then(|it| app.excess(&it.evaluation.summary));
-    let about = || app.inputs.field().about(&app.scenario);
+    let about = || match app.inputs.row() {
+        InputRow::Field(field) => inputs::about(field, &app.scenario),
+        InputRow::Fold => Some("Enter shows or hides the fields that are seldom changed".to_owned()),
+    };
     wrong.or_else(about).or_else(excess).unwrap_or_default()
 }

@@ -6,6 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
+use crate::app::inputs::InputRow;
 use crate::app::panel::ViewId;
 use crate::app::pointing::Gesture;
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
@@ -52,10 +53,10 @@ fn a_fields_name_leads_to_the_field() {
     let mut app = explorer();
     press(&mut app, "1");
     for size in SIZES {
-        for (index, field) in crate::app::inputs::FIELDS.iter().enumerate().take(8) {
-            let named = places(&app, size, field.label);
+        for (index, row) in app.inputs.rows().enumerate().take(8) {
+            let named = places(&app, size, row.label());
             let found = named.into_iter().any(|place| under(&app, size, place) == Target::Row(Panel::Inputs, index));
-            assert!(found, "{} at {size:?}", field.label);
+            assert!(found, "{} at {size:?}", row.label());
         }
     }
 }
@@ -64,10 +65,10 @@ fn a_fields_name_leads_to_the_field() {
 fn below_a_reason_the_fields_are_still_where_they_are_drawn() {
     let mut app = explorer();
     press(&mut app, "1gjjjj<ret><c-u>0<ret>");
-    let index = crate::app::inputs::FIELDS.iter().position(|field| field.label == "strategy").unwrap();
-    for label in crate::app::inputs::FIELDS.iter().map(|field| field.label).skip(index).take(4) {
+    let rows: Vec<&str> = app.inputs.rows().map(InputRow::label).collect();
+    let index = rows.iter().position(|label| *label == "strategy").unwrap();
+    for (wanted, label) in rows.iter().enumerate().skip(index).take(4) {
         let at = places(&app, (200, 50), label);
-        let wanted = crate::app::inputs::FIELDS.iter().position(|field| field.label == label).unwrap();
         assert!(
             at.into_iter().any(|place| under(&app, (200, 50), place) == Target::Row(Panel::Inputs, wanted)),
             "{label}"

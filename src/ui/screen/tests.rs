@@ -81,7 +81,7 @@ fn nothing_answered_yet() {
 #[test]
 fn a_value_that_cannot_be() {
     // 7 ranks of tensor parallelism do not divide 384 devices.
-    insta::assert_snapshot!(after("1Gkkkkkkkkkkk<ret><c-u>7<ret>", (80, 24)));
+    insta::assert_snapshot!(after("1Gkkkkkkkkkkkk<ret><c-u>7<ret>", (80, 24)));
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn what_is_promised_is_what_enter_brings() {
 fn nothing_is_taken_while_the_fields_make_no_scenario() {
     let mut app = explorer();
     press(&mut app, "1");
-    while app.inputs.field().label != "tp" {
+    while app.inputs.row().label() != "tp" {
         press(&mut app, "j");
     }
     // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.

@@ -143,7 +143,7 @@ fn axes_are_chosen_from_a_list_and_a_cell_of_them_is_taken() {
 fn back_from_a_cell_the_fields_are_as_impossible_as_before() {
     let mut app = explorer();
     press(&mut app, "1");
-    while app.inputs.field().label != "tp" {
+    while app.inputs.row().label() != "tp" {
         press(&mut app, "j");
     }
     // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.

@@ -83,7 +83,7 @@ fn an_edited_placement_is_the_row_of_its_strategy() {
     app.file.set("qwz", "off").expect("valid");
     let scenario = app.library.resolve(&app.file).expect("valid");
     let candidates = crate::search::strategies(&app.library, &scenario);
-    let of = |id: &str| &candidates.iter().find(|(other, _)| other == id).expect(id).1.plan.sharding;
+    let of = |id: &str| &candidates.iter().find(|(other, _)| other == id).expect(id).1.scenario.plan.sharding;
     assert_eq!(of("zero-topo"), &scenario.plan.sharding);
     assert_eq!(of("zeropp"), &app.library.strategy("zeropp").expect("a preset").sharding);
 }
@@ -142,4 +142,24 @@ fn i_does_not_explain_what_is_not_possible() {
     assert!(strategies.rows()[strategies.row()].outcome.is_err());
     press(&mut app, "i");
     assert_eq!(app.notice.as_deref(), Some("this strategy is not possible here: it has no figures"));
+}
+
+/// Whatever refines the placement in hand, its axis of the map included, belongs to the strategy in hand: what a row
+/// says of another one is what taking it brings.
+#[test]
+fn what_is_taken_is_what_was_tried() {
+    let refined = "reshard_after_forward = false\nqwz = true\nweights_over = 8";
+    let apart = "\n[[plan.operators]]\noperator = \"embedding\"\nextents.weights = \"device\"\n";
+    let file = H100.replace("nodes = 16", &format!("nodes = 16\n{refined}")) + apart;
+    for (keys, id) in [("S", "zeropp"), ("hS", "hsdp"), ("S", "zero2")] {
+        let mut app = explorer_on(&file);
+        assert_eq!(app.scenario.plan.operators.len(), 1);
+        press(&mut app, keys);
+        let row = app.views.strategies.rows().iter().position(|row| row.id == id).expect(id);
+        press(&mut app, &format!("g{}", "j".repeat(row)));
+        let tried = app.views.strategies.rows()[row].outcome.clone().expect("possible");
+        press(&mut app, "<ret>");
+        assert_eq!(app.notice.as_deref(), Some(&*format!("took {id}")));
+        assert_eq!(app.answer.as_ref().expect("an answer").evaluation.summary, tried, "{id}");
+    }
 }

@@ -208,15 +208,10 @@ fn a_search_stops_with_its_view_and_its_question() {
     assert!(searches(&unasked(&mut app, "[")));
     assert!(unasked(&mut app, "S").iter().any(|command| matches!(command, Command::Work { .. })), "of another view");
     unasked(&mut app, "D");
-    let impossible = app.change(&[(field("tp"), "3".to_owned())]);
+    let impossible = app.give(Field::Tensor, "3");
     assert!(app.shown.is_err() && app.is_waiting() && !impossible.contains(&Command::Rest));
-    let changed = app.change(&[(field("tp"), "1".to_owned())]);
+    let changed = app.give(Field::Tensor, "1");
     assert!(app.shown.is_ok() && searches(&changed));
-}
-
-/// A field by its flag.
-fn field(flag: &str) -> usize {
-    crate::app::inputs::FIELDS.iter().position(|field| field.flag == flag).unwrap()
 }
 
 /// The factor that the file gives the outermost level.

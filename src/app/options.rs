@@ -1,0 +1,158 @@
+//! The values of a field that are worth a look, from the narrowest on: what a key steps through, what a list offers, and
+//! what a map's axis is made of.
+
+use crate::hardware::Cluster;
+use crate::plan::{Extent, Recompute};
+use crate::presets::{Kind, Library};
+use crate::scenario::Scenario;
+use crate::scenario::field::{Field, Steps, Type, Value};
+
+/// The most extents that are offered.
+const MOST_EXTENTS: usize = 8;
+
+/// Nodes that are offered on a cluster of any size.
+const MOST_NODES: u32 = 4096;
+
+/// What backward may compute again.
+const RECOMPUTE: [Recompute; 6] = [
+    Recompute::None,
+    Recompute::Selective,
+    Recompute::Share(0.25),
+    Recompute::Share(0.5),
+    Recompute::Share(0.75),
+    Recompute::Full,
+];
+
+/// The values of a field, in order; not all of them may be possible.
+pub fn options(field: Field, scenario: &Scenario, library: &Library) -> Vec<Value> {
+    match Kind::from_field(field) {
+        Some(kind) => library.entries(kind).map(|entry| Value::Id(entry.id.as_str().into())).collect(),
+        None => plan_options(field, scenario),
+    }
+}
+
+/// The same for a field of the plan, which has no presets.
+pub(super) fn plan_options(field: Field, scenario: &Scenario) -> Vec<Value> {
+    let count = |counts: Vec<u32>| counts.into_iter().map(Value::Count).collect();
+    match field.spec().steps {
+        Steps::All => all(field.spec().takes),
+        Steps::Nodes => count(counts(scenario.cluster.nodes.unwrap_or(MOST_NODES))),
+        Steps::Counts(most) => count(counts(most)),
+        Steps::Powers(first, last) => count(powers(first).take_while(|count| *count <= last).collect()),
+        Steps::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
+        Steps::Extents => extents(field, scenario),
+        Steps::Levels => levels(&scenario.cluster).map(Value::Extent).collect(),
+    }
+}
+
+/// All values of a type that has few.
+fn all(takes: Type) -> Vec<Value> {
+    match takes {
+        Type::Switch => [false, true].map(Value::Switch).to_vec(),
+        Type::Recompute => RECOMPUTE.map(Value::Recompute).to_vec(),
+        Type::OneOf(words) => words.iter().map(Value::Word).collect(),
+        Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Extent => Vec::new(),
+    }
+}
+
+/// The values after a scenario's own or before it, the nearest first: what a step tries.
+pub fn toward(field: Field, now: Option<&Value>, forward: bool, scenario: &Scenario, library: &Library) -> Vec<Value> {
+    let options = options(field, scenario, library);
+    let beyond = |option: &Value| match (number(option), now.and_then(number)) {
+        (Some(option), Some(now)) if forward => option > now,
+        (Some(option), Some(now)) => option < now,
+        _ => forward,
+    };
+    let at = now.and_then(|now| options.iter().position(|option| same(option, now, &scenario.cluster)));
+    let mut rest: Vec<Value> = match at {
+        Some(at) if forward => options[at + 1..].to_vec(),
+        Some(at) => options[..at].to_vec(),
+        None => options.into_iter().filter(beyond).collect(),
+    };
+    if !forward {
+        rest.reverse();
+    }
+    rest
+}
+
+/// What puts a value before another one.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Count(count) | Value::Extent(Extent::Ranks(count)) => Some(f64::from(*count)),
+        Value::Number(number) => Some(*number),
+        Value::Recompute(recompute) => Some(recompute.layers()),
+        _ => None,
+    }
+}
+
+/// Whether an option is a scenario's own value: a preset under its id, an extent however it is called.
+pub(super) fn same(option: &Value, own: &Value, cluster: &Cluster) -> bool {
+    match (option, own) {
+        (Value::Preset(preset), Value::Id(id)) => preset.id() == &**id,
+        (Value::Extent(option), Value::Extent(own)) => same_group(own, option, cluster),
+        (option, own) => option == own,
+    }
+}
+
+/// 1, 2, 3, 4, 6, 8, 12, ...: powers of two, and half-way between them.
+fn counts(most: u32) -> Vec<u32> {
+    let mut all: Vec<u32> = powers(1).chain(powers(3)).filter(|count| *count <= most).chain([most]).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A count, and what doubling makes of it.
+pub(super) fn powers(first: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(first), |count| count.checked_mul(2))
+}
+
+/// Shard extents, narrow to wide, the scenario's own among them.
+fn extents(field: Field, scenario: &Scenario) -> Vec<Value> {
+    let own = &field.value(scenario).and_then(|own| own.get()).unwrap_or(Extent::Device);
+    let cluster = &scenario.cluster;
+    let node = cluster.level("node").unwrap_or(0);
+    let mut rows: Vec<Extent> = levels(cluster)
+        .take(node + 2)
+        .chain([2, 4, 8].map(|nodes| Extent::Ranks(nodes_in_ranks(nodes, scenario))))
+        .chain([Extent::System])
+        .collect();
+    if !rows.iter().any(|row| same_group(row, own, cluster)) {
+        let before = rows.iter().position(|row| width(row, cluster) > width(own, cluster));
+        rows.insert(before.unwrap_or(rows.len()), own.clone());
+    }
+    while rows.len() > MOST_EXTENTS {
+        let spare = rows.iter().rposition(|row| matches!(row, Extent::Ranks(_)) && row != own);
+        rows.remove(spare.unwrap_or(0));
+    }
+    rows.into_iter().map(Value::Extent).collect()
+}
+
+/// One device, and the levels of the cluster.
+fn levels(cluster: &Cluster) -> impl Iterator<Item = Extent> {
+    let levels = cluster.levels.iter().map(|level| level.name.parse().unwrap_or(Extent::System));
+    std::iter::once(Extent::Device).chain(levels)
+}
+
+/// The data x context ranks inside so many nodes.
+pub(super) fn nodes_in_ranks(nodes: u32, scenario: &Scenario) -> u32 {
+    (nodes * scenario.cluster.devices_per_node() / scenario.plan.tensor.max(1)).max(1)
+}
+
+/// A level or a count, however it is called: `innermost` and `node` are the same group on most machines.
+fn same_group(a: &Extent, b: &Extent, cluster: &Cluster) -> bool {
+    a == b || width(a, cluster) == width(b, cluster) && !matches!((a, b), (Extent::Ranks(_), _) | (_, Extent::Ranks(_)))
+}
+
+/// The devices that an extent spans, to put rows in order; the whole machine is the widest.
+fn width(extent: &Extent, cluster: &Cluster) -> u32 {
+    let level = |index: usize| cluster.devices_in(index).unwrap_or(u32::MAX);
+    match extent {
+        Extent::Device => 1,
+        Extent::Innermost => level(0),
+        Extent::Node => cluster.devices_per_node(),
+        Extent::System => u32::MAX,
+        Extent::Level(name) => cluster.level(name).map_or(u32::MAX, level),
+        Extent::Ranks(ranks) => *ranks,
+    }
+}
