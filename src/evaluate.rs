@@ -16,7 +16,7 @@ use crate::scenario::{Problem, Scenario};
 
 pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
 pub use band::{ErrorBand, evidence, likeness};
-pub use evaluation::{Elasticity, Evaluation, Property};
+pub use evaluation::{Details, Elasticity, Evaluation, Property};
 pub use expense::Expense;
 pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 pub use host::{Copies, HostDirection, HostTraffic};
@@ -47,6 +47,11 @@ pub fn traced(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary
 /// Memory of each pipeline rank in the run that was made last in this workspace.
 pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
     summary::stages(scenario, workspace)
+}
+
+/// What reasons count with of the run that was made last in this workspace.
+pub fn details(scenario: &Scenario, workspace: &Workspace) -> Details {
+    summary::details(scenario, workspace)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod sweep;
 pub mod training;
 mod tune;
 
-use crate::evaluate::{ErrorBand, Evaluation, Workspace, stages, traced};
+use crate::evaluate::{ErrorBand, Evaluation, Workspace, details, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
 pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix};
@@ -35,7 +35,8 @@ pub fn once(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
     let error_band = ErrorBand::around(scenario, summary.step_time);
-    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band })
+    let details = details(scenario, workspace);
+    Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band, details })
 }
 
 #[cfg(test)]

@@ -255,7 +255,7 @@ impl App {
     /// would fit`.
     pub fn excess(&self, summary: &Summary) -> Option<String> {
         let memory = summary.memory;
-        let gib = |bytes: Bytes| significant(bytes / Bytes::GIB, 3);
+        let gib = |bytes: Bytes| significant(bytes.gib(), 3);
         let fix = self.fix.as_ref().map_or_else(String::new, |fix| format!(": {fix} would fit"));
         let text = || format!("needs {} GiB, {} too many{fix}", gib(memory.peak), gib(memory.peak - memory.capacity));
         (!summary.fits).then(text)

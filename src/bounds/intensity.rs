@@ -7,6 +7,7 @@
 //! that a ring over `n` ranks of data parallelism moves `(n - 1) / n` of what is counted. Not for when
 //! a transfer runs: that is [`crate::sim`]'s.
 
+mod need;
 mod terms;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::fmt;
 use crate::scenario::Scenario;
 use crate::units::{BytesPerSecond, thousands};
 
+pub use need::{LinkNeed, LinkNeeds};
 use terms::Terms;
 
 /// A kind of transfer.

@@ -1,5 +1,6 @@
 //! From a run of the simulator to the figures that people ask for.
 
+use crate::bounds::intensity;
 use crate::cost::{Factors, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::plan::{FlopCount, Recompute};
@@ -8,6 +9,7 @@ use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
+use super::evaluation::Details;
 use super::figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 use super::host::HostTraffic;
 
@@ -83,6 +85,18 @@ pub(super) fn figures(scenario: &Scenario, layout: Layout, workspace: &Workspace
 pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
     let ranks = 0..workspace.program.ranks.len();
     ranks.map(|rank| memory(scenario, &workspace.program, rank, &workspace.simulator.outcome(rank).peak)).collect()
+}
+
+/// What reasons count with of the run that was made last.
+pub(super) fn details(scenario: &Scenario, workspace: &Workspace) -> Details {
+    let Workspace { program, simulator } = workspace;
+    let volume = program.volume(simulator.last());
+    Details {
+        states: program.states.clone(),
+        sent: volume.sent,
+        late_launches: seconds(volume.host),
+        transfers: intensity::transfers(scenario),
+    }
 }
 
 /// A finished run and what it ran.

@@ -66,7 +66,7 @@ impl Amount {
     pub fn in_column(self) -> f64 {
         match self.unit {
             Dimension::Share | Dimension::Change => 100.0 * self.value,
-            Dimension::Bytes => self.value / Bytes::GIB.get(),
+            Dimension::Bytes => Bytes::new(self.value).gib(),
             Dimension::Joules => Joules::new(self.value).kwh(),
             Dimension::FlopPerSecond => self.value / 1e12,
             _ => self.value,

@@ -49,7 +49,7 @@ impl Report {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
         let figures = joined(head, json!(Figures::of(scenario, evaluation)));
         let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
-        let intensities = json!({"intensities": intensity::records(scenario)});
+        let intensities = json!({"intensities": intensity::records(scenario, &evaluation.details.transfers)});
         Self(joined(joined(figures, intensities), published))
     }
 

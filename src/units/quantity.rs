@@ -286,6 +286,13 @@ impl Seconds {
     }
 }
 
+impl Bytes {
+    /// The number of GiB.
+    pub fn gib(self) -> f64 {
+        self / Self::GIB
+    }
+}
+
 impl Joules {
     /// The number of kilowatt-hours.
     pub fn kwh(self) -> f64 {

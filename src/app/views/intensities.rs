@@ -6,7 +6,7 @@ use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER};
 use crate::app::view::View;
-use crate::bounds::intensity;
+use crate::bounds::intensity::Intensity;
 use crate::figures::Figure;
 
 /// The cursor.
@@ -20,33 +20,33 @@ impl Intensities {
     }
 }
 
-fn count(context: &Context) -> usize {
-    intensity::transfers(context.shown).len()
+/// The transfers of what is shown.
+fn transfers<'a>(context: &Context<'a>) -> &'a [Intensity] {
+    context.answer.map_or(&[], |answer| &answer.evaluation.details.transfers)
 }
 
 impl View for Intensities {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        let count = count(context);
+        let count = transfers(context).len();
         // All rows are seen at once, so that a page is all of them.
         self.0.go(action, count, count + 1);
         Vec::new()
     }
 
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
-        match count(context) {
-            // What counts here is the scenario; the answer may be that of another one.
-            _ if context.stale => Err(LATER),
+        match transfers(context).len() {
+            _ if context.answer.is_none() => Err(LATER),
             0 => Err("nothing is transferred: there is no figure to explain"),
             count => Ok(Asked::Shown(Figure::Slowdown(self.row(count)))),
         }
     }
 
     fn rows(&self, context: &Context) -> Option<Vec<String>> {
-        Some(intensity::transfers(context.shown).iter().map(|one| one.kind.word().to_owned()).collect())
+        Some(transfers(context).iter().map(|one| one.kind.word().to_owned()).collect())
     }
 
     fn cursor(&self, context: &Context) -> usize {
-        self.row(count(context))
+        self.row(transfers(context).len())
     }
 
     fn go_to(&mut self, row: usize, _: &Context) {

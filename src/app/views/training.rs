@@ -12,6 +12,7 @@ use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
 use crate::app::view::View;
 use crate::app::work::{Found, Work};
+use crate::bounds::intensity::LinkNeeds;
 use crate::bounds::layered::CriticalBatch;
 use crate::figures::run::Run;
 use crate::scenario::{Edit, Field};
@@ -58,6 +59,8 @@ pub struct Picture {
     answers: Vec<Option<TrainingAnswer>>,
     /// The best of each method within each budget, as far as is known.
     best: Vec<Option<BestTraining>>,
+    /// What these plans need of their links.
+    needs: Vec<Option<LinkNeeds>>,
     /// Days that an earlier question had in the same places: to be seen until this one is answered, and for nothing
     /// else.
     earlier: Vec<Option<f64>>,
@@ -73,20 +76,33 @@ impl Picture {
             days.or_else(|| last.earlier(index / width, budget))
         };
         let earlier = (0..search.len()).map(earlier).collect();
-        let (answers, best) = (vec![None; search.len()], vec![None; search.len()]);
-        Self { search: Arc::new(search), answers, best, earlier }
+        let (answers, best, needs) = (vec![None; search.len()], vec![None; search.len()], vec![None; search.len()]);
+        Self { search: Arc::new(search), answers, best, needs, earlier }
     }
 
     fn fill(&mut self, index: usize, answer: TrainingAnswer) {
         if let Some(slot) = self.answers.get_mut(index) {
             *slot = Some(answer);
-            self.best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
+            let best = self.search.settled(self.answers.iter().map(|answer| answer.as_ref()?.best.clone()));
+            let known = std::mem::replace(&mut self.best, best);
+            for (index, (best, known)) in self.best.iter().zip(known).enumerate() {
+                if *best != known {
+                    let method = &METHODS[index / self.search.budgets.len()];
+                    let scenario = |best: &BestTraining| self.search.scenario(method, &best.choice);
+                    self.needs[index] = best.as_ref().map(|best| LinkNeeds::new(&scenario(best)));
+                }
+            }
         }
     }
 
     /// The best of a method within a budget, as far as is known.
     pub fn best(&self, method: usize, budget: usize) -> Option<&BestTraining> {
         self.best.get(method * self.search.budgets.len() + budget)?.as_ref()
+    }
+
+    /// What the links have to carry for that plan to hide its transfers.
+    pub fn needs(&self, method: usize, budget: usize) -> Option<&LinkNeeds> {
+        self.needs.get(method * self.search.budgets.len() + budget)?.as_ref()
     }
 
     /// Whether this question has an answer in a place: a plan, or that nothing fits.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bounds::intensity::{self, Intensity};
+use crate::bounds::intensity::Intensity;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{significant, thousands};
@@ -11,8 +11,8 @@ use super::text::row;
 
 /// Each kind of transfer against the link that carries it, as JSON. Bytes count what a device sends and what it
 /// receives, bandwidth both directions of the link.
-pub(super) fn records(scenario: &Scenario) -> Vec<Value> {
-    let record = |it: Intensity| {
+pub(super) fn records(scenario: &Scenario, transfers: &[Intensity]) -> Vec<Value> {
+    let record = |it: &Intensity| {
         json!({
             "kind": it.kind.word(),
             "link": it.link.name(scenario),
@@ -25,22 +25,22 @@ pub(super) fn records(scenario: &Scenario) -> Vec<Value> {
             "formula": it.formula.to_string(),
         })
     };
-    intensity::transfers(scenario).into_iter().map(record).collect()
+    transfers.iter().map(record).collect()
 }
 
 /// The title of [`rows`].
 pub(super) const TITLE: &str = "flop per byte in and out, and what twice a link's bandwidth needs";
 
 /// For each kind what it has, and under that what it needs.
-pub(super) fn rows(scenario: &Scenario) -> Vec<(String, String)> {
-    let lines = |it: Intensity| {
+pub(super) fn rows(scenario: &Scenario, transfers: &[Intensity]) -> Vec<(String, String)> {
+    let lines = |it: &Intensity| {
         let (found, needed) = (thousands(it.flop_per_byte()), thousands(it.threshold));
-        let (link, verdict) = (printable(it.link.name(scenario)), verdict(&it));
+        let (link, verdict) = (printable(it.link.name(scenario)), verdict(it));
         let name = it.kind.word().replace('-', " ");
         let has = row(&name, format!("{found:>9} = {}", it.formula));
         [has, row("", format!("{needed:>9} needed by {link}: {verdict}"))]
     };
-    intensity::transfers(scenario).into_iter().flat_map(lines).collect()
+    transfers.iter().flat_map(lines).collect()
 }
 
 /// What an intensity means for the step, in words; a factor is on the time of the arithmetic. What is not hidden

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::bounds::intensity;
 use crate::evaluate::{
-    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, Memory, MemoryParts, Phases, Property, Resource,
-    Summary, TaskKind, TimeParts, Trace, Traffic,
+    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, Memory, MemoryParts, Phases, Property,
+    Resource, Summary, TaskKind, TimeParts, Trace, Traffic,
 };
 use crate::figures::figure::Figure;
 use crate::plan::{Accumulation, Offload, Schedule};
@@ -69,7 +70,8 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
     };
     let elasticity = |property, value| Elasticity { property, value };
     let elasticity = vec![elasticity(Property::LevelBandwidth(0), 0.32), elasticity(Property::LevelLatency(0), -0.01)];
-    Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None }
+    let details = Details { transfers: intensity::transfers(scenario), ..Details::default() };
+    Evaluation { summary, stages: vec![summary.memory], trace: Trace::default(), elasticity, error_band: None, details }
 }
 
 fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {

@@ -67,7 +67,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.section("memory of the fullest device", &memory(summary));
     lines.section("time of a step", &time(summary));
     lines.section("traffic per device and step", &traffic(scenario, summary));
-    let intensities = intensity::rows(scenario);
+    let intensities = intensity::rows(scenario, &evaluation.details.transfers);
     if !intensities.is_empty() {
         lines.section(intensity::TITLE, &intensities);
     }
@@ -81,7 +81,7 @@ pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
         let change = stored.zip(now).map_or(f64::NAN, |(stored, now)| 100.0 * (now / stored - 1.0));
         (name.to_owned(), format!("{} {unit} then, {} now ({change:+.1} %)", show(stored), show(now)))
     };
-    let gib = |figures: &Figures| Some(figures.memory.peak_bytes as f64 / Bytes::GIB.get());
+    let gib = |figures: &Figures| Some(Bytes::new(figures.memory.peak_bytes as f64).gib());
     let rows = [
         row("step time", stored.step_time_s, now.step_time_s, "s"),
         row("model flop", stored.model_tflops_per_device, now.model_tflops_per_device, "TFLOP/s per device"),

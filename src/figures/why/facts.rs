@@ -3,13 +3,11 @@
 
 use std::borrow::Cow;
 
-use crate::bounds::intensity::{self, Intensity};
+use crate::bounds::intensity::Intensity;
 use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Elasticity, Evaluation, Expense, HostDirection, Lane, Memory, Span, Summary};
-use crate::program::Program;
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Seconds};
 
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
@@ -119,6 +117,8 @@ pub struct Subject<'a> {
     pub summary: &'a Summary,
     /// What more of each resource would give, where that is known.
     pub elasticity: &'a [Elasticity],
+    /// Its kinds of transfers, where these are known.
+    pub transfers: &'a [Intensity],
     /// How much is trained, in tokens.
     pub tokens: Option<f64>,
 }
@@ -126,12 +126,13 @@ pub struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// A scenario with its summary.
     pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
-        Self { scenario, summary, elasticity: &[], tokens: scenario.plan.tokens }
+        Self { scenario, summary, elasticity: &[], transfers: &[], tokens: scenario.plan.tokens }
     }
 
     /// A scenario with its whole evaluation.
     pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {
-        Self { elasticity: &evaluation.elasticity, ..Self::new(scenario, &evaluation.summary) }
+        let Evaluation { summary, elasticity, details, .. } = evaluation;
+        Self { elasticity, transfers: &details.transfers, ..Self::new(scenario, summary) }
     }
 
     /// What the whole training takes.
@@ -140,8 +141,8 @@ impl<'a> Subject<'a> {
     }
 
     /// One of the transfers.
-    pub(super) fn transfer(&self, index: usize) -> Option<Intensity> {
-        intensity::transfers(self.scenario).get(index).copied()
+    pub(super) fn transfer(&self, index: usize) -> Option<&'a Intensity> {
+        self.transfers.get(index)
     }
 
     /// What stands in the name of a figure that is one of several.
@@ -190,13 +191,10 @@ pub struct Facts<'a> {
     pub(super) evaluation: &'a Evaluation,
     pub(super) layout: Layout,
     pub(super) rates: Rates<'a>,
-    pub(super) program: Program,
     /// The pipeline rank that ends last.
     pub(super) last: usize,
     /// The pipeline rank with the highest peak.
     pub(super) fullest: usize,
-    /// Its kinds of transfers.
-    pub(super) transfers: Vec<Intensity>,
     /// A figure's name and value.
     shown: fn(Figure, &Subject) -> Option<(String, Amount)>,
 }
@@ -251,27 +249,16 @@ impl<'a> Facts<'a> {
         shown: fn(Figure, &Subject) -> Option<(String, Amount)>,
     ) -> Option<Self> {
         let layout = scenario.layout().ok()?;
-        let mut program = Program::default();
-        program.build(scenario, &layout, &Factors::default());
-        let end = |rank: &usize| {
-            let own = evaluation.trace.spans.iter().filter(|span| span.rank as usize == *rank);
-            own.map(|span| span.end).fold(Seconds::ZERO, Seconds::max).get()
-        };
-        let later = |best: usize, rank: usize| if end(&rank) > end(&best) { rank } else { best };
         let fuller = |best: usize, rank: usize| {
-            let peak = |rank: usize| evaluation.stages.get(rank).map_or(Bytes::ZERO, |memory| memory.peak);
-            if peak(rank) > peak(best) { rank } else { best }
+            if evaluation.stages[rank].peak > evaluation.stages[best].peak { rank } else { best }
         };
-        let ranks = program.ranks.len();
         Some(Self {
             scenario,
             evaluation,
             layout,
             rates: Rates::new(scenario, &Factors::default()),
-            program,
-            last: (1..ranks).fold(0, later),
-            fullest: (1..ranks).fold(0, fuller),
-            transfers: intensity::transfers(scenario),
+            last: evaluation.trace.last_rank() as usize,
+            fullest: (1..evaluation.stages.len()).fold(0, fuller),
             shown,
         })
     }

@@ -24,7 +24,7 @@ pub(super) const FIGURES: [Entry; 3] = [
         .why(|facts, at| {
             let ratio = facts.figure(Figure::Threshold(at))? / facts.figure(Figure::Intensity(at))?;
             let source = Source::paper(LAYERED);
-            if facts.transfers.get(at)?.overlapped {
+            if facts.evaluation.details.transfers.get(at)?.overlapped {
                 return because(Formula::Largest(vec![1.0.into(), ratio]), source);
             }
             let about = "What the transfer adds to the time of the arithmetic that it belongs to: nothing runs beside \
@@ -36,7 +36,7 @@ pub(super) const FIGURES: [Entry; 3] = [
         .about("Flop that a device computes for each byte that it sends or receives.")
         .value(|of, at| Some(of.transfer(at)?.flop_per_byte()))
         .why(|facts, at| {
-            let transfer = facts.transfers.get(at)?;
+            let transfer = facts.evaluation.details.transfers.get(at)?;
             let about = Some(about(transfer).into());
             Some(Why { formula: intensity(transfer), about, source: Source::paper(LAYERED) })
         }),
@@ -47,7 +47,7 @@ pub(super) const FIGURES: [Entry; 3] = [
              below, since it goes through the ports of all of them.",
         )
         .value(|of, at| Some(of.transfer(at)?.threshold))
-        .why(|facts, at| because(facts.threshold(facts.transfers.get(at)?), Source::paper(LAYERED))),
+        .why(|facts, at| because(facts.threshold(facts.evaluation.details.transfers.get(at)?), Source::paper(LAYERED))),
 ];
 
 impl Facts<'_> {

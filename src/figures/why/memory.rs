@@ -117,7 +117,7 @@ impl Facts<'_> {
 
     /// `P x bytes / ranks`: one kind of state on one device.
     fn state(&self, each: &str, bytes: f64, ranks: u32) -> Option<Formula> {
-        let parameters = self.program.states.get(self.fullest)?.parameters;
+        let parameters = self.evaluation.details.states.get(self.fullest)?.parameters;
         let sharing = input("ranks that share it", count(ranks, ""), Source::chosen("the strategy's extent"));
         Some(self.rank_parameters(parameters, self.fullest) * Self::bytes_each(each, bytes) / sharing)
     }
@@ -130,7 +130,7 @@ impl Facts<'_> {
     }
 
     fn gradients(&self) -> Option<Formula> {
-        let state = self.program.states.get(self.fullest)?;
+        let state = self.evaluation.details.states.get(self.fullest)?;
         let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
         let waiting = (waiting > Bytes::ZERO)
             .then(|| input("gradients that wait for their reduction", waiting, Source::simulated()));

@@ -3,7 +3,6 @@
 use crate::bounds::pipeline::Pipeline;
 use crate::evaluate::{ErrorBand, IdleCause, Lane, Span, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
-use crate::program::PICOS;
 use crate::units::{Seconds, significant};
 
 use crate::figures::amount::{Amount, Dimension};
@@ -187,8 +186,7 @@ impl Facts<'_> {
 
     /// Time added to compute because the host launches it too slowly.
     fn slow_launches(&self) -> Formula {
-        let late = Seconds::new(self.program.volume(self.last).host as f64 / PICOS);
-        input("launches that the device waits for", late, self.software())
+        input("launches that the device waits for", self.evaluation.details.late_launches, self.software())
     }
 
     /// By the level that the awaited transfer keeps busiest, and what crosses none.
@@ -272,7 +270,7 @@ impl Facts<'_> {
             return Some(Formula::from(0.0));
         }
         let storage = plan.precision.storage();
-        let parameters = self.program.states.get(self.last)?.parameters;
+        let parameters = self.evaluation.details.states.get(self.last)?.parameters;
         let bytes = 2.0 * plan.optimizer.state(storage) + 2.0 * storage.bytes();
         let per = Amount { value: bytes, unit: Dimension::Bytes };
         let adam = Source::convention("state read and written, gradient read, weight written");

@@ -62,7 +62,7 @@ pub(super) const FIGURES: [Entry; 5] = [
 impl Facts<'_> {
     /// By what sends it.
     fn sent(&self, level: usize) -> Formula {
-        let sent = self.program.volume(self.last).sent;
+        let sent = &self.evaluation.details.sent;
         let name = |lane: Lane| match lane {
             Lane::Gather => "gathers of weights",
             Lane::Reduce => "reductions of gradients",

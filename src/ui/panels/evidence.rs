@@ -88,12 +88,12 @@ fn scatter<T>(
 }
 
 fn point(residual: &Residual, evidence: &Evidence) -> Dot {
-    let scale = match residual.metric {
-        Metric::StepTime => 1.0,
-        Metric::Memory => 1_073_741_824.0,
+    let scaled = |value: f64| match residual.metric {
+        Metric::StepTime => value,
+        Metric::Memory => Bytes::new(value).gib(),
     };
-    let y = if evidence.ratio { residual.predicted / residual.measured } else { residual.predicted / scale };
-    Dot { x: residual.measured / scale, y, inside: residual.error().abs() <= BAND }
+    let y = if evidence.ratio { residual.predicted / residual.measured } else { scaled(residual.predicted) };
+    Dot { x: scaled(residual.measured), y, inside: residual.error().abs() <= BAND }
 }
 
 /// What is shown of how much.

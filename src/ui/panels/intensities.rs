@@ -5,9 +5,9 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, outdated, panel_list};
-use crate::app::{App, Panel};
-use crate::bounds::intensity::{self, Intensity, TransferKind, TransferLink};
+use super::{frame, panel_list, staleness};
+use crate::app::{Answer, App, Panel};
+use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
 use crate::figures::verdict;
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
@@ -23,10 +23,10 @@ const SIDE: usize = 10;
 
 /// Draws it.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let inside =
-        frame(app, theme, Panel::Map, &format!("Arithmetic intensities{}", outdated(app)), "flop per byte", area, buf);
-    let transfers = intensity::transfers(scenario);
+    let title = format!("Arithmetic intensities{}", staleness(app));
+    let inside = frame(app, theme, Panel::Map, &title, "flop per byte", area, buf);
+    let Some(Answer { scenario, evaluation }) = &app.answer else { return };
+    let transfers = &evaluation.details.transfers;
     let cursor = app.views.intensities.row(transfers.len());
     let Some(chosen) = transfers.get(cursor) else {
         let why = if scenario.plan.operators.is_empty() {
@@ -42,15 +42,15 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         format!(" {kind:<19}{link:<9}{found:>9}{needed:>9}  {:^width$}", "1/100 to 100 x", width = 2 * SIDE + 1);
     let [head, rows, said] = places(transfers.len(), inside);
     draw_line(buf, head, &Line::styled(header, theme.style(Role::Dim)), theme);
-    list(app, &transfers, scenario, theme).render(rows, buf);
+    list(app, transfers, scenario, theme).render(rows, buf);
     Paragraph::new(words(chosen, scenario, theme)).wrap(Wrap { trim: false }).render(said, buf);
 }
 
 /// The transfer at a place.
 pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
-    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let transfers = intensity::transfers(scenario);
-    list(app, &transfers, scenario, Theme::default()).row_at(places(transfers.len(), inside)[1], at)
+    let Answer { scenario, evaluation } = app.answer.as_ref()?;
+    let transfers = &evaluation.details.transfers;
+    list(app, transfers, scenario, Theme::default()).row_at(places(transfers.len(), inside)[1], at)
 }
 
 /// Where the heading and so many transfers are, and under a blank the chosen one in words.

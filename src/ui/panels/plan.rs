@@ -31,9 +31,6 @@ const LEAST_CURVE: u16 = 7;
 /// Rows of a table of gains: its heading and what every plan is compared with.
 const LEAST_TABLE: u16 = 1 + AGAINST.len() as u16;
 
-/// Bytes of a GiB.
-const GIB: f64 = 1_073_741_824.0;
-
 /// Where the best plan of a kind stands in what was found.
 type BestOf = fn(&PlanAnswer) -> Option<&Summary>;
 
@@ -124,7 +121,7 @@ fn tflops(summary: &Summary) -> String {
 /// Throughput over the limit: the plan's, and that of what it is compared with.
 fn chart<T>(planning: &Planning, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
     let device = picture.ladder.request.scenario.cluster.device.memory;
-    let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).get() / GIB).collect();
+    let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).gib()).collect();
     let curve = |mark: char, tone: Tone, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
         let points = places.iter().enumerate().filter_map(|(place, gib)| Some((*gib, of(picture.at(place)?)?)));
         Curve { mark, tone, points: points.collect() }
@@ -175,7 +172,7 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
     let heading = format!(" {:<34}{:>10}{:>10}{:>10}", "p, the plan, over the best", "gain", "TFLOP/s", "GiB");
     let row = |name: String, other: Option<&Summary>, tone: Tone| {
         let figures = other.map_or_else(String::new, |other| {
-            format!("{:>10}{:>10}", tflops(other), significant(other.memory.peak.get() / GIB, 3))
+            format!("{:>10}{:>10}", tflops(other), significant(other.memory.peak.gib(), 3))
         });
         Line::styled(format!(" {name:<34}{:>10}{figures}", gain(other)), theme.fill(tone))
     };

@@ -108,7 +108,6 @@ fn line(app: &App, theme: Theme, row: &Row, best: bool, levels: &[usize]) -> Lin
 
 /// Throughput, against what, memory and exposed communication.
 fn numbers(summary: &Summary, reference: Option<&Summary>, theme: Theme) -> [Span<'static>; 4] {
-    let gib = summary.memory.peak.get() / 1_073_741_824.0;
     let against = reference.map_or_else(String::new, |reference| {
         words::change(reference.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme)
     });
@@ -117,7 +116,10 @@ fn numbers(summary: &Summary, reference: Option<&Summary>, theme: Theme) -> [Spa
     [
         Span::raw(format!("{:>NUMBER$}", significant(summary.model_flops.get() / 1e12, 3))),
         Span::raw(format!("{against:>NUMBER$}")),
-        Span::styled(format!("{:>NUMBER$}", format!("{too_big} {}", significant(gib, 3))), theme.style(role)),
+        Span::styled(
+            format!("{:>NUMBER$}", format!("{too_big} {}", significant(summary.memory.peak.gib(), 3))),
+            theme.style(role),
+        ),
         Span::raw(format!("{:>NUMBER$}", summary.time.exposed.to_string())),
     ]
 }

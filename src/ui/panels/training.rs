@@ -9,11 +9,11 @@ use super::{frame, joined, outdated, part_at, progress, words};
 use crate::app::pointing::Target;
 use crate::app::views::training::Picture;
 use crate::app::{App, Panel};
-use crate::bounds::intensity::{self, Intensity, TransferLink};
+use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
 use crate::bounds::layered::CriticalBatch;
 use crate::plan::Offload;
 use crate::scenario::Scenario;
-use crate::search::training::{BestTraining, METHODS, Method};
+use crate::search::training::{BestTraining, METHODS};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
@@ -161,7 +161,7 @@ fn lines(app: &App, picture: &Picture, theme: Theme, width: u16) -> Vec<Line<'st
         return lines;
     };
     let scenario = picture.search.scenario(method, &best.choice);
-    lines.extend(plan((training.method(), best), &scenario, picture, theme, width));
+    lines.extend(plan((training.method(), place, best), &scenario, picture, theme, width));
     lines
 }
 
@@ -171,7 +171,7 @@ fn mark(method: usize) -> char {
 
 /// The plan under the cursor.
 fn plan(
-    (index, best): (usize, &BestTraining),
+    (index, place, best): (usize, usize, &BestTraining),
     scenario: &Scenario,
     picture: &Picture,
     theme: Theme,
@@ -221,52 +221,28 @@ fn plan(
             choice.offload,
             significant(100.0 * best.summary.mfu, 3)
         )),
-        network(scenario, theme, width),
+        picture.needs(index, place).map_or_else(Line::default, |needs| network(needs, scenario, theme, width)),
         joined(said, theme, width),
     ]
-}
-
-/// A factor on the outermost level with which it is the slowest that a transfer crosses, so that its need is told of
-/// every transfer that crosses it; the need is the same at any factor.
-const CRAWLING: f64 = 1e-6;
-
-/// What a method's plan needs of the outermost level.
-enum NetworkNeed {
-    /// This bandwidth hides all that can be hidden.
-    Rate(BytesPerSecond),
-    /// A transfer never hides: its arithmetic takes so many times as long.
-    NeverHidden(f64),
 }
 
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
 /// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of 25.0
 /// hide all but ends · x: nothing does`.
 fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
-    let cluster = &picture.search.base.cluster;
-    let outermost = TransferLink::Level(cluster.levels.len().saturating_sub(1));
-    let need = |index: usize, method: &Method| {
-        let best = picture.best(index, place)?;
-        let mut scenario = picture.search.scenario(method, &best.choice);
-        let present = intensity::transfers(&scenario);
-        // The present network decides what is exposed; a crawling one, which transfers cross the level at all.
-        scenario.plan.bandwidth_factor = CRAWLING;
-        let transfers = intensity::transfers(&scenario);
-        let crossing = || transfers.iter().filter(|it| it.link == outermost);
-        let never = present.iter().filter(|it| crossing().any(|slow| slow.kind == it.kind && !slow.overlapped));
-        let factor = never.map(Intensity::slowdown).reduce(f64::max);
-        let most = crossing().filter_map(|it| it.needed(&scenario)).reduce(BytesPerSecond::max);
-        Some(factor.map_or(NetworkNeed::Rate(most.unwrap_or(BytesPerSecond::ZERO)), NetworkNeed::NeverHidden))
-    };
-    let all: Vec<_> = METHODS.iter().enumerate().map(|(index, method)| need(index, method)).collect();
-    let never = all.iter().flatten().any(|need| matches!(need, NetworkNeed::NeverHidden(_)));
-    let has = gigabytes(outermost.bandwidth(&picture.search.base));
+    let base = &picture.search.base;
+    let outermost = TransferLink::Level(base.cluster.levels.len().saturating_sub(1));
+    let need = |method: usize| picture.needs(method, place).map(|needs| needs.outermost);
+    let all: Vec<Option<LinkNeed>> = (0..METHODS.len()).map(need).collect();
+    let never = all.iter().flatten().any(|need| matches!(need, LinkNeed::NeverHidden(_)));
+    let has = gigabytes(outermost.bandwidth(base));
     let said = std::iter::once(format!("GB/s of {has} hide all but ends"));
     let said = said.chain(never.then(|| "x: nothing does".to_owned()));
     let said = said.map(|said| Span::styled(said, theme.style(Role::Dim)));
     let all = all.into_iter().zip(MARKS).map(|(need, (mark, tone))| {
         let need = match need {
-            Some(NetworkNeed::Rate(rate)) => gigabytes(rate),
-            Some(NetworkNeed::NeverHidden(factor)) => format!("x{}", significant(factor, 3)),
+            Some(LinkNeed::Rate(rate)) => gigabytes(rate),
+            Some(LinkNeed::NeverHidden(factor)) => format!("x{}", significant(factor, 3)),
             None => theme.glyphs().impossible.to_owned(),
         };
         Span::styled(format!("{mark} {need}"), theme.fill(tone))
@@ -276,22 +252,18 @@ fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'sta
 
 /// What each link needs for the plan, the tightest first: `to hide: host 5.71 of 15.8 GB/s (state-offload)`; before all
 /// else what runs beside no arithmetic, and never hides: `system never (data-parallel x 1.49)`.
-fn network(scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
-    let mut transfers = intensity::transfers(scenario);
-    let share =
-        |it: &Intensity| it.needed(scenario).map_or(f64::INFINITY, |needed| needed / it.link.bandwidth(scenario));
-    transfers.sort_by(|a, b| share(b).total_cmp(&share(a)));
-    let need = |it: &Intensity| {
-        let (kind, link, has) = (it.kind.word(), it.link.name(scenario), it.link.bandwidth(scenario));
-        Span::raw(match it.needed(scenario) {
-            Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(needed), gigabytes(has)),
+fn network(needs: &LinkNeeds, scenario: &Scenario, theme: Theme, width: u16) -> Line<'static> {
+    let need = |(it, needed, has): &(Intensity, Option<BytesPerSecond>, BytesPerSecond)| {
+        let (kind, link) = (it.kind.word(), it.link.name(scenario));
+        Span::raw(match needed {
+            Some(needed) => format!("{link} {} of {} GB/s ({kind})", gigabytes(*needed), gigabytes(*has)),
             None => format!("{link} never ({kind} x {})", significant(it.slowdown(), 3)),
         })
     };
-    if transfers.is_empty() {
+    if needs.transfers.is_empty() {
         return Line::raw("nothing is transferred");
     }
-    let mut line = joined(transfers.iter().map(need), theme, width.saturating_sub(9));
+    let mut line = joined(needs.transfers.iter().map(need), theme, width.saturating_sub(9));
     line.spans.insert(0, Span::raw("to hide: "));
     line
 }

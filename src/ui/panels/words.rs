@@ -42,8 +42,7 @@ pub(super) fn window((from, to): (Seconds, Seconds), theme: Theme) -> String {
 
 /// Two sizes in the same unit: `41.2/64.0 GiB`.
 pub(super) fn of_capacity(used: Bytes, capacity: Bytes) -> String {
-    const GIB: Bytes = Bytes::new(1_073_741_824.0);
-    format!("{}/{} GiB", significant(used / GIB, 3), significant(capacity / GIB, 3))
+    format!("{}/{} GiB", significant(used.gib(), 3), significant(capacity.gib(), 3))
 }
 
 /// A relative change: `−36 %`, `+5 %`.

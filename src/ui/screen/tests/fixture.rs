@@ -11,15 +11,16 @@ use crate::app::tests::{FRONTIER, start};
 use crate::app::work::Found;
 use crate::app::{App, Panel};
 use crate::evaluate::{
-    Activity, Copies, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Lane, Memory, MemoryParts,
+    Activity, Copies, Details, Elasticity, ErrorBand, Evaluation, HostTraffic, IdleCause, Lane, Memory, MemoryParts,
     MemoryPoint, ModelPart, Phases, Property, Resource, Span, Stall, Summary, TaskKind, TimeParts, Trace, Traffic,
+    Workspace,
 };
 use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
 use crate::measured::{Metric, Residual, Validation, validate};
 use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute};
 use crate::presets::Kind as Presets;
-use crate::scenario::Problem;
+use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
 use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
 use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
@@ -46,6 +47,7 @@ pub(super) fn explorer() -> App {
 
 fn answered(mut app: App) -> App {
     let mut evaluation = evaluation();
+    evaluation.details = details(&app.scenario);
     // The invented figures are of Frontier; elsewhere other levels have these names.
     let [node, system] = ["node", "system"].map(|name| app.scenario.cluster.level(name).unwrap());
     evaluation.summary.bottleneck = Resource::Level(node);
@@ -115,7 +117,8 @@ pub(super) fn pipeline() -> App {
     };
     let stages: Vec<Memory> = (0..RANKS).map(stage).collect();
     summary.memory = stages[0];
-    let evaluation = Evaluation { summary, stages, trace: trace.in_order(), elasticity: Vec::new(), error_band: None };
+    let (trace, details) = (trace.in_order(), details(&app.scenario));
+    let evaluation = Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band: None, details };
     app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     app
 }
@@ -249,6 +252,11 @@ fn activity(kind: TaskKind, layer: u32) -> Activity {
     Activity { kind, part: ModelPart::Layer, layer, micro_batch: 0 }
 }
 
+/// What the scenario alone settles is not invented.
+fn details(scenario: &Scenario) -> Details {
+    search::once(scenario, &mut Workspace::default()).unwrap().details
+}
+
 fn evaluation() -> Evaluation {
     let felt = |property, value| Elasticity { property, value };
     Evaluation {
@@ -261,6 +269,7 @@ fn evaluation() -> Evaluation {
             felt(Property::LevelLatency(2), -0.02),
         ],
         error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
+        details: Details::default(),
     }
 }
 
