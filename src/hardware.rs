@@ -7,7 +7,9 @@
 mod network;
 mod ring;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
@@ -141,17 +143,29 @@ pub struct Link {
 
 /// Text with a unit, or a bare number, since the field's name says its unit.
 fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a power like \"700 W\"")]
-    enum Written {
-        Number(f64),
-        Text(String),
+    deserializer.deserialize_any(WattsVisitor).map(Some)
+}
+
+struct WattsVisitor;
+
+impl de::Visitor<'_> for WattsVisitor {
+    type Value = Watts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a power like \"700 W\"")
     }
-    let text = match Written::deserialize(deserializer)? {
-        Written::Number(number) => format!("{number} W"),
-        Written::Text(text) => text,
-    };
-    text.parse().map(Some).map_err(serde::de::Error::custom)
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Watts, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_f64<E: de::Error>(self, watts: f64) -> Result<Watts, E> {
+        self.visit_str(&format!("{watts} W"))
+    }
+
+    fn visit_i64<E: de::Error>(self, watts: i64) -> Result<Watts, E> {
+        self.visit_str(&format!("{watts} W"))
+    }
 }
 
 impl Cluster {

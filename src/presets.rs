@@ -10,6 +10,7 @@ mod embedded;
 mod read;
 mod report;
 mod resolve;
+mod schema;
 mod write;
 
 use std::collections::BTreeMap;

@@ -130,32 +130,34 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
     let share = device.power_share;
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
     for (index, level) in levels.iter().enumerate() {
+        // Each property is named here, so that a new one is not forgotten.
+        let Level { name, members, bandwidth, injection, latency: _, links, source: _ } = level;
         let last = index + 1 == levels.len();
         let at = |field: &str| format!("levels[{index}].{field}");
-        let named = ["device", "innermost"].contains(&level.name.as_str()) || level.name.parse::<u32>().is_ok();
+        let named = ["device", "innermost"].contains(&name.as_str()) || name.parse::<u32>().is_ok();
         refuse(named, at("name"), "must not be 'device', 'innermost' or a number: an extent uses those words");
-        refuse(level.name.is_empty() || level.name.chars().any(char::is_control), at("name"), "must be a word");
-        refuse(last != level.members.is_none(), at("members"), "must be given on every level but the outermost");
+        refuse(name.is_empty() || name.chars().any(char::is_control), at("name"), "must be a word");
+        refuse(last != members.is_none(), at("members"), "must be given on every level but the outermost");
         refuse(
-            level.members.is_some_and(|members| members == 0 || members > 1 << 16),
+            members.is_some_and(|members| members == 0 || members > 1 << 16),
             at("members"),
             "must be between 1 and 65536",
         );
-        refuse(level.bandwidth.get() <= 0.0, at("bandwidth"), "must be above 0");
-        refuse(level.injection.is_some_and(|rate| rate.get() <= 0.0), at("injection"), "must be above 0");
+        refuse(bandwidth.get() <= 0.0, at("bandwidth"), "must be above 0");
+        refuse(injection.is_some_and(|rate| rate.get() <= 0.0), at("injection"), "must be above 0");
         refuse(
-            levels[..index].iter().any(|other| other.name == level.name),
+            levels[..index].iter().any(|other| other.name == *name),
             at("name"),
             "must differ from the other levels' names",
         );
         let devices = cluster.devices_in(index).unwrap_or(0);
-        let beyond = level.links.iter().any(|link| link.a >= devices || link.b >= devices || link.a == link.b);
+        let beyond = links.iter().any(|link| link.a >= devices || link.b >= devices || link.a == link.b);
         refuse(beyond, at("links"), "must join two different devices of the group, counted from 0");
-        for (link, at) in level.links.iter().zip(0..).map(|(link, number)| (link, at(&format!("links[{number}]")))) {
+        for (link, at) in links.iter().zip(0..).map(|(link, number)| (link, at(&format!("links[{number}]")))) {
             refuse(link.bandwidth.get() <= 0.0, format!("{at}.bandwidth"), "must be above 0");
         }
         refuse(
-            !level.links.is_empty() && devices > super::ring::MOST_DEVICES,
+            !links.is_empty() && devices > super::ring::MOST_DEVICES,
             at("links"),
             "are understood for groups of at most 12 devices",
         );

@@ -1,5 +1,6 @@
-//! A copy of a cluster or a model being edited: its fields, read from the file's text and changed one at a time; comments
-//! and whatever has no field here stay as they are. Not for the form on the screen, nor for writing the file.
+//! A copy of a cluster or a model being edited: its fields, which are the keys of its schema, read from the file's text and
+//! changed one at a time; comments and whatever is no field stay as they are. Not for the form on the screen, nor for
+//! writing the file.
 
 use std::path::PathBuf;
 
@@ -10,84 +11,13 @@ use crate::model::Model;
 use crate::scenario::Scenario;
 use crate::scenario::field;
 use crate::scenario::file::{FileError, printable};
-use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Quantity, Seconds, Watts};
 
+use super::schema::{self, KeyType, SchemaKey};
 use super::{Entry, Kind, Library, Origin, Saving, read};
 
-/// What a field takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Text,
-    Count,
-    Switch,
-    Word(&'static [&'static str]),
-    Size,
-    Bandwidth,
-    Peak,
-    Latency,
-    Power,
-    Price,
-}
-
-/// One field of a kind of preset; `[]` stands for each item of an array.
-struct Spec {
-    path: &'static str,
-    sort: Sort,
-    optional: bool,
-}
-
-const fn must(path: &'static str, sort: Sort) -> Spec {
-    Spec { path, sort, optional: false }
-}
-
-const fn may(path: &'static str, sort: Sort) -> Spec {
-    Spec { path, sort, optional: true }
-}
-
-const CLUSTER: &[Spec] = &[
-    must("name", Sort::Text),
-    may("nodes", Sort::Count),
-    may("price_per_device_hour", Sort::Price),
-    may("watts_per_device", Sort::Power),
-    must("device.name", Sort::Text),
-    must("device.architecture", Sort::Text),
-    must("device.memory", Sort::Size),
-    must("device.memory_bandwidth", Sort::Bandwidth),
-    must("device.compute_units", Sort::Count),
-    must("device.host_bandwidth", Sort::Bandwidth),
-    must("device.peak.fp32", Sort::Peak),
-    may("device.peak.fp16", Sort::Peak),
-    may("device.peak.bf16", Sort::Peak),
-    may("device.peak.fp8", Sort::Peak),
-    must("levels[].name", Sort::Text),
-    may("levels[].members", Sort::Count),
-    must("levels[].bandwidth", Sort::Bandwidth),
-    may("levels[].injection", Sort::Bandwidth),
-    must("levels[].latency", Sort::Latency),
-];
-
-/// Of each link of a level.
-const LINK: Spec = must("bandwidth", Sort::Bandwidth);
-
-const MODEL: &[Spec] = &[
-    must("name", Sort::Text),
-    must("layers", Sort::Count),
-    must("hidden", Sort::Count),
-    must("heads", Sort::Count),
-    must("kv_heads", Sort::Count),
-    must("head_size", Sort::Count),
-    must("ffn_hidden", Sort::Count),
-    may("gated", Sort::Switch),
-    may("vocab", Sort::Count),
-    may("tied", Sort::Switch),
-    must("positions", Sort::Word(&["learned", "computed"])),
-    must("norm", Sort::Word(&["layer-norm", "rms-norm", "none"])),
-    may("bias", Sort::Switch),
-    may("causal", Sort::Switch),
-    must("sequence", Sort::Count),
-    may("experts.count", Sort::Count),
-    may("experts.active", Sort::Count),
-];
+/// Keys that are no fields: the file's format, its name, which has a row of its own, and which devices a link joins, which
+/// says what link it is.
+const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[].b"];
 
 /// A field as a form shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,9 +30,7 @@ pub struct Slot {
     pub unit: String,
     /// What it is about, where the path does not say it: the ends of a link.
     pub note: String,
-    /// Whether it may be left out.
-    pub optional: bool,
-    sort: Sort,
+    takes: KeyType,
 }
 
 /// The copy.
@@ -152,24 +80,28 @@ impl Library {
 impl Draft {
     /// The fields, in the order of the file's format.
     pub fn slots(&self) -> Vec<Slot> {
-        let specs = if self.kind == Kind::Cluster { CLUSTER } else { MODEL };
-        let levels = self.count("levels");
-        let (plain, each): (Vec<&Spec>, Vec<&Spec>) = specs.iter().partition(|spec| !spec.path.contains("[]"));
-        let indexed = (0..levels).flat_map(|index| {
-            each.iter().map(move |spec| (spec.path.replace("[]", &format!("[{index}]")), *spec)).collect::<Vec<_>>()
-        });
-        let slots = plain.into_iter().map(|spec| (spec.path.to_owned(), spec)).chain(indexed).map(|it| self.slot(it));
-        slots.chain((0..levels).flat_map(|level| self.links(level))).collect()
+        let keys = match self.kind {
+            Kind::Cluster => schema::keys::<Cluster>(),
+            _ => schema::keys::<Model>(),
+        };
+        let mut keys = keys.unwrap_or_default();
+        keys.retain(|key| !KEPT.contains(&key.path.as_str()));
+        self.expanded(keys).into_iter().map(|key| self.slot(key)).collect()
     }
 
-    /// The bandwidth of each link of a level; new links are written into the file.
-    fn links(&self, level: usize) -> Vec<Slot> {
-        let link = |index: usize| {
-            let path = format!("levels[{level}].links[{index}]");
-            let [a, b] = ["a", "b"].map(|end| self.text_at(&format!("{path}.{end}")));
-            Slot { note: format!("between {a} and {b}"), ..self.slot((format!("{path}.{}", LINK.path), &LINK)) }
+    /// The keys, with those of an array once for each item that the file has.
+    fn expanded(&self, keys: Vec<SchemaKey>) -> Vec<SchemaKey> {
+        let Some(array) = keys.iter().find_map(|key| key.path.split_once("[]")).map(|(array, _)| array.to_owned())
+        else {
+            return keys;
         };
-        (0..self.count(&format!("levels[{level}].links"))).map(link).collect()
+        let each = format!("{array}[]");
+        let (inside, outside): (Vec<_>, Vec<_>) = keys.into_iter().partition(|key| key.path.starts_with(&each));
+        let item = |index: usize| {
+            let at = |key: &SchemaKey| key.path.replacen(&each, &format!("{array}[{index}]"), 1);
+            self.expanded(inside.iter().map(|key| SchemaKey { path: at(key), ..key.clone() }).collect())
+        };
+        self.expanded(outside).into_iter().chain((0..self.count(&array)).flat_map(item)).collect()
     }
 
     /// How many items an array has.
@@ -181,29 +113,49 @@ impl Draft {
         }
     }
 
-    fn slot(&self, (path, spec): (String, &Spec)) -> Slot {
+    fn slot(&self, SchemaKey { path, takes }: SchemaKey) -> Slot {
         let text = self.text_at(&path);
-        let (value, unit) = match (spec.sort.unit(), text.split_once(' ')) {
-            ("", _) => (text.clone(), ""),
-            (_, Some((value, unit))) => (value.to_owned(), unit),
-            (usual, None) => {
-                let named = spec.sort == Sort::Price && !text.is_empty();
-                (text.clone(), if named { "" } else { usual })
-            }
+        let (value, unit) = match (&takes, text.split_once(' ')) {
+            (KeyType::Quantity(_), Some((value, unit))) => (value.to_owned(), unit.to_owned()),
+            (KeyType::Quantity(usual), None) if text.is_empty() => (text, usual.clone()),
+            _ => (text, String::new()),
         };
-        Slot { value, unit: unit.to_owned(), path, note: String::new(), optional: spec.optional, sort: spec.sort }
+        Slot { value, unit, note: self.note(&path), path, takes }
     }
 
-    /// Gives a field a text, in its unit where the text names none; no text leaves an optional field out. What cannot
-    /// stand there is refused with how to write it.
+    /// What a link joins.
+    fn note(&self, path: &str) -> String {
+        let Some((link, _)) = path.rsplit_once('.').filter(|(table, _)| table.contains("links[")) else {
+            return String::new();
+        };
+        let [a, b] = ["a", "b"].map(|end| self.text_at(&format!("{link}.{end}")));
+        format!("between {a} and {b}")
+    }
+
+    /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given. What
+    /// cannot stand there is refused with how to write it.
     pub fn set(&mut self, slot: &Slot, text: &str) -> Result<(), String> {
         let text = printable(text.trim());
-        if text.is_empty() {
-            return if slot.optional { self.put(&slot.path, None) } else { Err("must be given".to_owned()) };
-        }
         let bare = !slot.unit.is_empty() && text.replace('_', "").parse::<f64>().is_ok();
-        let value = slot.sort.value(&if bare { format!("{text} {}", slot.unit) } else { text })?;
-        self.put(&slot.path, Some(value))
+        let text = if bare { format!("{text} {}", slot.unit) } else { text };
+        let mut changed = self.clone();
+        changed.put(&slot.path, if text.is_empty() { None } else { Some(slot.takes.value(&text)?) })?;
+        match changed.refusal() {
+            Some(_) if text.is_empty() && self.refusal().is_none() => return Err("must be given".to_owned()),
+            Some((path, must)) if path == slot.path => return Err(must),
+            // What else is wrong with the copy is said at its own field.
+            _ => *self = changed,
+        }
+        Ok(())
+    }
+
+    /// What cannot be read: the path of a field, and what it must be.
+    fn refusal(&self) -> Option<(String, String)> {
+        let read = match self.kind {
+            Kind::Cluster => read::syntax::<Cluster>(&self.text()),
+            _ => read::syntax::<Model>(&self.text()),
+        };
+        said(&read.err()?).into_iter().next()
     }
 
     /// What is wrong with the copy as a whole: paths of fields, each with what it must be.
@@ -213,12 +165,7 @@ impl Draft {
             Kind::Cluster => read::checked::<Cluster>(&self.id, &text).err(),
             _ => read::checked::<Model>(&self.id, &text).err(),
         };
-        let split = |message: &str| match message.split_once(": ") {
-            Some((path, must)) => (path.to_owned(), must.to_owned()),
-            None => (String::new(), message.to_owned()),
-        };
-        let mistakes = wrong.map_or_else(Vec::new, |FileError { mistakes, .. }| mistakes);
-        mistakes.iter().map(|mistake| split(&mistake.message)).collect()
+        wrong.as_ref().map_or_else(Vec::new, said)
     }
 
     /// What is to be written, once nothing is wrong with it.
@@ -286,27 +233,23 @@ fn step_of(step: &str) -> (&str, Option<usize>) {
     }
 }
 
-impl Sort {
-    /// The unit that a value without one is taken in.
-    const fn unit(self) -> &'static str {
-        match self {
-            Self::Text | Self::Count | Self::Switch | Self::Word(_) => "",
-            Self::Size => "GiB",
-            Self::Bandwidth => "GB/s",
-            Self::Peak => "TFLOP/s",
-            Self::Latency => "us",
-            Self::Power => "W",
-            Self::Price => "EUR",
-        }
-    }
+/// The mistakes of a file: paths of fields, each with what it must be.
+fn said(error: &FileError) -> Vec<(String, String)> {
+    let split = |message: &str| match message.split_once(": ") {
+        Some((path, must)) => (path.to_owned(), must.to_owned()),
+        None => (String::new(), message.to_owned()),
+    };
+    error.mistakes.iter().map(|mistake| split(&mistake.message)).collect()
+}
 
-    fn value(self, text: &str) -> Result<Value, String> {
-        fn quantity<Q: Quantity + std::str::FromStr<Err: ToString>>(text: &str) -> Result<Value, String> {
-            text.parse::<Q>().map(|_| text.into()).map_err(|error| error.to_string())
-        }
+impl KeyType {
+    /// A text as a file holds it; whether a quantity can be read shows where the file is.
+    fn value(&self, text: &str) -> Result<Value, String> {
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         match self {
             Self::Text => Ok(text.into()),
             Self::Count => field::count(text).map(|count| i64::from(count).into()),
+            Self::Number => number.map(Value::from).ok_or_else(|| "write a number, like 0.5".to_owned()),
             Self::Switch => match text {
                 "on" | "true" => Ok(true.into()),
                 "off" | "false" => Ok(false.into()),
@@ -314,12 +257,7 @@ impl Sort {
             },
             Self::Word(words) if words.contains(&text) => Ok(text.into()),
             Self::Word(words) => Err(format!("write one of {}", words.join(", "))),
-            Self::Size => quantity::<Bytes>(text),
-            Self::Bandwidth => quantity::<BytesPerSecond>(text),
-            Self::Peak => quantity::<FlopPerSecond>(text),
-            Self::Latency => quantity::<Seconds>(text),
-            Self::Power => quantity::<Watts>(text),
-            Self::Price => text.parse::<Money>().map(|_| text.into()).map_err(|error| error.to_string()),
+            Self::Quantity(_) => Ok(number.map_or_else(|| text.into(), Value::from)),
         }
     }
 }

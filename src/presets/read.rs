@@ -85,6 +85,11 @@ pub(super) fn checked<P: Preset>(id: &str, text: &str) -> Result<P, FileError> {
     if problems.is_empty() { Ok(preset) } else { Err(source.unmet(&problems)) }
 }
 
+/// Whether a preset can be read, whatever else is wrong with it.
+pub(super) fn syntax<P: Preset>(text: &str) -> Result<(), FileError> {
+    file::read::<P>(text, FORMAT).map(|_| ())
+}
+
 /// What people call a scenario; what else is in it is not read here.
 pub(super) fn scenario_name(id: &str, text: &str) -> Result<String, String> {
     let source = Source::new(text).map_err(|error| said(&error))?;

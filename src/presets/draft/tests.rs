@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::scenario::file;
+use crate::units::BytesPerSecond;
 
 /// The scenario of the embedded presets with a cluster and a model.
 fn scenario(library: &Library, cluster: &str, model: &str) -> Scenario {
@@ -161,4 +162,44 @@ fn facts_of_a_snapshot_are_copied_as_they_are() {
     let draft = library.draft(Kind::Model, &scenario).unwrap();
     assert_eq!((slot(&draft, "layers").value.as_str(), draft.id.as_str()), ("7", "mpt-7b-2"));
     assert_eq!(draft.problems(), []);
+}
+
+/// The paths of what a file says.
+fn said_in(path: &str, value: &toml::Value) -> Vec<String> {
+    let under = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        toml::Value::Table(table) => table.iter().flat_map(|(name, value)| said_in(&under(name), value)).collect(),
+        toml::Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(index, item)| said_in(&format!("{path}[{index}]"), item)).collect()
+        }
+        _ => vec![path.to_owned()],
+    }
+}
+
+#[test]
+fn whatever_a_file_may_say_is_a_field() {
+    assert!(schema::keys::<Cluster>().is_ok() && schema::keys::<Model>().is_ok(), "the schemas are understood");
+    let library = Library::embedded();
+    for kind in [Kind::Cluster, Kind::Model] {
+        for entry in library.entries(kind) {
+            let document = entry.text.parse().expect("TOML");
+            let draft = Draft { kind, id: entry.id.clone(), replaces: None, document };
+            let fields: Vec<String> = draft.slots().into_iter().map(|slot| slot.path).collect();
+            let all = said_in("", &toml::from_str(&entry.text).expect("TOML"));
+            let kept = |path: &str| ["format", "id"].contains(&path) || path.ends_with("].a") || path.ends_with("].b");
+            let missing: Vec<&String> = all.iter().filter(|path| !kept(path) && !fields.contains(path)).collect();
+            assert_eq!(missing, Vec::<&String>::new(), "{}", entry.id);
+        }
+    }
+}
+
+#[test]
+fn a_property_with_a_default_is_a_field_that_may_be_left_out() {
+    let mut cluster = draft(Kind::Cluster);
+    assert_eq!(slot(&cluster, "device.power_share").value, "");
+    set(&mut cluster, "device.power_share", "0.7").unwrap();
+    assert!(read::checked::<Cluster>("copy", &cluster.text()).unwrap().device.power_share < 0.71);
+    assert_eq!(set(&mut cluster, "device.power_share", "most").unwrap_err(), "write a number, like 0.5");
+    set(&mut cluster, "device.power_share", "").unwrap();
+    assert!(!cluster.text().contains("power_share"));
 }

@@ -308,7 +308,7 @@ pub(super) fn edited() -> App {
     };
     app.update(Action::Panel(Panel::Inputs));
     app.update(Action::Adapt);
-    (0..3).for_each(|_| drop(app.update(Action::Down)));
+    (0..4).for_each(|_| drop(app.update(Action::Down)));
     type_in(&mut app, "2.50 EUR");
     app.update(Action::Take);
     app.update(Action::Down);
