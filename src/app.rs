@@ -3,7 +3,6 @@
 //! Not for drawing ([`crate::ui`]), not for the terminal ([`crate::term`]), not for costs.
 
 pub mod action;
-mod advising;
 mod answers;
 pub mod assumed;
 pub mod axes;
@@ -25,6 +24,7 @@ pub mod history;
 pub mod inputs;
 pub mod jobs;
 pub mod keymap;
+pub mod keys;
 pub mod layer;
 pub mod list;
 mod options;

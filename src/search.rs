@@ -15,7 +15,7 @@ mod tune;
 use crate::evaluate::{ErrorBand, Evaluation, Workspace, details, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
-pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix};
+pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix, gains};
 pub use axis::{Axis, axes, word};
 pub use candidate::Candidate;
 pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};

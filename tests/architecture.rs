@@ -48,7 +48,11 @@ const MODULES: &[&str] = &[
 /// What only some modules may name, which these are, and what the others do instead.
 const PLACES: &[(&str, &[&str], &str)] = &[
     ("ratatui", &["ui", "term"], "hand over data and draw it in `ui`"),
-    ("crossterm", &["term", "app::keymap"], "name the intent as an `Action` and leave the key to `app::keymap`"),
+    (
+        "crossterm",
+        &["term", "app::keys", "app::keymap"],
+        "name the intent as an `Action` and leave the key to `app::keys`",
+    ),
     ("rustix", &["term", "search"], "let `term` ask the system"),
     ("rayon", &["search"], "describe the evaluations and let `search` run them"),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
@@ -245,7 +249,7 @@ mod checks {
     fn a_library_out_of_its_place_is_found() {
         for (file, text, says) in [
             ("src/app.rs", "use ratatui::Frame;", "`ratatui`, which belongs in `ui`, `term`"),
-            ("src/app/keys.rs", "fn f(k: crossterm::event::KeyCode) {}", "`app::keymap`"),
+            ("src/app/edit.rs", "fn f(k: crossterm::event::KeyCode) {}", "`app::keys`"),
             ("src/evaluate.rs", "use ::rayon::prelude::*;", "let `search` run them"),
             ("src/scenario/file.rs", "use std::{io, fs::File};", "`std::fs::File` gives `std::fs`"),
             ("src/ui.rs", "fn f() { std::thread::yield_now(); }", "a job of `app`"),

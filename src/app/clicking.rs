@@ -2,7 +2,7 @@
 
 use super::action::{Action, Command};
 use super::cursor::ListCursor;
-use super::keymap::Place;
+use super::keys::Place;
 use super::layer::Layer;
 use super::panel::Panel;
 use super::pointing::{Gesture, Target};

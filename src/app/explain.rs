@@ -11,17 +11,15 @@ use super::action::Command;
 use super::answers::Answer;
 use super::explaining::{Asked, Explaining, LATER, NOTHING, breakdown, of_field};
 use super::layer::Layer;
-use super::panel::{Panel, ViewId};
+use super::panel::Panel;
 use super::state::App;
 use super::timeline::Step;
-use super::views::advice::Row;
 
 impl App {
     /// Explains the figure that the cursor is on, or says why there is none.
     pub(super) fn explain(&mut self) -> Vec<Command> {
         let asked = match self.views.get(self.view) {
             Some(view) if self.focus == Panel::Map => view.figure(&self.context()),
-            _ if self.focus == Panel::Map && self.view == ViewId::Advice => self.advice_figure(),
             _ => Ok(Asked::Shown(self.figure())),
         };
         let found = match asked {
@@ -78,14 +76,6 @@ impl App {
         };
         self.notice = None;
         self.open_explanation(result.ok().and_then(explaining).ok_or(NOTHING));
-    }
-
-    fn advice_figure(&self) -> Result<Asked, &'static str> {
-        let rows = self.advice_rows();
-        match rows.get(self.advice_cursor(rows.len())).ok_or(NOTHING)? {
-            Row::Resource(index, _) => Ok(Asked::Shown(Figure::Elasticity(*index))),
-            Row::Change(_) => Err("a change of the plan is no figure to explain: Enter takes it"),
-        }
     }
 
     /// The figure of the answer that the cursor is on.

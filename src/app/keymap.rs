@@ -1,18 +1,14 @@
-//! The keys, as data: key, where it works, what it asks for, and the words that the footer and the help print.
+//! The keys in use: all that panels, views and layers declare, with the user's own keys laid over them.
 //!
-//! The one place above the terminal that knows key codes.
+//! Not for how a line is written ([`super::keys`]).
 
-mod binding;
 mod custom;
-mod keys;
 mod lookup;
-mod names;
 mod table;
 
-pub use binding::{Binding, Place};
 pub use custom::{documented, markdown};
-pub use lookup::Keymap;
-pub use table::BINDINGS;
+pub use lookup::{Keymap, places};
+pub use table::TABLE;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,6 @@ use crate::search;
 
 use super::action::Format;
 use super::cursor::ListCursor;
-use super::panel::ViewId;
 
 /// What a list chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +46,6 @@ impl List {
     pub fn new(subject: Subject, items: Vec<String>, current: &str) -> Self {
         let cursor = ListCursor::at(items.iter().position(|item| item == current).unwrap_or(0));
         Self { subject, items, cursor, search: Input::default(), searching: false }
-    }
-
-    /// The views, with the cursor on the one that is shown.
-    pub fn of_views(shown: ViewId) -> Self {
-        Self::new(Subject::Views, ViewId::ALL.map(|view| view.name().to_owned()).into(), shown.name())
     }
 
     /// The formats in which the screen can be written.

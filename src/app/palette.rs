@@ -8,7 +8,8 @@ use crate::scenario::Field;
 
 use super::action::Action;
 use super::cursor::ListCursor;
-use super::keymap::{Binding, Keymap, Place};
+use super::keymap::Keymap;
+use super::keys::{Binding, KeyLine, Place, names};
 
 /// The palette on the screen.
 #[derive(Debug, Clone)]
@@ -44,10 +45,11 @@ pub(super) enum Deed {
 
 impl Palette {
     /// Everything, as seen from the panel or view that has the keys.
-    pub(super) fn of(keymap: &Keymap, here: Place, ascii: bool) -> Self {
-        let acts = |binding: &&Binding| !is_motion(binding.action) && binding.place.is_under_layers();
-        let mut bindings: Vec<&Binding> = keymap.bindings().iter().filter(acts).collect();
-        bindings.sort_by_key(|binding| (binding.place != here, binding.place != Place::Panels));
+    pub(super) fn new(keymap: &Keymap, here: Place, ascii: bool) -> Self {
+        let mut lines: Vec<&KeyLine> = keymap.lines().iter().filter(|line| line.place.is_under_layers()).collect();
+        lines.sort_by_key(|line| (line.place != here, line.place != Place::Panels));
+        let bindings = lines.into_iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)));
+        let acts = bindings.filter(|(_, binding)| !is_motion(binding.action));
         let fields = Field::all().map(|field| Item {
             name: format!("set {}", field.spec().label),
             key: String::new(),
@@ -58,8 +60,7 @@ impl Palette {
             key: String::new(),
             deed: Deed::Metric(metric),
         });
-        let bindings = bindings.into_iter().map(|binding| Item::of(binding, ascii));
-        let items = bindings.chain(fields).chain(metrics).collect();
+        let items = acts.map(|(line, binding)| Item::new(line, binding, ascii)).chain(fields).chain(metrics).collect();
         Self { items, search: Input::default(), cursor: ListCursor::default() }
     }
 
@@ -78,20 +79,17 @@ impl Palette {
 }
 
 impl Item {
-    fn of(binding: &Binding, ascii: bool) -> Self {
-        let place = match binding.place {
+    fn new(line: &KeyLine, binding: &Binding, ascii: bool) -> Self {
+        let place = match line.place {
             Place::Panels => String::new(),
             place => format!("{}: ", place.title()),
         };
         let name = match binding.action {
             Action::Panel(panel) => format!("go to {}", panel.title()),
-            _ => binding.help.to_string(),
+            _ => line.help.to_string(),
         };
-        Self {
-            name: format!("{place}{name}"),
-            key: binding.key(ascii),
-            deed: Deed::Action(binding.place, binding.action),
-        }
+        let key = binding.keys.first().map_or_else(String::new, |key| names::shown(*key, ascii));
+        Self { name: format!("{place}{name}"), key, deed: Deed::Action(line.place, binding.action) }
     }
 }
 

@@ -21,7 +21,7 @@ impl Panel {
     /// All of them, in the order of Tab.
     pub const ALL: [Self; 5] = [Self::Inputs, Self::Map, Self::Memory, Self::Timeline, Self::Time];
 
-    /// Its name.
+    /// What it is called in its frame, in the help and in the configuration.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Inputs => "Scenario",
@@ -38,91 +38,18 @@ impl Panel {
     }
 }
 
-/// What stands in the map's place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum ViewId {
-    /// A figure over nodes and shard extents.
-    #[default]
-    Map,
-    /// Pinned scenarios side by side.
-    Compare,
-    /// Which change would help.
-    Advice,
-    /// What no schedule beats.
-    Limits,
-    /// The best points within them.
-    Grid,
-    /// Throughput over memory and bandwidth.
-    Hardware,
-    /// Which transfers hide behind arithmetic.
-    Intensities,
-    /// All strategies in one table.
-    Strategies,
-    /// What each level carries.
-    Traffic,
-    /// Days against devices for each method.
-    Training,
-    /// Which operators to shard.
-    Plan,
-    /// Predictions beside published measurements.
-    Evidence,
+/// A view that can stand in the map's place, in words. [`super::views`] has all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ViewId {
+    /// In the names of actions, which the configuration has: `limits` in `view-limits`.
+    pub word: &'static str,
+    /// In titles.
+    pub name: &'static str,
+    /// What it shows, in the list of views and in the help.
+    pub about: &'static str,
 }
 
 impl ViewId {
-    /// All of them, in the order of the list of views.
-    pub const ALL: [Self; 12] = [
-        Self::Map,
-        Self::Compare,
-        Self::Advice,
-        Self::Limits,
-        Self::Grid,
-        Self::Hardware,
-        Self::Intensities,
-        Self::Strategies,
-        Self::Traffic,
-        Self::Training,
-        Self::Plan,
-        Self::Evidence,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Map => "Map",
-            Self::Compare => "Compare",
-            Self::Advice => "Advice",
-            Self::Limits => "Limits",
-            Self::Grid => "Grid",
-            Self::Hardware => "Hardware",
-            Self::Intensities => "Intensities",
-            Self::Strategies => "Strategies",
-            Self::Traffic => "Traffic",
-            Self::Training => "Training time",
-            Self::Plan => "Plan",
-            Self::Evidence => "Evidence",
-        }
-    }
-
-    /// Whether there is something to show instead of what it shows: a metric, an order, an objective.
-    pub const fn has_metrics(self) -> bool {
-        !matches!(self, Self::Compare | Self::Advice | Self::Limits | Self::Grid | Self::Intensities | Self::Traffic)
-    }
-
-    /// What it shows, for the list of views.
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::Map => "a figure over nodes and shard extents",
-            Self::Compare => "pinned scenarios side by side",
-            Self::Advice => "which single change would help",
-            Self::Limits => "what memory, network and peak allow at best",
-            Self::Grid => "the best stage, recompute, sequence and batch within them",
-            Self::Hardware => "throughput over memory and bandwidth",
-            Self::Intensities => "which transfers hide behind arithmetic",
-            Self::Strategies => "all strategies on this scenario, the best first",
-            Self::Traffic => "bytes and busy time of each level of the cluster",
-            Self::Training => "the shortest training: days against devices",
-            Self::Plan => "which operators to shard, within a memory limit",
-            Self::Evidence => "predictions beside published measurements",
-        }
-    }
+    /// The map, in whose place all others stand.
+    pub const MAP: Self = Self { word: "map", name: "Map", about: "a figure over nodes and shard extents" };
 }

@@ -10,7 +10,7 @@ use super::diagnostics::{Finding, LINES};
 use super::explaining::breakdown;
 use super::inputs::InputRow;
 use super::layer::Layer;
-use super::panel::{Panel, ViewId};
+use super::panel::Panel;
 use super::state::App;
 use super::timeline::Step;
 
@@ -116,11 +116,6 @@ impl App {
     }
 
     fn view_rows(&self) -> Option<Rows> {
-        if self.view == ViewId::Advice {
-            let rows = self.advice_rows();
-            let names = rows.iter().map(|row| self.advice_name(row)).collect();
-            return Some((names, self.advice_cursor(rows.len())));
-        }
         let (view, context) = (self.views.get(self.view)?, self.context());
         Some((view.rows(&context)?, view.cursor(&context)))
     }
@@ -143,7 +138,6 @@ impl App {
             None => match self.focus {
                 Panel::Inputs => self.inputs.cursor = row.min(self.inputs.rows().count() - 1),
                 Panel::Time => self.time = ListCursor::at(row),
-                Panel::Map if self.view == ViewId::Advice => self.views.advice.go_to(row),
                 Panel::Map => {
                     self.with_view(|view, context| view.go_to(row, context));
                 }

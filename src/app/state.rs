@@ -19,7 +19,8 @@ use super::explaining::Awaited;
 use super::find::Find;
 use super::history::History;
 use super::inputs::Inputs;
-use super::keymap::{Keymap, Place};
+use super::keymap::Keymap;
+use super::keys::Place;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
 use super::pins::Pins;
@@ -108,7 +109,7 @@ impl App {
             library,
             file,
             inputs: Inputs::default(),
-            view: ViewId::default(),
+            view: ViewId::MAP,
             map: Map::around(&base, &scenario),
             views: Views { evidence: Evidence::of(options.rows), ..Views::default() },
             shown: Ok(scenario.clone()),
@@ -164,7 +165,7 @@ impl App {
     /// What would have the keys without a layer.
     pub fn panel_place(&self) -> Place {
         match self.focus {
-            Panel::Map if self.view != ViewId::Map => Place::View(self.view),
+            Panel::Map if self.view != ViewId::MAP => Place::View(self.view),
             panel => Place::Panel(panel),
         }
     }

@@ -13,7 +13,7 @@ use super::diagnostics::{Finding, LINES};
 use super::effect::Effect;
 use super::explaining::breakdown;
 use super::inputs::InputRow;
-use super::keymap::Place;
+use super::keys::Place;
 use super::layer::Layer;
 use super::list::{Entry, List, Subject};
 use super::options::options;
@@ -21,6 +21,7 @@ use super::panel::{Panel, ViewId};
 use super::pins::letter;
 use super::state::App;
 use super::timeline::Step;
+use super::views::SPECS;
 use super::views::map::NOTHING_TO_TAKE;
 
 mod browser;
@@ -74,7 +75,7 @@ impl App {
             Action::PreviousPanel => self.focus = self.focus.step(Panel::ALL.len() - 1),
             Action::Panel(panel) => self.focus = panel,
             Action::View(view) => return self.open_view(view),
-            Action::Views => self.layer = Some(Layer::List(List::of_views(self.view))),
+            Action::Views => self.open_list_of_views(),
             Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
             Action::Pin => self.pin(),
@@ -90,7 +91,7 @@ impl App {
             Action::Diagnostics => return vec![Command::Diagnose],
             Action::Mouse => return vec![self.toggle_mouse()],
             Action::Screen => self.layer = Some(Layer::List(List::of_formats())),
-            Action::Close if self.view != ViewId::Map => return self.close_view(),
+            Action::Close if self.view != ViewId::MAP => return self.close_view(),
             Action::Close => return self.go_home(),
             _ => match self.focus {
                 Panel::Inputs => return self.on_inputs(action),
@@ -360,8 +361,8 @@ impl App {
             }
             Subject::Axis(at) => self.take_axis(at, &text),
             Subject::Views => {
-                let view = ViewId::ALL.into_iter().find(|view| view.name() == text);
-                view.map_or_else(Vec::new, |view| self.open_view(view))
+                let named = SPECS.into_iter().find(|spec| spec.id.name == text);
+                named.map_or_else(Vec::new, |spec| self.open_view(spec.id))
             }
         }
     }

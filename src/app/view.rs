@@ -7,7 +7,29 @@ use super::action::Action;
 use super::context::Context;
 use super::effect::Effect;
 use super::explaining::Asked;
+use super::keys::{KeyLines, Place};
+use super::panel::{Panel, ViewId};
 use super::work::{Found, Work};
+
+/// What is known of a view before it is shown.
+#[derive(Debug)]
+pub struct ViewSpec {
+    /// What it is called.
+    pub id: ViewId,
+    /// The key that shows it, as the configuration writes keys.
+    pub opens: &'static str,
+    /// One word for that key in the footer; empty for what the footer leaves to the help.
+    pub hint: &'static str,
+    /// Its own keys.
+    pub keys: fn(KeyLines) -> KeyLines,
+}
+
+impl ViewSpec {
+    /// Where its keys work. Those of the map are the panel's, which it is when no other view stands in its place.
+    pub fn place(&self) -> Place {
+        if self.id == ViewId::MAP { Place::Panel(Panel::Map) } else { Place::View(self.id) }
+    }
+}
 
 /// A view. What most views do not have, it need not say.
 pub trait View {

@@ -4,9 +4,12 @@ use std::mem;
 
 use super::action::{Action, Command};
 use super::context::Context;
+use super::layer::Layer;
+use super::list::{List, Subject};
 use super::panel::{Panel, ViewId};
 use super::state::App;
 use super::view::View;
+use super::views::SPECS;
 use super::work::{Found, Work};
 
 impl App {
@@ -42,9 +45,6 @@ impl App {
 
     /// Does what the user asked of the view that has the keys.
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
-        if self.view == ViewId::Advice {
-            return self.on_advice(action);
-        }
         match self.with_view(|view, context| view.update(action, context)) {
             Some(effects) => self.perform(effects),
             None => self.on_map(action),
@@ -54,16 +54,21 @@ impl App {
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, id: ViewId) -> Vec<Command> {
         (self.view, self.focus) = (id, Panel::Map);
-        let is_of_current = id == ViewId::Advice || self.views.get(id).is_some_and(View::is_of_current);
-        if is_of_current && self.looking {
+        if self.looking && self.views.get(id).is_some_and(View::is_of_current) {
             return self.go_home();
         }
         self.ask_view().into_iter().collect()
     }
 
+    /// Opens the list of views, with the cursor on the one that is shown.
+    pub(super) fn open_list_of_views(&mut self) {
+        let names = SPECS.iter().map(|spec| spec.id.name.to_owned()).collect();
+        self.layer = Some(Layer::List(List::new(Subject::Views, names, self.view.name)));
+    }
+
     /// The map is in its place again.
     pub(super) fn close_view(&mut self) -> Vec<Command> {
-        self.view = ViewId::Map;
+        self.view = ViewId::MAP;
         self.ask_view().into_iter().collect()
     }
 
@@ -72,11 +77,7 @@ impl App {
     /// asked for before stops.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();
-        let of_view = if self.view == ViewId::Advice {
-            self.ask_advice()
-        } else {
-            self.with_view(|view, context| view.follow(context)).flatten()
-        };
+        let of_view = self.with_view(|view, context| view.follow(context)).flatten();
         let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
         let before = mem::replace(&mut self.works_for, work.is_some().then_some(self.view));
         if work.is_none() && !before.is_some_and(|id| self.is_waiting_for(id)) {
@@ -94,17 +95,11 @@ impl App {
 
     /// Whether a view lacks a part of its picture.
     fn is_waiting_for(&self, id: ViewId) -> bool {
-        match self.views.get(id) {
-            Some(view) => view.is_waiting(&self.context()),
-            None => id == ViewId::Advice && self.shown.is_ok() && !self.views.advice.is_complete(),
-        }
+        self.views.get(id).is_some_and(|view| view.is_waiting(&self.context()))
     }
 
     /// Takes in what was found for the view that asked for it; gives what is to be computed then.
     pub(super) fn hear_view(&mut self, found: Found) -> Vec<Command> {
-        if let Found::Advice(figures) = found {
-            return self.hear_advice(figures).into_iter().collect();
-        }
         let effects = self.with_view(|view, context| view.hear(found, context));
         self.perform(effects.unwrap_or_default())
     }

@@ -16,7 +16,7 @@ pub mod traffic;
 pub mod training;
 
 use super::panel::ViewId;
-use super::view::View;
+use super::view::{View, ViewSpec};
 use advice::Advice;
 use compare::Compare;
 use evidence::Evidence;
@@ -29,65 +29,72 @@ use strategies::Strategies;
 use traffic::Traffic;
 use training::Training;
 
+/// What is known of each before it is shown, in the order of the list of views.
+pub const SPECS: [&ViewSpec; 12] = [
+    &map::SPEC,
+    &compare::SPEC,
+    &advice::SPEC,
+    &limits::SPEC,
+    &grid::SPEC,
+    &hardware::SPEC,
+    &intensities::SPEC,
+    &strategies::SPEC,
+    &traffic::SPEC,
+    &training::SPEC,
+    &plan::SPEC,
+    &evidence::SPEC,
+];
+
 /// What the views know.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
-    /// Of the comparison.
-    pub compare: Compare,
-    /// Of the advice.
-    pub advice: Advice,
-    /// Of the limits.
-    pub limits: Limits,
-    /// Of the grid.
-    pub grid: Grid,
-    /// Of the hardware.
-    pub hardware: Hardware,
-    /// Of the intensities.
-    pub intensities: Intensities,
-    /// Of the strategies.
-    pub strategies: Strategies,
-    /// Of the traffic.
-    pub traffic: Traffic,
-    /// Of the training time.
-    pub training: Training,
-    /// Of the plan.
-    pub planning: Planning,
-    /// Of the evidence.
-    pub evidence: Evidence,
+    pub(crate) compare: Compare,
+    pub(crate) advice: Advice,
+    pub(crate) limits: Limits,
+    pub(crate) grid: Grid,
+    pub(crate) hardware: Hardware,
+    pub(crate) intensities: Intensities,
+    pub(crate) strategies: Strategies,
+    pub(crate) traffic: Traffic,
+    pub(crate) training: Training,
+    pub(crate) planning: Planning,
+    pub(crate) evidence: Evidence,
 }
 
 impl Views {
     /// A view; `None` for the map, which the views stand in the place of.
     pub fn get(&self, id: ViewId) -> Option<&dyn View> {
-        Some(match id {
-            ViewId::Map | ViewId::Advice => return None,
-            ViewId::Compare => &self.compare,
-            ViewId::Limits => &self.limits,
-            ViewId::Grid => &self.grid,
-            ViewId::Hardware => &self.hardware,
-            ViewId::Intensities => &self.intensities,
-            ViewId::Strategies => &self.strategies,
-            ViewId::Traffic => &self.traffic,
-            ViewId::Training => &self.training,
-            ViewId::Plan => &self.planning,
-            ViewId::Evidence => &self.evidence,
-        })
+        let all: [(&ViewSpec, &dyn View); 11] = [
+            (&compare::SPEC, &self.compare),
+            (&advice::SPEC, &self.advice),
+            (&limits::SPEC, &self.limits),
+            (&grid::SPEC, &self.grid),
+            (&hardware::SPEC, &self.hardware),
+            (&intensities::SPEC, &self.intensities),
+            (&strategies::SPEC, &self.strategies),
+            (&traffic::SPEC, &self.traffic),
+            (&training::SPEC, &self.training),
+            (&plan::SPEC, &self.planning),
+            (&evidence::SPEC, &self.evidence),
+        ];
+        all.into_iter().find(|(spec, _)| spec.id == id).map(|(_, view)| view)
     }
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn View> {
-        Some(match id {
-            ViewId::Map | ViewId::Advice => return None,
-            ViewId::Compare => &mut self.compare,
-            ViewId::Limits => &mut self.limits,
-            ViewId::Grid => &mut self.grid,
-            ViewId::Hardware => &mut self.hardware,
-            ViewId::Intensities => &mut self.intensities,
-            ViewId::Strategies => &mut self.strategies,
-            ViewId::Traffic => &mut self.traffic,
-            ViewId::Training => &mut self.training,
-            ViewId::Plan => &mut self.planning,
-            ViewId::Evidence => &mut self.evidence,
-        })
+        let all: [(&ViewSpec, &mut dyn View); 11] = [
+            (&compare::SPEC, &mut self.compare),
+            (&advice::SPEC, &mut self.advice),
+            (&limits::SPEC, &mut self.limits),
+            (&grid::SPEC, &mut self.grid),
+            (&hardware::SPEC, &mut self.hardware),
+            (&intensities::SPEC, &mut self.intensities),
+            (&strategies::SPEC, &mut self.strategies),
+            (&traffic::SPEC, &mut self.traffic),
+            (&training::SPEC, &mut self.training),
+            (&plan::SPEC, &mut self.planning),
+            (&evidence::SPEC, &mut self.evidence),
+        ];
+        all.into_iter().find(|(spec, _)| spec.id == id).map(|(_, view)| view)
     }
 }

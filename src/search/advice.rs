@@ -10,4 +10,4 @@ mod round;
 
 pub use adviser::Adviser;
 pub use fix::{Fixes, fix};
-pub use round::{AdviceRound, Suggestion, WORTH};
+pub use round::{AdviceRound, Suggestion, WORTH, gains};

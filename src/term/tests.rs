@@ -9,7 +9,6 @@ use ratatui::Terminal;
 use super::wire::WireBackend;
 use super::*;
 use crate::app::action::Action;
-use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, H100, PIPELINE, explorer, explorer_on, follow, press};
 use crate::config::Palette;
 use crate::presets::Library;
@@ -54,7 +53,7 @@ impl Line {
 
 #[test]
 fn a_whole_frame_of_any_view_stays_within_its_budget() {
-    for view in ViewId::ALL {
+    for view in crate::app::views::SPECS.map(|spec| spec.id) {
         let mut app = explorer();
         app.update(Action::View(view));
         let full = Line::new((80, 24)).draw(&app);

@@ -1,34 +1,22 @@
 //! The panels: one file each, drawn from the state on any rectangle. Not for where they go ([`super::screen`]).
 
-mod advice;
 pub(super) mod breakdown;
 mod browser;
 mod cell;
-mod compare;
-mod evidence;
 mod explain;
 pub(super) mod footer;
 mod form;
-mod grid;
-mod hardware;
 pub(super) mod headline;
 pub(super) mod inputs;
-mod intensities;
 pub(super) mod layers;
-mod limits;
-pub(super) mod map;
 pub(super) mod memory;
 mod overlay;
-mod plan;
 mod profile;
 pub(super) mod status;
-mod strategies;
 pub(super) mod strips;
 pub(super) mod tabs;
 pub(super) mod timeline;
-mod traffic;
-mod training;
-pub(super) mod view;
+pub(super) mod views;
 mod words;
 
 use ratatui::buffer::Buffer;

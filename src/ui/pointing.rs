@@ -3,7 +3,7 @@
 use ratatui::layout::{Margin, Position, Rect};
 
 use super::caps::Caps;
-use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, view};
+use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, views};
 use super::screen::ScreenPlaces;
 use super::theme::Theme;
 use crate::app::pointing::Target;
@@ -25,7 +25,7 @@ pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row)
     let row = |row| Target::Row(panel, row);
     let exact = match panel {
         _ if !inside.contains(at) => None,
-        Panel::Map => view::target(app, theme, inside, at),
+        Panel::Map => views::target(app, theme, inside, at),
         Panel::Inputs => inputs::field_at(app, inside, at).map(row),
         Panel::Memory => memory::rank_at(app, inside, at).map(row),
         Panel::Timeline => timeline::moment_at(app, theme, inside, at).map(|(share, row)| Target::Moment(share, row)),

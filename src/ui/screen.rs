@@ -6,7 +6,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 
 use super::caps::Caps;
-use super::panels::{breakdown, footer, headline, inputs, layers, memory, status, strips, tabs, timeline, view};
+use super::panels::{breakdown, footer, headline, inputs, layers, memory, status, strips, tabs, timeline, views};
 use super::theme::{Role, Theme};
 use crate::app::panel::ViewId;
 use crate::app::{App, Panel};
@@ -72,7 +72,7 @@ fn draw_on(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Posi
     for (panel, area) in places.panels {
         match panel {
             Panel::Inputs => inputs::render(app, theme, area, buf),
-            Panel::Map => view::render(app, theme, area, buf),
+            Panel::Map => views::render(app, theme, area, buf),
             Panel::Memory => memory::render(app, theme, area, buf),
             Panel::Timeline => timeline::render(app, theme, area, buf),
             Panel::Time => breakdown::render(app, theme, area, buf),
@@ -147,7 +147,7 @@ fn too_small(theme: Theme, area: Rect, buf: &mut Buffer) {
 /// panel is a view that takes all.
 fn compact(app: &App, area: Rect) -> [Rect; 3] {
     // A view needs its rows more than a summary that panels 3 and 5 give in full.
-    let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != ViewId::Map;
+    let takes_all = app.focus == Panel::Memory || app.focus == Panel::Map && app.view != ViewId::MAP;
     let room = area.height >= strips::HEIGHT + 10 && !takes_all;
     let strip = if room { strips::HEIGHT } else { 0 };
     area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(strip)]))
@@ -174,7 +174,7 @@ fn all_panels(app: &App, large: bool, area: Rect) -> [(Panel, Rect); 5] {
 /// The map or the view in its place takes what it needs, the memory what is left of what it can use, the timeline the
 /// rest; both keep what they say least in.
 fn heights(app: &App, height: u16) -> [Constraint; 3] {
-    let view = view::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
+    let view = views::height(app).min(height.saturating_sub(LEAST_MEMORY + LEAST_TIMELINE));
     let memory = height.saturating_sub(view + timeline::height(app)).clamp(LEAST_MEMORY, memory::height(app));
     [Constraint::Length(view), Constraint::Length(memory), Constraint::Fill(1)]
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::app::action::Report;
-use crate::app::keymap::Place;
-use crate::app::panel::ViewId;
+use crate::app::keys::Place;
 use crate::app::tests::{explorer, press, value};
+use crate::app::views;
 use crate::presets::Library;
 use crate::snapshot::{self, HeldSnapshot, Set, Snapshot};
 
@@ -119,7 +119,7 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
     assert!(again.pins.missing().is_empty());
     assert!(again.notice.as_ref().unwrap().contains("2 pinned"), "{:?}", again.notice);
     press(&mut again, "c");
-    assert_eq!((again.view, crate::app::views::compare::columns(&again.context()).len()), (ViewId::Compare, 2));
+    assert_eq!((again.view, crate::app::views::compare::columns(&again.context()).len()), (views::compare::SPEC.id, 2));
     press(&mut again, "u");
     assert_eq!(value(&again, "nodes"), "2");
 }

@@ -1,16 +1,14 @@
 //! The user's own keys: the `[keys]` of the configuration laid over the table, and the table as such a text.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use toml::{Table, Value};
 
-use super::binding::{Binding, Place};
-use super::lookup::Keymap;
-use super::names;
-use super::table::BINDINGS;
+use super::lookup::{Keymap, places};
+use super::table::TABLE;
 use crate::app::action::Action;
+use crate::app::keys::{Binding, Key, KeyLine, Place, names};
 
 /// A field that is wrong, and what it must be.
 type Must = (String, String);
@@ -22,7 +20,7 @@ struct Wish {
     /// Where; everywhere that knows the action without.
     place: Option<Place>,
     action: String,
-    keys: Vec<(KeyCode, KeyModifiers)>,
+    keys: Vec<Key>,
 }
 
 impl Keymap {
@@ -30,7 +28,7 @@ impl Keymap {
     pub fn custom(wanted: &Table) -> Result<Self, Vec<Must>> {
         let mut keymap = Self::default();
         let wishes = wishes(wanted)?;
-        let mut changed = vec![None; keymap.bindings.len()];
+        let mut changed = vec![None; bindings(&keymap.lines).count()];
         let mut musts = Vec::new();
         for (at, wish) in wishes.iter().enumerate() {
             if let Err(must) = keymap.grant(wish, &mut changed, at) {
@@ -41,22 +39,23 @@ impl Keymap {
         if !musts.is_empty() {
             return Err(musts);
         }
-        keymap.reword(&changed);
         Ok(keymap)
     }
 
     /// Binds the keys of a wish; notes which bindings it changed.
     fn grant(&mut self, wish: &Wish, changed: &mut [Option<usize>], at: usize) -> Result<(), String> {
         let mut known = false;
-        for (binding, changed) in self.bindings.iter_mut().zip(changed) {
-            let here = wish.place.is_none_or(|place| place == binding.place);
-            if !here || names::action(binding.action) != wish.action {
+        let bindings = self.lines.iter_mut().flat_map(|KeyLine { place, bindings, .. }| {
+            let place = *place;
+            bindings.iter_mut().map(move |binding| (place, binding))
+        });
+        for ((place, binding), changed) in bindings.zip(changed) {
+            let here = wish.place.is_none_or(|wanted| wanted == place);
+            if !here || action_name(binding.action) != wish.action {
                 continue;
             }
             known = true;
-            let text = |key: &(KeyCode, KeyModifiers)| {
-                matches!(key, (KeyCode::Char(_), KeyModifiers::NONE)) && binding.place.takes_text()
-            };
+            let text = |key: &Key| matches!(key, (KeyCode::Char(_), KeyModifiers::NONE)) && place.takes_text();
             let mut keys: Vec<_> = wish.keys.iter().copied().filter(|key| !text(key)).collect();
             if keys.is_empty() && wish.place.is_some() {
                 return Err("characters are text here; take another key".to_owned());
@@ -67,7 +66,7 @@ impl Keymap {
                 keys.push(interrupt);
             }
             if !keys.is_empty() {
-                (binding.keys, *changed) = (keys.into(), Some(at));
+                (binding.keys, *changed) = (keys, Some(at));
             }
         }
         if known { Ok(()) } else { Err(format!("there is no such action here; use {}", actions(wish.place))) }
@@ -76,58 +75,54 @@ impl Keymap {
     /// Keys that now mean two things at one place, or at a place and everywhere.
     fn clashes(&self, wishes: &[Wish], changed: &[Option<usize>]) -> Vec<Must> {
         let mut musts = Vec::new();
-        for (index, one) in self.bindings.iter().enumerate() {
-            let Some(wish) = changed[index].map(|at| &wishes[at]) else { continue };
-            for (position, other) in self.bindings.iter().enumerate() {
-                let told = position < index && changed[position].is_some();
+        let now: Vec<_> = bindings(&self.lines).zip(bindings(&TABLE)).zip(changed).collect();
+        for (index, (((place, one), (_, was)), by)) in now.iter().enumerate() {
+            let Some(wish) = by.map(|at| &wishes[at]) else { continue };
+            for (position, (((line, other), (_, other_was)), other_by)) in now.iter().enumerate() {
+                let told = position < index && other_by.is_some();
                 // What hides something in the table itself may go on doing so.
-                let told = told || one.keys == BINDINGS[index].keys && other.keys == BINDINGS[position].keys;
+                let told = told || one.keys == was.keys && other.keys == other_was.keys;
                 let shared = one.keys.iter().find(|key| other.keys.contains(key));
-                let Some(key) = shared.filter(|_| !told && one.action != other.action && meet(one, other)) else {
-                    continue;
-                };
-                let words = if other.help.is_empty() { names::action(other.action) } else { other.help.to_string() };
-                let place = names::place(other.place);
-                musts.push((wish.path.clone(), format!("{} already means '{words}' ({place})", names::name(*key))));
+                let meets = one.action != other.action && meet(place.place, line.place);
+                let Some(key) = shared.filter(|_| !told && meets) else { continue };
+                let place = place_name(line.place);
+                let must = format!("{} already means '{}' ({place})", names::name(*key), line.help);
+                musts.push((wish.path.clone(), must));
             }
         }
         musts
     }
+}
 
-    /// Gives bindings that were changed, and those that speak for them, the words of their keys.
-    fn reword(&mut self, changed: &[Option<usize>]) {
-        let mut from = 0;
-        while from < self.bindings.len() {
-            let silent = |binding: &&Binding| binding.help.is_empty();
-            let to = from + 1 + self.bindings[from + 1..].iter().take_while(silent).count();
-            if changed[from..to].iter().any(Option::is_some) {
-                let (shown, also) = words(&self.bindings[from..to]);
-                let speaker = &mut self.bindings[from];
-                let help = speaker.help.split(" (also").next().unwrap_or_default();
-                let also = if also.is_empty() { String::new() } else { format!(" (also {})", also.join(", ")) };
-                speaker.help = format!("{help}{also}").into();
-                speaker.shown = shown;
-            }
-            from = to;
-        }
-    }
+/// Every binding, with its line.
+fn bindings(lines: &[KeyLine]) -> impl Iterator<Item = (&KeyLine, &Binding)> {
+    lines.iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)))
 }
 
 /// Whether two bindings work at the same time.
-fn meet(one: &Binding, other: &Binding) -> bool {
-    let everywhere = |binding: &Binding| binding.place == Place::Panels;
-    let below = one.place.is_under_layers() && other.place.is_under_layers();
-    one.place == other.place || below && (everywhere(one) || everywhere(other))
+fn meet(one: Place, other: Place) -> bool {
+    let below = one.is_under_layers() && other.is_under_layers();
+    one == other || below && (one == Place::Panels || other == Place::Panels)
 }
 
-/// The first keys of some bindings in words, and the names of the others.
-fn words(group: &[Binding]) -> ((Cow<'static, str>, Cow<'static, str>), Vec<String>) {
-    let firsts = |ascii| {
-        let keys = group.iter().filter_map(|binding| binding.keys.first());
-        keys.map(|key| names::shown(*key, ascii)).collect::<Vec<_>>().join(" ").into()
-    };
-    let others = group.iter().flat_map(|binding| binding.keys.iter().skip(1));
-    ((firsts(false), firsts(true)), others.map(|key| names::shown(*key, true)).collect())
+/// The name of a place: its heading in the help.
+fn place_name(place: Place) -> String {
+    place.title().to_lowercase().replace(' ', "-")
+}
+
+/// The name of an action, as the code has it: `NextPanel` is `next-panel`; of a view `view-limits`.
+fn action_name(action: Action) -> String {
+    if let Action::View(view) = action {
+        return format!("view-{}", view.word);
+    }
+    let mut word = String::new();
+    for letter in format!("{action:?}").chars().filter(|letter| *letter != ')') {
+        if letter.is_uppercase() && !word.is_empty() && !word.ends_with('-') {
+            word.push('-');
+        }
+        word.push(if letter == '(' { '-' } else { letter.to_ascii_lowercase() });
+    }
+    word
 }
 
 fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Must>> {
@@ -136,8 +131,8 @@ fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Must>> {
     for (name, value) in wanted {
         let (place, fields) = match value {
             Value::Table(fields) => {
-                let Some(place) = places().find(|place| names::place(*place) == *name) else {
-                    let places: Vec<String> = places().map(names::place).collect();
+                let Some(place) = places().find(|place| place_name(*place) == *name) else {
+                    let places: Vec<String> = places().map(place_name).collect();
                     musts.push((format!("keys.{name}"), format!("there is no such place; use {}", places.join(", "))));
                     continue;
                 };
@@ -156,13 +151,8 @@ fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Must>> {
     if musts.is_empty() { Ok(wishes) } else { Err(musts) }
 }
 
-/// The places that have keys.
-fn places() -> impl Iterator<Item = Place> {
-    Place::all().filter(|place| BINDINGS.iter().any(|binding| binding.place == *place))
-}
-
 /// A key, or a list of them.
-fn keys(value: &Value) -> Result<Vec<(KeyCode, KeyModifiers)>, String> {
+fn keys(value: &Value) -> Result<Vec<Key>, String> {
     let wrong = || "write a key or a list of keys, like [\"q\", \"ctrl-c\"]".to_owned();
     let texts: Vec<&str> = match value {
         Value::String(text) => vec![text],
@@ -174,8 +164,8 @@ fn keys(value: &Value) -> Result<Vec<(KeyCode, KeyModifiers)>, String> {
 
 /// The names of the actions at a place, or of all.
 fn actions(place: Option<Place>) -> String {
-    let here = BINDINGS.iter().filter(|binding| place.is_none_or(|place| place == binding.place));
-    let mut names: Vec<String> = here.map(|binding| names::action(binding.action)).collect();
+    let here = bindings(&TABLE).filter(|(line, _)| place.is_none_or(|place| place == line.place));
+    let mut names: Vec<String> = here.map(|(_, binding)| action_name(binding.action)).collect();
     names.sort();
     names.dedup();
     names.join(", ")
@@ -188,10 +178,10 @@ pub fn documented() -> String {
          # up = [\"up\", \"e\"], changes an action wherever it is known. Ctrl-C always quits.\n# [keys]\n",
     );
     for place in places() {
-        let _ = writeln!(text, "\n# [keys.{}]", names::place(place));
-        for binding in BINDINGS.iter().filter(|binding| binding.place == place) {
+        let _ = writeln!(text, "\n# [keys.{}]", place_name(place));
+        for (_, binding) in bindings(&TABLE).filter(|(line, _)| line.place == place) {
             let keys: Vec<String> = binding.keys.iter().map(|key| format!("{:?}", names::name(*key))).collect();
-            let _ = writeln!(text, "# {} = [{}]", names::action(binding.action), keys.join(", "));
+            let _ = writeln!(text, "# {} = [{}]", action_name(binding.action), keys.join(", "));
         }
     }
     text
@@ -201,10 +191,10 @@ pub fn documented() -> String {
 pub fn markdown() -> String {
     let mut text = String::from("| Key | Where | What |\n|---|---|---|\n");
     let panels = |place: &Place| matches!(place, Place::Panels | Place::Panel(_));
-    for (place, bindings) in Keymap::default().help(Place::Panels).filter(|(place, _)| panels(place)) {
-        for binding in bindings {
-            let key = binding.shown.0.replace('|', "\\|");
-            let _ = writeln!(text, "| `{key}` | {} | {} |", place.title().to_lowercase(), binding.help);
+    for (place, lines) in Keymap::default().help(Place::Panels).filter(|(place, _)| panels(place)) {
+        for line in lines {
+            let key = line.name(false).replace('|', "\\|");
+            let _ = writeln!(text, "| `{key}` | {} | {} |", place.title().to_lowercase(), line.text());
         }
     }
     text

@@ -3,34 +3,44 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::to_input_request;
 
-use super::binding::{Binding, Place};
-use super::table::BINDINGS;
+use super::table::TABLE;
 use crate::app::action::Action;
-use crate::app::panel::ViewId;
+use crate::app::keys::{Binding, KeyLine, Place};
+use crate::app::panel::{Panel, ViewId};
+use crate::app::view::ViewSpec;
+use crate::app::views::SPECS;
 
 /// The keys in use: the table, with the user's own keys in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keymap {
-    pub(super) bindings: Vec<Binding>,
+    pub(super) lines: Vec<KeyLine>,
 }
 
 impl Default for Keymap {
     /// The table as it is.
     fn default() -> Self {
-        Self { bindings: BINDINGS.to_vec() }
+        Self { lines: TABLE.to_vec() }
     }
 }
 
+/// What can have keys, in the order of the help.
+pub fn places() -> impl Iterator<Item = Place> {
+    let panels = Panel::ALL.map(Place::Panel).into_iter();
+    // The map is both a panel and a view.
+    let views = SPECS.into_iter().map(ViewSpec::place).filter(|place| matches!(place, Place::View(_)));
+    std::iter::once(Place::Panels).chain(panels).chain(views).chain(Place::LAYERS)
+}
+
 impl Keymap {
-    /// All of them.
-    pub fn bindings(&self) -> &[Binding] {
-        &self.bindings
+    /// All lines.
+    pub fn lines(&self) -> &[KeyLine] {
+        &self.lines
     }
 
     /// What a key asks for where the keys go now.
     pub fn action(&self, place: Place, key: KeyEvent) -> Option<Action> {
-        let bound = self.at(place).chain(self.under(place)).find(|binding| is_bound(binding, key));
-        match bound {
+        let bindings = self.at(place).chain(self.under(place)).flat_map(|line| &line.bindings);
+        match bindings.into_iter().find(|binding| is_bound(binding, key)) {
             Some(binding) => Some(binding.action),
             None if place.takes_text() => to_input_request(&Event::Key(key)).map(Action::Type),
             None => None,
@@ -38,44 +48,43 @@ impl Keymap {
     }
 
     /// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
-    pub fn hints(&self, place: Place) -> impl Iterator<Item = &Binding> {
-        let hidden = move |binding: &&Binding| self.at(place).any(|own| own.keys == binding.keys);
-        let idle = move |binding: &&Binding| {
-            binding.action == Action::Metric && matches!(place, Place::View(view) if !view.has_metrics())
-        };
-        let under = self.under(place).filter(move |binding| !hidden(binding) && !idle(binding));
-        self.at(place).chain(under).filter(|binding| !binding.hint.is_empty())
+    pub fn hints(&self, place: Place) -> impl Iterator<Item = &KeyLine> {
+        let hidden = move |line: &&KeyLine| self.at(place).any(|own| own.bindings[0].keys == line.bindings[0].keys);
+        // A view that has metrics has a line of its own for them.
+        let idle = move |line: &&KeyLine| matches!(place, Place::View(_)) && line.asks(Action::Metric);
+        let under = self.under(place).filter(move |line| !hidden(line) && !idle(line));
+        self.at(place).chain(under).filter(|line| !line.hint.is_empty())
     }
 
     /// The key that shows a view, in words.
-    pub fn key_of(&self, view: ViewId, ascii: bool) -> &str {
-        let binding = self.bindings.iter().find(|binding| binding.action == Action::View(view));
-        binding.map_or("", |binding| binding.name(ascii))
+    pub fn key_of(&self, view: ViewId, ascii: bool) -> String {
+        let line = self.lines.iter().find(|line| line.asks(Action::View(view)));
+        line.map_or_else(String::new, |line| line.name(ascii))
     }
 
     /// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
-    pub fn help(&self, here: Place) -> impl Iterator<Item = (Place, Vec<&Binding>)> {
-        let others = Place::all().filter(move |place| *place != here);
-        let lines = |place| (place, self.at(place).filter(|binding| !binding.help.is_empty()).collect::<Vec<_>>());
+    pub fn help(&self, here: Place) -> impl Iterator<Item = (Place, Vec<&KeyLine>)> {
+        let others = places().filter(move |place| *place != here);
+        let lines = |place| (place, self.at(place).collect::<Vec<_>>());
         std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
     }
 
     /// The same as rows: keys and what they do; a row without keys is a heading.
     pub fn help_rows(&self, here: Place, ascii: bool) -> Vec<(String, String)> {
-        let row = |binding: &Binding| (binding.name(ascii).to_owned(), binding.help.to_string());
-        let section = |(place, lines): (Place, Vec<&Binding>)| {
+        let section = |(place, lines): (Place, Vec<&KeyLine>)| {
             let heading = (String::new(), place.title().to_owned());
-            std::iter::once(heading).chain(lines.into_iter().map(row)).collect::<Vec<_>>()
+            let rows = lines.into_iter().map(|line| (line.name(ascii), line.text()));
+            std::iter::once(heading).chain(rows).collect::<Vec<_>>()
         };
         self.help(here).flat_map(section).collect()
     }
 
-    fn at(&self, place: Place) -> impl Iterator<Item = &Binding> {
-        self.bindings.iter().filter(move |binding| binding.place == place)
+    fn at(&self, place: Place) -> impl Iterator<Item = &KeyLine> {
+        self.lines.iter().filter(move |line| line.place == place)
     }
 
     /// The keys that work on every panel, for a panel or a view.
-    fn under(&self, place: Place) -> impl Iterator<Item = &Binding> {
+    fn under(&self, place: Place) -> impl Iterator<Item = &KeyLine> {
         self.at(Place::Panels).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
     }
 }

@@ -1,14 +1,19 @@
-//! The table of keys itself: where each works, what it asks for, and the words for it.
+//! The table of keys: what works where, in the order of the help and of the footer.
 
 mod layers;
 mod panels;
-mod views;
-mod words;
 
 use std::sync::LazyLock;
 
-use super::binding::Binding;
+use crate::app::keys::{KeyLine, KeyLines, Place};
+use crate::app::views::SPECS;
 
-/// The table. A line with no words belongs to the one above it.
-pub static BINDINGS: LazyLock<Vec<Binding>> =
-    LazyLock::new(|| [panels::EACH, views::EACH, panels::ALL, layers::EACH].concat());
+/// All lines: those of each panel, of each view, those that work on all of them, and of what lies over them.
+pub static TABLE: LazyLock<Vec<KeyLine>> = LazyLock::new(|| {
+    let views = SPECS.iter().map(|spec| (spec.keys)(KeyLines::at(spec.place())));
+    let lines = panels::each().into_iter().chain(views).chain([panels::everywhere()]).chain(layers::each());
+    lines.flat_map(KeyLines::into_lines).collect()
+});
+
+/// What works on every panel and view.
+pub const EVERYWHERE: Place = Place::Panels;

@@ -1,8 +1,9 @@
 //! The table of keys.
 
 use crate::app::action::Action;
+use crate::app::keys::{Key, KeyLine, Place};
 use crate::app::panel::Panel;
-use crate::app::panel::ViewId;
+use crate::app::views;
 use crossterm::event::KeyEvent;
 use crossterm::event::{KeyCode, KeyModifiers};
 use tui_input::InputRequest;
@@ -17,24 +18,39 @@ fn press(place: Place, code: KeyCode) -> Option<Action> {
     action(place, KeyEvent::new(code, KeyModifiers::NONE))
 }
 
+/// The keys of a line, whatever they ask for.
+fn keys(line: &KeyLine) -> impl Iterator<Item = &Key> {
+    line.bindings.iter().flat_map(|binding| &binding.keys)
+}
+
 #[test]
 fn no_key_has_two_meanings_in_one_place() {
-    for (index, binding) in BINDINGS.iter().enumerate() {
-        for other in &BINDINGS[..index] {
-            let shared = binding.keys.iter().find(|key| other.keys.contains(key));
-            assert!(binding.place != other.place || shared.is_none(), "{shared:?} twice in {:?}", binding.place);
+    for place in places() {
+        let mut known: Vec<&Key> = Vec::new();
+        for key in TABLE.iter().filter(|line| line.place == place).flat_map(keys) {
+            assert!(!known.contains(&key), "{key:?} twice in {place:?}");
+            known.push(key);
         }
     }
 }
 
 #[test]
-fn a_binding_without_words_stands_under_one_that_speaks_for_it() {
-    assert!(!BINDINGS[0].help.is_empty());
-    for pair in BINDINGS.windows(2) {
-        let silent = pair[1].help.is_empty();
-        assert!(!silent || pair[0].place == pair[1].place, "nobody speaks for {:?}", pair[1].action);
-        assert!(!silent || pair[1].shown.0.is_empty() && pair[1].hint.is_empty(), "{:?} has no help", pair[1].action);
+fn every_line_has_keys_and_words() {
+    for line in TABLE.iter() {
+        assert!(!line.help.is_empty() && !line.name(true).is_empty(), "{line:?}");
+        assert!(line.bindings.iter().all(|binding| !binding.keys.is_empty()), "a name that is no key: {line:?}");
     }
+}
+
+#[test]
+fn keys_that_belong_together_are_named_together() {
+    let line = |place, action| TABLE.iter().find(|line| line.place == place && line.asks(action)).unwrap();
+    let rows = line(Place::Panel(Panel::Time), Action::Up);
+    assert_eq!((rows.name(false), rows.name(true)), ("↑↓".to_owned(), "Up Down".to_owned()));
+    assert_eq!(rows.text(), "previous and next figure (also k and j)");
+    let around = line(Place::Panel(Panel::Map), Action::Up);
+    assert_eq!((around.name(false), around.name(true)), ("←↓↑→".to_owned(), "Arrows".to_owned()));
+    assert_eq!(line(Place::Panels, Action::Quit).text(), "quit (also ^C)");
 }
 
 #[test]
@@ -86,21 +102,21 @@ fn keys_of_multiplexers_and_flow_control_are_left_alone() {
     // tmux and screen: B, A; zellij: G, O, P, T, N; Tab, Enter and Backspace: I, J, M, H; flow control: S, Q.
     for letter in "bagoptnijmhsq".chars() {
         let key = (KeyCode::Char(letter), KeyModifiers::CONTROL);
-        assert!(BINDINGS.iter().all(|binding| !binding.keys.contains(&key)), "Ctrl-{letter}");
+        assert!(TABLE.iter().flat_map(keys).all(|known| *known != key), "Ctrl-{letter}");
     }
 }
 
 #[test]
 fn escape_closes_what_has_the_keys_and_quits_nothing() {
     let esc = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
-    for place in Place::all() {
+    for place in places() {
         assert_eq!(action(place, esc), Some(Action::Close), "{place:?}");
     }
 }
 
 #[test]
 fn ctrl_c_quits_and_ctrl_z_suspends_wherever_the_keys_go() {
-    for place in Place::all() {
+    for place in places() {
         let control = |letter| action(place, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL));
         assert_eq!((control('c'), control('z')), (Some(Action::Quit), Some(Action::Suspend)), "{place:?}");
     }
@@ -108,11 +124,13 @@ fn ctrl_c_quits_and_ctrl_z_suspends_wherever_the_keys_go() {
 
 #[test]
 fn the_footer_names_the_metric_where_there_is_one() {
-    let named = |place| Keymap::default().hints(place).any(|binding| binding.action == Action::Metric);
+    let named = |place| Keymap::default().hints(place).any(|line| line.asks(Action::Metric));
     assert!(
-        named(Place::Panel(Panel::Map)) && named(Place::View(ViewId::Hardware)) && named(Place::View(ViewId::Plan))
+        named(Place::Panel(Panel::Map))
+            && named(Place::View(views::hardware::SPEC.id))
+            && named(Place::View(views::plan::SPEC.id))
     );
-    assert!(!named(Place::View(ViewId::Traffic)) && !named(Place::View(ViewId::Limits)));
+    assert!(!named(Place::View(views::traffic::SPEC.id)) && !named(Place::View(views::limits::SPEC.id)));
 }
 
 #[test]
@@ -126,7 +144,8 @@ fn the_readme_has_the_table_of_keys() {
 /// The help on 80 columns: two of a frame on each side, thirteen of keys, one of a scroll bar.
 #[test]
 fn the_help_fits_on_80_columns() {
-    let long: Vec<&str> =
-        BINDINGS.iter().map(|binding| &*binding.help).filter(|help| help.chars().count() > 62).collect();
+    let long: Vec<String> = TABLE.iter().map(KeyLine::text).filter(|help| help.chars().count() > 62).collect();
     assert!(long.is_empty(), "{long:#?}");
+    let wide: Vec<String> = TABLE.iter().map(|line| line.name(true)).filter(|keys| keys.len() > 13).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
 }

@@ -4,6 +4,7 @@ use crate::app::Panel;
 use crate::app::layer::Layer;
 use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, value};
+use crate::app::views;
 
 fn names(app: &App) -> Vec<String> {
     let Some(Layer::Palette(palette)) = &app.layer else { panic!("no palette") };
@@ -27,10 +28,12 @@ fn what_begins_a_word_goes_before_what_is_inside_one_and_that_before_scattered_l
 
 #[test]
 fn every_action_of_the_panels_and_views_is_in_it_once() {
-    let items = Palette::of(&Keymap::default(), Place::Panels, false).items;
-    for binding in crate::app::keymap::BINDINGS.iter().filter(|binding| binding.place.is_under_layers()) {
-        let listed = items.iter().filter(|item| item.deed == Deed::Action(binding.place, binding.action)).count();
-        assert_eq!(listed, usize::from(!is_motion(binding.action)), "{:?} of {:?}", binding.action, binding.place);
+    let items = Palette::new(&Keymap::default(), Place::Panels, false).items;
+    for line in crate::app::keymap::TABLE.iter().filter(|line| line.place.is_under_layers()) {
+        for binding in &line.bindings {
+            let listed = items.iter().filter(|item| item.deed == Deed::Action(line.place, binding.action)).count();
+            assert_eq!(listed, usize::from(!is_motion(binding.action)), "{:?} of {:?}", binding.action, line.place);
+        }
     }
     for item in &items {
         assert!(!item.name.is_empty() && !item.name.ends_with(": "), "{item:?}");
@@ -58,7 +61,7 @@ fn a_command_is_found_and_done() {
     press(&mut app, ":go to mem<ret>");
     assert_eq!(app.focus, Panel::Memory);
     press(&mut app, ":limits<ret>");
-    assert_eq!(app.view, ViewId::Limits);
+    assert_eq!(app.view, views::limits::SPEC.id);
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn a_figure_of_the_map_is_found_by_its_name() {
     press(&mut app, "W:map exposed");
     assert_eq!(names(&app)[0], "Map: exposed");
     press(&mut app, "<ret>");
-    assert_eq!((app.view, app.map.metric), (ViewId::Map, Figure::ExposedShare));
+    assert_eq!((app.view, app.map.metric), (ViewId::MAP, Figure::ExposedShare));
     press(&mut app, ":map cost<ret>");
     assert_eq!(app.map.metric, Figure::ExposedShare, "the cluster has no price");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("price")), "{:?}", app.notice);

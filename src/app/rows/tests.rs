@@ -1,7 +1,7 @@
 //! Searching rows: what is found, where the cursor goes, and how one comes back.
 
 use super::*;
-use crate::app::keymap::Place;
+use crate::app::keys::Place;
 use crate::app::tests::{explorer, press};
 
 /// The label of the field that has the keys.

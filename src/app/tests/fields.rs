@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::inputs::InputRow;
-use crate::app::keymap::Place;
+use crate::app::keys::Place;
 
 #[test]
 fn a_value_typed_unchanged_changes_nothing() {

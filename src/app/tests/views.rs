@@ -1,26 +1,27 @@
 //! The views in the map's place.
 
 use super::*;
-use crate::app::keymap::Place;
+use crate::app::keys::Place;
 use crate::app::panel::ViewId;
+use crate::app::views;
 
 #[test]
 fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
     let mut app = explorer();
     press(&mut app, "4L");
-    assert_eq!((app.view, app.focus), (ViewId::Limits, Panel::Map));
-    assert_eq!(app.place(), Place::View(ViewId::Limits));
+    assert_eq!((app.view, app.focus), (views::limits::SPEC.id, Panel::Map));
+    assert_eq!(app.place(), Place::View(views::limits::SPEC.id));
     press(&mut app, "l3<esc>");
-    assert_eq!((app.view, app.focus), (ViewId::Map, Panel::Memory), "whatever has the keys");
+    assert_eq!((app.view, app.focus), (ViewId::MAP, Panel::Memory), "whatever has the keys");
     press(&mut app, "2");
     assert_eq!(app.place(), Place::Panel(Panel::Map));
     // The list of views, by name.
     press(&mut app, "v/hard<ret>");
-    assert_eq!((app.view, app.layer.is_none()), (ViewId::Hardware, true));
+    assert_eq!((app.view, app.layer.is_none()), (views::hardware::SPEC.id, true));
     press(&mut app, "M");
-    assert_eq!(app.view, ViewId::Map);
+    assert_eq!(app.view, ViewId::MAP);
     press(&mut app, "Lb");
-    assert_eq!(app.view, ViewId::Map, "the best cell is one of the map");
+    assert_eq!(app.view, ViewId::MAP, "the best cell is one of the map");
 }
 
 /// Each reproduction of a publication is a scenario that the explorer opens on.
@@ -38,7 +39,7 @@ fn it_opens_on_each_reproduction() {
 
 #[test]
 fn every_view_has_a_key_and_a_line_in_the_list() {
-    for view in ViewId::ALL {
+    for view in crate::app::views::SPECS.map(|spec| spec.id) {
         let mut app = explorer();
         let key = app.keymap.key_of(view, false).to_owned();
         let shown =
@@ -47,7 +48,7 @@ fn every_view_has_a_key_and_a_line_in_the_list() {
         assert_eq!(app.view, view);
         shown(&mut app, "v<ret>");
         assert_eq!(app.view, view, "the list begins where one is");
-        assert!(!view.about().is_empty());
+        assert!(!view.about.is_empty());
     }
 }
 
@@ -55,8 +56,8 @@ fn every_view_has_a_key_and_a_line_in_the_list() {
 fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     let mut app = explorer();
     let asks = |commands: &[Command]| commands.iter().any(|command| matches!(command, Command::Work { .. }));
-    assert!(asks(&app.update(action::Action::View(ViewId::Hardware))) && app.is_waiting());
-    assert!(asks(&app.update(action::Action::View(ViewId::Hardware))), "what never came is asked for again");
+    assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))) && app.is_waiting());
+    assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))), "what never came is asked for again");
     press(&mut app, "H");
     assert!(!app.is_waiting());
     assert_eq!(press(&mut app, "H"), [], "it is known");
@@ -66,7 +67,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
     let old = Report::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
     app.hear(old);
-    assert!(asks(&app.update(action::Action::View(ViewId::Hardware))));
+    assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))));
 }
 
 /// What is taken in the view of the hardware is of the scenario in hand, wherever the map's cursor was.

@@ -2,7 +2,7 @@
 
 use crate::app::action::{Action, Command};
 use crate::app::cursor::ListCursor;
-use crate::app::keymap::Place;
+use crate::app::keys::Place;
 use crate::app::layer::Layer;
 use crate::app::palette::{Deed, Palette};
 use crate::app::panel::Panel;
@@ -12,7 +12,7 @@ use crate::app::state::App;
 impl App {
     /// Opens the palette.
     pub(crate) fn open_palette(&mut self) {
-        self.layer = Some(Layer::Palette(Palette::of(&self.keymap, self.panel_place(), false)));
+        self.layer = Some(Layer::Palette(Palette::new(&self.keymap, self.panel_place(), false)));
     }
 
     pub(crate) fn on_palette(&mut self, mut palette: Palette, action: Action) -> Vec<Command> {
@@ -47,7 +47,7 @@ impl App {
                 commands.extend(self.update(Action::Take));
             }
             Deed::Metric(metric) => {
-                (self.view, self.focus) = (ViewId::Map, Panel::Map);
+                (self.view, self.focus) = (ViewId::MAP, Panel::Map);
                 match metric.lacks(&self.map.sweep.base) {
                     Some(problem) => self.tell(problem.to_string()),
                     None => self.map.metric = metric,
@@ -56,7 +56,7 @@ impl App {
             Deed::Action(place, action) => {
                 match place {
                     Place::Panel(panel) => {
-                        self.view = if panel == Panel::Map { ViewId::Map } else { self.view };
+                        self.view = if panel == Panel::Map { ViewId::MAP } else { self.view };
                         self.focus = panel;
                     }
                     Place::View(view) => commands.extend(self.open_view(view)),

@@ -9,10 +9,30 @@ use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER, NOTHING};
 use crate::app::list::{Entry, Subject};
+use crate::app::panel::ViewId;
 use crate::app::pins::letter;
-use crate::app::view::View;
+use crate::app::view::{View, ViewSpec};
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "compare", name: "Compare", about: "pinned scenarios side by side" },
+    opens: "c",
+    hint: "compare",
+    keys: |keys| {
+        keys.sideways("column", "previous and next scenario")
+            .key("enter", Action::Take, "take", "make the pinned scenario the one in hand")
+            .key("<", Action::Earlier, "", "move it towards the front")
+            .key(">", Action::Later, "", "move it towards the end")
+            .key("n", Action::Rename, "name", "give it a name")
+            .key("x delete", Action::Remove, "remove", "let go of it")
+            .more_less("zoom", "the timelines closer and further out")
+            .up_down("", "scroll")
+            .ends("first and last scenario")
+            .pages("a page up and down")
+    },
+};
 
 /// The most scenarios that are seen at once.
 pub const MOST: usize = 6;

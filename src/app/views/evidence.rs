@@ -11,11 +11,32 @@ use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, NOTHING};
+use crate::app::panel::ViewId;
 use crate::app::runs::{Picture, Run, Tables};
-use crate::app::view::View;
+use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;
 use crate::measured::{Metric, Residual, Scores};
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "evidence", name: "Evidence", about: "predictions beside published measurements" },
+    opens: "E",
+    hint: "",
+    keys: |keys| {
+        keys.sideways("run", "previous and next run by what was measured")
+            .up_down("error", "previous and next run by the error")
+            .key("enter", Action::Take, "open", "make the run the scenario in hand")
+            .key("d", Action::Filter(Facet::Hardware), "hardware", "only the next hardware, in the end all")
+            .key("t", Action::Filter(Facet::Strategy), "strategy", "only the next class of strategy, in the end all")
+            .key("n", Action::Filter(Facet::Devices), "devices", "only runs on so many devices, in the end all")
+            .key("0", Action::Whole, "", "all runs again")
+            .key("m", Action::Metric, "memory", "peak of memory, or step time")
+            .key("r", Action::Ratio, "ratio", "predicted over measured, or predicted")
+            .ends("the least and the greatest measured")
+            .pages("a page up and down")
+    },
+};
 
 /// Devices of a run, at most: what they are filtered by. The last one has no end.
 const DEVICES: [u32; 4] = [8, 64, 512, u32::MAX];

@@ -8,12 +8,25 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::app::work::Work;
 use crate::bounds::fsdp::grid::{self, BestPoints, GridPoint};
 use crate::bounds::fsdp::{self, FsdpLimits};
 use crate::plan::{Accumulation, Offload, Recompute, Size};
 use crate::scenario::{Edit, Field, Scenario, Value};
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "grid", name: "Grid", about: "the best stage, sequence and batch of FSDP" },
+    opens: "F",
+    hint: "",
+    keys: |keys| {
+        keys.rows("point")
+            .key("enter", Action::Take, "take", "make the point the scenario's")
+            .more_less("efficiency", "what kernels reach of the peak, more and less")
+    },
+};
 
 /// What a point is the best in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,13 +8,28 @@ use crate::app::axes;
 use crate::app::context::Context;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER};
-use crate::app::view::View;
+use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
 use crate::scenario::{Field, Value};
 use crate::search::{Axis, Cell, Sweep};
 
 use super::map::{Map, NOTHING_TO_TAKE};
+use crate::app::panel::ViewId;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "hardware", name: "Hardware", about: "throughput over memory and bandwidth" },
+    opens: "H",
+    hint: "",
+    keys: |keys| {
+        keys.around("move")
+            .key("enter", Action::Take, "take", "make the cell's hardware and batch the scenario's")
+            .key("m", Action::Metric, "metric", "next metric")
+            .ends("least and most bandwidth")
+            .pages("most and least memory")
+    },
+};
 
 /// A gain from twice as much of something that is worth naming.
 const FELT: f64 = 0.05;

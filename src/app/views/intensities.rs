@@ -5,9 +5,18 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER};
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::bounds::intensity::Intensity;
 use crate::figures::Figure;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "intensities", name: "Intensities", about: "which transfers hide behind arithmetic" },
+    opens: "I",
+    hint: "",
+    keys: |keys| keys.rows("transfer"),
+};
 
 /// The cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

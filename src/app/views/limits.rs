@@ -6,9 +6,24 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::figures::Limit;
 use crate::scenario::Scenario;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "limits", name: "Limits", about: "what memory, network and peak allow at best" },
+    opens: "L",
+    hint: "",
+    keys: |keys| {
+        keys.up_down("field", "previous and next row")
+            .sideways("change", "previous and next value")
+            .more_less("", "next and previous value")
+            .ends("first and last row")
+            .pages("a page up and down")
+    },
+};
 
 /// The numbers under the assumptions: first those without a form, then bounds.
 pub const NUMBERS: [Limit; 11] = [

@@ -8,6 +8,27 @@ use crate::search::{Candidate, Cell, Sweep, Tuned};
 
 use crate::app::action::Action;
 use crate::app::axes::{self, LookedUp};
+use crate::app::panel::ViewId;
+use crate::app::view::ViewSpec;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId::MAP,
+    opens: "M",
+    hint: "",
+    keys: |keys| {
+        keys.around("move; the other panels follow")
+            .key("enter", Action::Take, "take", "make the cell the scenario")
+            .ends("first and last column")
+            .pages("first and last row")
+            .key("t", Action::Tune, "tune", "each cell with its best batch and recompute, or the scenario's")
+            .key("x", Action::Across, "", "choose what runs across")
+            .key("X", Action::Along, "", "choose what runs down")
+            .key("o", Action::Contour, "", "draw the memory's contour, or take it away")
+            .key("y", Action::Copy, "", "copy the map as CSV, through the terminal")
+            .key("Y", Action::SaveMap, "", "write the map as CSV to a file")
+    },
+};
 
 /// What is said where the cell under the cursor is the scenario already.
 pub(in crate::app) const NOTHING_TO_TAKE: &str = "this is the present scenario: nothing to take";

@@ -10,12 +10,28 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER};
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
 use crate::search::planner::{CostModel, FoundPlan, Ladder, Objective, PlanAnswer, PlanRequest};
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "plan", name: "Plan", about: "which operators to shard, within a memory limit" },
+    opens: "P",
+    hint: "",
+    keys: |keys| {
+        keys.keys(&[("[ left h", Action::Left), ("] right l", Action::Right)], "limit", "less and more memory")
+            .up_down("operator", "previous and next operators")
+            .key("enter", Action::Take, "take", "make the plan the scenario's")
+            .key("m", Action::Metric, "objective", "best in throughput at any batch, or in the time of a step")
+            .ends("first and last operators")
+            .pages("a page up and down")
+    },
+};
 
 /// What a key steps through.
 const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];

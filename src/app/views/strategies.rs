@@ -5,11 +5,27 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, LATER, NOTHING};
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;
 use crate::scenario::Scenario;
 use crate::search::{StrategyOutcome, strategies, with_strategy};
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "strategies", name: "Strategies", about: "all strategies on this scenario, the best first" },
+    opens: "S",
+    hint: "",
+    keys: |keys| {
+        keys.rows("strategy").key("enter", Action::Take, "take", "take the strategy").key(
+            "m",
+            Action::Metric,
+            "sort",
+            "sort by the next column",
+        )
+    },
+};
 
 /// What the table is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,9 +5,18 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, NOTHING};
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::evaluate::HostDirection;
 use crate::figures::Figure;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "traffic", name: "Traffic", about: "bytes and busy time of each level of the cluster" },
+    opens: "T",
+    hint: "",
+    keys: |keys| keys.rows("figure").key("enter", Action::Explain, "explain", "explain the figure"),
+};
 
 /// The cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,7 +10,8 @@ use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
-use crate::app::view::View;
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::bounds::intensity::LinkNeeds;
 use crate::bounds::layered::CriticalBatch;
@@ -18,6 +19,24 @@ use crate::figures::run::Run;
 use crate::scenario::{Edit, Field};
 use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch};
 use crate::units::{devices, short};
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "training", name: "Training time", about: "the fewest days of each method, against devices" },
+    opens: "D",
+    hint: "",
+    keys: |keys| {
+        keys.sideways("devices", "fewer and more devices")
+            .up_down("method", "previous and next method")
+            .key("enter", Action::Take, "take", "make the plan the scenario's")
+            .key("[", Action::Slower, "slower network", "half the bandwidth of the outermost level")
+            .key("]", Action::Faster, "", "twice the bandwidth of the outermost level")
+            .more_less("most", "twice and half as many devices at most")
+            .key("m", Action::Metric, "law", "next law of the critical batch: layered, kaplan")
+            .ends("fewest and most devices")
+            .pages("first and last method")
+    },
+};
 
 /// The laws of the critical batch that a key steps through.
 const LAWS: [CriticalBatch; 2] = [CriticalBatch::Layered, CriticalBatch::Kaplan];

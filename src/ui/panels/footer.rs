@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::app::App;
-use crate::app::keymap::Binding;
+use crate::app::keys::KeyLine;
 use crate::ui::theme::{Role, Theme};
 
 /// Hints at the end that are never left out: help and quit, or close and quit.
@@ -13,9 +13,9 @@ const KEPT: usize = 2;
 
 /// Draws it; where there is little room, the hints before the last ones are left out.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let hint = |binding: &Binding| {
-        let key = Span::styled(binding.name(theme.caps().ascii).to_owned(), theme.style(Role::Accent));
-        Line::from(vec![Span::raw(" "), key, Span::raw(" "), Span::raw(binding.hint), Span::raw(" ")])
+    let hint = |line: &KeyLine| {
+        let key = Span::styled(line.name(theme.caps().ascii), theme.style(Role::Accent));
+        Line::from(vec![Span::raw(" "), key, Span::raw(" "), Span::raw(line.hint), Span::raw(" ")])
     };
     let mut hints: Vec<Line> = app.keymap.hints(app.place()).map(hint).collect();
     let width = |hints: &[Line]| hints.iter().map(Line::width).sum::<usize>();

@@ -13,8 +13,9 @@ use crate::app::diagnostics::{Finding, LINES};
 use crate::app::layer::Layer;
 use crate::app::list::{Entry, List, Subject};
 use crate::app::palette::Palette;
-use crate::app::panel::ViewId;
 use crate::app::pointing::Target;
+use crate::app::view::ViewSpec;
+use crate::app::views::SPECS;
 use crate::scenario::Field;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -142,8 +143,10 @@ fn title(subject: Subject) -> &'static str {
 
 /// A view's key, and what it shows.
 fn about(app: &App, name: &str, theme: Theme) -> String {
-    let view = ViewId::ALL.into_iter().find(|view| view.name() == name);
-    view.map_or_else(String::new, |view| format!("{}  {}", app.keymap.key_of(view, theme.caps().ascii), view.about()))
+    let spec = SPECS.into_iter().find(|spec| spec.id.name == name);
+    spec.map_or_else(String::new, |ViewSpec { id, .. }| {
+        format!("{}  {}", app.keymap.key_of(*id, theme.caps().ascii), id.about)
+    })
 }
 
 fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {

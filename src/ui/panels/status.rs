@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 
 use super::overlay::input;
-use super::{cell, view};
+use super::{cell, views};
 use crate::app::find::Find;
 use crate::app::inputs::{self, InputRow};
 use crate::app::{App, Panel};
@@ -22,7 +22,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         Some(notice) => Line::styled(notice.clone(), theme.style(Role::Accent)),
         None => Line::raw(match app.focus {
             Panel::Inputs => field(app),
-            Panel::Map => view::status(app, area.width.saturating_sub(2)),
+            Panel::Map => views::status(app, area.width.saturating_sub(2)),
             Panel::Memory | Panel::Timeline | Panel::Time => cell::status(app, area.width.saturating_sub(2)),
         }),
     };

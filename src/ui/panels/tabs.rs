@@ -17,7 +17,7 @@ pub(in crate::ui) fn at(app: &App, theme: Theme, area: Rect, at: Position) -> Op
 }
 
 fn tab(app: &App, theme: Theme, panel: Panel) -> Span<'static> {
-    let title = if panel == Panel::Map { app.view.name() } else { panel.title() };
+    let title = if panel == Panel::Map { app.view.name } else { panel.title() };
     let name = format!("{} {title}", panel as usize + 1);
     if panel == app.focus {
         Span::styled(format!("[{name}]"), theme.style(Role::Accent))

@@ -7,10 +7,10 @@ use ratatui::backend::TestBackend;
 
 use super::*;
 use crate::app::inputs::InputRow;
-use crate::app::panel::ViewId;
 use crate::app::pointing::Gesture;
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
 use crate::app::timeline::Step;
+use crate::app::views;
 use crate::ui;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 50)];
@@ -171,9 +171,9 @@ fn each_place_of_a_chart_is_under_the_mouse() {
             app.point(Target::Panel(Panel::Map), Gesture::Click);
             app.point(Target::Cell(cell), Gesture::Drag);
             let now = match app.view {
-                ViewId::Hardware => app.views.hardware.map.as_ref().unwrap().cursor,
-                ViewId::Training => app.views.training.budget(),
-                ViewId::Plan => app.views.planning.place(),
+                view if view == views::hardware::SPEC.id => app.views.hardware.map.as_ref().unwrap().cursor,
+                view if view == views::training::SPEC.id => app.views.training.budget(),
+                view if view == views::plan::SPEC.id => app.views.planning.place(),
                 _ => app.rows().unwrap().1,
             };
             assert_eq!(now, cell, "{keys}");

@@ -219,7 +219,7 @@ fn a_limit_says_what_sets_it() {
 #[test]
 fn the_training_time_asks_of_a_network_in_few_digits() {
     let mut app = fixture::network(1.0 / 3.0);
-    app.update(Action::View(ViewId::Training));
+    app.update(Action::View(crate::app::views::training::SPEC.id));
     let shown = screen(&app, UTF8, (200, 50)).to_string();
     assert!(shown.contains("GB/s (x 0.333)"), "{shown}");
 }

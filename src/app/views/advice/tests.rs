@@ -4,8 +4,8 @@ use crate::app::action::Action;
 use crate::app::action::Command;
 use crate::app::jobs;
 use crate::app::layer::Layer;
-use crate::app::panel::ViewId;
 use crate::app::tests::{FRONTIER, explorer, explorer_on, figures, press, value};
+use crate::app::views;
 use crate::figures::Figure;
 use crate::scenario::Edit;
 use crate::search::WORTH;
@@ -30,10 +30,10 @@ fn too_big() -> App {
 fn what_is_promised_is_what_enter_brings() {
     for mut app in [explorer(), too_big()] {
         press(&mut app, "W");
-        assert_eq!(app.view, ViewId::Advice);
-        let rows = app.advice_rows();
-        let first = rows.iter().position(|row| matches!(row, Row::Change(_))).expect("a change");
-        let Row::Change(promised) = rows[first].clone() else { panic!("no change") };
+        assert_eq!(app.view, views::advice::SPEC.id);
+        let rows = app.views.advice.rows(app.answer.as_ref());
+        let first = rows.iter().position(|row| matches!(row, AdviceRow::Change(_))).expect("a change");
+        let AdviceRow::Change(promised) = rows[first].clone() else { panic!("no change") };
         let [Edit { field, value: wanted }] = &promised.candidate.edits[..] else { panic!("one change") };
         let (summary, label, wanted) = (*promised.summary, field.spec().label, wanted.to_string());
         press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
@@ -52,8 +52,11 @@ fn nothing_is_taken_while_the_fields_make_no_scenario() {
     }
     // MPT-7B has 32 heads: tensor parallelism over 7 is not possible.
     press(&mut app, "W1<ret><c-u>7<ret>2G");
-    let rows = app.advice_rows();
-    assert!(matches!(rows[app.advice_cursor(rows.len())], Row::Change(_)), "what was tried before stays in sight");
+    let rows = app.views.advice.rows(app.answer.as_ref());
+    assert!(
+        matches!(rows[app.views.advice.row(rows.len())], AdviceRow::Change(_)),
+        "what was tried before stays in sight"
+    );
     let file = app.file.clone();
     press(&mut app, "<ret>");
     assert_eq!(app.notice.as_deref(), Some("these changes are of the last possible scenario: fix the fields first"));
@@ -96,7 +99,7 @@ fn a_changed_scenario_is_tried_anew_and_the_same_is_not() {
     assert_eq!(app.work, before, "the trials are there");
     press(&mut app, "1gjjjjl");
     assert!(app.work > before && app.views.advice.is_complete() && !app.is_waiting());
-    assert_eq!(app.views.advice.of.as_ref(), Some(&app.scenario));
+    assert_eq!(app.views.advice.asked.as_ref(), Some(&app.scenario));
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn it_is_about_the_scenario_in_hand() {
 fn figures_of_an_older_scenario_are_dropped() {
     let mut app = explorer();
     press(&mut app, "1gjjjjl");
-    let asked = app.update(Action::View(ViewId::Advice));
+    let asked = app.update(Action::View(views::advice::SPEC.id));
     let late = asked.into_iter().find(|command| matches!(command, Command::Work { .. })).expect("trials");
     press(&mut app, "M1gjjjjl");
     for report in jobs::in_line(late) {
@@ -120,7 +123,7 @@ fn figures_of_an_older_scenario_are_dropped() {
     }
     assert!(!app.views.advice.is_complete());
     press(&mut app, "W");
-    assert_eq!(app.views.advice.of.as_ref(), Some(&app.scenario));
+    assert_eq!(app.views.advice.asked.as_ref(), Some(&app.scenario));
     assert!(app.views.advice.is_complete());
 }
 
@@ -164,7 +167,8 @@ fn where_no_single_change_lets_it_fit_two_together_are_tried() {
         assert_ne!(one.candidate.edits[0].field, one.candidate.edits[1].field, "{one:?}");
     }
     let (summary, wanted) = (*suggestions[0].summary, suggestions[0].candidate.edits.clone());
-    let first = app.advice_rows().iter().position(|row| matches!(row, Row::Change(_))).unwrap();
+    let first =
+        app.views.advice.rows(app.answer.as_ref()).iter().position(|row| matches!(row, AdviceRow::Change(_))).unwrap();
     press(&mut app, &format!("g{}<ret>", "j".repeat(first)));
     assert_eq!(figures(&app), summary);
     assert!(wanted.iter().all(|edit| value(&app, edit.field.spec().label) == edit.value.to_string()), "{wanted:?}");
@@ -190,7 +194,13 @@ fn a_schedule_is_tried_together_with_its_stages() {
         change.starts_with("schedule breadth-first + stages ") || change.starts_with("schedule interleaved + stages ")
     );
     assert!((0.1..0.186).contains(gain), "{found:?}");
-    let row = app.advice_rows().iter().position(|row| app.advice_name(row) == *change).expect("a row");
+    let row = app
+        .views
+        .advice
+        .rows(app.answer.as_ref())
+        .iter()
+        .position(|row| row.name(app.answer.as_ref()) == *change)
+        .expect("a row");
     press(&mut app, &format!("g{}<ret>", "j".repeat(row)));
     assert!(app.scenario.plan.stages_per_rank > 1, "{change} is taken whole");
     assert!(app.scenario.plan.idle().is_empty());

@@ -1,7 +1,7 @@
 use super::*;
 use crate::app::App;
-use crate::app::panel::ViewId;
 use crate::app::tests::{explained, explorer, figures, press, value};
+use crate::app::views;
 use crate::figures::Figure;
 
 fn letters(app: &App) -> Vec<String> {
@@ -25,7 +25,7 @@ fn p_pins_any_number_and_the_same_again_lets_go() {
 fn the_scenario_shown_stands_beside_the_pins_unless_it_is_one() {
     let mut app = explorer();
     press(&mut app, "c");
-    assert_eq!((app.view, letters(&app)), (ViewId::Compare, vec!["now".to_owned()]));
+    assert_eq!((app.view, letters(&app)), (views::compare::SPEC.id, vec!["now".to_owned()]));
     press(&mut app, "p");
     assert_eq!(letters(&app), ["A"]);
     press(&mut app, "1gjjjjl");

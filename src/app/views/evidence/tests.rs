@@ -4,8 +4,8 @@ use super::*;
 use crate::app::App;
 use crate::app::action::Command;
 use crate::app::action::Report;
-use crate::app::panel::ViewId;
 use crate::app::tests::{explained, explorer, figures, press, start};
+use crate::app::views;
 use crate::figures::Figure;
 use crate::measured;
 use crate::presets::Library;
@@ -28,7 +28,7 @@ fn opened(rows: Vec<(String, String)>) -> App {
     start.options.rows = rows;
     let (mut app, _) = App::new(start);
     press(&mut app, "E");
-    assert_eq!((app.view, app.views.evidence.picture.is_some()), (ViewId::Evidence, true));
+    assert_eq!((app.view, app.views.evidence.picture.is_some()), (views::evidence::SPEC.id, true));
     app
 }
 
@@ -106,7 +106,7 @@ fn enter_opens_the_run_and_u_goes_back() {
     press(&mut app, "<ret>");
     assert_eq!(app.scenario, scenario);
     assert!((figures(&app).step_time.get() / predicted - 1.0).abs() < 1e-9, "what is opened is what was predicted");
-    assert_eq!(app.view, ViewId::Evidence);
+    assert_eq!(app.view, views::evidence::SPEC.id);
     press(&mut app, "u");
     assert_eq!((app.file.clone(), app.scenario.clone()), before);
 }
@@ -125,14 +125,14 @@ fn the_other_figure_and_the_ratio_are_a_key_away() {
 #[test]
 fn the_programs_own_rows_are_read_behind_the_screen() {
     let mut app = explorer();
-    let commands = app.update(Action::View(ViewId::Evidence));
+    let commands = app.update(Action::View(views::evidence::SPEC.id));
     let [Command::Work { generation, work: Work::Evidence(tables) }] = &commands[..] else { panic!("{commands:?}") };
     assert!(app.is_waiting() && tables.files.is_empty());
     assert_eq!(press(&mut app, "ldtnmr<ret>"), [], "no key needs what is not there yet");
     let empty = Picture { validation: measured::validate(&[], |_| Vec::new()), runs: BTreeMap::new() };
     app.hear(Report::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
     assert!(!app.is_waiting());
-    assert_eq!(app.update(Action::View(ViewId::Evidence)), []);
+    assert_eq!(app.update(Action::View(views::evidence::SPEC.id)), []);
 }
 
 /// Not of the scenario in hand: of the run under the cursor, its step or its peak.

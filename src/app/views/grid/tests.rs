@@ -1,14 +1,14 @@
 use super::*;
 use crate::app::App;
-use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, to_field, value};
+use crate::app::views;
 use crate::bounds::fsdp::ZeroStage;
 use crate::scenario::Field;
 
 fn open() -> App {
     let mut app = explorer();
     press(&mut app, "F");
-    assert_eq!(app.view, ViewId::Grid);
+    assert_eq!(app.view, views::grid::SPEC.id);
     app
 }
 
@@ -21,7 +21,7 @@ fn grid(app: &App) -> (&[Row], usize) {
 fn the_palette_leads_to_it() {
     let mut app = explorer();
     press(&mut app, ":grid<ret>");
-    assert_eq!(app.view, ViewId::Grid);
+    assert_eq!(app.view, views::grid::SPEC.id);
 }
 
 /// What `plan --grid` finds for the scenario's own size, on the row where the cursor begins.

@@ -4,8 +4,8 @@ use super::*;
 use crate::app::App;
 use crate::app::action::Command;
 use crate::app::action::Report;
-use crate::app::panel::ViewId;
 use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
+use crate::app::views;
 use crate::evaluate::{Workspace, summary};
 use crate::figures::Figure;
 use crate::plan::{Extent, Extents, Operator, Placement, Recompute};
@@ -58,7 +58,7 @@ fn filled(text: &str) -> App {
         let found = Found::Plan(place, Box::new(planned));
         app.hear(Report::Found { generation: *generation, found });
     }
-    assert_eq!((app.view, app.is_waiting()), (ViewId::Plan, false));
+    assert_eq!((app.view, app.is_waiting()), (views::plan::SPEC.id, false));
     app
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use crate::app::App;
 use crate::app::action::Command;
-use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, figures, press_obeying};
+use crate::app::views;
 use crate::plan::Offload;
 use crate::search::training::TrainingChoice;
 
@@ -15,7 +15,7 @@ fn press(app: &mut App, keys: &str) {
 fn open() -> App {
     let mut app = explorer();
     press(&mut app, "D");
-    assert_eq!(app.view, ViewId::Training);
+    assert_eq!(app.view, views::training::SPEC.id);
     app
 }
 

@@ -5,7 +5,6 @@ mod views;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Command, Report};
-use crate::app::panel::ViewId;
 use crate::app::runs::{Picture, Run};
 use crate::app::tests::{FRONTIER, start};
 use crate::app::work::Found;

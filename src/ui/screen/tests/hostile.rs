@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::app::panel::ViewId;
 use crate::scenario::Problem;
 
 const HOSTILE: &str = "x\u{1b}]52;c;eA==\u{7}\u{9b}\u{202e}\u{200d}y\u{e0041}\u{fe0f}z\u{feff}";
@@ -38,7 +37,7 @@ fn is_clean(app: &App) {
 
 #[test]
 fn no_cell_holds_hostile_text() {
-    for view in ViewId::ALL {
+    for view in crate::app::views::SPECS.map(|spec| spec.id) {
         let mut app = hostile_explorer();
         app.update(Action::View(view));
         is_clean(&app);

@@ -5,18 +5,29 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{frame, outdated, panel_list};
+use super::{Drawing, row};
 use crate::app::assumed::Assumption;
+use crate::app::views;
 use crate::app::views::limits::{Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, ZeroStage};
 use crate::figures::{Form, Limit};
+use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::units::{Bytes, devices};
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::limits::SPEC.id,
+    height: |_| HEIGHT,
+    render,
+    target: |app, _, inside, at| row(row_at(app, inside, at)),
+    status: |_, _| String::new(),
+};
+
 /// Rows that it takes: frame, assumptions, verdict and machine, numbers with their heading.
-pub(super) const HEIGHT: u16 = 2 + 3 + 2 + 12;
+const HEIGHT: u16 = 2 + 3 + 2 + 12;
 
 /// Columns of the names, of one number, and of the two forms of a bound.
 const NAMES: usize = 17;
@@ -26,7 +37,7 @@ const NUMBER: usize = 11;
 const GIVEN: usize = 7;
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
     let title = format!("Limits of data parallelism{instead}{}", outdated(app));
@@ -37,7 +48,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The assumption or the number at a place.
-pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let limits = app.views.limits.assumed.limits(app.shown.as_ref().unwrap_or(&app.scenario));
     list(app, &limits, Theme::default()).row_at(inside, at)
 }

@@ -7,20 +7,26 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined, outdated, progress, words};
+use super::Drawing;
 use crate::app::pointing::Target;
+use crate::app::views;
 use crate::app::views::plan::{Picture, Planning};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::search::planner::{FoundPlan, PlanAnswer};
+use crate::ui::panels::{frame, joined, outdated, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
 use crate::ui::widgets::{LogLog, StackedBar};
 use crate::units::{significant, thousands};
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing =
+    Drawing { id: views::plan::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
+
 /// Rows that it wants: frame, what is planned, the curve, the memory, the operators, why, the gains.
-pub(super) const HEIGHT: u16 = 2 + 1 + 9 + 2 + strip::HEIGHT + WHY + 6;
+const HEIGHT: u16 = 2 + 1 + 9 + 2 + strip::HEIGHT + WHY + 6;
 
 /// Rows of why the operators under the cursor lie where they do.
 const WHY: u16 = 2;
@@ -43,7 +49,7 @@ const AGAINST: [(char, Tone, &str, BestOf); 4] = [
 ];
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let planning = &app.views.planning;
     let Some(picture) = &planning.picture else {
         frame(app, theme, Panel::Map, "Plan", "", area, buf);
@@ -72,7 +78,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The limit or the operators at a place.
-pub(super) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
     let planning = &app.views.planning;
     let [_, curve, _, operators, ..] = places(inside);
     if operators.contains(at) {
@@ -185,7 +191,7 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
 }
 
 /// What Enter does, and how the operators under the cursor lie.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     let planning = &app.views.planning;
     let fresh = planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place()));
     match planning.chosen() {

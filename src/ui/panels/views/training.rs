@@ -5,8 +5,9 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined, outdated, part_at, progress, words};
+use super::Drawing;
 use crate::app::pointing::Target;
+use crate::app::views;
 use crate::app::views::training::Picture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
@@ -14,14 +15,19 @@ use crate::bounds::layered::CriticalBatch;
 use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::search::training::{BestTraining, METHODS};
+use crate::ui::panels::{frame, joined, outdated, part_at, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
 use crate::ui::widgets::text::draw_line;
 use crate::units::{BytesPerSecond, devices, short, significant};
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing =
+    Drawing { id: views::training::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
+
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
-pub(super) const HEIGHT: u16 = 2 + 1 + 16 + SAID;
+const HEIGHT: u16 = 2 + 1 + 16 + SAID;
 
 /// Rows of the methods and of the plan.
 const SAID: u16 = 7;
@@ -31,7 +37,7 @@ const MARKS: [(char, Tone); 5] =
     [('d', Tone::Grey), ('c', Tone::Ochre), ('p', Tone::Violet), ('l', Tone::Teal), ('m', Tone::Blue)];
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let Some(picture) = &app.views.training.picture else {
         frame(app, theme, Panel::Map, "Training time", "", area, buf);
         return;
@@ -63,7 +69,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The method or the count of devices at a place.
-pub(super) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
     let picture = app.views.training.picture.as_ref()?;
     let [_, chart, said] = areas(inside);
     if at.y == said.y {
@@ -277,7 +283,7 @@ fn days(days: f64) -> String {
 }
 
 /// Nothing beyond what the panel says.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     let chosen = app.views.training.chosen().filter(|_| app.shown.is_ok());
     chosen.map_or_else(String::new, |(method, _)| format!("{}: Enter makes this plan the scenario's", method.name))
 }

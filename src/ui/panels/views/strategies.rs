@@ -5,16 +5,27 @@ use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, outdated, panel_list, words};
+use super::{Drawing, row};
+use crate::app::views;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::presets::Kind;
 use crate::scenario::Scenario;
 use crate::search::StrategyOutcome as Row;
+use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::{columns, draw_line};
 use crate::units::significant;
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::strategies::SPEC.id,
+    height,
+    render,
+    target: |app, _, inside, at| row(row_at(app, inside, at)),
+    status: |app, _| status(app),
+};
 
 /// Columns of the names, of a number, and of one level's traffic.
 const NAMES: usize = 13;
@@ -22,13 +33,13 @@ const NUMBER: usize = 9;
 const LEVEL: usize = 9;
 
 /// Rows that it wants: frame, heading, legend, and the strategies.
-pub(super) fn height(app: &App) -> u16 {
+fn height(app: &App) -> u16 {
     let strategies = app.library.entries(Kind::Strategy).count();
     4 + u16::try_from(strategies).unwrap_or(u16::MAX - 4)
 }
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let strategies = &app.views.strategies;
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let stale = if strategies.is_complete() { "" } else { ", computing" };
@@ -49,7 +60,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The strategy at a place.
-pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     list(app, Theme::default(), &[]).row_at(places(app, inside)[1], at)
 }
 
@@ -140,7 +151,7 @@ fn legend(theme: Theme) -> Line<'static> {
 }
 
 /// What the strategy under the cursor does, or why it cannot be.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     let strategies = &app.views.strategies;
     let Some(row) = strategies.rows().get(strategies.row()) else { return String::new() };
     match &row.outcome {

@@ -1,9 +1,6 @@
-//! Names of keys, places and actions, as the configuration has them, and back.
+//! Names of keys, as the configuration has them, and back.
 
 use crossterm::event::{KeyCode, KeyModifiers};
-
-use super::binding::Place;
-use crate::app::action::Action;
 
 /// Keys that are no characters.
 const NAMED: [(&str, KeyCode); 16] = [
@@ -26,7 +23,7 @@ const NAMED: [(&str, KeyCode); 16] = [
 ];
 
 /// The key of a name: `q`, `ctrl-c`, `pgup`, `f5`; or why it is none.
-pub(super) fn key(name: &str) -> Result<(KeyCode, KeyModifiers), String> {
+pub fn key(name: &str) -> Result<(KeyCode, KeyModifiers), String> {
     let (modifiers, rest) = match (name.strip_prefix("ctrl-"), name.strip_prefix("alt-")) {
         (Some(rest), _) if !rest.is_empty() => (KeyModifiers::CONTROL, rest),
         (_, Some(rest)) if !rest.is_empty() => (KeyModifiers::ALT, rest),
@@ -61,7 +58,7 @@ fn list() -> String {
 }
 
 /// The name of a key.
-pub(super) fn name((code, modifiers): (KeyCode, KeyModifiers)) -> String {
+pub fn name((code, modifiers): (KeyCode, KeyModifiers)) -> String {
     let known = NAMED.iter().find(|(_, known)| *known == code).map(|(name, _)| (*name).to_owned());
     let name = known.unwrap_or_else(|| match code {
         KeyCode::Char(letter) => letter.to_string(),
@@ -76,12 +73,15 @@ pub(super) fn name((code, modifiers): (KeyCode, KeyModifiers)) -> String {
 }
 
 /// A key as the footer shows it: with arrows as signs and `^` for Ctrl, or in ASCII.
-pub(super) fn shown(key: (KeyCode, KeyModifiers), ascii: bool) -> String {
+pub fn shown(key: (KeyCode, KeyModifiers), ascii: bool) -> String {
     match (key, ascii) {
         ((KeyCode::Left, KeyModifiers::NONE), false) => "←".to_owned(),
         ((KeyCode::Down, KeyModifiers::NONE), false) => "↓".to_owned(),
         ((KeyCode::Up, KeyModifiers::NONE), false) => "↑".to_owned(),
         ((KeyCode::Right, KeyModifiers::NONE), false) => "→".to_owned(),
+        ((KeyCode::PageUp, KeyModifiers::NONE), _) => "PgUp".to_owned(),
+        ((KeyCode::PageDown, KeyModifiers::NONE), _) => "PgDn".to_owned(),
+        ((KeyCode::BackTab, KeyModifiers::NONE), _) => "Shift-Tab".to_owned(),
         ((KeyCode::Char(letter), KeyModifiers::CONTROL), _) => format!("^{}", letter.to_ascii_uppercase()),
         ((KeyCode::Char(letter), KeyModifiers::NONE), _) if letter != ' ' => letter.to_string(),
         (key, _) => {
@@ -89,21 +89,4 @@ pub(super) fn shown(key: (KeyCode, KeyModifiers), ascii: bool) -> String {
             name[..1].to_uppercase() + &name[1..]
         }
     }
-}
-
-/// The name of a place: its heading in the help.
-pub(super) fn place(place: Place) -> String {
-    place.title().to_lowercase().replace(' ', "-")
-}
-
-/// The name of an action, as the code has it: `NextPanel` is `next-panel`, `View(Limits)` is `view-limits`.
-pub(super) fn action(action: Action) -> String {
-    let mut word = String::new();
-    for letter in format!("{action:?}").chars().filter(|letter| *letter != ')') {
-        if letter.is_uppercase() && !word.is_empty() && !word.ends_with('-') {
-            word.push('-');
-        }
-        word.push(if letter == '(' { '-' } else { letter.to_ascii_lowercase() });
-    }
-    word
 }

@@ -5,23 +5,35 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::cell::{entry, unit};
-use super::{frame, outdated, progress, words};
+use super::Drawing;
+use crate::app::pointing::Target;
+use crate::app::views;
 use crate::app::views::hardware::{Gains, Limiting};
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};
 use crate::scenario::Value;
 use crate::search::Cell;
+use crate::ui::panels::cell::{entry, unit};
+use crate::ui::panels::{frame, outdated, progress, words};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
 use crate::ui::widgets::text::draw_lines;
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::hardware::SPEC.id,
+    height: |_| HEIGHT,
+    render,
+    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(Target::Cell),
+    status: |app, _| status(app),
+};
+
 /// Rows that it takes: frame, header, seven rows with lines between them, legend, two sentences.
-pub(super) const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
+const HEIGHT: u16 = 2 + 1 + 13 + 1 + 2;
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let hardware = &app.views.hardware;
     let Some(map) = &hardware.map else {
         frame(app, theme, Panel::Map, "Hardware", "", area, buf);
@@ -42,7 +54,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The cell at a place.
-pub(super) fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let map = app.views.hardware.map.as_ref()?;
     let (column, row) = heatmap(app, map, theme, |heatmap| heatmap.cell_at(halves(inside)[0], at))?;
     Some(row * map.width() + column)
@@ -101,7 +113,7 @@ fn label(value: &Value) -> String {
 }
 
 /// The cell under the cursor, with what it settled on.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     let Some(map) = &app.views.hardware.map else { return String::new() };
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
     let place = format!("memory x{}, bandwidth x{}", label(y), label(x));

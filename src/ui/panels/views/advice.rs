@@ -1,19 +1,30 @@
 //! What would help: more of which resource, and which change of the plan.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{frame, outdated, panel_list, words};
-use crate::app::views::advice::Row;
+use super::{Drawing, row};
+use crate::app::views;
+use crate::app::views::advice::AdviceRow;
 use crate::app::{App, Panel};
 use crate::search::{AdviceRound, Suggestion};
+use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::ui::widgets::text::fit;
 use crate::units::significant;
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::advice::SPEC.id,
+    height,
+    render,
+    target: |app, theme, inside, at| row(list(app, theme).row_at(inside, at)),
+    status: |app, _| status(app),
+};
 
 /// Columns of a resource, of a change, and of a gain.
 const RESOURCE: usize = 40;
@@ -24,12 +35,12 @@ const GAIN: usize = 8;
 const BAR: usize = 24;
 
 /// Rows that it takes: frame, two headings with a blank between them, a row for each.
-pub(super) fn height(app: &App) -> u16 {
-    u16::try_from(app.advice_rows().len()).unwrap_or(u16::MAX).saturating_add(6)
+fn height(app: &App) -> u16 {
+    u16::try_from(app.views.advice.rows(app.answer.as_ref()).len()).unwrap_or(u16::MAX).saturating_add(6)
 }
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let advice = app.views.advice.round();
     let note = match (advice.is_complete(), app.shown.is_ok()) {
         (true, _) => format!("{} changes tried", advice.tried()),
@@ -41,29 +52,25 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     list(app, theme).render(inside, buf);
 }
 
-/// The row at a place.
-pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    list(app, theme).row_at(inside, at)
-}
-
 fn list(app: &App, theme: Theme) -> RowList<'static> {
-    let cursor = app.advice_cursor(app.advice_rows().len());
+    let cursor = app.views.advice.row(app.views.advice.rows(app.answer.as_ref()).len());
     RowList { marked: false, ..panel_list(app, theme, lines(app, theme), cursor) }
 }
 
 /// Every line, with the row that it is.
 fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
     let advice = app.views.advice.round();
-    let rows = app.advice_rows();
-    let most = rows.iter().map(|row| if let Row::Resource(_, gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
+    let rows = app.views.advice.rows(app.answer.as_ref());
+    let most =
+        rows.iter().map(|row| if let AdviceRow::Resource(_, gain) = row { *gain } else { 0.0 }).fold(0.0, f64::max);
     let mut lines = Vec::new();
     let heading = |text: &str| (Line::styled(text.to_owned(), theme.style(Role::Title)), None);
     let mut changes = false;
     for (index, row) in rows.iter().enumerate() {
-        if index == 0 && matches!(row, Row::Resource(..)) {
+        if index == 0 && matches!(row, AdviceRow::Resource(..)) {
             lines.push(heading("throughput with more of the hardware"));
         }
-        if matches!(row, Row::Change(_)) && !changes {
+        if matches!(row, AdviceRow::Change(_)) && !changes {
             changes = true;
             // A blank before the changes, if resources stand over them.
             lines.extend((index > 0).then(|| (Line::default(), None)));
@@ -85,11 +92,11 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
 }
 
 /// What the cursor is on, for the status line.
-pub(super) fn status(app: &App) -> String {
-    let rows = app.advice_rows();
-    match rows.get(app.advice_cursor(rows.len())) {
-        Some(Row::Change(_)) => "Enter makes the change, u undoes it".to_owned(),
-        Some(Row::Resource(..)) => "Enter explains it".to_owned(),
+fn status(app: &App) -> String {
+    let rows = app.views.advice.rows(app.answer.as_ref());
+    match rows.get(app.views.advice.row(rows.len())) {
+        Some(AdviceRow::Change(_)) => "Enter makes the change, u undoes it".to_owned(),
+        Some(AdviceRow::Resource(..)) => "Enter explains it".to_owned(),
         None => String::new(),
     }
 }
@@ -103,21 +110,21 @@ fn title(advice: &AdviceRound) -> &'static str {
 }
 
 /// What is changed, what it gives, and a bar for that, or what else changes.
-fn line(row: &Row, app: &App, theme: Theme, most: f64) -> Line<'static> {
+fn line(row: &AdviceRow, app: &App, theme: Theme, most: f64) -> Line<'static> {
     let gained = |name: &str, columns: usize, gain: f64| {
         let gain = words::change(1.0, 1.0 + gain, theme);
         Span::raw(format!(" {:<columns$}{gain:>GAIN$}  ", fit(name, columns, theme)))
     };
     Line::from(match row {
-        Row::Resource(_, gain) => {
+        AdviceRow::Resource(_, gain) => {
             let length = if most > 0.0 { (gain / most * BAR as f64).round() as usize } else { 0 };
             let bar = Span::styled(theme.glyphs().fills[0].repeat(length), theme.fill(Tone::Blue));
-            vec![gained(&app.advice_name(row), RESOURCE, *gain), bar]
+            vec![gained(&row.name(app.answer.as_ref()), RESOURCE, *gain), bar]
         }
-        Row::Change(suggestion) => {
+        AdviceRow::Change(suggestion) => {
             let columns = if suggestion.candidate.edits.len() > 1 { RESOURCE } else { CHANGE };
             vec![
-                gained(&app.advice_name(row), columns, suggestion.gain),
+                gained(&row.name(app.answer.as_ref()), columns, suggestion.gain),
                 Span::styled(aside(suggestion), theme.style(Role::Dim)),
             ]
         }

@@ -6,16 +6,27 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{frame, panel_list, staleness};
+use super::{Drawing, row};
+use crate::app::views;
 use crate::app::views::traffic;
 use crate::app::{App, Panel};
 use crate::evaluate::{Copies, Summary, Traffic};
 use crate::figures::Figure;
 use crate::scenario::Scenario;
+use crate::ui::panels::{frame, panel_list, staleness};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
 use crate::units::Bytes;
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::traffic::SPEC.id,
+    height,
+    render,
+    target: |app, theme, inside, at| row(row_at(app, theme, inside, at)),
+    status: |_, _| String::new(),
+};
 
 /// Columns of the names, and of what stands behind a bar.
 const NAMES: usize = 13;
@@ -30,14 +41,14 @@ struct DrawnRun<'a> {
 }
 
 /// Rows that it wants: frame, two rows per link and run, a row between links, a sentence per run.
-pub(super) fn height(app: &App) -> u16 {
+fn height(app: &App) -> u16 {
     let links = traffic::carried(&app.context()).len() / 2;
     let runs = 1 + usize::from(app.pins.reference().is_some());
     u16::try_from(2 + links * (2 * runs + 1) + runs).unwrap_or(u16::MAX)
 }
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Traffic per device and step{}", staleness(app));
     let hint = if app.pins.reference().is_some() { "" } else { "p pins one to compare with" };
     let inside = frame(app, theme, Panel::Map, &title, hint, area, buf);
@@ -45,7 +56,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The figure at a place.
-pub(super) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+fn row_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     list(app, theme, inside).row_at(inside, at)
 }
 

@@ -4,24 +4,37 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::cell::{down, entry};
-use super::{LAST_POSSIBLE, frame, profile, progress};
+use super::Drawing;
+use crate::app::panel::ViewId;
+use crate::app::pointing::Target;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::scenario::Value;
+use crate::ui::panels::cell;
+use crate::ui::panels::cell::{down, entry};
+use crate::ui::panels::{LAST_POSSIBLE, frame, profile, progress};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Heatmap;
 use crate::ui::widgets::heatmap::CellEntry;
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: ViewId::MAP,
+    height,
+    render,
+    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(Target::Cell),
+    status: cell::status,
+};
+
 /// Rows that it takes: frame, two of headers, one of legend, the profiles; with a contour a line between rows.
-pub(super) fn height(app: &App) -> u16 {
+fn height(app: &App) -> u16 {
     let rows = u16::try_from(app.map.height()).unwrap_or(u16::MAX);
     let contour = if app.map.contour { rows.saturating_add(1) } else { 0 };
     rows.saturating_add(contour).saturating_add(5 + profile::HEIGHT)
 }
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let map = &app.map;
     let (done, all) = map.progress();
     let tuned = if map.sweep.tune { "best batch each, " } else { "" };
@@ -46,7 +59,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The cell at a place.
-pub(in crate::ui) fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let [grid, _] = halves(&app.map, inside);
     let (column, row) = heatmap(app, theme, |heatmap| heatmap.cell_at(grid, at))?;
     Some(row * app.map.width() + column)

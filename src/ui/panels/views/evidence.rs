@@ -5,21 +5,33 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, joined};
+use super::Drawing;
 use crate::app::action::Facet;
+use crate::app::pointing::Target;
 use crate::app::runs::Run;
+use crate::app::views;
 use crate::app::views::evidence::Evidence;
 use crate::app::{App, Panel};
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
+use crate::ui::panels::{frame, joined};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::Scatter;
 use crate::ui::widgets::loglog::Dot;
 use crate::ui::widgets::text::draw_line;
 use crate::units::{Bytes, Seconds, significant, thousands};
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::evidence::SPEC.id,
+    height: |_| HEIGHT,
+    render,
+    target: |app, theme, inside, at| run_at(app, theme, inside, at).map(Target::Cell),
+    status: |app, _| status(app),
+};
+
 /// Rows that it wants: frame, filters, the chart, the scores, the run.
-pub(super) const HEIGHT: u16 = 2 + 1 + 18 + 1 + RUN;
+const HEIGHT: u16 = 2 + 1 + 18 + 1 + RUN;
 
 /// Rows of the run under the cursor.
 const RUN: u16 = 5;
@@ -28,7 +40,7 @@ const RUN: u16 = 5;
 const BAND: f64 = 0.1;
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let evidence = &app.views.evidence;
     let (what, unit) = match evidence.metric {
         Metric::StepTime => ("step time", "s"),
@@ -62,7 +74,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The run at a place, by its place among what is shown.
-pub(super) fn run_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+fn run_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let [_, chart, ..] = places(inside);
     let (shown, _) = app.views.evidence.shown();
     scatter(&app.views.evidence, &shown, "", theme, |scatter| scatter.dot_at(chart, at))
@@ -167,6 +179,6 @@ fn about(residual: &Residual, run: &Run, theme: Theme, width: u16) -> Vec<Line<'
 }
 
 /// What Enter does.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     app.views.evidence.chosen().map_or_else(String::new, |(one, _)| format!("Enter opens {}", one.id))
 }

@@ -5,16 +5,27 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, outdated, words};
+use super::{Drawing, row};
+use crate::app::views;
 use crate::app::views::compare::{Column, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
 use crate::figures::difference::{Side, sentence};
 use crate::figures::{Amount, Better, COMPARED, Dimension, Figure, Subject};
+use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
 use crate::ui::widgets::{StackedBar, Strip};
 use crate::units::{Bytes, Seconds, devices};
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::compare::SPEC.id,
+    height,
+    render,
+    target: |app, theme, inside, at| row(column_at(app, theme, inside, at)),
+    status: |app, _| status(app),
+};
 
 /// Columns of the names of figures, of a value at least and at most, of the difference at most.
 const NAMES: usize = 13;
@@ -25,14 +36,14 @@ const DIFFERENCE: usize = 28;
 const LETTER: u16 = 4;
 
 /// Rows that it takes: frame, header, figures, why, a bar and a timeline for each.
-pub(super) fn height(app: &App) -> u16 {
+fn height(app: &App) -> u16 {
     let shown = Shown::new(app);
     let each = 2 * u16::try_from(shown.columns.len()).unwrap_or(u16::MAX);
     u16::try_from(shown.figures().len()).unwrap_or(u16::MAX).saturating_add(each).saturating_add(5)
 }
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let shown = Shown::new(app);
     let all = columns(&app.context()).len();
     let some = if all > shown.columns.len() { format!("{} of {all}, ", shown.columns.len()) } else { String::new() };
@@ -69,7 +80,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The scenario whose column is at a place of the table, by its place among all columns.
-pub(super) fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
+fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
     let shown = Shown::new(app);
     if shown.columns.len() < 2 {
         return None;
@@ -82,7 +93,7 @@ pub(super) fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> 
 }
 
 /// What the cursor is on, for the status line.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     let columns = columns(&app.context());
     let Some(column) = columns.get(app.views.compare.column(columns.len())) else { return String::new() };
     let Column { scenario, .. } = column;

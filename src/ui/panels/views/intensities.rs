@@ -5,24 +5,35 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::{frame, panel_list, staleness};
+use super::{Drawing, row};
+use crate::app::views;
 use crate::app::{Answer, App, Panel};
 use crate::bounds::intensity::{Intensity, TransferKind, TransferLink};
 use crate::figures::verdict;
 use crate::scenario::Scenario;
+use crate::ui::panels::{frame, panel_list, staleness};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::{columns, draw_line};
 use crate::units::{significant, thousands};
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::intensities::SPEC.id,
+    height: |_| HEIGHT,
+    render,
+    target: |app, _, inside, at| row(row_at(app, inside, at)),
+    status: |_, _| String::new(),
+};
+
 /// Rows that it takes: frame, header, a row a kind, a blank, the chosen one in words.
-pub(super) const HEIGHT: u16 = 2 + 1 + 6 + 1 + 6;
+const HEIGHT: u16 = 2 + 1 + 6 + 1 + 6;
 
 /// Columns of the scale on one side of the threshold: two decades.
 const SIDE: usize = 10;
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Arithmetic intensities{}", staleness(app));
     let inside = frame(app, theme, Panel::Map, &title, "flop per byte", area, buf);
     let Some(Answer { scenario, evaluation }) = &app.answer else { return };
@@ -47,7 +58,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The transfer at a place.
-pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let Answer { scenario, evaluation } = app.answer.as_ref()?;
     let transfers = &evaluation.details.transfers;
     list(app, transfers, scenario, Theme::default()).row_at(places(transfers.len(), inside)[1], at)

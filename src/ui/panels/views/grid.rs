@@ -5,16 +5,27 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{frame, outdated, panel_list};
+use super::{Drawing, row};
+use crate::app::views;
 use crate::app::views::grid::Row;
 use crate::app::{App, Panel};
+use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::text::draw_lines;
 use crate::units::{significant, thousands};
 
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: views::grid::SPEC.id,
+    height: |_| HEIGHT,
+    render,
+    target: |app, _, inside, at| row(row_at(app, inside, at)),
+    status: |app, _| status(app),
+};
+
 /// Rows that it wants: frame, what is assumed, heading, rows, what it stands for.
-pub(super) const HEIGHT: u16 = 2 + 2 + 15 + 1;
+const HEIGHT: u16 = 2 + 2 + 15 + 1;
 
 /// Columns of what is sought.
 const NAMES: usize = 17;
@@ -23,7 +34,7 @@ const NAMES: usize = 17;
 const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequence", 9), ("batch", 9), ("stage", 6)];
 
 /// Draws it.
-pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let title = format!("Best points of data parallelism{}", outdated(app));
     let inside = frame(app, theme, Panel::Map, &title, &scenario.model.id, area, buf);
@@ -37,7 +48,7 @@ pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The row at a place.
-pub(super) fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
+fn row_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     list(app, Theme::default()).row_at(halves(inside)[1], at)
 }
 
@@ -73,7 +84,7 @@ fn line(row: &Row, theme: Theme) -> Line<'static> {
 }
 
 /// What Enter does.
-pub(super) fn status(app: &App) -> String {
+fn status(app: &App) -> String {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
     match rows.get(cursor).and_then(|row| row.point) {
         Some(_) => "closed forms, memory full: Enter takes the point, and the simulation judges it".to_owned(),

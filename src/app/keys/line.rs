@@ -1,0 +1,131 @@
+//! One line of the table of keys, and how a panel, a view or a layer writes its lines.
+
+use std::borrow::Cow;
+
+use super::{Key, Place, names};
+use crate::app::action::Action;
+
+/// Keys that ask for something, any of which does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The first is the one that is shown.
+    pub keys: Vec<Key>,
+    /// What they ask for.
+    pub action: Action,
+}
+
+/// What belongs together: `←→  previous and next value (also h and l)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyLine {
+    /// Where its keys work.
+    pub place: Place,
+    /// Usually one, or a way there and back.
+    pub bindings: Vec<Binding>,
+    /// One word for the footer; empty for what the footer leaves to the help.
+    pub hint: &'static str,
+    /// What the keys do, in the order of the bindings.
+    pub help: Cow<'static, str>,
+}
+
+impl KeyLine {
+    /// The first key of each binding in words, for a terminal with arrows in its font or one without.
+    pub fn name(&self, ascii: bool) -> String {
+        let keys = self.bindings.iter().filter_map(|binding| binding.keys.first());
+        let shown: Vec<String> = keys.map(|key| names::shown(*key, ascii)).collect();
+        let arrows = shown.iter().all(|key| "←↓↑→".contains(key.as_str()));
+        match shown.join(if arrows { "" } else { " " }) {
+            all if all == "Left Down Up Right" => "Arrows".to_owned(),
+            some => some,
+        }
+    }
+
+    /// What it does, with the keys that its name leaves out: `quit (also ^C)`.
+    pub fn text(&self) -> String {
+        let others = self.bindings.iter().flat_map(|binding| binding.keys.iter().skip(1));
+        let others: Vec<String> = others.map(|key| names::shown(*key, true)).collect();
+        match &others[..] {
+            [] => self.help.to_string(),
+            [one] => format!("{} (also {one})", self.help),
+            [first @ .., last] => format!("{} (also {} and {last})", self.help, first.join(", ")),
+        }
+    }
+
+    /// Whether one of its keys asks for something.
+    pub fn asks(&self, action: Action) -> bool {
+        self.bindings.iter().any(|binding| binding.action == action)
+    }
+}
+
+/// The lines of a place, one after another.
+///
+/// Keys are written as in the configuration, with a blank between those that do the same: `"up k"`.
+#[derive(Debug, Clone)]
+pub struct KeyLines {
+    place: Place,
+    lines: Vec<KeyLine>,
+}
+
+impl KeyLines {
+    /// None yet.
+    pub const fn at(place: Place) -> Self {
+        Self { place, lines: Vec::new() }
+    }
+
+    /// The lines, as they were written.
+    pub fn into_lines(self) -> Vec<KeyLine> {
+        self.lines
+    }
+
+    /// Keys that ask for one thing.
+    pub fn key(self, keys: &str, action: Action, hint: &'static str, help: impl Into<Cow<'static, str>>) -> Self {
+        self.keys(&[(keys, action)], hint, help)
+    }
+
+    /// Keys that ask for things that belong together.
+    pub fn keys(mut self, bound: &[(&str, Action)], hint: &'static str, help: impl Into<Cow<'static, str>>) -> Self {
+        // A name that is no key would leave a binding without keys, which a test looks for.
+        let keys = |text: &str| text.split(' ').filter_map(|name| names::key(name).ok()).collect();
+        let bindings = bound.iter().map(|(text, action)| Binding { keys: keys(text), action: *action }).collect();
+        self.lines.push(KeyLine { place: self.place, bindings, hint, help: help.into() });
+        self
+    }
+
+    /// Left and right.
+    pub fn sideways(self, hint: &'static str, help: &'static str) -> Self {
+        self.keys(&[("left h", Action::Left), ("right l", Action::Right)], hint, help)
+    }
+
+    /// Up and down.
+    pub fn up_down(self, hint: &'static str, help: impl Into<Cow<'static, str>>) -> Self {
+        self.keys(&[("up k", Action::Up), ("down j", Action::Down)], hint, help)
+    }
+
+    /// All four ways.
+    pub fn around(self, help: &'static str) -> Self {
+        let ways =
+            [("left h", Action::Left), ("down j", Action::Down), ("up k", Action::Up), ("right l", Action::Right)];
+        self.keys(&ways, "move", help)
+    }
+
+    /// More and less of something.
+    pub fn more_less(self, hint: &'static str, help: &'static str) -> Self {
+        self.keys(&[("+ =", Action::More), ("-", Action::Less)], hint, help)
+    }
+
+    /// The first and the last.
+    pub fn ends(self, help: impl Into<Cow<'static, str>>) -> Self {
+        self.keys(&[("g home", Action::First), ("G end", Action::Last)], "", help)
+    }
+
+    /// A page back and on.
+    pub fn pages(self, help: &'static str) -> Self {
+        self.keys(&[("pgup ctrl-u", Action::PageUp), ("pgdn ctrl-d", Action::PageDown)], "", help)
+    }
+
+    /// All motions of a list whose rows are called so.
+    pub fn rows(self, row: &'static str) -> Self {
+        self.up_down(row, format!("previous and next {row}"))
+            .ends(format!("first and last {row}"))
+            .pages("a page up and down")
+    }
+}

@@ -1,0 +1,94 @@
+//! What stands in the map's place: the drawings of the views. `CONTRIBUTING.md` says how to add one.
+//!
+//! Not for what a view knows, nor for what keys do to it ([`crate::app::views`]).
+
+mod advice;
+mod compare;
+mod evidence;
+mod grid;
+mod hardware;
+mod intensities;
+mod limits;
+mod map;
+mod plan;
+mod strategies;
+mod traffic;
+mod training;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::app::panel::ViewId;
+use crate::app::pointing::Target;
+use crate::app::{App, Panel};
+use crate::ui::theme::Theme;
+
+/// How a view is drawn.
+struct Drawing {
+    /// Which view.
+    id: ViewId,
+    /// Rows that it wants, its frame among them.
+    height: fn(&App) -> u16,
+    /// Draws it, with its frame.
+    render: fn(&App, Theme, Rect, &mut Buffer),
+    /// What of it is at a place inside its frame.
+    target: fn(&App, Theme, Rect, Position) -> Option<Target>,
+    /// What its cursor is on, for the status line, in so many columns; nothing where the view says it itself.
+    status: fn(&App, u16) -> String,
+}
+
+const ALL: [&Drawing; 12] = [
+    &map::DRAWING,
+    &compare::DRAWING,
+    &advice::DRAWING,
+    &limits::DRAWING,
+    &grid::DRAWING,
+    &hardware::DRAWING,
+    &intensities::DRAWING,
+    &strategies::DRAWING,
+    &traffic::DRAWING,
+    &training::DRAWING,
+    &plan::DRAWING,
+    &evidence::DRAWING,
+];
+
+fn drawing(app: &App) -> &'static Drawing {
+    ALL.into_iter().find(|drawing| drawing.id == app.view).unwrap_or(ALL[0])
+}
+
+/// Rows that it wants.
+pub(in crate::ui) fn height(app: &App) -> u16 {
+    (drawing(app).height)(app)
+}
+
+/// Draws it.
+pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    (drawing(app).render)(app, theme, area, buf);
+}
+
+/// What of it is at a place inside its frame.
+pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+    (drawing(app).target)(app, theme, inside, at)
+}
+
+/// What its cursor is on, for the status line, in so many columns.
+pub(super) fn status(app: &App, width: u16) -> String {
+    (drawing(app).status)(app, width)
+}
+
+/// A row of the view, as the mouse's target.
+fn row(row: Option<usize>) -> Option<Target> {
+    row.map(|row| Target::Row(Panel::Map, row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+    use crate::app::views::SPECS;
+
+    #[test]
+    fn every_view_is_drawn() {
+        let drawn = ALL.map(|drawing| drawing.id.name);
+        assert_eq!(drawn, SPECS.map(|spec| spec.id.name));
+    }
+}
