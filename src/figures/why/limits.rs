@@ -78,7 +78,7 @@ static TABLE: [LimitEntry; 18] = [
         .formula(|given| given.parameters()),
     number(Limit::State, "state of a parameter", |limits, _| limits.state().into())
         .label("state")
-        .about("What a device holds of it: each part over the devices that share it.")
+        .about("What a device holds of weights, gradients and optimizer: each over the devices that share it.")
         .formula(|given| given.state()),
     number(Limit::Free, "free memory", |limits, _| limits.free().into())
         .about(
@@ -148,13 +148,13 @@ static TABLE: [LimitEntry; 18] = [
     .about("Per device, what the network allows.")
     .formula(|given| given.figure(Limit::Tokens) / given.figure(Limit::Shortest)),
     number(Limit::Hfu, "HFU", |limits, form| share(limits.capped(form.bound(limits)).hfu))
-        .about("Uncapped HFU, and no more than the peak.")
+        .about("Uncapped HFU, but no more than the peak.")
         .formula(|given| {
             let uncapped = || given.figure(Limit::Uncapped);
             uncapped() / Formula::Largest(vec![1.0.into(), uncapped()])
         }),
     number(Limit::Mfu, "MFU", |limits, form| share(limits.capped(form.bound(limits)).mfu))
-        .about("Recompute does not count: of 4 - gamma forwards 3 are the model's.")
+        .about("HFU without what is recomputed: of 4 - gamma forwards 3 are the model's.")
         .formula(|given| given.figure(Limit::Hfu) * 3.0 / given.forwards()),
     number(Limit::TokensPerSecond, "tokens/s and device", |limits, form| {
         count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s")
@@ -229,5 +229,11 @@ impl Limit {
     }
 }
 
+/// The name of every number, what it is here, and its sentence.
 #[cfg(test)]
-mod tests;
+pub(super) fn glossary(limits: &FsdpLimits) -> impl Iterator<Item = (&'static str, Amount, &'static str)> {
+    TABLE.iter().map(|entry| (entry.name, entry.limit.amount(Form::Floor, limits), entry.about))
+}
+
+#[cfg(test)]
+pub(super) mod tests;

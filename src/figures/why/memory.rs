@@ -76,7 +76,7 @@ pub(super) const FIGURES: [Entry; 11] = [
     figure(Figure::Headroom, "headroom", "memory left", Dimension::Bytes)
         .more_is_better()
         .map("Memory left, GiB", "GiB left")
-        .about("Negative where the job does not fit.")
+        .about("What the peak leaves of the device; negative where the job does not fit.")
         .value(|of, _| Some((of.summary.memory.capacity - of.summary.memory.peak).get()))
         .why(|facts, _| {
             let left = facts.figure(Figure::Capacity)? - facts.figure(Figure::Peak)?;

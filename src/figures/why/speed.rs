@@ -34,7 +34,7 @@ pub(super) const FIGURES: [Entry; 15] = [
     figure(Figure::TokensPerSecond, "tokens", "tokens per second and device", Dimension::Of("tokens/s"))
         .label("tokens/s")
         .more_is_better()
-        .about("Per device, so that jobs of different sizes compare.")
+        .about("Tokens of a step over its time, per device so that jobs of different sizes compare.")
         .value(|of, _| Some(of.summary.tokens_per_s_per_device))
         .why(|facts, _| {
             let device_time = facts.figure(Figure::StepTime)? * facts.devices();
@@ -116,7 +116,7 @@ pub(super) const FIGURES: [Entry; 15] = [
     figure(Figure::Days, "days", "training time", Dimension::Of("days"))
         .label("days")
         .less_is_better()
-        .about("At the speed of this step from beginning to end: no restarts, no evaluation.")
+        .about("The whole training at the speed of this step from beginning to end: no restarts, no evaluation.")
         .value(|of, _| Some(of.expense()?.time.days()))
         .why(|facts, _| {
             let rate = facts.figure(Figure::TokensPerSecond)? * facts.devices();
@@ -125,7 +125,7 @@ pub(super) const FIGURES: [Entry; 15] = [
     figure(Figure::DeviceHours, "device-hours", "device-hours", Dimension::Of("device-hours"))
         .less_is_better()
         .map("Device-hours of {}", "device-hours")
-        .about("What the whole training costs, whatever the number of devices.")
+        .about("Hours of all devices together: what the whole training takes, whatever their number.")
         .value(|of, _| Some(of.expense()?.device_time.hours()))
         .why(|facts, _| {
             let hours = facts.tokens()? / facts.figure(Figure::TokensPerSecond)? / 3600.0;
@@ -135,7 +135,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .label("cost")
         .less_is_better()
         .map("Cost of {}", "")
-        .about("Device-hours alone: no storage, no people, no discount.")
+        .about("Money for the device-hours alone: no storage, no people, no discount.")
         .value(|of, _| Some(of.expense()?.cost?.amount))
         .why(|facts, _| {
             let price = facts.scenario.cluster.price_per_device_hour?;
@@ -146,7 +146,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .label("energy")
         .less_is_better()
         .map("Energy of {}, kWh", "kWh")
-        .about("At the stated power from beginning to end, busy or not.")
+        .about("What the devices draw at their stated power from beginning to end, busy or not.")
         .value(|of, _| Some(of.expense()?.energy?.get()))
         .why(|facts, _| {
             let power = input("power of a device", facts.scenario.cluster.watts_per_device?, facts.stated());

@@ -10,6 +10,8 @@ use crate::units::significant;
 
 use super::*;
 
+mod readme;
+
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts.
 const SCENARIOS: [&[(&str, &str)]; 19] = [

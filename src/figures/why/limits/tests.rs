@@ -5,7 +5,7 @@ use crate::bounds::fsdp::ZeroStage;
 use crate::units::{BytesPerSecond, FlopPerSecond};
 
 /// The 13 B model of [fsdp A6] on 512 devices of 80 GB at 25 GB/s, 312 TFLOP/s.
-fn limits(stage: ZeroStage, gamma: f64, n_bwd: f64) -> FsdpLimits {
+pub(in crate::figures::why) fn limits(stage: ZeroStage, gamma: f64, n_bwd: f64) -> FsdpLimits {
     FsdpLimits {
         parameters: 12.0 * 40.0 * 5120.0 * 5120.0,
         idle: 0.0,
