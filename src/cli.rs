@@ -32,7 +32,7 @@ use crate::app::keymap;
 use crate::config;
 use crate::text::visible;
 
-use args::{Cli, Command};
+use args::{Cli, CliCommand};
 use exit::Failure;
 use session::Session;
 
@@ -61,17 +61,17 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         return Err(Failure::input(format!("'{misplaced}' stands before a command: write it after the command")));
     }
     match command {
-        Command::Eval(eval) => eval::run(&session()?, eval),
-        Command::Sweep(sweep) => sweep::run(&session()?, sweep),
-        Command::Plan(plan) => plan::run(&session()?, plan),
-        Command::Export(export) => export::run(&session()?, export),
-        Command::Limits(limits) => limits::run(&session()?, limits),
-        Command::Validate(validate) => validate::run(&session()?, validate),
-        Command::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
-        Command::Presets(presets) => presets::run(&session()?, presets),
-        Command::Config(_) => output::result(&settings()).map(|()| Exit::Done),
-        Command::Completions { shell } => document::completions(*shell, Cli::command()),
-        Command::Man => document::man(Cli::command()),
+        CliCommand::Eval(eval) => eval::run(&session()?, eval),
+        CliCommand::Sweep(sweep) => sweep::run(&session()?, sweep),
+        CliCommand::Plan(plan) => plan::run(&session()?, plan),
+        CliCommand::Export(export) => export::run(&session()?, export),
+        CliCommand::Limits(limits) => limits::run(&session()?, limits),
+        CliCommand::Validate(validate) => validate::run(&session()?, validate),
+        CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),
+        CliCommand::Presets(presets) => presets::run(&session()?, presets),
+        CliCommand::Config(_) => output::result(&settings()).map(|()| Exit::Done),
+        CliCommand::Completions { shell } => document::completions(*shell, Cli::command()),
+        CliCommand::Man => document::man(Cli::command()),
     }
 }
 

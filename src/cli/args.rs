@@ -21,21 +21,21 @@ use crate::search::Axis;
 use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
-pub use export::{Export, Target};
+pub use export::{ExportArgs, ExportTarget};
 pub use flags::ScenarioFlags;
-pub use plan::{CostModel, Objective, Plan};
+pub use plan::{PlanArgs, PlanGoal};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
 #[command(name = "shardscope", version, max_term_width = 100, override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(flatten)]
-    pub input: Input,
+    pub input: ScenarioArgs,
     /// Measured runs for the explorer's view of the evidence, instead of its own; may be repeated
     #[arg(long, value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
     #[command(flatten)]
     pub everywhere: Everywhere,
 }
@@ -54,25 +54,25 @@ Examples:
 
 /// What to do instead of exploring.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Evaluate one scenario
-    Eval(Eval),
+    Eval(EvalArgs),
     /// Evaluate a scenario over two axes
-    Sweep(Sweep),
+    Sweep(SweepArgs),
     /// Find the best plan for an objective
-    Plan(Box<Plan>),
+    Plan(Box<PlanArgs>),
     /// Bound what FSDP reaches by memory, bandwidth and peak
-    Limits(Limits),
+    Limits(LimitsArgs),
     /// Write a plan as another tool takes it
-    Export(Export),
+    Export(ExportArgs),
     /// Compare predictions with published measurements
-    Validate(Validate),
+    Validate(ValidateArgs),
     /// Fit the constants of a calibration to measured runs
-    Calibrate(Calibrate),
+    Calibrate(CalibrateArgs),
     /// List or show the presets, the user's own included
-    Presets(Presets),
+    Presets(PresetsArgs),
     /// Print a commented config.toml
-    Config(Config),
+    Config(ConfigArgs),
     /// Print the completions of a shell
     Completions {
         /// Shell to complete for
@@ -84,12 +84,12 @@ pub enum Command {
 
 /// Arguments of `eval`.
 #[derive(Debug, Args)]
-pub struct Eval {
+pub struct EvalArgs {
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: EvalFormat,
     #[command(flatten)]
-    pub input: Input,
+    pub input: ScenarioArgs,
 }
 
 /// Forms of an evaluation.
@@ -102,7 +102,7 @@ pub enum EvalFormat {
 
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
-pub struct Sweep {
+pub struct SweepArgs {
     /// What varies across, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
@@ -121,12 +121,12 @@ pub struct Sweep {
     #[arg(long, value_enum, default_value = "text")]
     pub format: TableForm,
     #[command(flatten)]
-    pub input: Input,
+    pub input: ScenarioArgs,
 }
 
 /// Forms of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ReportForm {
     Text,
     Json,
 }
@@ -141,7 +141,7 @@ pub enum TableForm {
 
 /// Arguments of `limits`. Without the bare numbers the scenario says them.
 #[derive(Debug, Args)]
-pub struct Limits {
+pub struct LimitsArgs {
     #[command(flatten)]
     pub bare: Bare,
     /// Share of the activations that is kept: 0 computes all layers again, 1 none
@@ -155,9 +155,9 @@ pub struct Limits {
     pub reserve: Bytes,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Form,
+    pub format: ReportForm,
     #[command(flatten)]
-    pub input: Input,
+    pub input: ScenarioArgs,
 }
 
 /// The bare numbers of the FSDP limits, in place of the scenario's, and what else they and the grid take.
@@ -196,7 +196,7 @@ fn n_bwd(text: &str) -> Result<f64, String> {
 
 /// Arguments of `validate`.
 #[derive(Debug, Args)]
-pub struct Validate {
+pub struct ValidateArgs {
     /// CSV files of measured runs; without one, the table that the program carries
     #[arg(value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
@@ -207,7 +207,7 @@ pub struct Validate {
 
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
-pub struct Calibrate {
+pub struct CalibrateArgs {
     /// CSV files of measured runs
     #[arg(value_name = "ROWS.csv", required = true)]
     pub rows: Vec<PathBuf>,
@@ -216,12 +216,12 @@ pub struct Calibrate {
     pub out: Option<PathBuf>,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Form,
+    pub format: ReportForm,
 }
 
 /// Arguments of `presets`.
 #[derive(Debug, Args)]
-pub struct Presets {
+pub struct PresetsArgs {
     /// Kind to list; all kinds without it
     #[arg(value_parser = kinds())]
     pub kind: Option<Kind>,
@@ -232,7 +232,7 @@ pub struct Presets {
 
 /// Arguments of `config`.
 #[derive(Debug, Args)]
-pub struct Config {
+pub struct ConfigArgs {
     /// Print the default config.toml, each setting with its meaning
     #[arg(long = "default", required = true)]
     pub print_default: bool,
@@ -240,14 +240,14 @@ pub struct Config {
 
 /// A scenario and what is changed in it.
 #[derive(Debug, Args)]
-pub struct Input {
+pub struct ScenarioArgs {
     /// Scenario or snapshot: a file (it has a `/` or ends in `.toml`) or a preset's id
     pub scenario: Option<String>,
     #[command(flatten)]
     pub flags: ScenarioFlags,
 }
 
-impl Input {
+impl ScenarioArgs {
     /// The first argument that was given, as it may be named in a message.
     pub fn first(&self) -> Option<String> {
         let flag = || self.flags.given().next().map(|(field, _)| format!("--{field}"));

@@ -10,12 +10,12 @@ use crate::presets::Kind;
 use crate::search::Evaluator;
 use crate::snapshot;
 
-use super::args::Calibrate;
+use super::args::CalibrateArgs;
 use super::exit::{Exit, Failure};
 use super::session::Session;
 use super::{output, progress, rows};
 
-pub(super) fn run(session: &Session, arguments: &Calibrate) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, Failure> {
     let (rows, mut skipped) = rows::read(&arguments.rows)?;
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);

@@ -6,12 +6,12 @@ use crate::presets::Library;
 use crate::search;
 use crate::snapshot::Opened;
 
-use super::args::{Eval, EvalFormat};
+use super::args::{EvalArgs, EvalFormat};
 use super::exit::{Exit, Failure};
 use super::output;
 use super::session::{Session, note_idle};
 
-pub(super) fn run(session: &Session, eval: &Eval) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
     report(&session.library, &opened, eval.format)

@@ -9,12 +9,12 @@ use crate::measured;
 use crate::snapshot::Opened;
 use crate::term;
 
-use super::args::{EvalFormat, Input};
+use super::args::{EvalFormat, ScenarioArgs};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle};
 use super::{eval, rows};
 
-pub(super) fn run(session: Session, input: &Input, rows: &[PathBuf]) -> Result<Exit, Failure> {
+pub(super) fn run(session: Session, input: &ScenarioArgs, rows: &[PathBuf]) -> Result<Exit, Failure> {
     let opened = session.open_possible(input)?;
     note_idle(input, [opened.scenario.plan.clone()]);
     let tables = tables(rows)?;

@@ -5,16 +5,16 @@ use std::fs;
 use crate::interop::fsdp2::{self, LOADER};
 use crate::text::escaped;
 
-use super::args::{Export, Target};
+use super::args::{ExportArgs, ExportTarget};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle, refused};
 use super::{files, output};
 
-pub(super) fn run(session: &Session, arguments: &Export) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &ExportArgs) -> Result<Exit, Failure> {
     let input = &arguments.input;
     let scenario = session.open_possible(input)?.scenario;
     note_idle(input, [scenario.plan.clone()]);
-    let Target::Fsdp2 = arguments.to;
+    let ExportTarget::Fsdp2 = arguments.to;
     let spec = fsdp2::specify(&scenario).map_err(|problems| refused(&problems, input))?;
     let json = spec.to_json().map_err(Failure::unwritten)?;
     let Some(folder) = &arguments.out else { return output::json(&json).map(|()| Exit::Done) };

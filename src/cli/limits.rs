@@ -5,14 +5,14 @@ use crate::figures::LimitsReport;
 use crate::scenario::{Field, Scenario};
 use crate::units::{BytesPerSecond, FlopPerSecond};
 
-use super::args::{Bare, Input, Limits};
+use super::args::{Bare, LimitsArgs, ScenarioArgs};
 use super::exit::{Exit, Failure, Refusals};
 use super::output;
 use super::session::Session;
 
-pub(super) fn run(session: &Session, arguments: &Limits) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &LimitsArgs) -> Result<Exit, Failure> {
     let (scenario, own) = given(session, &arguments.input, &arguments.bare)?;
-    let Limits { stage, gamma, reserve, .. } = *arguments;
+    let LimitsArgs { stage, gamma, reserve, .. } = *arguments;
     let limits = fsdp::FsdpLimits { stage, reserve, gamma, ..own };
     let report = LimitsReport { scenario: &scenario, limits: &limits };
     output::report(arguments.format, || report.text(), || report.json())?;
@@ -21,7 +21,11 @@ pub(super) fn run(session: &Session, arguments: &Limits) -> Result<Exit, Failure
 
 /// A scenario and its limits: by the bare numbers where they are given, in place of its machine's and of what was
 /// changed there, else by its machine.
-pub(super) fn given(session: &Session, input: &Input, bare: &Bare) -> Result<(Scenario, fsdp::FsdpLimits), Failure> {
+pub(super) fn given(
+    session: &Session,
+    input: &ScenarioArgs,
+    bare: &Bare,
+) -> Result<(Scenario, fsdp::FsdpLimits), Failure> {
     // Where the numbers stand for the whole machine, the scenario's own need not hold the job.
     let whole = bare.memory.is_some() && bare.link.is_some() && bare.peak.is_some();
     let mut scenario = if whole { session.open(input) } else { session.open_possible(input) }?.scenario;
@@ -62,7 +66,7 @@ const KNOWN: [Field; 12] = [
 ];
 
 /// Refuses what the formulas cannot be asked, and says what changes nothing in them.
-fn check(scenario: &Scenario, input: &Input, bare: &Bare) -> Result<(), Failure> {
+fn check(scenario: &Scenario, input: &ScenarioArgs, bare: &Bare) -> Result<(), Failure> {
     let plan = &scenario.plan;
     let mut refusals = Refusals::default();
     let mut refuse = |wrong: bool, line: &str| refusals.refuse(wrong, line);

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use super::args::{Form, TableForm};
+use super::args::{ReportForm, TableForm};
 use super::exit::Failure;
 use super::log;
 use crate::text::{escaped, visible};
@@ -27,10 +27,14 @@ fn write(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a report to stdout in the form that was asked for.
-pub(super) fn report(form: Form, text: impl FnOnce() -> String, json: impl FnOnce() -> String) -> Result<(), Failure> {
+pub(super) fn report(
+    form: ReportForm,
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> String,
+) -> Result<(), Failure> {
     match form {
-        Form::Text => result(&text()),
-        Form::Json => self::json(&json()),
+        ReportForm::Text => result(&text()),
+        ReportForm::Json => self::json(&json()),
     }
 }
 
@@ -42,8 +46,8 @@ pub(super) fn table<E: Display>(
     json: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     match form {
-        TableForm::Text => report(Form::Text, text, json),
-        TableForm::Json => report(Form::Json, text, json),
+        TableForm::Text => report(ReportForm::Text, text, json),
+        TableForm::Json => report(ReportForm::Json, text, json),
         TableForm::Csv => result(&csv().map_err(Failure::unwritten)?),
     }
 }

@@ -6,14 +6,12 @@ mod operators;
 mod profile;
 mod training;
 
-use crate::search::planner::Objective;
-
-use super::args::{self, Plan};
+use super::args::{PlanArgs, PlanGoal};
 use super::exit::{Exit, Failure};
 use super::files;
 use super::session::Session;
 
-pub(super) fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
         files::vacant(out)?;
     }
@@ -23,13 +21,7 @@ pub(super) fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> 
     if arguments.grid.wanted {
         return grid::run(session, arguments);
     }
-    let objective = match arguments.objective {
-        args::Objective::TrainingTime => return training::run(session, arguments),
-        args::Objective::Throughput => Objective::Throughput,
-        args::Objective::StepTime => Objective::StepTime,
-        args::Objective::Memory => Objective::Memory,
-        args::Objective::Devices => Objective::Devices,
-    };
+    let PlanGoal::Best(objective) = arguments.objective else { return training::run(session, arguments) };
     if let Some(flag) = arguments.training.first() {
         let line = format!("--{flag}: only the shortest training asks for it; add --objective training-time");
         return Err(Failure::input(line));

@@ -8,12 +8,12 @@ use crate::scenario::file;
 use crate::text::printable;
 use crate::units::{BytesPerSecond, significant, thousands};
 
-use super::args::{KINDS, Presets};
+use super::args::{KINDS, PresetsArgs};
 use super::exit::{Exit, Failure};
 use super::output;
 use super::session::Session;
 
-pub(super) fn run(session: &Session, presets: &Presets) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, presets: &PresetsArgs) -> Result<Exit, Failure> {
     let kinds: Vec<Kind> = match presets.kind {
         Some(kind) => vec![kind],
         None => KINDS.into(),

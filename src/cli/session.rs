@@ -12,7 +12,7 @@ use crate::scenario::{Field, Problem};
 use crate::search::{self, Pool};
 use crate::snapshot::{self, OpenError, Opened};
 
-use super::args::{Everywhere, Input};
+use super::args::{Everywhere, ScenarioArgs};
 use super::exit::Failure;
 use super::output;
 
@@ -56,8 +56,8 @@ impl Session {
     }
 
     /// The scenario that the arguments name, with their flags over it; whether it can be laid out is not asked.
-    pub(super) fn open(&self, input: &Input) -> Result<Opened, Failure> {
-        let Input { scenario, flags } = input;
+    pub(super) fn open(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
+        let ScenarioArgs { scenario, flags } = input;
         let name = scenario.as_deref().unwrap_or("default");
         let mut opened = snapshot::open(name, &self.library).map_err(unopened)?;
         if scenario.is_none() && flags.has(Field::Model) {
@@ -81,7 +81,7 @@ impl Session {
     }
 
     /// The same, for a scenario that must be possible as it is.
-    pub(super) fn open_possible(&self, input: &Input) -> Result<Opened, Failure> {
+    pub(super) fn open_possible(&self, input: &ScenarioArgs) -> Result<Opened, Failure> {
         let opened = self.open(input)?;
         match opened.scenario.layout() {
             Ok(_) => {}
@@ -104,7 +104,7 @@ fn unopened(error: OpenError) -> Failure {
 }
 
 /// Says which flags change nothing in any of these plans.
-pub(super) fn note_idle(input: &Input, plans: impl IntoIterator<Item = Plan>) {
+pub(super) fn note_idle(input: &ScenarioArgs, plans: impl IntoIterator<Item = Plan>) {
     let mut plans = plans.into_iter();
     let mut idle = plans.next().map(|plan| plan.idle()).unwrap_or_default();
     for plan in plans {
@@ -119,14 +119,14 @@ pub(super) fn note_idle(input: &Input, plans: impl IntoIterator<Item = Plan>) {
 }
 
 /// Says which flags a search does not heed, since it chooses itself what they say.
-pub(super) fn note_chosen(input: &Input, chosen: &[Field]) {
+pub(super) fn note_chosen(input: &ScenarioArgs, chosen: &[Field]) {
     for (field, _) in input.flags.given().filter(|(field, _)| chosen.contains(field)) {
         output::note(&format!("--{field}: changes nothing; the search chooses it"));
     }
 }
 
 /// Problems, each under the flag of its field, unless that stands in a file.
-pub(super) fn refused(problems: &[Problem], input: &Input) -> Failure {
+pub(super) fn refused(problems: &[Problem], input: &ScenarioArgs) -> Failure {
     if problems.iter().any(Problem::is_bug) {
         return problems.to_vec().into();
     }

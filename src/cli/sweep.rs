@@ -13,7 +13,7 @@ use crate::scenario::{Field, Problem, Value};
 use crate::search::{self, Axis, Cancel, Cell, Evaluator};
 use crate::snapshot::Opened;
 
-use super::args::{Input, ScenarioFlags, Sweep};
+use super::args::{ScenarioArgs, ScenarioFlags, SweepArgs};
 use super::exit::{Exit, Failure, Refusals};
 use super::session::{Session, note_idle, refused};
 use super::{log, output, progress};
@@ -21,7 +21,7 @@ use super::{log, output, progress};
 /// The most cells of a map: about half a gigabyte of results.
 const MOST_CELLS: usize = 1 << 20;
 
-pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Failure> {
     check(arguments)?;
     let opened = session.open(&arguments.input)?;
     let [x, y] = [&arguments.x, &arguments.y].map(|axis| looked_up(session, axis, &opened, &arguments.input));
@@ -47,7 +47,7 @@ pub(super) fn run(session: &Session, arguments: &Sweep) -> Result<Exit, Failure>
 }
 
 /// The axis with its presets looked up once, so that no cell has to: each as if it had been given with the other flags.
-fn looked_up(session: &Session, axis: &Axis, opened: &Opened, input: &Input) -> Result<Axis, Failure> {
+fn looked_up(session: &Session, axis: &Axis, opened: &Opened, input: &ScenarioArgs) -> Result<Axis, Failure> {
     if axis.field.is_in_plan() {
         return Ok(axis.clone());
     }
@@ -87,7 +87,7 @@ fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Pro
 }
 
 /// Refuses what no cell could answer.
-fn check(arguments: &Sweep) -> Result<(), Failure> {
+fn check(arguments: &SweepArgs) -> Result<(), Failure> {
     let (x, y) = (&arguments.x, &arguments.y);
     let mut refusals = Refusals::default();
     refusals.refuse(x.field == y.field, format!("--y: both axes are {}; choose another one", y.word()));

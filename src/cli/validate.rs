@@ -4,12 +4,12 @@ use crate::figures::ValidateReport;
 use crate::measured;
 use crate::search::Evaluator;
 
-use super::args::Validate;
+use super::args::ValidateArgs;
 use super::exit::{Exit, Failure};
 use super::session::Session;
 use super::{output, rows};
 
-pub(super) fn run(session: &Session, arguments: &Validate) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &ValidateArgs) -> Result<Exit, Failure> {
     let (rows, mut skipped) = rows::read(&arguments.rows)?;
     if rows.is_empty() {
         return Err(rows::unread(&arguments.rows, &skipped));

@@ -6,24 +6,24 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Input;
+use super::ScenarioArgs;
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
-pub struct Export {
+pub struct ExportArgs {
     /// Whom it is for
     #[arg(long, value_enum)]
-    pub to: Target,
+    pub to: ExportTarget,
     /// Folder for the files, made if it is missing; else the specification alone goes to standard output
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
-    pub input: Input,
+    pub input: ScenarioArgs,
 }
 
 /// Tools that take plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Target {
+pub enum ExportTarget {
     /// PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it
     Fsdp2,
 }

@@ -4,22 +4,25 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 
 use crate::bounds::layered::CriticalBatch;
+use crate::search::planner::{CostModel, Objective};
 use crate::units::Bytes;
 
-use super::{Bare, Form, Input};
+use super::{Bare, ReportForm, ScenarioArgs, words};
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 #[command(group = bare())]
-pub struct Plan {
-    /// What is best
-    #[arg(long, value_enum, default_value = "throughput")]
-    pub objective: Objective,
-    /// What the search takes a plan to cost; the simulator evaluates the plan that it chooses
-    #[arg(long, value_enum, default_value = "simulator")]
+pub struct PlanArgs {
+    /// What is best: tokens per second, the time of one optimizer step, the memory of the fullest device, fewest devices,
+    /// or the days of the whole training
+    #[arg(long, default_value = "throughput", value_parser = words(GOALS))]
+    pub objective: PlanGoal,
+    /// What the search takes a plan to cost: what the simulator says, or OSDP's alpha, beta and gamma, added up, where
+    /// nothing overlaps; the simulator evaluates the plan that it chooses
+    #[arg(long, default_value = "simulator", value_parser = words(COST_MODELS))]
     pub cost_model: CostModel,
     /// Memory that a device may use at most, like "16 GiB"; never more than what it has
     #[arg(long, value_name = "SIZE", value_parser = some_memory)]
@@ -29,48 +32,47 @@ pub struct Plan {
     pub top: u32,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Form,
+    pub format: ReportForm,
     /// Write the best plan as a scenario too, for eval, export or the explorer; the file must be new
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
     pub out: Option<PathBuf>,
     #[command(flatten)]
-    pub grid: Grid,
+    pub grid: GridArgs,
     #[command(flatten)]
-    pub training: Training,
+    pub training: TrainingArgs,
     #[command(flatten)]
-    pub profile: Profile,
+    pub profile: ProfileArgs,
     #[command(flatten)]
-    pub input: Input,
+    pub input: ScenarioArgs,
 }
 
-/// What a plan is best in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Objective {
-    /// Tokens per second
-    Throughput,
-    /// Time of one optimizer step
-    StepTime,
-    /// Memory of the fullest device
-    Memory,
-    /// Fewest devices
-    Devices,
-    /// Days of the whole training
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanGoal {
+    /// The plans that are best in something.
+    Best(Objective),
+    /// The shortest training of each method.
     TrainingTime,
 }
 
-/// What a plan costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CostModel {
-    /// What the simulator says
-    Simulator,
-    /// OSDP's alpha, beta and gamma, added up: nothing overlaps
-    Paper,
+const GOALS: [(&str, PlanGoal); 5] = [
+    best(Objective::Throughput),
+    best(Objective::StepTime),
+    best(Objective::Memory),
+    best(Objective::Devices),
+    ("training-time", PlanGoal::TrainingTime),
+];
+
+const fn best(objective: Objective) -> (&'static str, PlanGoal) {
+    (objective.word(), PlanGoal::Best(objective))
 }
+
+const COST_MODELS: [(&str, CostModel); 2] = [("simulator", CostModel::Simulator), ("paper", CostModel::Paper)];
 
 /// The search of the FSDP limits.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Grid of the FSDP limits")]
-pub struct Grid {
+pub struct GridArgs {
     /// Search stage, kept share of the activations, sequence length and batch by the closed forms of `limits`
     #[arg(long = "grid", group = "search", conflicts_with_all = SIMULATED)]
     pub wanted: bool,
@@ -103,7 +105,7 @@ fn efficiency(text: &str) -> Result<f64, String> {
 /// The shortest training time.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training time")]
-pub struct Training {
+pub struct TrainingArgs {
     /// Devices to use at most
     #[arg(long, value_name = "N")]
     pub devices_max: Option<u64>,
@@ -116,7 +118,7 @@ pub struct Training {
     pub critical_batch: Option<CriticalBatch>,
 }
 
-impl Training {
+impl TrainingArgs {
     /// The first of these flags that was given.
     pub fn first(&self) -> Option<&'static str> {
         let given = [
@@ -131,7 +133,7 @@ impl Training {
 /// A plan from measured operators.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Measured profile")]
-pub struct Profile {
+pub struct ProfileArgs {
     /// Plan from a measured profile of one layer
     #[arg(long = "profile", value_name = "FILE.csv", group = "search", conflicts_with_all = SIMULATED)]
     #[arg(requires_all = ["layers", "hidden", "memory_limit"])]

@@ -1,14 +1,14 @@
 //! `plan --grid`: the search of the FSDP limits.
 
 use crate::bounds::fsdp::{self, grid};
-use crate::cli::args::Plan;
+use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::session::Session;
 use crate::cli::{limits, output};
 use crate::figures::GridReport;
 use crate::units::Bytes;
 
-pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
+pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.grid;
     let (scenario, own) = limits::given(session, &arguments.input, &wanted.bare)?;
     let limits = fsdp::FsdpLimits {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::cli::args;
+use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output;
 use crate::cli::session::{Session, note_chosen, note_idle};
@@ -19,7 +19,7 @@ use super::best;
 const CHOSEN: [Field; 5] =
     [Field::Shard, Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Recompute];
 
-pub fn run(session: &Session, arguments: &args::Plan, objective: Objective) -> Result<Exit, Failure> {
+pub fn run(session: &Session, arguments: &PlanArgs, objective: Objective) -> Result<Exit, Failure> {
     let mut scenario = session.open_possible(&arguments.input)?.scenario;
     note_idle(&arguments.input, [Plan { recompute: Recompute::Full, ..scenario.plan.clone() }]);
     note_chosen(&arguments.input, &CHOSEN);
@@ -38,13 +38,12 @@ pub fn run(session: &Session, arguments: &args::Plan, objective: Objective) -> R
     Ok(if planned.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 
-fn cost_model(scenario: &Scenario, arguments: &args::Plan) -> Result<CostModel, Failure> {
+fn cost_model(scenario: &Scenario, arguments: &PlanArgs) -> Result<CostModel, Failure> {
     let plan = &scenario.plan;
     match arguments.cost_model {
-        args::CostModel::Simulator => Ok(CostModel::Simulator),
-        args::CostModel::Paper if plan.tensor * plan.context * plan.pipeline == 1 => Ok(CostModel::Paper),
-        args::CostModel::Paper => Err(Failure::input(
+        CostModel::Paper if plan.tensor * plan.context * plan.pipeline > 1 => Err(Failure::input(
             "--cost-model: the paper's model is one of data parallelism alone; choose simulator, or tp, cp and pp 1",
         )),
+        possible => Ok(possible),
     }
 }

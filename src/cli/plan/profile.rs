@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::args::Plan;
+use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output;
 use crate::figures::ProfileReport;
@@ -18,7 +18,7 @@ const MOST_LAYERS: u32 = 4096;
 /// The largest profile that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
-pub fn run(arguments: &Plan) -> Result<Exit, Failure> {
+pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.profile;
     // The command line has made sure that these are there.
     let (Some(file), Some(layers), Some(hidden), Some(limit)) =
@@ -53,7 +53,7 @@ fn read(file: &Path) -> Result<MeasuredProfile, Failure> {
 }
 
 /// Refuses what the profile has no rows for.
-fn check(profile: &MeasuredProfile, arguments: &Plan) -> Result<(), Failure> {
+fn check(profile: &MeasuredProfile, arguments: &PlanArgs) -> Result<(), Failure> {
     let wanted = &arguments.profile;
     let list = |numbers: &[u32]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if !wanted.layers.is_some_and(|layers| (1..=MOST_LAYERS).contains(&layers)) {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::bounds::layered::CriticalBatch;
-use crate::cli::args::{CostModel, Plan};
+use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::session::{Session, note_chosen, refused};
 use crate::cli::{log, output, progress};
@@ -11,6 +11,7 @@ use crate::evaluate::{Memory, Workspace, stages};
 use crate::figures::TrainingReport;
 use crate::scenario::{Field, Scenario};
 use crate::search::Evaluator;
+use crate::search::planner::CostModel;
 use crate::search::training::{Account, BestTraining, Closed, Goal, METHODS, TrainingSearch};
 use crate::units::Seconds;
 
@@ -39,7 +40,7 @@ const CHOSEN: [Field; 19] = [
     Field::Offload,
 ];
 
-pub fn run(session: &Session, arguments: &Plan) -> Result<Exit, Failure> {
+pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let law = arguments.training.critical_batch.unwrap_or(CriticalBatch::Layered);
     let training = search(session, arguments, law)?;
     note_chosen(&arguments.input, &CHOSEN);
@@ -73,7 +74,7 @@ fn shortest(training: &TrainingSearch, best: &[Option<BestTraining>]) -> Option<
 const MOST_DEVICES: u64 = 1 << 22;
 
 /// The search that the arguments ask for.
-fn search(session: &Session, arguments: &Plan, law: CriticalBatch) -> Result<TrainingSearch, Failure> {
+fn search(session: &Session, arguments: &PlanArgs, law: CriticalBatch) -> Result<TrainingSearch, Failure> {
     let mut base = session.open(&arguments.input)?.scenario;
     best::limit_memory(&mut base, arguments.memory_limit);
     let critical = law.sequences(&base.model, base.plan.sequence);
