@@ -5,6 +5,7 @@ mod axis;
 mod candidate;
 mod elasticity;
 mod evaluator;
+mod grid;
 pub mod planner;
 mod published;
 mod strategies;
@@ -12,13 +13,15 @@ mod sweep;
 pub mod training;
 mod tune;
 
-use crate::evaluate::{ErrorBand, Evaluation, Workspace, details, stages, traced};
+use crate::evaluate::{ErrorBand, Evaluation, details, stages, traced};
 use crate::scenario::{Problem, Scenario};
 
+pub use crate::evaluate::Workspace;
 pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix, gains};
 pub use axis::{Axis, axes, word};
 pub use candidate::Candidate;
 pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};
+pub use grid::{Best, GridRow, GridSearch};
 pub use published::{Comparison, PublishedComparison, compare};
 pub use strategies::{StrategyOutcome, outcomes, strategies, with_strategy};
 pub use sweep::{Cell, Sweep};

@@ -15,6 +15,7 @@ impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
     pub fn hear(&mut self, report: Report) -> Vec<Command> {
         let commands = self.take_in(report);
+        self.mark_pinned();
         if !self.is_asking() && !self.pins.are_waiting() {
             self.computed();
         }

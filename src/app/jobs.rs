@@ -13,9 +13,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::evaluate::Workspace;
 use crate::scenario::Scenario;
-use crate::search::{self, Cancel, Evaluator, Pool, Sweep};
+use crate::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
 use super::action::{Command, Report};
 use super::batch::Batch;

@@ -140,6 +140,7 @@ impl App {
         app.pin_all(pins);
         let mut commands = app.ask(Ok(app.scenario.clone()));
         commands.push(app.fill_map());
+        app.mark_pinned();
         (app, commands)
     }
 
@@ -236,6 +237,11 @@ impl App {
     /// The scenario of the fields, or why they make none.
     pub(super) fn in_hand(&self) -> Result<Scenario, Vec<Problem>> {
         resolve(&self.library, &self.file, &self.scenario).map(|_| self.scenario.clone())
+    }
+
+    /// The map's axes or the pins may have changed: where the first pinned scenario is on it.
+    pub(super) fn mark_pinned(&mut self) {
+        self.map.find_pinned(self.pins.all().first().map(|pin| &pin.scenario));
     }
 
     /// Starts to fill the map, from the cursor on.

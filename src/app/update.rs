@@ -31,6 +31,12 @@ mod palette;
 impl App {
     /// Does what the user asked for.
     pub fn update(&mut self, action: Action) -> Vec<Command> {
+        let commands = self.answer_to(action);
+        self.mark_pinned();
+        commands
+    }
+
+    fn answer_to(&mut self, action: Action) -> Vec<Command> {
         self.notice = None;
         self.awaited = None;
         if !self.is_step(action) {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::evaluate::{Evaluation, Summary, Workspace};
+use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{Ladder, PlanAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
-use crate::search::{self, Cancel, Candidate, Cell, Evaluator, Pool, StrategyOutcome, Sweep};
+use crate::search::{
+    self, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep, Workspace,
+};
 
 use super::batch::Batch;
 use super::runs::{self, Picture, Tables};
@@ -15,6 +17,8 @@ use super::runs::{self, Picture, Tables};
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
+    /// The best points of the FSDP limits for each size.
+    Grid(Arc<GridSearch>),
     /// Throughput over memory and bandwidth, beginning with a cell.
     Hardware(Arc<Sweep>, usize),
     /// The scenario with each strategy.
@@ -34,6 +38,8 @@ pub enum Work {
 /// What was found, perhaps a part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
+    /// The best points of every size.
+    Grid(Vec<GridRow>),
     /// Index and content of some cells.
     Hardware(Vec<(usize, Cell)>),
     /// All strategies.
@@ -73,6 +79,12 @@ impl Work {
                 let batch = Batch::new(desk.pause, &found);
                 sweep.run(&evaluator, *from, &|index, cell| batch.add(index, cell));
                 batch.send();
+            }
+            Self::Grid(search) => {
+                let rows = search.run(desk.cancel);
+                if !desk.cancel.is_cancelled() {
+                    (desk.tell)(Found::Grid(rows));
+                }
             }
             Self::Strategies(candidates) => (desk.tell)(Found::Strategies(search::outcomes(candidates, &evaluator))),
             Self::Advice(scenarios) => {

@@ -17,19 +17,19 @@ pub enum SpanMicroBatches {
     Unsaid,
 }
 
-impl SpanMicroBatches {
-    /// Of a span of a scenario's step.
-    pub fn new(span: &Span, scenario: &Scenario) -> Self {
+impl Span {
+    /// The micro-batches of a scenario's step that it works for.
+    pub fn micro_batches(&self, scenario: &Scenario) -> SpanMicroBatches {
         let plan = &scenario.plan;
         // A stage's weights come and its gradients go with the stage, whichever micro-batches cross it meanwhile.
         let staged = plan.staged();
-        match span.lane {
-            Lane::Pipeline if span.activity.kind == TaskKind::AllReduce => Self::All,
-            Lane::Reduce if reduced_once(scenario) => Self::All,
-            Lane::Gather | Lane::Reduce if staged => Self::Unsaid,
-            Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => Self::Unsaid,
-            _ if span.activity.part == ModelPart::Model => Self::Unsaid,
-            _ => Self::One(span.activity.micro_batch),
+        match self.lane {
+            Lane::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
+            Lane::Reduce if reduced_once(scenario) => SpanMicroBatches::All,
+            Lane::Gather | Lane::Reduce if staged => SpanMicroBatches::Unsaid,
+            Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => SpanMicroBatches::Unsaid,
+            _ if self.activity.part == ModelPart::Model => SpanMicroBatches::Unsaid,
+            _ => SpanMicroBatches::One(self.activity.micro_batch),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The view of the grid: the best points of the FSDP limits' search for each count of nodes, with a cursor on one.
 //!
-//! Closed forms, so nothing is computed behind the screen: the rows are there as soon as something else is asked. Not
-//! for the search ([`crate::bounds::fsdp::grid`]).
+//! Not for the search ([`GridSearch`]).
+
+use std::sync::Arc;
 
 use crate::app::action::Action;
 use crate::app::context::Context;
@@ -10,11 +11,10 @@ use crate::app::effect::Effect;
 use crate::app::explaining::Asked;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
-use crate::app::work::Work;
-use crate::bounds::fsdp::grid::{self, BestPoints, GridPoint};
-use crate::bounds::fsdp::{self, FsdpLimits};
-use crate::plan::{Accumulation, Offload, Recompute, Size};
+use crate::app::work::{Found, Work};
+use crate::plan::{Accumulation, Offload, Recompute};
 use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::search::{Best, GridRow, GridSearch};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -28,55 +28,6 @@ pub const SPEC: ViewSpec = ViewSpec {
     },
 };
 
-/// What a point is the best in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Best {
-    /// Model flop utilisation.
-    Mfu,
-    /// Tokens per second and device.
-    Throughput,
-    /// The length of a sequence.
-    Sequence,
-}
-
-impl Best {
-    /// All of them, in the order of the rows of a size.
-    pub const ALL: [Self; 3] = [Self::Mfu, Self::Throughput, Self::Sequence];
-
-    /// Its words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Mfu => "best MFU",
-            Self::Throughput => "most tokens/s",
-            Self::Sequence => "longest sequence",
-        }
-    }
-
-    const fn of(self, found: &BestPoints) -> GridPoint {
-        match self {
-            Self::Mfu => found.mfu,
-            Self::Throughput => found.throughput,
-            Self::Sequence => found.sequence,
-        }
-    }
-}
-
-/// A size, what is sought, and the point that was found; `None` where not one sequence fits.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Row {
-    /// Nodes.
-    pub nodes: u32,
-    /// Devices of them.
-    pub devices: u32,
-    /// What is sought.
-    pub best: Best,
-    /// The point.
-    pub point: Option<GridPoint>,
-}
-
-/// How much further than the scenario's nodes the sizes go.
-const FURTHER: u32 = 4;
-
 /// Twentieths of the peak that kernels reach at most: the default of the command line, 75 %.
 const EFFICIENCY: u8 = 15;
 
@@ -89,14 +40,15 @@ pub struct Grid {
     /// Twentieths of the peak that kernels reach where nothing waits for the network.
     efficiency: u8,
     /// What was asked last.
-    asked: Option<(FsdpLimits, Scenario, u8)>,
-    /// What was found.
-    rows: Vec<Row>,
+    asked: Option<Arc<GridSearch>>,
+    /// Whether the rows are the answer to that.
+    complete: bool,
+    rows: Vec<GridRow>,
 }
 
 impl Default for Grid {
     fn default() -> Self {
-        Self { cursor: None, efficiency: EFFICIENCY, asked: None, rows: Vec::new() }
+        Self { cursor: None, efficiency: EFFICIENCY, asked: None, complete: false, rows: Vec::new() }
     }
 }
 
@@ -106,30 +58,14 @@ impl Grid {
         f64::from(self.efficiency) / 20.0
     }
 
-    /// The rows.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
+    /// Whether the rows are those of what is shown.
+    pub const fn is_complete(&self) -> bool {
+        self.complete
     }
 
-    /// The best points of each size for the limits of a scenario: powers of two, and its own size.
-    fn search(&self, limits: &FsdpLimits, scenario: &Scenario) -> Vec<Row> {
-        let per_node = scenario.cluster.devices_per_node().max(1);
-        let own = scenario.devices().div_ceil(per_node);
-        let most = scenario.cluster.nodes.unwrap_or(u32::MAX).min(own.saturating_mul(FURTHER));
-        let mut sizes: Vec<u32> = (0..31).map(|power| 1 << power).take_while(|nodes| *nodes <= most).collect();
-        sizes.push(own);
-        sizes.sort_unstable();
-        sizes.dedup();
-        let found = |nodes: u32| {
-            let devices = if nodes == own { scenario.devices() } else { nodes.saturating_mul(per_node) };
-            let mut sized = scenario.clone();
-            sized.plan.size = Size::Devices(devices);
-            // A smaller job may stay within a faster level.
-            let limits = FsdpLimits { devices, link: FsdpLimits::new(&sized).link, ..*limits };
-            let found = grid::search(&limits, self.efficiency());
-            Best::ALL.map(|best| Row { nodes, devices, best, point: found.as_ref().map(|found| best.of(found)) })
-        };
-        sizes.into_iter().flat_map(found).collect()
+    /// What was found last, the fewest nodes first.
+    pub fn rows(&self) -> &[GridRow] {
+        &self.rows
     }
 
     /// The row that has the keys; where its size is no longer there, that of the next smaller one.
@@ -205,17 +141,27 @@ impl View for Grid {
         self.cursor = self.rows.get(row).map(|row| (row.devices, row.best));
     }
 
-    /// What is shown and what is assumed; what is asked already is not searched again.
+    /// What is shown and what is assumed; what is known already is not searched again.
     fn follow(&mut self, context: &Context) -> Option<Work> {
         let limits = context.assumed.limits(context.shown);
-        let same = |(of, about, efficiency): &(fsdp::FsdpLimits, Scenario, u8)| {
-            *of == limits && about == context.shown && *efficiency == self.efficiency
-        };
-        if !self.asked.as_ref().is_some_and(same) {
-            self.rows = self.search(&limits, context.shown);
-            self.asked = Some((limits, context.shown.clone(), self.efficiency));
+        let search = GridSearch { limits, scenario: context.shown.clone(), efficiency: self.efficiency() };
+        if self.complete && self.asked.as_deref() == Some(&search) {
+            return None;
         }
-        None
+        let search = Arc::new(search);
+        (self.asked, self.complete) = (Some(Arc::clone(&search)), false);
+        Some(Work::Grid(search))
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        !self.complete
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        if let Found::Grid(rows) = found {
+            (self.rows, self.complete) = (rows, true);
+        }
+        Vec::new()
     }
 
     fn is_of_current(&self) -> bool {

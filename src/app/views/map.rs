@@ -48,6 +48,8 @@ pub struct Map {
     pub settled: usize,
     /// Where the scenario itself is, if it is on the map.
     pub home: Option<usize>,
+    /// Where the first pinned scenario is, if it is on the map.
+    pub pinned: Option<usize>,
     /// Whether the memory's contour is drawn.
     pub contour: bool,
     /// The number of the sweep that fills it.
@@ -74,6 +76,7 @@ impl Map {
             cursor: home.unwrap_or(0),
             settled: home.unwrap_or(0),
             home,
+            pinned: None,
             contour: false,
             generation: 0,
             cells: vec![None; sweep.len()],
@@ -227,6 +230,17 @@ impl Map {
     /// The scenario of a cell, with what it settled on.
     pub fn scenario(&self, index: usize) -> Result<Scenario, Problem> {
         Candidate::new(&self.sweep.base, self.edits(index)).map(|cell| cell.scenario)
+    }
+
+    /// Finds out where the first pinned scenario is now. Its values on the axes lead to one cell only, whose scenario may
+    /// still differ from it in anything else.
+    pub fn find_pinned(&mut self, pinned: Option<&Scenario>) {
+        let cell = |pinned: &Scenario| home(&self.sweep, pinned).filter(|index| self.is_cell(*index, pinned));
+        self.pinned = pinned.and_then(cell);
+    }
+
+    fn is_cell(&self, index: usize, scenario: &Scenario) -> bool {
+        self.sweep.scenario(index).is_ok_and(|cell| cell == *scenario)
     }
 
     /// How full a cell is: its memory over what the device has.

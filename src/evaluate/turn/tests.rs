@@ -19,7 +19,7 @@ fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
 fn said(scenario: &Scenario, lane: Lane) -> Vec<SpanMicroBatches> {
     let (_, trace) = traced(scenario, &mut Workspace::default()).expect("a valid scenario");
     let mut turns: Vec<SpanMicroBatches> =
-        trace.spans_on(0, lane).iter().map(|span| SpanMicroBatches::new(span, scenario)).collect();
+        trace.spans_on(0, lane).iter().map(|span| span.micro_batches(scenario)).collect();
     turns.dedup();
     turns
 }

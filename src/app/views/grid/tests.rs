@@ -1,9 +1,11 @@
 use super::*;
 use crate::app::App;
-use crate::app::tests::{explorer, press, to_field, value};
+use crate::app::tests::{explorer, obey, press, to_field, value};
 use crate::app::views;
-use crate::bounds::fsdp::ZeroStage;
-use crate::scenario::Field;
+use crate::bounds::fsdp::grid::GridPoint;
+use crate::bounds::fsdp::{self, FsdpLimits, ZeroStage};
+use crate::scenario::Scenario;
+use crate::search::Cancel;
 
 fn open() -> App {
     let mut app = explorer();
@@ -13,8 +15,14 @@ fn open() -> App {
 }
 
 /// The rows, and the one that has the keys.
-fn grid(app: &App) -> (&[Row], usize) {
+fn grid(app: &App) -> (&[GridRow], usize) {
     (app.views.grid.rows(), app.views.grid.row(app.context().shown))
+}
+
+/// What a search of its own finds.
+fn searched(app: &App, limits: FsdpLimits, scenario: &Scenario) -> Vec<GridRow> {
+    let search = GridSearch { limits, scenario: scenario.clone(), efficiency: app.views.grid.efficiency() };
+    search.run(&Cancel::default())
 }
 
 #[test]
@@ -29,7 +37,7 @@ fn the_palette_leads_to_it() {
 fn each_size_has_its_three_best_points() {
     let app = open();
     let (rows, cursor) = grid(&app);
-    let found = grid::search(&FsdpLimits::new(&app.scenario), 0.75).unwrap();
+    let found = fsdp::grid::search(&FsdpLimits::new(&app.scenario), 0.75).unwrap();
     let own: Vec<Option<GridPoint>> = rows[cursor..cursor + 3].iter().map(|row| row.point).collect();
     assert_eq!(own, [Some(found.mfu), Some(found.throughput), Some(found.sequence)]);
     // 16 nodes of the scenario, powers of two up to 64.
@@ -76,7 +84,8 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
     let mut app = open();
     let mut file = app.file.clone();
     file.set("nodes", "12").unwrap();
-    app.revise(file);
+    let asked = app.revise(file);
+    obey(&mut app, asked);
     let under = |app: &App| {
         let (rows, cursor) = grid(app);
         (rows[cursor].nodes, rows[cursor].best)
@@ -95,11 +104,12 @@ fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();
     let limits =
         FsdpLimits { memory: crate::units::Bytes::new(1e6), stage: ZeroStage::One, ..FsdpLimits::new(&app.scenario) };
-    assert!(app.views.grid.search(&limits, &app.scenario).iter().all(|row| row.point.is_none()));
+    assert!(searched(&app, limits, &app.scenario).iter().all(|row| row.point.is_none()));
     app.file.put(Field::Memory, Some(1e-3.into()));
     let file = app.file.clone();
     press(&mut app, "1");
-    app.revise(file);
+    let asked = app.revise(file);
+    obey(&mut app, asked);
     press(&mut app, "F<ret>");
     assert_eq!(app.notice.as_deref(), Some("not one sequence fits on so many devices, by any stage"));
 }
@@ -112,7 +122,7 @@ fn the_rows_are_always_those_of_what_is_shown() {
     let mut before = grid(&app).0.to_vec();
     let mut holds = |app: &App, what: &str| {
         let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-        let found = app.views.grid.search(&app.views.limits.assumed.limits(scenario), scenario);
+        let found = searched(app, app.views.limits.assumed.limits(scenario), scenario);
         assert!(grid(app).0 == found, "{what}");
         assert!(before != found, "{what} is no change");
         before = found;
@@ -125,7 +135,8 @@ fn the_rows_are_always_those_of_what_is_shown() {
     // So slow that no batch hides its transfers.
     let mut file = app.file.clone();
     file.set("bandwidth", "0.001").unwrap();
-    app.revise(file);
+    let asked = app.revise(file);
+    obey(&mut app, asked);
     holds(&app, "a slow network");
     for keys in ["F+", "F-", "LgjlF", "LgjhF", "1u", "1U"] {
         press(&mut app, keys);

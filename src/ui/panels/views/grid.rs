@@ -7,8 +7,8 @@ use ratatui::widgets::Widget;
 
 use super::{Drawing, row};
 use crate::app::views;
-use crate::app::views::grid::Row;
 use crate::app::{App, Panel};
+use crate::search::GridRow;
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -37,7 +37,8 @@ const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequenc
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let title = format!("Best points of data parallelism{}", outdated(app));
-    let inside = frame(app, theme, Panel::Map, &title, &scenario.model.id, area, buf);
+    let note = if app.views.grid.is_complete() { &scenario.model.id } else { "computing" };
+    let inside = frame(app, theme, Panel::Map, &title, note, area, buf);
     let [head, points] = halves(inside);
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
     let asked = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
@@ -64,7 +65,7 @@ fn list(app: &App, theme: Theme) -> RowList<'static> {
 }
 
 /// A size's best point in one thing.
-fn line(row: &Row, theme: Theme) -> Line<'static> {
+fn line(row: &GridRow, theme: Theme) -> Line<'static> {
     let size = thousands(f64::from(row.devices));
     let mut spans = vec![Span::raw(format!(" {size:>7} {:<NAMES$}", row.best.words()))];
     let Some(point) = row.point else {
@@ -86,8 +87,9 @@ fn line(row: &Row, theme: Theme) -> Line<'static> {
 /// What Enter does.
 fn status(app: &App) -> String {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
-    match rows.get(cursor).and_then(|row| row.point) {
-        Some(_) => "closed forms, memory full: Enter takes the point, and the simulation judges it".to_owned(),
-        None => "the state alone leaves no room: choose more devices, or more memory".to_owned(),
+    match rows.get(cursor).map(|row| row.point) {
+        None => String::new(),
+        Some(Some(_)) => "closed forms, memory full: Enter takes the point, and the simulation judges it".to_owned(),
+        Some(None) => "the state alone leaves no room: choose more devices, or more memory".to_owned(),
     }
 }

@@ -87,7 +87,7 @@ fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
     let heatmap = Heatmap {
         titles: (map.sweep.x.word(), down(map)),
         cursor: Some(at(map.cursor)),
-        marked: pinned(app).map(|index| (at(index), "pinned")),
+        marked: map.pinned.map(|index| (at(index), "pinned")),
         home: map.home.map(at),
         letters: &letters,
         lower_is_better: !map.metric.more_is_better(),
@@ -108,11 +108,4 @@ fn letter(fullness: f64) -> char {
         f if f <= 1.0 => 'f',
         _ => 'o',
     }
-}
-
-/// The first pinned scenario's cell, if it is on this map.
-fn pinned(app: &App) -> Option<usize> {
-    let pinned = &app.pins.all().first()?.scenario;
-    let map = &app.map;
-    (0..map.progress().1).find(|index| map.sweep.scenario(*index).is_ok_and(|scenario| scenario == *pinned))
 }

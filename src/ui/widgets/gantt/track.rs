@@ -70,7 +70,7 @@ const KINDS: [TaskKind; 10] = [
 impl Density {
     fn new(shares: &[f64; KINDS.len()]) -> Self {
         let most = shares.iter().zip(KINDS).reduce(|most, next| if next.0 > most.0 { next } else { most });
-        Self { busy: shares.iter().sum(), kind: most.map_or_else(TaskKind::default, |(_, kind)| kind) }
+        Self { busy: shares.iter().sum(), kind: most.map_or(TaskKind::Forward, |(_, kind)| kind) }
     }
 }
 

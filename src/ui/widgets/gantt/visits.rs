@@ -23,7 +23,9 @@ const EXPOSED: usize = 4;
 
 /// Draws each column as what most of its time goes into, and over each visit that has room its micro-batch.
 pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-    let visits = |scale: Scale| track.within(scale.window).chunk_by(Span::leads_to).filter_map(StageVisit::new);
+    let visits = |scale: Scale| {
+        track.within(scale.window).chunk_by(|span, next| span.leads_to(next)).filter_map(StageVisit::new)
+    };
     let shares = scale.shares(track.folded, &|scale| {
         let mut shares = vec![[0.0; 5]; scale.columns];
         for idle in track.stalls(scale.window) {
