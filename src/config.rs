@@ -10,13 +10,16 @@
 //! Not for the presets inside the folder ([`crate::presets`]), nor for what the settings do.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
+use crate::disk;
 use crate::scenario::file::{self, FileError};
+
+/// The largest configuration that is read.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// What `config.toml` says.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -187,7 +190,7 @@ impl Place {
 
     /// What the file says; nothing where there is no file.
     pub fn read(&self) -> Result<Option<Config>, Error> {
-        match fs::read_to_string(&self.file) {
+        match disk::read_text(&self.file, MOST_BYTES) {
             Ok(text) => parse(&text, &self.file).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Read(error)),
@@ -197,7 +200,7 @@ impl Place {
 
 /// What is wrong with fields of the file at a place, which were read from it: each with what it must be.
 pub fn unmet(place: &Place, musts: &[(String, String)]) -> String {
-    let text = fs::read_to_string(&place.file).unwrap_or_default();
+    let text = disk::read_text(&place.file, MOST_BYTES).unwrap_or_default();
     match file::Source::new(&text) {
         Ok(source) => source.unmet(musts).in_file(&place.file.display().to_string()).to_string(),
         Err(error) => error.to_string(),

@@ -46,12 +46,15 @@
 //! [`scenario`], [`presets`]; [`cost`] and [`bounds`]; [`program`], [`sim`], [`evaluate`], [`search`], [`measured`];
 //! [`figures`] and [`snapshot`]. The explorer is [`app`], [`ui`] and [`term`], the command line [`cli`].
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod app;
 pub mod bounds;
 pub mod calibrate;
 pub mod cli;
 pub mod config;
 pub mod cost;
+pub mod disk;
 pub mod evaluate;
 pub mod figures;
 pub mod guide;

@@ -1,5 +1,7 @@
 //! The binary: reports bugs, hands the command line to [`shardscope::cli`] and ends with its exit code.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 use std::io::Write;
 use std::panic::UnwindSafe;
 

@@ -30,7 +30,6 @@ use read::Preset;
 pub use draft::{Draft, Slot};
 pub use report::{Unknown, Warning};
 pub use write::Saving;
-pub(crate) use write::temporary;
 
 /// What a preset describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@ pub use content::{FORMAT, Snapshot};
 pub use list::{HeldSnapshot, Listed, delete, list, places};
 pub use open::{OpenError, Opened, Stored, is_path, open};
 pub use set::{Member, Set};
-pub use write::{Attempt, WriteError, create, replace, write, write_set, write_text};
+pub use write::{Attempt, WriteError, write, write_set, write_text};
 
 #[cfg(test)]
 mod tests;

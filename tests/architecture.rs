@@ -19,6 +19,7 @@ use source::{Named, Source};
 const MODULES: &[&str] = &[
     "guide",     // text: what the model counts
     "text",      // foreign text made harmless
+    "disk",      // files, read and written whole
     "units",     // quantities with a unit
     "hardware",  // facts about clusters
     "model",     // transformer shapes
@@ -53,15 +54,15 @@ const PLACES: &[(&str, &[&str], &str)] = &[
         &["term", "app::keys", "app::keymap"],
         "name the intent as an `Action` and leave the key to `app::keys`",
     ),
-    ("rustix", &["term", "search"], "let `term` ask the system"),
+    ("rustix", &["disk", "term", "search"], "let `term` ask the system"),
     ("rayon", &["search"], "describe the evaluations and let `search` run them"),
     ("std::fs", FILES, "take text or bytes and leave the file to a module that is for files"),
-    ("tempfile", FILES, "take text or bytes and leave the file to a module that is for files"),
+    ("tempfile", &["disk"], "take text or bytes and leave the file to a module that is for files"),
     ("std::thread", &["app", "term", "cli", "search"], "make it a job of `app`"),
     ("std::time::Instant", CLOCK, "take the time as an argument"),
     ("std::time::SystemTime", CLOCK, "take the time as an argument"),
 ];
-const FILES: &[&str] = &["presets", "snapshot", "cli", "config", "term"];
+const FILES: &[&str] = &["disk", "presets", "snapshot", "cli", "config", "term"];
 const CLOCK: &[&str] = &["app", "term", "cli"];
 
 const FUNCTION_LINES: usize = 80;

@@ -6,7 +6,7 @@ mod export;
 mod flags;
 mod plan;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -211,9 +211,12 @@ pub struct CalibrateArgs {
     /// CSV files of measured runs
     #[arg(value_name = "ROWS.csv", required = true)]
     pub rows: Vec<PathBuf>,
-    /// Write the calibration with the fitted constants there; a file of that name is replaced
+    /// Write the calibration with the fitted constants there; the file must be new
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
+    /// Replace what is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
     /// Form of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
@@ -248,6 +251,11 @@ pub struct ScenarioArgs {
 }
 
 impl ScenarioArgs {
+    /// The file that it names, if it names one.
+    pub fn file(&self) -> Option<&Path> {
+        self.scenario.as_deref().filter(|name| snapshot::is_path(name)).map(Path::new)
+    }
+
     /// The first argument that was given, as it may be named in a message.
     pub fn first(&self) -> Option<String> {
         let flag = || self.flags.given().next().map(|(field, _)| format!("--{field}"));
@@ -258,7 +266,7 @@ impl ScenarioArgs {
     pub fn flag(&self, path: &str) -> Option<Field> {
         let behind = Field::behind(path);
         let given = behind.iter().find(|field| self.flags.has(**field));
-        let file = self.scenario.as_deref().is_some_and(snapshot::is_path);
+        let file = self.file().is_some();
         // A strategy that nobody named is the scenario's own: what moves its shards mends it.
         let other = || behind.iter().rfind(|field| **field != Field::Strategy || behind.len() == 1).filter(|_| !file);
         given.or_else(other).copied()

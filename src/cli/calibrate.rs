@@ -1,5 +1,7 @@
 //! `calibrate`: constants fitted to measured rows, and the file that holds them.
 
+use std::path::PathBuf;
+
 use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
@@ -8,14 +10,17 @@ use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
 use crate::search::Evaluator;
-use crate::snapshot;
 
 use super::args::CalibrateArgs;
 use super::exit::{Exit, Failure};
 use super::session::Session;
-use super::{output, progress, rows};
+use super::{files, output, progress, rows};
 
 pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, Failure> {
+    if let Some(out) = &arguments.out {
+        let inputs = arguments.rows.iter().chain(&session.options.config);
+        files::vacant(out, arguments.force, inputs.map(PathBuf::as_path))?;
+    }
     let (rows, mut skipped) = rows::read(&arguments.rows)?;
     let (cases, unbuilt) = measured::cases(&rows, &session.library);
     skipped.extend(unbuilt);
@@ -50,7 +55,7 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
     output::report(arguments.format, || report.text(), || report.json())?;
     if let Some(out) = &arguments.out {
         let text = file(session, &id, &fitted)?;
-        snapshot::replace(out, &text).map_err(|error| Failure::io(out, &error))?;
+        files::write(&[(out.clone(), &text)], arguments.force)?;
     }
     Ok(Exit::Done)
 }

@@ -43,10 +43,14 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn io(what: &Path, error: &io::Error) -> Self {
         let what = what.display();
-        Self::Io(match error.kind() {
-            ErrorKind::AlreadyExists => format!("{what}: is there already; choose another name"),
-            _ => format!("{what}: {error}"),
-        })
+        match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Self::Io(format!("{what}: is there already; choose another name, or replace it with --force"))
+            }
+            // It was read, and is not what was asked for.
+            ErrorKind::InvalidData => Self::input(format!("{what}: {error}")),
+            _ => Self::Io(format!("{what}: {error}")),
+        }
     }
 
     pub(super) fn input(line: impl Into<String>) -> Self {

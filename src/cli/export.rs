@@ -21,7 +21,10 @@ pub(super) fn run(session: &Session, arguments: &ExportArgs) -> Result<Exit, Fai
     fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
     let json = format!("{}\n", escaped(&json));
     let written = [(folder.join("fsdp2.json"), json.as_str()), (folder.join("fsdp2.py"), LOADER)];
-    files::write_new(&written)?;
+    for (file, _) in &written {
+        files::vacant(file, arguments.force, input.file())?;
+    }
+    files::write(&written, arguments.force)?;
     let lines: Vec<String> = written.iter().map(|(file, _)| format!("{}\n", file.display())).collect();
     output::result(&lines.concat()).map(|()| Exit::Done)
 }

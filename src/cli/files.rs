@@ -1,21 +1,32 @@
-//! Files that commands write: new ones, whole or not at all.
+//! Files that commands write: whole or not at all, never over what is read, and over another file only where that is
+//! insisted on.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::snapshot;
+use crate::disk;
 
 use super::exit::Failure;
 
-/// Refuses a name that is taken, before the work whose result is to go there.
-pub(super) fn vacant(file: &Path) -> Result<(), Failure> {
+/// Refuses a name, before the work whose result is to go there: that of an input, or of any file unless it may be
+/// replaced.
+pub(super) fn vacant<'a>(file: &Path, force: bool, inputs: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    if inputs.into_iter().any(|input| disk::is_same(file, input)) {
+        return Err(Failure::input(format!(
+            "{}: is an input; choose another name for what is written",
+            file.display()
+        )));
+    }
     match file.symlink_metadata() {
-        Ok(_) => Err(Failure::io(file, &ErrorKind::AlreadyExists.into())),
-        Err(_) => Ok(()),
+        Ok(_) if !force => Err(Failure::io(file, &ErrorKind::AlreadyExists.into())),
+        _ => Ok(()),
     }
 }
 
-/// Writes files that are not there yet: all of them, or none.
-pub(super) fn write_new(files: &[(PathBuf, &str)]) -> Result<(), Failure> {
-    snapshot::create(files).map_err(|attempt| Failure::io(&attempt.path, &attempt.error))
+/// Writes files: new ones all or none, or each in the place of what is there.
+pub(super) fn write(files: &[(PathBuf, &str)], force: bool) -> Result<(), Failure> {
+    if !force {
+        return disk::create(files).map_err(|(file, error)| Failure::io(file, &error));
+    }
+    files.iter().try_for_each(|(file, text)| disk::replace(file, text).map_err(|error| Failure::io(file, &error)))
 }

@@ -14,6 +14,7 @@ static LOG: OnceLock<Mutex<Option<File>>> = OnceLock::new();
 
 /// Opens the log for this run, and says in it that the program starts.
 pub fn open(path: &Path) -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "entries are appended, and nothing is read")]
     let file = File::options().create(true).append(true).open(path)?;
     let _ = LOG.set(Mutex::new(Some(file)));
     let arguments: Vec<String> = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();

@@ -1,16 +1,19 @@
 //! Measured runs from the files that the command line names.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::disk;
 use crate::measured::{self, MeasuredRow, Skipped};
 use crate::presets::Library;
 
 use super::exit::Failure;
 
+/// The largest table of runs that is read: a hundred times all that are published, and a row takes some 25 times its text.
+const MOST_BYTES: u64 = 8 << 20;
+
 /// The text of a file; what is not UTF-8 in it is replaced, since one bad name should not hide a table.
 pub(super) fn text(file: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(file).map_err(|error| Failure::io(file, &error))?;
+    let bytes = disk::read(file, MOST_BYTES).map_err(|error| Failure::io(file, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -96,7 +96,7 @@ fn a_folder_and_a_bare_file_name_are_both_places() {
 fn a_field_that_is_wrong_later_is_named_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::named(folder.path());
-    fs::write(&place.file, "threads = 2\n[keys.map]\ntune = \"ctrl-i\"\n").unwrap();
+    std::fs::write(&place.file, "threads = 2\n[keys.map]\ntune = \"ctrl-i\"\n").unwrap();
     assert!(place.read().unwrap().unwrap().keys.contains_key("map"));
     let message = unmet(&place, &[("keys.map.tune".to_owned(), "take another key".to_owned())]);
     assert!(message.ends_with("config.toml:3:1: keys.map.tune: take another key"), "{message}");

@@ -1,10 +1,10 @@
 //! From a file's text to a checked preset, or to one line that says what is wrong with it.
 
-use std::fs;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use crate::disk;
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
@@ -64,12 +64,8 @@ pub(super) fn id(path: &Path) -> Result<String, String> {
 
 /// The text of a preset file.
 pub(super) fn text(path: &Path) -> Result<String, String> {
-    let cannot = |error: std::io::Error| format!("cannot be read ({error}); check its rights and that it is text");
-    let facts = fs::metadata(path).map_err(cannot)?;
-    if !facts.is_file() || facts.len() > MOST_BYTES {
-        return Err(format!("is no preset; it must be a file of at most {MOST_BYTES} bytes"));
-    }
-    fs::read_to_string(path).map_err(cannot)
+    disk::read_text(path, MOST_BYTES)
+        .map_err(|error| format!("cannot be read: {error}; it must be a file of at most 1 MiB of text"))
 }
 
 /// A preset with nothing wrong in it.

@@ -2,11 +2,10 @@
 //! gives rightly stays as it was.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
-
+use crate::disk;
 use crate::scenario::file::printable;
 
 use super::{Kind, Library, Origin, Warning, read};
@@ -65,12 +64,13 @@ impl Library {
         library.add(saving.kind, &saving.id, &saving.text, Origin::File(origin))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder).map_err(failed)?;
-        let file = temporary(folder).map_err(failed)?;
-        file.as_file().write_all(saving.text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-        let kept = if saving.replaces.is_some() { file.persist(&path) } else { file.persist_noclobber(&path) };
-        kept.map_err(|refused| match refused.error.kind() {
+        let written = match saving.replaces {
+            Some(_) => disk::replace(&path, &saving.text),
+            None => disk::create(&[(path.clone(), &saving.text)]).map_err(|(_, error)| error),
+        };
+        written.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => format!("{} is there already; choose another id", shown(&path)),
-            _ => failed(refused.error),
+            _ => failed(error),
         })?;
         Ok((library, path))
     }
@@ -78,18 +78,6 @@ impl Library {
 
 fn shown(path: &Path) -> String {
     printable(&path.display().to_string())
-}
-
-/// A file beside the target, gone if it is not renamed; readable by whom the user's mask allows.
-pub(crate) fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(".shardscope-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(directory)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Opening a scenario: a file of either kind, or the id of a preset.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::disk;
 use crate::figures::Figures;
 use crate::presets::{Entry, Library, Origin, Unknown};
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
@@ -116,15 +116,9 @@ fn place(entry: &Entry) -> String {
     }
 }
 
-/// Reads a file whole, unless it is too large or no text.
+/// The text of a scenario, a snapshot or a set.
 pub(super) fn read(path: &Path) -> io::Result<String> {
-    let refused = |kind, what| io::Error::new(kind, format!("{what}; give the path of a scenario or a snapshot"));
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(refused(io::ErrorKind::InvalidData, "it is larger than 4 MiB"));
-    }
-    String::from_utf8(bytes).map_err(|_| refused(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+    disk::read_text(path, MOST_BYTES)
 }
 
 fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, FileError> {

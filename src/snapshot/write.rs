@@ -2,14 +2,12 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use tempfile::NamedTempFile;
-
-use crate::presets::temporary;
+use crate::disk::Staged;
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 
@@ -96,59 +94,18 @@ const MOST_NAMES: u32 = 10_000;
 fn write_in(directory: &Path, (stem, extension): (&str, &str), text: &str) -> Result<PathBuf, Attempt> {
     let failed = |operation, path: &Path, error| Attempt { operation, path: path.to_owned(), error };
     fs::create_dir_all(directory).map_err(|error| failed("create the directory", directory, error))?;
-    let temporary = temporary(directory).map_err(|error| failed("create a file in", directory, error))?;
-    let mut file = temporary.as_file();
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.map_err(|error| failed("write", temporary.path(), error))?;
-    let mut temporary = temporary;
+    let mut staged = Staged::new(directory, text).map_err(|error| failed("create a file in", directory, error))?;
     for count in 1..=MOST_NAMES {
         let name = if count == 1 { format!("{stem}.{extension}") } else { format!("{stem}-{count}.{extension}") };
         let path = directory.join(name);
-        match temporary.persist_noclobber(&path) {
-            Ok(_) => return Ok(path),
-            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => temporary = refused.file,
-            Err(refused) => return Err(failed("create", &path, refused.error)),
+        match staged.create(&path) {
+            Ok(()) => return Ok(path),
+            Err((file, error)) if error.kind() == io::ErrorKind::AlreadyExists => staged = file,
+            Err((_, error)) => return Err(failed("create", &path, error)),
         }
     }
     let taken = io::Error::new(io::ErrorKind::AlreadyExists, "all names are taken");
     Err(failed("create", &directory.join(format!("{stem}.{extension}")), taken))
-}
-
-/// Writes files that are not there yet: all of them whole, or none.
-pub fn create(files: &[(PathBuf, &str)]) -> Result<(), Attempt> {
-    let failed = |path: &Path, error| Attempt { operation: "create", path: path.to_owned(), error };
-    let staged = |(path, text): &(PathBuf, &str)| staged(path, text).map_err(|error| failed(path, error));
-    let staged: Vec<NamedTempFile> = files.iter().map(staged).collect::<Result<_, _>>()?;
-    for (index, (file, (path, _))) in staged.into_iter().zip(files).enumerate() {
-        if let Err(refused) = file.persist_noclobber(path) {
-            // What was made a moment ago; one that cannot be removed is whole.
-            files[..index].iter().for_each(|(path, _)| drop(fs::remove_file(path)));
-            return Err(failed(path, refused.error));
-        }
-    }
-    Ok(())
-}
-
-/// Writes a file whole or not at all; one of that name is replaced, through a link what it leads to.
-pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if path.metadata().is_ok_and(|facts| !facts.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file; choose another name"));
-    }
-    let staged = staged(&path, text)?;
-    if let Ok(facts) = path.metadata() {
-        staged.as_file().set_permissions(facts.permissions())?;
-    }
-    staged.persist(&path).map(drop).map_err(|refused| refused.error)
-}
-
-/// A text beside where it is to stand.
-fn staged(path: &Path, text: &str) -> io::Result<NamedTempFile> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = temporary(directory)?;
-    temporary.write_all(text.as_bytes())?;
-    temporary.as_file().sync_all()?;
-    Ok(temporary)
 }
 
 /// A file name that says what is in it: the ids, in letters, digits, dots and dashes.

@@ -41,7 +41,11 @@ pub(super) fn parse<Q: Quantity>(text: &str) -> Result<Q, ParseError> {
         return Err(wrong("the unit is missing"));
     }
     let unit = Q::UNITS.iter().find(|known| known.text == unit).ok_or_else(|| wrong("the unit is unknown"))?;
-    Ok(Q::from_base(value * unit.factor))
+    let value = value * unit.factor;
+    if !value.is_finite() {
+        return Err(wrong("it is larger than any number here"));
+    }
+    Ok(Q::from_base(value))
 }
 
 /// The shortest text that reads back to the same bits.

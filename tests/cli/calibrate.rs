@@ -16,7 +16,7 @@ fn a_fitted_file_is_a_preset() {
     let home = Home::new();
     home.write("rows.csv", ROWS);
     home.write("own/calibration/measured.toml", "what a fit replaces");
-    let fit = home.run("calibrate rows.csv --out own/calibration/measured.toml --format json");
+    let fit = home.run("calibrate rows.csv --out own/calibration/measured.toml --force --format json");
     assert_eq!(fit.code, Some(0), "{}", fit.stderr);
     let fit: Value = serde_json::from_str(&fit.stdout).expect("JSON");
     assert_eq!(fit["format"], 1);
@@ -52,11 +52,11 @@ fn a_fit_is_written_through_links_and_over_nothing_else() {
     home.write("rows.csv", ROWS);
     home.write("there/old.toml", "what a fit replaces");
     std::os::unix::fs::symlink("there/old.toml", home.path().join("link.toml")).expect("a link");
-    assert_eq!(home.run("calibrate rows.csv --out link.toml").code, Some(0));
+    assert_eq!(home.run("calibrate rows.csv --out link.toml --force").code, Some(0));
     assert!(home.path().join("link.toml").is_symlink());
     let text = std::fs::read_to_string(home.path().join("there/old.toml")).expect("written");
     assert_contains(&text, &["format = 1"]);
-    let folder = home.run("calibrate rows.csv --out there");
+    let folder = home.run("calibrate rows.csv --out there --force");
     assert_eq!(folder.code, Some(1));
     assert_contains(&folder.stderr, &["there: is no regular file; choose another name"]);
     assert_contains(&folder.stdout, &["cross-validated"]);
@@ -102,4 +102,22 @@ fn rows_without_a_time_are_refused() {
     assert_contains(&home.run("calibrate none.csv").refused().join("\n"), &["none.csv: holds no run"]);
     assert_eq!(run("calibrate missing.csv").code, Some(1));
     assert!(!run("calibrate").refused().is_empty());
+}
+
+/// Neither measurements nor any other file are lost to a name that was typed wrong.
+#[test]
+fn a_fit_replaces_no_input_and_another_file_only_where_that_is_insisted_on() {
+    let home = Home::new();
+    home.write("rows.csv", ROWS);
+    home.write("kept.toml", "kept");
+    std::fs::hard_link(home.path().join("rows.csv"), home.path().join("again.csv")).expect("a link");
+    for out in ["rows.csv", "./rows.csv --force", "again.csv --force"] {
+        let refused = home.run(&format!("calibrate rows.csv --out {out}"));
+        assert_contains(&refused.refused().join("\n"), &["is an input"]);
+    }
+    let taken = home.run("calibrate rows.csv --out kept.toml");
+    assert_eq!((taken.code, taken.stdout.as_str()), (Some(1), ""));
+    assert_contains(&taken.stderr, &["kept.toml: is there already", "--force"]);
+    let read = |name: &str| std::fs::read_to_string(home.path().join(name)).expect("there");
+    assert_eq!((read("rows.csv").as_str(), read("kept.toml").as_str()), (ROWS, "kept"));
 }

@@ -109,3 +109,35 @@ fn arguments_cannot_command_the_terminal() {
     assert_eq!(run.code, Some(2));
     assert!(!run.stderr.contains('\u{1b}'));
 }
+
+#[test]
+fn floods_and_silence_are_refused_wherever_a_file_is_named() {
+    let home = Home::new();
+    let refused = |arguments: &str| {
+        let run = home.run(arguments);
+        assert_eq!(run.stdout, "", "{arguments}");
+        assert_contains(&run.stderr, &["/dev/zero", "larger than", "MiB"]);
+        run.code
+    };
+    assert_eq!(refused("validate /dev/zero"), Some(2));
+    assert_eq!(refused("calibrate /dev/zero"), Some(2));
+    assert_eq!(refused("--rows /dev/zero"), Some(2));
+    assert_eq!(refused("eval /dev/zero"), Some(2));
+    assert_eq!(refused("plan --profile /dev/zero --layers 1 --hidden 1 --memory-limit 1GiB"), Some(2));
+    assert_eq!(refused(&format!("{QUICK} --config /dev/zero")), Some(1));
+    assert!(std::process::Command::new("mkfifo").arg(home.path().join("pipe.toml")).status().is_ok());
+    let silent = home.run("eval ./pipe.toml");
+    assert_eq!(silent.code, Some(1));
+    assert_contains(&silent.stderr, &["pipe.toml", "nothing came for 10 s"]);
+}
+
+#[test]
+fn a_plan_and_an_export_replace_what_is_there_only_where_that_is_insisted_on() {
+    let home = Home::new();
+    home.write("own.toml", &home.run("presets scenarios --show h100-7b").stdout);
+    let own = "plan ./own.toml --micro-batch 1 --out own.toml --force";
+    assert_contains(&home.run(own).refused().join("\n"), &["own.toml: is an input"]);
+    assert_eq!(home.run("export h100-7b --to fsdp2 --out there").code, Some(0));
+    assert_eq!(home.run("export h100-7b --to fsdp2 --out there").code, Some(1));
+    assert_eq!(home.run("export h100-7b --to fsdp2 --out there --force").code, Some(0));
+}

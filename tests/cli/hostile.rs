@@ -90,7 +90,9 @@ fn push(path: &str, text: &str, commands: &[&str]) {
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..4).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        for worker in workers {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
     });
 }
 

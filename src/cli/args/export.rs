@@ -17,6 +17,9 @@ pub struct ExportArgs {
     /// Folder for the files, made if it is missing; else the specification alone goes to standard output
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace what is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
     #[command(flatten)]
     pub input: ScenarioArgs,
 }

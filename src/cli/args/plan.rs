@@ -36,6 +36,9 @@ pub struct PlanArgs {
     /// Write the best plan as a scenario too, for eval, export or the explorer; the file must be new
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
     pub out: Option<PathBuf>,
+    /// Replace what is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
     #[command(flatten)]
     pub grid: GridArgs,
     #[command(flatten)]

@@ -1,7 +1,6 @@
 //! What the searches for plans share: the memory that a plan may use, and where the best one goes.
 
-use std::path::Path;
-
+use crate::cli::args::PlanArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
 use crate::scenario::Scenario;
@@ -17,8 +16,8 @@ pub fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
 }
 
 /// Writes the best plan as a scenario, where that is wanted and there is one.
-pub fn save(out: Option<&Path>, best: Option<&Scenario>) -> Result<(), Failure> {
-    let Some((file, best)) = out.zip(best) else { return Ok(()) };
+pub fn save(arguments: &PlanArgs, best: Option<&Scenario>) -> Result<(), Failure> {
+    let Some((file, best)) = arguments.out.as_ref().zip(best) else { return Ok(()) };
     let text = ScenarioFile::of(best).to_toml().map_err(Failure::unwritten)?;
-    files::write_new(&[(file.to_owned(), &text)])
+    files::write(&[(file.clone(), &text)], arguments.force)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output;
+use crate::disk;
 use crate::figures::ProfileReport;
 use crate::search::planner::profile::{MeasuredProfile, ProfileRequest};
 use crate::units::Bytes;
@@ -40,14 +41,7 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
 }
 
 fn read(file: &Path) -> Result<MeasuredProfile, Failure> {
-    let size = std::fs::metadata(file).map_err(|error| Failure::io(file, &error))?.len();
-    if size > MOST_BYTES {
-        return Err(Failure::input(
-            "--profile: the file is larger than 16 MiB; give one with the rows that are needed",
-        ));
-    }
-    let bytes = std::fs::read(file).map_err(|error| Failure::io(file, &error))?;
-    let text = String::from_utf8(bytes).map_err(|_| Failure::input("--profile: the file is not text in UTF-8"))?;
+    let text = disk::read_text(file, MOST_BYTES).map_err(|error| Failure::io(file, &error))?;
     let name = file.display().to_string();
     MeasuredProfile::parse(&text).map_err(|error| Failure::input(error.in_file(&name).to_string()))
 }

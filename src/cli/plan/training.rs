@@ -58,7 +58,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     };
     output::report(arguments.format, || report.text(), || report.json())?;
     let shortest = shortest(&training, &found.best);
-    best::save(arguments.out.as_deref(), shortest.as_ref())?;
+    best::save(arguments, shortest.as_ref())?;
     Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 

@@ -1,0 +1,212 @@
+//! Files: read whole within a limit and a time, and written whole or not at all.
+//!
+//! Nothing else in the crate opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe or
+//! flood makes the program grow or wait for ever. Not for what a file means.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::{Builder, NamedTempFile};
+
+/// How long a pipe or a device that is named as a file may say nothing.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// What a file is called until it is whole.
+const STAGED: (&str, &str) = (".shardscope-", ".tmp");
+
+/// A staged file that nobody has renamed for so long was left behind by a process that was killed.
+const ORPHANED: Duration = Duration::from_secs(600);
+
+/// The text of a file of at most so many bytes.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    let wrong = |_| io::Error::new(ErrorKind::InvalidData, "it is not text in UTF-8; name a file that is");
+    String::from_utf8(read(path, most)?).map_err(wrong)
+}
+
+/// The bytes of a file, a pipe or a device: at most so many.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file in it"));
+    }
+    let mut bytes = Vec::new();
+    // One more byte tells a file that is as large as it may be from one that is larger.
+    let mut input = Patient(file).take(most + 1);
+    #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
+    input.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let what =
+            format!("it is larger than {} MiB, the most that is read of such a file; give a smaller one", most >> 20);
+        return Err(io::Error::new(ErrorKind::InvalidData, what));
+    }
+    Ok(bytes)
+}
+
+/// Opens a file to read it; a pipe that nobody writes to does not hold this up.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    #[expect(clippy::disallowed_methods, reason = "the one place that opens a file to read it")]
+    options.open(path)
+}
+
+/// A file that is waited for, though not for ever.
+struct Patient(File);
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            #[cfg(unix)]
+            wait(&self.0)?;
+            match self.0.read(buffer) {
+                // Someone else has read what was there.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+/// Waits until there is something to read, or the other end of a pipe is closed.
+#[cfg(unix)]
+fn wait(file: &File) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let silence = Timespec { tv_sec: SILENCE.as_secs().cast_signed(), tv_nsec: 0 };
+    let mut ready = [PollFd::new(file, PollFlags::IN)];
+    match poll(&mut ready, Some(&silence)) {
+        Ok(0) => {
+            let what = format!("nothing came for {} s; name a file, or a pipe that is written to", SILENCE.as_secs());
+            Err(io::Error::new(ErrorKind::TimedOut, what))
+        }
+        Ok(_) => Ok(()),
+        // Whoever reads tries again.
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A text beside where it is to stand, gone if it gets no name.
+pub struct Staged(NamedTempFile);
+
+impl Staged {
+    /// Writes a text into a directory; what killed processes have left there is removed.
+    pub fn new(directory: &Path, text: &str) -> io::Result<Self> {
+        remove_orphans(directory);
+        let mut builder = Builder::new();
+        builder.prefix(STAGED.0).suffix(STAGED.1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Readable by whom the user's mask allows.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let mut file = builder.tempfile_in(directory)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(Self(file))
+    }
+
+    /// Gives it a name that no file has; hands it back where one does.
+    pub fn create(self, path: &Path) -> Result<(), (Self, io::Error)> {
+        match self.0.persist_noclobber(path) {
+            Ok(_) => {
+                keep_name(path);
+                Ok(())
+            }
+            Err(refused) => Err((Self(refused.file), refused.error)),
+        }
+    }
+}
+
+/// Writes files that are not there yet: all of them whole, or none. An error comes with the file that it is about.
+pub fn create<'a>(files: &'a [(PathBuf, &str)]) -> Result<(), (&'a Path, io::Error)> {
+    let staged = |(path, text): &'a (PathBuf, &str)| Staged::new(parent(path), text).map_err(|error| (&**path, error));
+    let staged: Vec<Staged> = files.iter().map(staged).collect::<Result<_, _>>()?;
+    for (index, (file, (path, _))) in staged.into_iter().zip(files).enumerate() {
+        if let Err((_, error)) = file.create(path) {
+            // What was made a moment ago; one that cannot be removed is whole.
+            files[..index].iter().for_each(|(path, _)| drop(fs::remove_file(path)));
+            return Err((path, error));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all; one of that name is replaced, through a link what it leads to.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let facts = path.metadata().ok();
+    if let Some(what) = facts.as_ref().and_then(irreplaceable) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, what));
+    }
+    let staged = Staged::new(parent(&path), text)?.0;
+    if let Some(facts) = facts {
+        staged.as_file().set_permissions(facts.permissions())?;
+    }
+    staged.persist(&path).map_err(|refused| refused.error)?;
+    keep_name(&path);
+    Ok(())
+}
+
+/// Why a file is not replaced: a rename would take what its owner protects, or part it from its other names.
+fn irreplaceable(facts: &Metadata) -> Option<&'static str> {
+    #[cfg(unix)]
+    let names = std::os::unix::fs::MetadataExt::nlink(facts);
+    #[cfg(not(unix))]
+    let names = 1;
+    if !facts.is_file() {
+        Some("is no regular file; choose another name")
+    } else if facts.permissions().readonly() {
+        Some("is read-only; make it writable or choose another name")
+    } else if names > 1 {
+        Some("has other names (hard links); choose another name")
+    } else {
+        None
+    }
+}
+
+/// Whether two names lead to one file.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        // A hard link has another name and is the same file.
+        let identity = |path: &Path| path.metadata().map(|facts| (facts.dev(), facts.ino()));
+        matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+    }
+    #[cfg(not(unix))]
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The directory that a file stands in.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Has a new name survive a power cut, where the file system can promise that.
+fn keep_name(path: &Path) {
+    let _ = open(parent(path)).and_then(|directory| directory.sync_all());
+}
+
+/// Removes staged files that were never renamed. A directory that cannot be read keeps what it has.
+fn remove_orphans(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let old = || entry.metadata().ok().filter(Metadata::is_file)?.modified().ok()?.elapsed().ok();
+        if name.starts_with(STAGED.0) && name.ends_with(STAGED.1) && old().is_some_and(|age| age > ORPHANED) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

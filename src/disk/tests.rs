@@ -1,0 +1,92 @@
+//! Floods, silence, and files that are to stay as they are.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Instant, SystemTime};
+
+use tempfile::tempdir;
+
+use super::*;
+
+#[test]
+fn a_file_is_read_up_to_its_limit() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
+    assert_eq!(read_text(&path, 1 << 20).unwrap().len(), 1 << 20);
+    fs::write(&path, vec![b'x'; (1 << 20) + 1]).unwrap();
+    let error = read(&path, 1 << 20).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    assert!(error.to_string().contains("larger than 1 MiB"), "{error}");
+    assert!(read_text(Path::new("/dev/null"), 1).unwrap().is_empty());
+    assert!(read(folder.path(), 1).unwrap_err().to_string().contains("is a folder"));
+}
+
+#[test]
+fn a_device_without_an_end_is_refused_at_the_limit() {
+    let error = read(Path::new("/dev/zero"), 4 << 20).unwrap_err();
+    assert!(error.to_string().contains("larger than 4 MiB"), "{error}");
+}
+
+/// A named pipe.
+fn pipe(folder: &Path) -> PathBuf {
+    let path = folder.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_waited_for_ten_seconds() {
+    let folder = tempdir().unwrap();
+    let start = Instant::now();
+    let error = read(&pipe(folder.path()), 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert!((10..13).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_pipe_is_read_to_its_end_whenever_its_writer_comes() {
+    let folder = tempdir().unwrap();
+    let path = pipe(folder.path());
+    let late = path.clone();
+    let writer = std::thread::spawn(move || {
+        let mut pipe = OpenOptions::new().write(true).open(late).unwrap();
+        for part in ["one ", "two"] {
+            pipe.write_all(part.as_bytes()).unwrap();
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(read_text(&path, 100).unwrap(), "one two");
+    writer.join().unwrap();
+}
+
+#[test]
+fn only_a_plain_writable_file_of_one_name_is_replaced() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("plain"), "old").unwrap();
+    replace(&at("plain"), "new").unwrap();
+    assert_eq!(fs::read_to_string(at("plain")).unwrap(), "new");
+
+    fs::hard_link(at("plain"), at("other")).unwrap();
+    assert!(is_same(&at("plain"), &at("other")));
+    assert!(replace(&at("plain"), "more").unwrap_err().to_string().contains("hard links"));
+    fs::remove_file(at("other")).unwrap();
+    fs::set_permissions(at("plain"), fs::Permissions::from_mode(0o444)).unwrap();
+    assert!(replace(&at("plain"), "more").unwrap_err().to_string().contains("read-only"));
+    assert_eq!(fs::read_to_string(at("plain")).unwrap(), "new");
+    assert!(!is_same(&at("plain"), &at("absent")));
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_at_the_next_write() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let old = SystemTime::now() - 2 * ORPHANED;
+    for (name, age) in [(".shardscope-old.tmp", old), (".shardscope-new.tmp", SystemTime::now()), ("mine.tmp", old)] {
+        File::create(at(name)).unwrap().set_modified(age).unwrap();
+    }
+    create(&[(at("a"), "text")]).unwrap();
+    let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, [".shardscope-new.tmp", "a", "mine.tmp"]);
+}
