@@ -7,6 +7,7 @@
 mod diagnostics;
 mod event;
 mod input;
+mod keys;
 mod pace;
 mod screen;
 mod signals;
@@ -30,6 +31,7 @@ use crate::ui::caps::{Caps, Overrides};
 use crate::ui::export;
 
 use event::Event;
+use keys::Heard;
 use pace::{HeldKey, Progress};
 use screen::Screen;
 
@@ -51,7 +53,7 @@ pub fn run(start: Start) -> io::Result<()> {
     signals::watch(events.clone())?;
     let _ = DRAWING.set(thread::current().id());
     let screen = Screen::enter()?;
-    input::watch(&events)?;
+    input::watch(events.clone())?;
     let tell: Tell = Arc::new(move |report| drop(events.send(Event::Report(report))));
     let pause = if start.options.low_bandwidth { PAUSE.1 } else { PAUSE.0 };
     let jobs = Jobs::start(start.options.threads, pause, &tell)?;
@@ -137,7 +139,8 @@ impl Explorer {
         self.asked = false;
         let mut next = Some(first);
         while let Some(event) = next {
-            if self.handle(event)?.is_break() {
+            // Ctrl-C goes before whatever is still waiting.
+            if input::is_interrupted() || self.handle(event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             // A map's cursor is drawn at once: its panels follow when it rests.
@@ -151,22 +154,7 @@ impl Explorer {
 
     fn handle(&mut self, event: Event) -> io::Result<ControlFlow<()>> {
         match event {
-            Event::Key(key) => {
-                let Some(action) = self.app.keymap.action(self.app.place(), key) else {
-                    return Ok(ControlFlow::Continue(()));
-                };
-                self.dirty = true;
-                self.held.press(Instant::now());
-                let commands = self.app.update(action);
-                return self.obey_all(commands);
-            }
-            Event::Mouse(gesture, place) => {
-                self.dirty = true;
-                self.held.press(Instant::now());
-                let target = ui::pointing::target(&self.app, &self.caps, self.screen.size()?, place);
-                let commands = self.app.point(target, gesture);
-                return self.obey_all(commands);
-            }
+            Event::Heard(heard) => return self.hear(heard),
             Event::Resize => self.resize()?,
             Event::Report(report) => {
                 match report {
@@ -190,6 +178,26 @@ impl Explorer {
             Event::Gone => return Err(gone()),
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn hear(&mut self, heard: Heard) -> io::Result<ControlFlow<()>> {
+        let commands = match heard {
+            Heard::Key(key) => {
+                let Some(action) = self.app.keymap.action(self.app.place(), key) else {
+                    return Ok(ControlFlow::Continue(()));
+                };
+                self.app.update(action)
+            }
+            Heard::Mouse(gesture, place) => {
+                let target = ui::pointing::target(&self.app, &self.caps, self.screen.size()?, place);
+                self.app.point(target, gesture)
+            }
+            Heard::Paste(text) => self.app.paste(&text),
+            Heard::Interrupt => return Ok(ControlFlow::Break(())),
+        };
+        self.dirty = true;
+        self.held.press(Instant::now());
+        self.obey_all(commands)
     }
 
     fn resize(&mut self) -> io::Result<()> {

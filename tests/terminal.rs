@@ -4,6 +4,8 @@
 
 #[path = "terminal/budgets.rs"]
 mod budgets;
+#[path = "terminal/floods.rs"]
+mod floods;
 #[path = "terminal/harness.rs"]
 mod harness;
 #[path = "terminal/host.rs"]

@@ -3,7 +3,10 @@
 use super::resolve::base;
 use std::sync::Arc;
 
+use tui_input::InputRequest;
+
 use crate::scenario::{Edit, Field};
+use crate::text::printable;
 
 use super::action::{Action, Command, Format};
 use super::answers::COMPUTING;
@@ -334,6 +337,16 @@ impl App {
             "the terminal has the mouse again".to_owned()
         });
         Command::Mouse(self.mouse.taken)
+    }
+
+    /// Pasted text goes where text is typed, as one line; elsewhere it does nothing, whatever keys it looks like.
+    pub fn paste(&mut self, text: &str) -> Vec<Command> {
+        if !self.place().takes_text() {
+            self.tell("pasted text is ignored here: it goes where text is typed".to_owned());
+            return Vec::new();
+        }
+        let line = printable(text.trim());
+        line.chars().flat_map(|letter| self.update(Action::Type(InputRequest::InsertChar(letter)))).collect()
     }
 
     fn on_list(&mut self, mut list: List, action: Action) -> Vec<Command> {

@@ -1,16 +1,13 @@
 //! What the explorer's loop waits for.
 
-use crossterm::event::KeyEvent;
-
 use crate::app::action::Report;
-use crate::app::pointing::Gesture;
+
+use super::keys::Heard;
 
 /// What the loop waits for.
 #[derive(Debug)]
 pub(super) enum Event {
-    Key(KeyEvent),
-    /// The mouse did something at a column and a row.
-    Mouse(Gesture, (u16, u16)),
+    Heard(Heard),
     Resize,
     Report(Report),
     /// Someone asked the program to stop until it is continued.

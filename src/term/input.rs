@@ -1,29 +1,54 @@
-//! What the terminal says: keys and new sizes on one thread, on another that it went away.
+//! What the terminal says, read on a thread of its own; also that it went away.
+//!
+//! The bytes are read here and not by crossterm 0.29, which reads 1,024 of a burst and then waits for the next key,
+//! waits for ever for the rest of a sequence, and for ever too where the terminal went away (issue 793).
 
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::{io, thread};
+use std::thread;
+use std::time::Duration;
 
-use crossterm::event::{self, Event as Input, KeyEventKind, MouseButton, MouseEventKind};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::event::Event;
-use crate::app::pointing::Gesture;
+use super::keys::{Heard, KeyReader};
 
-/// Starts the threads; they end when nobody listens or nothing can be read.
-pub(super) fn watch(events: &Sender<Event>) -> io::Result<()> {
-    watch_keys(events.clone())?;
-    watch_line(events.clone())
+/// More than a terminal's line holds.
+const BURST: usize = 64 * 1024;
+
+/// Whether Ctrl-C was pressed.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether Ctrl-C was pressed: what else waits counts no more.
+pub(super) fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
 }
 
-fn watch_keys(events: Sender<Event>) -> io::Result<()> {
+/// Starts the thread; it ends when nobody listens or nothing can be read.
+pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {
     thread::Builder::new().name("input".to_owned()).spawn(move || {
+        let (mut keys, mut bytes) = (KeyReader::default(), vec![0; BURST]);
         loop {
-            let input = event::read();
-            // After an error crossterm would give the same error for ever.
-            let last = input.is_err();
-            let Some(event) = input.as_ref().map_or(Some(Event::Gone), understood) else { continue };
-            if events.send(event).is_err() || last {
+            let mut heard = true;
+            let mut say = |input| {
+                if input == Heard::Interrupt {
+                    INTERRUPTED.store(true, Ordering::SeqCst);
+                }
+                heard &= events.send(Event::Heard(input)).is_ok();
+            };
+            match next(&mut bytes, keys.patience()) {
+                Ok(Some(0)) | Err(_) => {
+                    // Nobody listens any more where the program is ending.
+                    let _ = events.send(Event::Gone);
+                    return;
+                }
+                Ok(Some(count)) => keys.take(&bytes[..count], &mut say),
+                Ok(None) => keys.settle(&mut say),
+            }
+            if !heard {
                 return;
             }
         }
@@ -31,56 +56,20 @@ fn watch_keys(events: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// What an input means here, if anything; a key that is let go of means nothing.
-fn understood(input: &Input) -> Option<Event> {
-    match input {
-        Input::Key(key) => (key.kind != KeyEventKind::Release).then_some(Event::Key(*key)),
-        Input::Resize(..) => Some(Event::Resize),
-        Input::Mouse(mouse) => Some(Event::Mouse(gesture(mouse.kind)?, (mouse.column, mouse.row))),
-        _ => None,
-    }
-}
-
-/// What the mouse does, if it means anything here.
-const fn gesture(kind: MouseEventKind) -> Option<Gesture> {
-    match kind {
-        MouseEventKind::Down(MouseButton::Left) => Some(Gesture::Click),
-        MouseEventKind::Drag(MouseButton::Left) => Some(Gesture::Drag),
-        MouseEventKind::ScrollUp => Some(Gesture::WheelUp),
-        MouseEventKind::ScrollDown => Some(Gesture::WheelDown),
-        _ => None,
-    }
-}
-
-/// Waits for the terminal to go away, which a program whose terminal does not control it hears of in no other way:
-/// crossterm 0.29 reads nothing for ever (issue 793).
-fn watch_line(events: Sender<Event>) -> io::Result<()> {
-    thread::Builder::new().name("line".to_owned()).spawn(move || {
-        let stdin = io::stdin();
-        let mut line = [PollFd::new(&stdin, PollFlags::empty())];
-        while poll(&mut line, None) == Err(Errno::INTR) {}
-        if line[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
-            // Nobody listens any more where the program is ending.
-            let _ = events.send(Event::Gone);
+/// Reads what has come, at least a byte, and none at the end; nothing where it took too long.
+fn next(bytes: &mut [u8], patience: Option<Duration>) -> Result<Option<usize>, Errno> {
+    let stdin = io::stdin();
+    let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+    loop {
+        let mut line = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+        let read = match poll(&mut line, patience.as_ref()) {
+            Ok(0) => return Ok(None),
+            Ok(_) => rustix::io::read(stdin.as_fd(), &mut *bytes),
+            Err(error) => Err(error),
+        };
+        match read {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            read => return read.map(Some),
         }
-    })?;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-
-    use super::*;
-
-    #[test]
-    fn a_key_that_is_let_go_of_is_no_key() {
-        let key = |kind| Input::Key(KeyEvent::new_with_kind(KeyCode::Char('j'), KeyModifiers::NONE, kind));
-        for (kind, counts) in
-            [(KeyEventKind::Press, true), (KeyEventKind::Repeat, true), (KeyEventKind::Release, false)]
-        {
-            assert_eq!(matches!(understood(&key(kind)), Some(Event::Key(_))), counts, "{kind:?}");
-        }
-        assert!(understood(&Input::FocusGained).is_none());
     }
 }

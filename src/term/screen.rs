@@ -44,6 +44,10 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 
+/// Pasted text comes between marks (xterm's mode 2004), so that it is not taken for keys.
+const PASTE_ON: &str = "\x1b[?2004h";
+const PASTE_OFF: &str = "\x1b[?2004l";
+
 /// Held while a frame is written, so that none follows after the terminal was given back.
 static FRAME: Mutex<()> = Mutex::new(());
 
@@ -72,7 +76,7 @@ impl Screen {
         let backend = self.terminal.backend_mut();
         // Some terminals have no alternate screen, or do not clear it.
         let mouse = if MOUSE.load(Ordering::SeqCst) { MOUSE_ON } else { "" };
-        execute!(backend, EnterAlternateScreen, Clear(ClearType::All), Hide, Print(mouse))?;
+        execute!(backend, EnterAlternateScreen, Clear(ClearType::All), Hide, Print(PASTE_ON), Print(mouse))?;
         backend.forget();
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
@@ -155,6 +159,7 @@ pub(super) fn leave() {
             out,
             EndSynchronizedUpdate,
             Print(mouse),
+            Print(PASTE_OFF),
             SetAttribute(Attribute::Reset),
             LeaveAlternateScreen,
             Show

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -14,12 +14,13 @@ use super::screen;
 
 /// Starts the thread.
 pub(super) fn watch(events: Sender<Event>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])?;
+    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             match signal {
                 SIGTSTP => drop(events.send(Event::Suspend)),
                 SIGCONT => drop(events.send(Event::Continue)),
+                SIGWINCH => drop(events.send(Event::Resize)),
                 deadly => {
                     screen::give_back_soon();
                     let _ = emulate_default_handler(deadly);

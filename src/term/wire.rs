@@ -27,6 +27,10 @@ const BAND: u16 = 16;
 /// Blanks inside a row that are worth erasing at once, with the jump over them.
 const GAP: usize = 12;
 
+/// Columns and rows that are drawn on: a terminal can claim 65,535 of both, whose cells no memory holds. What is beyond
+/// stays blank.
+const LARGEST: (u16, u16) = (1000, 400);
+
 /// A terminal to which as few bytes are written as possible.
 #[derive(Debug)]
 pub(super) struct WireBackend<W: Write> {
@@ -316,7 +320,8 @@ impl<W: Write> Backend for WireBackend<W> {
     }
 
     fn size(&self) -> io::Result<Size> {
-        self.size.map_or_else(|| self.inner.size(), Ok)
+        let Size { width, height } = self.size.map_or_else(|| self.inner.size(), Ok)?;
+        Ok(Size { width: width.min(LARGEST.0), height: height.min(LARGEST.1) })
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {

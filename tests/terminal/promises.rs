@@ -104,6 +104,12 @@ const KEYS: &[Promise] = &[
             "the_mouse_is_the_terminals_until_a_key_takes_it",
         ],
     ),
+    (
+        "Ctrl-C ends it at once, whatever came before or hangs unfinished",
+        &["ctrl_c_ends_it_at_once_whatever_came_before", "ctrl_c_is_heard_whatever_came_before"],
+    ),
+    ("pasted text is no command", &["pasted_text_is_no_command", "pasted_text_is_no_key"]),
+    ("a sequence without an end holds no key", &["a_sequence_without_an_end_does_not_hold_the_next_key"]),
     ("a key that is let go of is no key", &["a_key_that_is_let_go_of_is_no_key"]),
 ];
 
