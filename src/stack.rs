@@ -76,6 +76,10 @@ pub struct Stack {
     /// Format in which accumulated gradients are kept, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_format: Option<Format>,
+    /// Format of whole gradients that micro-batches add up before they are reduced into shards, where it is another one.
+    /// FSDP2 casts them to the format of the reduction (PyTorch, `FSDPParam.to_accumulated_grad_if_needed`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreduced_format: Option<Format>,
     /// Bytes per parameter of further copies of whole gradients: halves beside fp32 sums, buffers.
     #[serde(default)]
     pub gradient_copies: GradientCopies,

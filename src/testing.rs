@@ -87,6 +87,7 @@ pub fn ideal() -> Stack {
         },
         reduce_format: None,
         gradient_format: None,
+        unreduced_format: None,
         gradient_copies: GradientCopies::default(),
         update_copies: 0.0,
         keeps_gate: false,

@@ -97,15 +97,28 @@ impl Rates<'_> {
         scores * (2.0 * self.storage() + mask)
     }
 
+    /// Bytes of a gradient while it is kept.
+    pub fn gradient(&self) -> Bytes {
+        let kept = self.scenario.stack.gradient_format;
+        kept.map_or_else(|| self.storage(), |format| Bytes::new(format.bytes()))
+    }
+
+    /// Bytes of a gradient of a whole unit that is to be reduced into shards, once it has been added up over
+    /// micro-batches; that of a single one is reduced as backward leaves it.
+    pub fn unreduced_gradient(&self) -> Bytes {
+        let added_up = self.scenario.stack.unreduced_format.filter(|_| self.scenario.plan.accumulate > 1);
+        added_up.map_or_else(|| self.gradient(), |format| Bytes::new(format.bytes()))
+    }
+
     /// Bytes per parameter of the gradients that a rank keeps: with their copies where it keeps them whole.
-    pub fn gradient_bytes(&self, whole: bool) -> Bytes {
+    pub fn gradient_bytes(&self, whole: bool, sharded: bool) -> Bytes {
         let (stack, precision) = (&self.scenario.stack, self.scenario.plan.precision);
         let copies = match precision.storage() {
             Format::Bf16 => stack.gradient_copies.bf16,
             Format::Fp16 => stack.gradient_copies.fp16,
             _ => 0.0,
         };
-        let kept = stack.gradient_format.unwrap_or_else(|| precision.storage());
-        Bytes::new(kept.bytes() + if whole { copies } else { 0.0 })
+        let kept = if whole && sharded { self.unreduced_gradient() } else { self.gradient() };
+        kept + Bytes::new(if whole { copies } else { 0.0 })
     }
 }

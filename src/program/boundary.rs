@@ -8,7 +8,7 @@ use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
 use super::parameter_group::ParameterGroup;
 use super::stream::{CollectiveStreams, HOST_IN, HOST_OUT};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, held, held_bytes, waits};
-use super::unit_costs::{UnitCosts, gradient_size};
+use super::unit_costs::UnitCosts;
 use super::unit_pass::UnitCollective;
 use crate::cost::{Payload, Transfer};
 
@@ -25,7 +25,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     let owned: Count = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
-        let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * gradient_size(rates) };
+        let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * rates.gradient() };
         copy(costs, builder, gradients, HOST_OUT, Lane::HostOut, TaskEvent::HostOut);
         let weights = if plan.offload.state() { Bytes::ZERO } else { owned * rates.storage() };
         copy(costs, builder, weights, HOST_IN, Lane::HostIn, TaskEvent::HostIn);
@@ -47,7 +47,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
 fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut GraphBuilder<'_>) {
     let ParameterGroup { costs, parameters } = *share;
     let scenario = costs.rates.scenario;
-    let parts = buckets(costs, parameters * gradient_size(costs.rates));
+    let parts = buckets(costs, parameters * costs.rates.gradient());
     let Some(reduce) = costs.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
         return;
     };
@@ -122,7 +122,7 @@ pub(super) fn least(share: &ParameterGroup<'_>) -> Seconds {
     let offload = rates.scenario.plan.offload;
     let update = match (offload.optimizer(), offload.state()) {
         (false, _) => rates.optimizer(owned).time,
-        (true, false) => rates.host_copy(owned * (gradient_size(rates) + rates.storage())),
+        (true, false) => rates.host_copy(owned * (rates.gradient() + rates.storage())),
         (true, true) => Seconds::ZERO,
     };
     update + ways_back(share, |_, _| Count::ZERO).map(|gather| gather.transfer.time).sum::<Seconds>()

@@ -87,6 +87,7 @@ impl<'a> HalfLayer<'a> {
         let (whole, whole_left) = (own.whole, self.share(own.whole));
         if !recomputed {
             let selective = self.costs.rates.scenario.plan.recompute == Recompute::Selective;
+            let exchange = if self.costs.repeats_attention() { exchange } else { 0 };
             let selected = SliceCompute { work: work.selective[index], exchange, ..SliceCompute::default() };
             let again = if selective { selected } else { SliceCompute::default() };
             let (working, kept) = (whole - own.kept, self.share(own.kept));

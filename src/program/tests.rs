@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::plan::{Extent, Format, Precision, Reduction, Secondary, Sharding, Size};
+use crate::plan::{
+    Extent, Extents, Format, Operator, Placement, Precision, Recompute, Reduction, Secondary, Sharding, Size,
+};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond};
 
@@ -289,4 +291,41 @@ fn the_drawing_is_what_is_built() {
         }
         assert!(drawing.contains(&format!("rank {rank}: {}\n", passes.join(" "))), "rank {rank}: {passes:?}");
     }
+}
+
+#[test]
+fn selective_recompute_that_keeps_attention_sends_nothing_again() {
+    let with = |recompute: Recompute, core: f64| {
+        let mut scenario = testing::scenario();
+        Arc::make_mut(&mut scenario.stack).selective.core = core;
+        scenario.plan.context = 2;
+        scenario.plan.recompute = recompute;
+        // In layers of one unit, and in layers whose attention is a unit of its own.
+        let mut apart = scenario.clone();
+        let placement = Placement { layers: None, operator: Operator::Attention, extents: Extents::default(), split: 1 };
+        apart.plan.operators = vec![placement];
+        [sent(&scenario), sent(&apart)]
+    };
+    let [none, kept, repeated] =
+        [with(Recompute::None, 0.0), with(Recompute::Selective, 0.0), with(Recompute::Selective, 1.0)];
+    assert_eq!(kept, none);
+    assert!(repeated[0] > kept[0] && repeated[1] > kept[1], "{repeated:?} sends no more than {kept:?}");
+}
+
+#[test]
+fn gradients_that_micro_batches_add_up_are_kept_in_a_format_of_their_own() {
+    let mut scenario = testing::scenario();
+    Arc::make_mut(&mut scenario.stack).unreduced_format = Some(Format::Fp32);
+    scenario.plan.sharding = testing::zero3();
+    scenario.plan.reduction = Reduction::Step;
+    let parameters = 8.0 * 12.0 * 1_048_576.0;
+    let held = |scenario: &Scenario| built(scenario).states[0].gradients.get();
+    // A single micro-batch adds nothing up.
+    scenario.plan.accumulate = 1;
+    close(held(&scenario), 2.0 * parameters);
+    scenario.plan.accumulate = 2;
+    close(held(&scenario), 4.0 * parameters);
+    // Without sharded gradients nothing is cast: DDP keeps them as it trains.
+    scenario.plan.sharding = testing::ddp();
+    close(held(&scenario), 2.0 * parameters);
 }

@@ -11,12 +11,6 @@ use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_pass::{ComputeStep, Traversal, UnitParameters, UnitPass};
 
-/// What a gradient takes while it is kept and accumulated.
-pub(super) fn gradient_size(rates: &Rates<'_>) -> Bytes {
-    let kept = rates.scenario.stack.gradient_format;
-    kept.map_or_else(|| rates.storage(), |format| Bytes::new(format.bytes()))
-}
-
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
     layout.gradients == 1 || rates.scenario.plan.reduction == Reduction::Step
@@ -101,6 +95,11 @@ impl<'a> UnitCosts<'a> {
         UnitParameters { part: ModelPart::Layer, gathered: own, reduced: own }
     }
 
+    /// Whether selective recompute runs attention again, for which keys and values must travel again too.
+    pub fn repeats_attention(&self) -> bool {
+        self.rates.scenario.stack.selective.core > 0.0
+    }
+
     /// Forward and backward of layers that are computed again from their input, or not.
     pub fn layers(&self, recomputed: bool) -> PerDirection<UnitPass> {
         let host = self.rates.host_layer();
@@ -119,7 +118,8 @@ impl<'a> UnitCosts<'a> {
             (true, _) => ComputeStep { piece: LaunchedWork { work: all, host: late }, tensor: 2, exchange: 1 },
             (false, true) => {
                 let work = self.layer.selective[0] + self.layer.selective[1];
-                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 1 }
+                let exchange = u32::from(self.repeats_attention());
+                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange }
             }
             (false, false) => ComputeStep::default(),
         };
@@ -244,14 +244,16 @@ impl<'a> UnitCosts<'a> {
     /// Bytes of gradients while backward adds to them, beyond those that are kept all the time.
     pub fn waiting(&self, elements: Count) -> Bytes {
         let buffered = self.rates.scenario.plan.offload.state() || !self.whole();
-        if buffered { elements * gradient_size(self.rates) } else { Bytes::ZERO }
+        // A stage's backward adds up all its micro-batches before it is reduced; a unit's is reduced at each.
+        let each = if self.staged { self.rates.unreduced_gradient() } else { self.rates.gradient() };
+        if buffered { elements * each } else { Bytes::ZERO }
     }
 
     /// Bytes of that which go to the host when backward is over, or over for good: what is reduced then, or all.
     pub fn stored(&self, elements: Count, last: bool) -> Bytes {
         let ranks = if last || !self.whole() { self.layout.gradients } else { 1 };
         let offloaded = self.rates.scenario.plan.offload.state();
-        if offloaded { elements * gradient_size(self.rates) / f64::from(ranks) } else { Bytes::ZERO }
+        if offloaded { elements * self.rates.gradient() / f64::from(ranks) } else { Bytes::ZERO }
     }
 
     /// Bytes of sums on the host that other ranks' are to be added to after the last backward.

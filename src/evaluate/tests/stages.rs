@@ -395,3 +395,17 @@ fn one_stage_per_rank_leaves_nothing_to_interleave() {
         assert_eq!(evaluate(&interleaved), evaluate(&contiguous), "{micro_batches} micro-batches");
     }
 }
+
+/// A stage's backward passes all micro-batches before its gradients are reduced: whole gradients wait, in the format that
+/// sums have. FSDP2 casts them to fp32, 4 bytes each beside the shard of 2 bytes over 4 ranks; a single micro-batch has
+/// nothing to add up.
+#[test]
+fn gradients_of_a_stage_wait_in_the_format_of_sums() {
+    let held = |micro_batches: u32| {
+        let mut scenario = looped(Schedule::OneForwardOneBackward, (2, 1, micro_batches));
+        Arc::make_mut(&mut scenario.stack).unreduced_format = Some(Format::Fp32);
+        evaluate(&scenario).memory.parts.gradients.get()
+    };
+    close(held(1), BYTES / 4.0 + 2.0 * LAYER);
+    close(held(4), BYTES / 4.0 + 4.0 * LAYER);
+}

@@ -136,7 +136,10 @@ impl Facts<'_> {
             .then(|| input("gradients that wait for their reduction", waiting, Source::simulated()));
         let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
         let kept = (!self.scenario.plan.offload.state())
-            .then(|| self.state("bytes of a gradient", self.rates.gradient_bytes(state.whole_gradients).get(), ranks))
+            .then(|| {
+                let each = self.rates.gradient_bytes(state.whole_gradients, self.layout.gradients > 1);
+                self.state("bytes of a gradient", each.get(), ranks)
+            })
             .flatten();
         Some(Formula::Sum(kept.into_iter().chain(waiting).collect()))
     }
