@@ -58,7 +58,11 @@ impl ModelState {
         };
         Self {
             weights: on_device(plan.offload.state(), rates.storage(), layout.weights),
-            gradients: on_device(plan.offload.state(), rates.gradient_bytes(whole_gradients, layout.gradients > 1), gradient_ranks),
+            gradients: on_device(
+                plan.offload.state(),
+                rates.gradient_bytes(whole_gradients, layout.gradients > 1),
+                gradient_ranks,
+            ),
             optimizer: on_device(plan.offload.optimizer(), Bytes::new(plan.optimizer.state(storage)), layout.optimizer),
             whole_gradients,
             parameters,

@@ -302,7 +302,8 @@ fn selective_recompute_that_keeps_attention_sends_nothing_again() {
         scenario.plan.recompute = recompute;
         // In layers of one unit, and in layers whose attention is a unit of its own.
         let mut apart = scenario.clone();
-        let placement = Placement { layers: None, operator: Operator::Attention, extents: Extents::default(), split: 1 };
+        let placement =
+            Placement { layers: None, operator: Operator::Attention, extents: Extents::default(), split: 1 };
         apart.plan.operators = vec![placement];
         [sent(&scenario), sent(&apart)]
     };
