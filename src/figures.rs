@@ -11,13 +11,13 @@ mod table;
 mod why;
 
 pub use amount::{Amount, Dimension};
-pub use figure::{COMPARED, Figure, Form, Limit, MEMORY_PARTS, METRICS, RunFigure, TIME_PARTS, TRAINING};
+pub use figure::{BoundForm, COMPARED, Figure, Limit, MEMORY_PARTS, METRICS, RunFigure, TIME_PARTS, TRAINING};
 pub use metric::metric;
 pub use report::{
-    Band, Bottleneck, Bytes, CalibrateReport, Figures, GridReport, Limiting, LimitsReport, Memory, Phases, PlanReport,
-    ProfileReport, Report, Stage, SweepReport, Time, Traffic, Training, TrainingReport, ValidateReport, Verdict,
-    beside, changed, limit, published, text, verdict,
+    Band, Bottleneck, Bytes, CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, Memory, Phases,
+    PlanReport, ProfileReport, Stage, StepLimit, SweepReport, Time, Traffic, Training, TrainingReport, ValidateReport,
+    Verdict, beside, changed, limit, published, text, verdict,
 };
-pub use why::facts::{Better, Entry, Subject};
-pub use why::formula::{Authority, Explanation, Formula, Input, Source};
+pub use why::facts::{Better, FigureEntry, FigureSubject};
+pub use why::formula::{Authority, Citation, Explanation, Formula, FormulaInput};
 pub use why::{difference, explain, figures, limits, run, table, training};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::evaluate::Evaluation;
-use crate::figures::Subject;
+use crate::figures::FigureSubject;
 use crate::scenario::Scenario;
 use crate::search::Fixes;
 
@@ -22,8 +22,8 @@ pub struct Answer {
 
 impl Answer {
     /// What its figures are read from.
-    pub fn subject(&self) -> Subject<'_> {
-        Subject::evaluated(&self.scenario, &self.evaluation)
+    pub fn subject(&self) -> FigureSubject<'_> {
+        FigureSubject::evaluated(&self.scenario, &self.evaluation)
     }
 }
 

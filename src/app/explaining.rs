@@ -2,9 +2,9 @@
 
 use crate::bounds::fsdp;
 use crate::evaluate::HostDirection;
-use crate::figures::run::Run;
+use crate::figures::run::TrainingRun;
 use crate::figures::{
-    self, Explanation, Figure, Form, Limit, RunFigure, Subject as Figured, TIME_PARTS, explain, figures, limits, run,
+    self, BoundForm, Explanation, Figure, FigureSubject, Limit, RunFigure, TIME_PARTS, explain, figures, limits, run,
 };
 use crate::scenario::{Field, Scenario};
 
@@ -30,7 +30,7 @@ pub enum Asked {
     /// A figure of the limits of the machine.
     Limit(Limit, Box<fsdp::FsdpLimits>),
     /// The days of a training.
-    Training(Box<Run>),
+    Training(Box<TrainingRun>),
 }
 
 /// An explanation that waits for its scenario to be run.
@@ -44,7 +44,7 @@ pub struct Awaited {
 /// An explanation and the way to it.
 #[derive(Debug, Clone)]
 pub struct Explaining {
-    subject: Subject,
+    subject: Explained,
     /// What else than the scenario shown the figures are of: `zero3`.
     whose: Option<String>,
     /// The explanations that led here, the one on the screen last.
@@ -53,16 +53,16 @@ pub struct Explaining {
 
 /// What the figures are of.
 #[derive(Debug, Clone)]
-enum Subject {
+enum Explained {
     /// An evaluated step.
     Step(Box<Answer>),
     /// The limits of the machine.
     Limits(Box<fsdp::FsdpLimits>),
     /// A plan for the shortest training.
-    Run(Box<Run>),
+    Run(Box<TrainingRun>),
 }
 
-impl Subject {
+impl Explained {
     fn explain(&self, figure: Figure) -> Option<Page> {
         let explanation = match (self, figure) {
             (Self::Step(answer), _) => explain(figure, &answer.scenario, &answer.evaluation),
@@ -107,20 +107,20 @@ impl Page {
 impl Explaining {
     /// The explanation of a figure of an answer, and whose it is where that is not what the screen shows.
     pub fn new(figure: Figure, answer: &Answer, whose: Option<String>) -> Option<Self> {
-        Self::about(figure, Subject::Step(Box::new(answer.clone())), whose)
+        Self::about(figure, Explained::Step(Box::new(answer.clone())), whose)
     }
 
     /// The explanation of one of the limits, of a bound as the network floor.
     pub fn limit(which: Limit, limits: Box<fsdp::FsdpLimits>) -> Option<Self> {
-        Self::about(Figure::Limits(which, Form::Floor), Subject::Limits(limits), None)
+        Self::about(Figure::Limits(which, BoundForm::Floor), Explained::Limits(limits), None)
     }
 
     /// The explanation of a training's days.
-    pub fn training(run: Box<Run>) -> Option<Self> {
-        Self::about(Figure::Run(RunFigure::Days), Subject::Run(run), None)
+    pub fn training(run: Box<TrainingRun>) -> Option<Self> {
+        Self::about(Figure::Run(RunFigure::Days), Explained::Run(run), None)
     }
 
-    fn about(figure: Figure, subject: Subject, whose: Option<String>) -> Option<Self> {
+    fn about(figure: Figure, subject: Explained, whose: Option<String>) -> Option<Self> {
         let page = subject.explain(figure)?;
         Some(Self { subject, whose, way: vec![page] })
     }
@@ -187,7 +187,7 @@ impl Explaining {
 pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
     let summary = &evaluation.summary;
-    let subject = Figured::evaluated(scenario, evaluation);
+    let subject = FigureSubject::evaluated(scenario, evaluation);
     let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
     let spent = TIME_PARTS.into_iter().filter(|figure| share(figure) >= SEEN);
     let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();

@@ -1,7 +1,7 @@
 //! `eval`: one scenario, everything about it.
 
 use crate::evaluate::Workspace;
-use crate::figures::{self, Figures, Report};
+use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
 use crate::search;
 use crate::snapshot::Opened;
@@ -23,7 +23,7 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let mut workspace = Workspace::default();
     let evaluation = search::full(scenario, &mut workspace)?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
-    let report = || Report::new(scenario, &evaluation, comparison.as_ref());
+    let report = || EvaluationReport::new(scenario, &evaluation, comparison.as_ref());
     match format {
         EvalFormat::Text => {
             // Figures of this version are the same to the bit: there is nothing to put beside them.

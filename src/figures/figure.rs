@@ -51,7 +51,7 @@ pub enum Figure {
     Threshold(usize),
     Elasticity(usize),
     /// Of fully sharded data parallelism, whatever the plan; [`super::limits`] has it.
-    Limits(Limit, Form),
+    Limits(Limit, BoundForm),
     /// Of the whole training by a plan that a search found; [`super::run`] has it.
     Run(RunFigure),
 }
@@ -156,7 +156,7 @@ pub enum Limit {
 
 /// The two forms of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum BoundForm {
     /// Each pass hides its own transfers.
     Hidden,
     /// No step ends before its transfers.

@@ -5,7 +5,7 @@ use crate::scenario::{Problem, Scenario};
 
 use super::amount::Dimension;
 use super::figure::{Figure, METRICS};
-use super::why::facts::{Better, Subject};
+use super::why::facts::{Better, FigureSubject};
 
 /// Tokens of the training that a map takes where no length is given.
 const TOKENS: f64 = 1e9;
@@ -42,7 +42,7 @@ impl Figure {
     /// what the figure needs.
     pub fn plotted(self, summary: &Summary, scenario: &Scenario) -> f64 {
         let tokens = scenario.plan.tokens.or(Some(TOKENS));
-        let amount = self.amount(&Subject { tokens, ..Subject::new(scenario, summary) });
+        let amount = self.amount(&FigureSubject { tokens, ..FigureSubject::new(scenario, summary) });
         amount.map_or(f64::NAN, super::amount::Amount::in_column)
     }
 

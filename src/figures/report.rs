@@ -31,7 +31,7 @@ pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
 pub use sweep::SweepReport;
-pub use text::{Limiting, Verdict, beside, changed, limit, text};
+pub use text::{StepLimit, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;
 
@@ -41,9 +41,9 @@ const FORMAT: u32 = 1;
 /// An evaluation with the scenario that it is of, the intensities of its transfers, and what was published of the
 /// scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report(Value);
+pub struct EvaluationReport(Value);
 
-impl Report {
+impl EvaluationReport {
     /// Of an evaluation, beside what was published of the scenario.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});

@@ -6,12 +6,12 @@ use crate::scenario::file::printable;
 
 /// One value: what people read, and what machines do.
 #[derive(Debug, Clone, Default)]
-pub struct Cell {
+pub struct TableCell {
     text: String,
     value: Value,
 }
 
-impl Cell {
+impl TableCell {
     /// A value that people read in their own way.
     pub fn new(text: impl Into<String>, value: impl Into<Value>) -> Self {
         Self { text: text.into(), value: value.into() }
@@ -55,7 +55,7 @@ impl Cell {
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(&'static str, String)>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 impl Table {
@@ -68,12 +68,12 @@ impl Table {
     /// A table of texts for people.
     pub fn of_texts(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         let mut table = Self::new(headings.iter().map(|heading| ("", *heading)));
-        table.extend(rows.into_iter().map(|row| row.into_iter().map(Cell::word).collect()));
+        table.extend(rows.into_iter().map(|row| row.into_iter().map(TableCell::word).collect()));
         table
     }
 
     /// Adds a row; cells at its end may be left out.
-    pub fn push(&mut self, row: Vec<Cell>) {
+    pub fn push(&mut self, row: Vec<TableCell>) {
         self.rows.push(row);
     }
 
@@ -113,7 +113,9 @@ impl Table {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(self.columns.iter().map(|(key, _)| key))?;
         for row in &self.rows {
-            writer.write_record((0..self.columns.len()).map(|at| row.get(at).map_or_else(String::new, Cell::plain)))?;
+            writer.write_record(
+                (0..self.columns.len()).map(|at| row.get(at).map_or_else(String::new, TableCell::plain)),
+            )?;
         }
         let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -121,7 +123,7 @@ impl Table {
 
     /// Its rows as objects of the columns that have a key.
     pub fn objects(self) -> Vec<Value> {
-        let object = |row: Vec<Cell>| {
+        let object = |row: Vec<TableCell>| {
             let fields = self.columns.iter().zip(row).filter(|((key, _), _)| !key.is_empty());
             fields.map(|((key, _), cell)| ((*key).to_owned(), cell.value)).collect::<Map<_, _>>().into()
         };
@@ -129,8 +131,8 @@ impl Table {
     }
 }
 
-impl Extend<Vec<Cell>> for Table {
-    fn extend<T: IntoIterator<Item = Vec<Cell>>>(&mut self, rows: T) {
+impl Extend<Vec<TableCell>> for Table {
+    fn extend<T: IntoIterator<Item = Vec<TableCell>>>(&mut self, rows: T) {
         self.rows.extend(rows);
     }
 }

@@ -23,12 +23,12 @@ use crate::scenario::Scenario;
 
 use super::amount::Amount;
 use super::figure::{Figure, TRAINING};
-use facts::{Entry, Facts, Subject, Why};
+use facts::{FigureEntry, FigureSubject, FormulaFacts, Why};
 use formula::Explanation;
 
 /// The table of figures, in the order in which reports print them.
-pub fn table() -> impl Iterator<Item = &'static Entry> {
-    let topics: [&[Entry]; 5] =
+pub fn table() -> impl Iterator<Item = &'static FigureEntry> {
+    let topics: [&[FigureEntry]; 5] =
         [&time::FIGURES, &speed::FIGURES, &memory::FIGURES, &intensity::FIGURES, &traffic::FIGURES];
     topics.into_iter().flatten()
 }
@@ -36,29 +36,29 @@ pub fn table() -> impl Iterator<Item = &'static Entry> {
 impl Figure {
     /// What stands of it in the table; `None` for limits and for runs that were searched, which are no figures of an
     /// evaluation.
-    pub fn entry(self) -> Option<&'static Entry> {
+    pub fn entry(self) -> Option<&'static FigureEntry> {
         table().find(|entry| discriminant(&entry.figure) == discriminant(&self))
     }
 
     /// Its value; `None` where there is no such figure.
-    pub fn amount(self, subject: &Subject) -> Option<Amount> {
+    pub fn amount(self, subject: &FigureSubject) -> Option<Amount> {
         self.entry()?.amount(subject, self.index())
     }
 
     /// Its name.
-    pub fn name(self, subject: &Subject) -> Option<String> {
+    pub fn name(self, subject: &FigureSubject) -> Option<String> {
         Some(self.entry()?.name.replace("{}", &subject.which(self)?))
     }
 }
 
 /// A figure's name and value.
-fn shown(figure: Figure, subject: &Subject) -> Option<(String, Amount)> {
+fn shown(figure: Figure, subject: &FigureSubject) -> Option<(String, Amount)> {
     Some((figure.name(subject)?, figure.amount(subject)?))
 }
 
 /// Every figure of an evaluation that can be explained.
 pub fn figures(scenario: &Scenario, evaluation: &Evaluation) -> Vec<Figure> {
-    let subject = Subject::evaluated(scenario, evaluation);
+    let subject = FigureSubject::evaluated(scenario, evaluation);
     let copies = if evaluation.summary.host.any() { &HostDirection::ALL[..] } else { &[] };
     let all = |figure: Figure| -> Vec<Figure> {
         let levels = 0..scenario.cluster.levels.len();
@@ -87,7 +87,7 @@ pub fn training(scenario: &Scenario) -> impl Iterator<Item = Figure> {
 
 /// Why a figure is what it is; `None` for a figure that this evaluation does not have.
 pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> Option<Explanation> {
-    let facts = Facts::new(scenario, evaluation, shown)?;
+    let facts = FormulaFacts::new(scenario, evaluation, shown)?;
     let (name, amount) = facts.shown(figure)?;
     let entry = figure.entry()?;
     let Why { formula, about, source } = (entry.why)(&facts, figure.index())?;

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde_json::Value;
 use shardscope::evaluate::{Evaluation, Workspace};
-use shardscope::figures::Report;
+use shardscope::figures::EvaluationReport;
 use shardscope::presets::Library;
 use shardscope::scenario::{Problem, Scenario, file};
 use shardscope::search;
@@ -108,7 +108,7 @@ fn scenario(library: &Library, question: &Question) -> Result<Scenario, Vec<Prob
 
 /// Exactly what `eval --format json` prints.
 fn json(scenario: &Scenario, evaluation: &Evaluation) -> Value {
-    serde_json::to_value(Report::new(scenario, evaluation, None)).expect("a report is JSON")
+    serde_json::to_value(EvaluationReport::new(scenario, evaluation, None)).expect("a report is JSON")
 }
 
 /// The values under some paths, with spaces between them; what is absent is left out.

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::app::action::Command;
 use crate::app::layer::Layer;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
-use crate::figures::{Form, Limit, RunFigure};
+use crate::figures::{BoundForm, Limit, RunFigure};
 use crate::plan::Offload;
 use crate::search::training::{self, BestTraining, TrainingChoice};
 
@@ -116,20 +116,20 @@ fn i_explains_the_figure_at_the_cursor_of_a_view() {
     press(&mut app, "<esc>");
     assert_eq!(
         explained(&mut app, "L"),
-        Figure::Limits(Limit::Activation, Form::Floor),
+        Figure::Limits(Limit::Activation, BoundForm::Floor),
         "gamma is what is kept of them"
     );
     assert_eq!(
         explained(&mut app, "j"),
-        Figure::Limits(Limit::Shortest, Form::Floor),
+        Figure::Limits(Limit::Shortest, BoundForm::Floor),
         "n_bwd is what the floor counts"
     );
-    assert!(explained(&mut app, "jj") == Figure::Limits(Limit::Parameters, Form::Floor), "the first number");
-    assert_eq!(explained(&mut app, "G"), Figure::Limits(Limit::TokensPerSecond, Form::Floor));
+    assert!(explained(&mut app, "jj") == Figure::Limits(Limit::Parameters, BoundForm::Floor), "the first number");
+    assert_eq!(explained(&mut app, "G"), Figure::Limits(Limit::TokensPerSecond, BoundForm::Floor));
     press(&mut app, "i<ret>");
-    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Hfu, Form::Floor));
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Hfu, BoundForm::Floor));
     press(&mut app, "<tab>");
-    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Mfu, Form::Floor), "in their own order");
+    assert_eq!(page(&app).explanation.figure, Figure::Limits(Limit::Mfu, BoundForm::Floor), "in their own order");
 }
 
 /// [layered B3]: at 100,000 steps of the critical batch a batch of half that size takes 1e5 (1 + 2) / 2.

@@ -15,7 +15,7 @@ use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::bounds::intensity::LinkNeeds;
 use crate::bounds::layered::CriticalBatch;
-use crate::figures::run::Run;
+use crate::figures::run::TrainingRun;
 use crate::scenario::{Edit, Field};
 use crate::search::training::{BestTraining, Goal, METHODS, Method, TrainingAnswer, TrainingSearch};
 use crate::units::{devices, short};
@@ -192,9 +192,9 @@ impl Training {
     }
 
     /// The whole training by that plan.
-    pub fn run(&self) -> Option<Run> {
+    pub fn run(&self) -> Option<TrainingRun> {
         let (goal, law) = (self.picture.as_ref()?.search.goal, self.law());
-        self.chosen().map(|(method, best)| Run { method: method.name, best: best.clone(), goal, law })
+        self.chosen().map(|(method, best)| TrainingRun { method: method.name, best: best.clone(), goal, law })
     }
 
     /// The plan under the cursor becomes the scenario's.

@@ -8,7 +8,7 @@ use crate::measured::{Metric, Skipped, Validation};
 use super::ValidateReport;
 use super::bars;
 use super::validate::{line, scored, scores_table, skipped, skipped_records};
-use crate::figures::table::{Cell, Table, joined, percent, pretty};
+use crate::figures::table::{Table, TableCell, joined, percent, pretty};
 
 /// A fit and what to say of it.
 #[derive(Debug, Clone, Copy)]
@@ -90,9 +90,9 @@ impl CalibrateReport<'_> {
 
     fn bands(self) -> String {
         let row = |Coverage { by: (by, value), groups, rows, held, width }: &Coverage| {
-            let name = Cell::word(format!("{by} {value}").trim_end());
-            let width = Cell::word(format!("+-{}", percent(*width)));
-            vec![name, Cell::count(*rows), Cell::count(*groups), Cell::percent(*held), width]
+            let name = TableCell::word(format!("{by} {value}").trim_end());
+            let width = TableCell::word(format!("+-{}", percent(*width)));
+            vec![name, TableCell::count(*rows), TableCell::count(*groups), TableCell::percent(*held), width]
         };
         let mut table = Table::new(["", "rows", "groups", "held", "mean width"].map(|name| ("", name)));
         table.extend(self.fitted.coverage.iter().map(row));

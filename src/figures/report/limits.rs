@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bounds::fsdp::{FsdpLimits, Transfers, Utilisation, ZeroStage};
 use crate::figures::amount::{Amount, Dimension};
-use crate::figures::figure::{Form, Limit};
+use crate::figures::figure::{BoundForm, Limit};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{Bytes, devices, thousands};
@@ -14,22 +14,22 @@ use super::text::{Lines, changed, row};
 use crate::figures::table::{joined, pretty};
 
 /// The keys of JSON, each with its number.
-const KEYS: [(&str, Limit, Form); 10] = [
-    ("phi", Limit::Parameters, Form::Floor),
-    ("free_bytes", Limit::Free, Form::Floor),
-    ("token_capacity", Limit::Tokens, Form::Floor),
-    ("transfer_s", Limit::Transfer, Form::Floor),
-    ("hfu_bound", Limit::Hfu, Form::Hidden),
-    ("hfu_bound_uncapped", Limit::Uncapped, Form::Hidden),
-    ("mfu_bound", Limit::Mfu, Form::Hidden),
-    ("tokens_per_s_bound", Limit::TokensPerSecond, Form::Hidden),
-    ("tokens_per_s_bound_uncapped", Limit::UncappedTokens, Form::Hidden),
-    ("seq_bound", Limit::Sequence, Form::Floor),
+const KEYS: [(&str, Limit, BoundForm); 10] = [
+    ("phi", Limit::Parameters, BoundForm::Floor),
+    ("free_bytes", Limit::Free, BoundForm::Floor),
+    ("token_capacity", Limit::Tokens, BoundForm::Floor),
+    ("transfer_s", Limit::Transfer, BoundForm::Floor),
+    ("hfu_bound", Limit::Hfu, BoundForm::Hidden),
+    ("hfu_bound_uncapped", Limit::Uncapped, BoundForm::Hidden),
+    ("mfu_bound", Limit::Mfu, BoundForm::Hidden),
+    ("tokens_per_s_bound", Limit::TokensPerSecond, BoundForm::Hidden),
+    ("tokens_per_s_bound_uncapped", Limit::UncappedTokens, BoundForm::Hidden),
+    ("seq_bound", Limit::Sequence, BoundForm::Floor),
 ];
 
 /// Those of the network floor, in an object of their own.
-const FLOOR: [(&str, Limit, Form); 2] =
-    [("hfu", Limit::Uncapped, Form::Floor), ("tokens_per_s", Limit::UncappedTokens, Form::Floor)];
+const FLOOR: [(&str, Limit, BoundForm); 2] =
+    [("hfu", Limit::Uncapped, BoundForm::Floor), ("tokens_per_s", Limit::UncappedTokens, BoundForm::Floor)];
 
 /// The numbers of each section of text.
 const MEMORY: [Limit; 6] =
@@ -54,14 +54,14 @@ pub struct LimitsReport<'a> {
 impl LimitsReport<'_> {
     /// As JSON: whole parameters, bytes and tokens, seconds, shares, tokens per second and device.
     pub fn json(&self) -> String {
-        let fields = |fields: &[(&str, Limit, Form)]| -> Map<String, Value> {
+        let fields = |fields: &[(&str, Limit, BoundForm)]| -> Map<String, Value> {
             fields.iter().map(|(key, limit, form)| ((*key).to_owned(), self.number(*limit, *form))).collect()
         };
         let floor = json!({"network_floor": fields(&FLOOR)});
         pretty(&joined(joined(json!({"format": FORMAT}), fields(&KEYS).into()), floor))
     }
 
-    fn number(&self, limit: Limit, form: Form) -> Value {
+    fn number(&self, limit: Limit, form: BoundForm) -> Value {
         let Amount { value, unit } = limit.amount(form, self.limits);
         match unit {
             Dimension::Bytes => json!(value.round() as i64),
@@ -81,10 +81,10 @@ impl LimitsReport<'_> {
         }
         lines.line(&self.verdict());
         lines.section("given", &self.given());
-        lines.section("memory", &self.rows(&MEMORY, Form::Floor));
-        lines.section("time, device full, kernels at the peak", &self.rows(&TIME, Form::Floor));
-        lines.section(HIDDEN_TITLE, &self.rows(&BOUNDS, Form::Hidden));
-        lines.section(FLOOR_TITLE, &self.rows(&BOUNDS, Form::Floor));
+        lines.section("memory", &self.rows(&MEMORY, BoundForm::Floor));
+        lines.section("time, device full, kernels at the peak", &self.rows(&TIME, BoundForm::Floor));
+        lines.section(HIDDEN_TITLE, &self.rows(&BOUNDS, BoundForm::Hidden));
+        lines.section(FLOOR_TITLE, &self.rows(&BOUNDS, BoundForm::Floor));
         lines.0
     }
 
@@ -121,7 +121,7 @@ impl LimitsReport<'_> {
     }
 
     /// Numbers, each with how it is counted.
-    fn rows(&self, limits: &[Limit], form: Form) -> Vec<(String, String)> {
+    fn rows(&self, limits: &[Limit], form: BoundForm) -> Vec<(String, String)> {
         let counted = |limit: &Limit| {
             let (value, formula) = (limit.text(form, self.limits), limit.formula(form, self.limits));
             row(limit.label(), format!("{value:>10}  = {formula}"))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cost;
 use crate::figures::figure::Figure;
-use crate::figures::table::{Cell, Table, pretty};
+use crate::figures::table::{Table, TableCell, pretty};
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::scenario::{self, Field, Problem};
 use crate::search::{self, Axis, Sweep};
@@ -147,8 +147,8 @@ impl SweepReport<'_> {
         Some(self.metric.plotted(summary, &self.sweep.base)).filter(|value| value.is_finite())
     }
 
-    fn record(&self, index: usize) -> Vec<Cell> {
-        let [x, y] = self.place(index).map(|value| Cell::new(shown(value), json!(value)));
+    fn record(&self, index: usize) -> Vec<TableCell> {
+        let [x, y] = self.place(index).map(|value| TableCell::new(shown(value), json!(value)));
         let cell = self.cell(index);
         let figure = cell.and_then(|cell| self.value(cell));
         let fits = cell.map(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
@@ -162,7 +162,7 @@ impl SweepReport<'_> {
             json!(choice.map(|choice| choice.accumulate)),
         ];
         let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
-        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| Cell::new("", value))).collect()
+        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
     }
 
     /// The values of a cell's column and row.

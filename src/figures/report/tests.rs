@@ -75,7 +75,7 @@ pub(crate) fn evaluation(scenario: &Scenario) -> Evaluation {
 }
 
 fn json_of(scenario: &Scenario, evaluation: &Evaluation) -> Value {
-    serde_json::from_str(&Report::new(scenario, evaluation, None).to_json()).expect("JSON")
+    serde_json::from_str(&EvaluationReport::new(scenario, evaluation, None).to_json()).expect("JSON")
 }
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -232,7 +232,7 @@ fn a_band_has_its_rows() {
 fn toml_leaves_out_what_is_not_finite() {
     let scenario = scenario();
     let evaluation = evaluation(&scenario);
-    let text = Report::new(&scenario, &evaluation, None).to_toml().expect("text");
+    let text = EvaluationReport::new(&scenario, &evaluation, None).to_toml().expect("text");
     let table: toml::Table = toml::from_str(&text).expect("TOML");
     assert!(!table.contains_key("hfu"));
     assert_eq!(table["step_time_s"].as_float(), Some(0.5));

@@ -94,14 +94,14 @@ pub fn beside(version: &str, stored: &Figures, now: &Figures) -> String {
 
 /// What limits a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limiting {
+pub struct StepLimit {
     /// In words: `limited by node bandwidth`.
     pub what: String,
     /// What a change of it would give: `+10 % gives +3.1 %`.
     pub gain: Option<String>,
 }
 
-impl fmt::Display for Limiting {
+impl fmt::Display for StepLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
         self.gain.iter().try_for_each(|gain| write!(f, ": {gain}"))
@@ -109,7 +109,7 @@ impl fmt::Display for Limiting {
 }
 
 /// What limits a step: `limited by node bandwidth: +10 % gives +3.1 %`.
-pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> Limiting {
+pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
     let resource = evaluation.bottleneck();
     let name = printable(resource.name(scenario));
     let found = |property: Property| evaluation.elasticity.iter().find(|one| one.property == property);
@@ -126,14 +126,14 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> Limiting {
             }
         }
         Resource::HostLink => ("the link to the host".to_owned(), "+10 %", Property::HostBandwidth),
-        Resource::Bubble => return Limiting { what: "limited by the pipeline bubble".to_owned(), gain: None },
+        Resource::Bubble => return StepLimit { what: "limited by the pipeline bubble".to_owned(), gain: None },
         Resource::Host => {
-            return Limiting { what: "limited by the host, which launches the work".to_owned(), gain: None };
+            return StepLimit { what: "limited by the host, which launches the work".to_owned(), gain: None };
         }
     };
     let gain = found(property).filter(|one| one.value.is_finite());
     let gain = gain.map(|one| format!("{change} gives {:+.1} %", 100.0 * one.gain()));
-    Limiting { what: format!("limited by {what}"), gain }
+    StepLimit { what: format!("limited by {what}"), gain }
 }
 
 fn title(scenario: &Scenario, summary: &Summary) -> String {

@@ -15,7 +15,7 @@ use crate::units::{Bytes, BytesPerSecond, Seconds, devices, significant, thousan
 use super::FORMAT;
 use super::figures::Memory;
 use super::text::{Lines, changed};
-use crate::figures::table::{Cell, Table, joined, percent, pretty};
+use crate::figures::table::{Table, TableCell, joined, percent, pretty};
 
 /// What a search found, and of what.
 #[derive(Debug, Clone, Copy)]
@@ -72,19 +72,19 @@ fn needs_table() -> Table {
 /// What each transfer of a method's plan needs of its link so that arithmetic hides it, per device and direction; one
 /// that has no need never hides, however fast the link is.
 fn needs(name: &str, scenario: &Scenario) -> Table {
-    let rate = |rate: BytesPerSecond| Cell::new(rate.to_string(), rate.get());
+    let rate = |rate: BytesPerSecond| TableCell::new(rate.to_string(), rate.get());
     let row = |it: Intensity| {
         let needed = it.needed(scenario).filter(|needed| needed.get().is_finite());
         let link = it.link.name(scenario);
         let slowdown = it.slowdown();
         let shown = if slowdown.is_finite() { format!("x {}", significant(slowdown, 4)) } else { String::new() };
         vec![
-            Cell::word(name),
-            Cell::word(it.kind.word()),
-            Cell::new(printable(link), link),
+            TableCell::word(name),
+            TableCell::word(it.kind.word()),
+            TableCell::new(printable(link), link),
             rate(it.link.bandwidth(scenario)),
-            needed.map_or_else(|| Cell::new("never hides", Value::Null), rate),
-            Cell::new(shown, slowdown),
+            needed.map_or_else(|| TableCell::new("never hides", Value::Null), rate),
+            TableCell::new(shown, slowdown),
         ]
     };
     let mut table = needs_table();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::measured::{Metric, Pairs, Ranking, Reading, Residual, ScoreKey, Scores, Skipped, Validation};
 use crate::units::{Bytes, Seconds};
 
-use crate::figures::table::{Cell, Table, joined, percent, pretty};
+use crate::figures::table::{Table, TableCell, joined, percent, pretty};
 
 /// How many of the worst groups a text shows.
 const WORST: usize = 15;
@@ -58,13 +58,13 @@ impl ValidateReport<'_> {
         let mut table = Table::new(keys.into_iter().chain(["skipped"]).map(|key| (key, "")));
         table.extend(self.validation.residuals.iter().map(|one| {
             let Residual { id, group, stack, hardware, class, metric, .. } = one;
-            let words = [id, group, stack, hardware, class, metric.name()].map(Cell::word);
-            let numbers = [one.predicted, one.measured, one.error()].map(|number| Cell::new("", number));
+            let words = [id, group, stack, hardware, class, metric.name()].map(TableCell::word);
+            let numbers = [one.predicted, one.measured, one.error()].map(|number| TableCell::new("", number));
             words.into_iter().chain(numbers).collect()
         }));
         table.extend(self.validation.skipped.iter().map(|Skipped { id, why }| {
-            let blank = vec![Cell::default(); keys.len() - 1];
-            std::iter::once(Cell::word(id)).chain(blank).chain([Cell::word(why)]).collect()
+            let blank = vec![TableCell::default(); keys.len() - 1];
+            std::iter::once(TableCell::word(id)).chain(blank).chain([TableCell::word(why)]).collect()
         }));
         table.csv()
     }
@@ -131,8 +131,8 @@ impl ValidateReport<'_> {
                 Metric::StepTime => Seconds::new(value).to_string(),
                 Metric::Memory => Bytes::new(value).to_string(),
             };
-            let amounts = [one.predicted, one.measured].map(|value| Cell::word(amount(value)));
-            std::iter::once(Cell::word(&one.id)).chain(amounts).chain([Cell::change(one.error())]).collect()
+            let amounts = [one.predicted, one.measured].map(|value| TableCell::word(amount(value)));
+            std::iter::once(TableCell::word(&one.id)).chain(amounts).chain([TableCell::change(one.error())]).collect()
         };
         let mut table = Table::new(["id", "predicted", "measured", "error"].map(|name| (name, name)));
         table.extend(self.validation.residuals.iter().map(row));
@@ -153,7 +153,7 @@ impl ValidateReport<'_> {
             table.extend(readings.iter().filter_map(|(name, device)| Some(line(name, &self.memory(*device)?))));
         }
         for by in [ScoreKey::Stack, ScoreKey::Hardware, ScoreKey::Class] {
-            table.push(vec![Cell::word(format!("by {}", by.name()))]);
+            table.push(vec![TableCell::word(format!("by {}", by.name()))]);
             for value in self.validation.values(metric, by) {
                 let scores = self.validation.scores(|one| one.metric == metric && one.key(by) == value);
                 table.extend(scores.map(|scores| line(&format!("  {value}"), &scores)));
@@ -166,7 +166,7 @@ impl ValidateReport<'_> {
     }
 
     /// A stack's runs on one node and on several, where it has both.
-    fn reaches(self, metric: Metric, stack: &str) -> Vec<Vec<Cell>> {
+    fn reaches(self, metric: Metric, stack: &str) -> Vec<Vec<TableCell>> {
         let of = |across: bool| {
             self.validation.scores(|one| one.metric == metric && one.stack == stack && one.across == across)
         };
@@ -199,7 +199,7 @@ impl ValidateReport<'_> {
         let head = ["ranking", "pairs", "right", "pairs", "right", "choices", "slower", "at worst"];
         let apart = all.pairs.map(|pairs| format!("> {}", percent(pairs.apart)));
         let under = ["", "", &apart[0], "", &apart[1], "", "", ""];
-        let under = under.map(Cell::word).to_vec();
+        let under = under.map(TableCell::word).to_vec();
         let mut table = Table::new(head.map(|heading| ("", heading)));
         table.extend([under, ordered("in all", &all)]);
         for stack in self.validation.values(Metric::StepTime, ScoreKey::Stack) {
@@ -256,19 +256,24 @@ pub(super) fn scores_table(title: &str) -> Table {
     Table::new(names.map(|name| ("", name)))
 }
 
-pub(super) fn line(name: &str, scores: &Scores) -> Vec<Cell> {
+pub(super) fn line(name: &str, scores: &Scores) -> Vec<TableCell> {
     let Scores { rows, groups, mean, median, p90, bias, null_mean } = *scores;
-    let mut cells = vec![Cell::word(name), Cell::count(rows), Cell::count(groups)];
-    cells.extend([mean, median, p90].map(Cell::percent));
-    cells.extend([Cell::change(bias), Cell::percent(null_mean), Cell::word(format!("{:.1}", scores.skill()))]);
+    let mut cells = vec![TableCell::word(name), TableCell::count(rows), TableCell::count(groups)];
+    cells.extend([mean, median, p90].map(TableCell::percent));
+    cells.extend([
+        TableCell::change(bias),
+        TableCell::percent(null_mean),
+        TableCell::word(format!("{:.1}", scores.skill())),
+    ]);
     cells
 }
 
-fn ordered(name: &str, ranking: &Ranking) -> Vec<Cell> {
+fn ordered(name: &str, ranking: &Ranking) -> Vec<TableCell> {
     let Ranking { pairs: [near, far], choices, slowdown_mean, slowdown_worst } = ranking;
-    let right = |pairs: &Pairs| if pairs.pairs > 0 { Cell::percent(pairs.right) } else { Cell::default() };
-    let mut cells = vec![Cell::word(name), Cell::count(near.pairs), right(near), Cell::count(far.pairs), right(far)];
-    cells.extend([Cell::count(*choices), Cell::percent(*slowdown_mean), Cell::percent(*slowdown_worst)]);
+    let right = |pairs: &Pairs| if pairs.pairs > 0 { TableCell::percent(pairs.right) } else { TableCell::default() };
+    let mut cells =
+        vec![TableCell::word(name), TableCell::count(near.pairs), right(near), TableCell::count(far.pairs), right(far)];
+    cells.extend([TableCell::count(*choices), TableCell::percent(*slowdown_mean), TableCell::percent(*slowdown_worst)]);
     cells
 }
 

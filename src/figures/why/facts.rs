@@ -12,7 +12,7 @@ use crate::scenario::{Layout, Scenario};
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
 
-use super::formula::{Authority, Formula, Input, Source};
+use super::formula::{Authority, Citation, Formula, FormulaInput};
 
 /// Where the laws of pipelines, of arithmetic intensities and of the batch stand.
 pub(super) const LAYERED: &str = "Layered gradient accumulation and modular pipeline parallelism, arXiv 2106.02679";
@@ -30,7 +30,7 @@ pub enum Better {
 
 /// All that there is to say of a figure: a row of the table of figures.
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct FigureEntry {
     /// Which; of several (levels, transfers) the first.
     pub figure: Figure,
     /// Its word on the command line and in files.
@@ -48,14 +48,14 @@ pub struct Entry {
     /// The title of a map of it, in which `{}` stands for what is trained; and its unit in words.
     pub map: Option<[&'static str; 2]>,
     /// Its value in base units; `None` where the scenario has no such figure.
-    pub value: fn(&Subject, usize) -> Option<f64>,
+    pub value: fn(&FigureSubject, usize) -> Option<f64>,
     /// How it follows from its inputs.
-    pub(super) why: fn(&Facts, usize) -> Option<Why>,
+    pub(super) why: fn(&FormulaFacts, usize) -> Option<Why>,
 }
 
 /// A row of the table, to be filled in.
-pub(super) const fn figure(figure: Figure, id: &'static str, name: &'static str, unit: Dimension) -> Entry {
-    Entry {
+pub(super) const fn figure(figure: Figure, id: &'static str, name: &'static str, unit: Dimension) -> FigureEntry {
+    FigureEntry {
         figure,
         id,
         name,
@@ -69,7 +69,7 @@ pub(super) const fn figure(figure: Figure, id: &'static str, name: &'static str,
     }
 }
 
-impl Entry {
+impl FigureEntry {
     pub(super) const fn label(self, label: &'static str) -> Self {
         Self { label, ..self }
     }
@@ -82,11 +82,11 @@ impl Entry {
         Self { better: Better::More, ..self }
     }
 
-    pub(super) const fn value(self, value: fn(&Subject, usize) -> Option<f64>) -> Self {
+    pub(super) const fn value(self, value: fn(&FigureSubject, usize) -> Option<f64>) -> Self {
         Self { value, ..self }
     }
 
-    pub(super) const fn why(self, why: fn(&Facts, usize) -> Option<Why>) -> Self {
+    pub(super) const fn why(self, why: fn(&FormulaFacts, usize) -> Option<Why>) -> Self {
         Self { why, ..self }
     }
 
@@ -99,7 +99,7 @@ impl Entry {
     }
 
     /// Its value with its unit.
-    pub fn amount(&self, subject: &Subject, index: usize) -> Option<Amount> {
+    pub fn amount(&self, subject: &FigureSubject, index: usize) -> Option<Amount> {
         let unit = match self.unit {
             Dimension::Money(_) => Dimension::Money(subject.scenario.cluster.price_per_device_hour?.currency),
             unit => unit,
@@ -110,7 +110,7 @@ impl Entry {
 
 /// What figures are read from.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct FigureSubject<'a> {
     /// The scenario.
     pub scenario: &'a Scenario,
     /// What came out.
@@ -123,7 +123,7 @@ pub struct Subject<'a> {
     pub tokens: Option<f64>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> FigureSubject<'a> {
     /// A scenario with its summary.
     pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
         Self { scenario, summary, elasticity: &[], transfers: &[], tokens: scenario.plan.tokens }
@@ -176,17 +176,17 @@ pub(super) fn way(index: usize) -> HostDirection {
 pub struct Why {
     pub(super) formula: Formula,
     pub(super) about: Option<Cow<'static, str>>,
-    pub(super) source: Source,
+    pub(super) source: Citation,
 }
 
 /// Why a figure is what it is, as each row of the table says it: some figures have no such reason.
 #[expect(clippy::unnecessary_wraps, reason = "rows of the table give an option, since some have no reason")]
-pub(super) fn because(formula: Formula, source: Source) -> Option<Why> {
+pub(super) fn because(formula: Formula, source: Citation) -> Option<Why> {
     Some(Why { formula, about: None, source })
 }
 
 /// A scenario and its evaluation, with what formulas need of both.
-pub struct Facts<'a> {
+pub struct FormulaFacts<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) evaluation: &'a Evaluation,
     pub(super) layout: Layout,
@@ -196,10 +196,10 @@ pub struct Facts<'a> {
     /// The pipeline rank with the highest peak.
     pub(super) fullest: usize,
     /// A figure's name and value.
-    shown: fn(Figure, &Subject) -> Option<(String, Amount)>,
+    shown: fn(Figure, &FigureSubject) -> Option<(String, Amount)>,
 }
 
-impl Source {
+impl Citation {
     pub(super) fn new(kind: Authority, text: &str) -> Self {
         // Sources in files run over several lines.
         Self { kind, text: text.split_whitespace().collect::<Vec<_>>().join(" ") }
@@ -232,21 +232,21 @@ pub(super) fn share(value: f64) -> Amount {
 }
 
 /// An input that a formula names.
-pub(super) fn input(name: impl Into<String>, amount: impl Into<Amount>, source: Source) -> Formula {
-    Input { name: name.into(), amount: amount.into(), source, figure: None }.into()
+pub(super) fn input(name: impl Into<String>, amount: impl Into<Amount>, source: Citation) -> Formula {
+    FormulaInput { name: name.into(), amount: amount.into(), source, figure: None }.into()
 }
 
 /// What no short formula gives.
 pub(super) fn counted(name: &str, amount: Amount) -> Formula {
-    input(format!("{name}, counted"), amount, Source::simulated())
+    input(format!("{name}, counted"), amount, Citation::simulated())
 }
 
-impl<'a> Facts<'a> {
+impl<'a> FormulaFacts<'a> {
     /// `None` for a scenario that cannot be laid out.
     pub fn new(
         scenario: &'a Scenario,
         evaluation: &'a Evaluation,
-        shown: fn(Figure, &Subject) -> Option<(String, Amount)>,
+        shown: fn(Figure, &FigureSubject) -> Option<(String, Amount)>,
     ) -> Option<Self> {
         let layout = scenario.layout().ok()?;
         let fuller = |best: usize, rank: usize| {
@@ -290,47 +290,47 @@ impl<'a> Facts<'a> {
 
     /// A figure's name and what the evaluation says.
     pub(super) fn shown(&self, figure: Figure) -> Option<(String, Amount)> {
-        (self.shown)(figure, &Subject::evaluated(self.scenario, self.evaluation))
+        (self.shown)(figure, &FigureSubject::evaluated(self.scenario, self.evaluation))
     }
 
     /// A figure as an input to another one's formula.
     pub(super) fn figure(&self, figure: Figure) -> Option<Formula> {
         let (name, amount) = self.shown(figure)?;
-        let source = Source::new(Authority::Derived, "explained on its own");
-        Some(Input { name, amount, source, figure: Some(figure) }.into())
+        let source = Citation::new(Authority::Derived, "explained on its own");
+        Some(FormulaInput { name, amount, source, figure: Some(figure) }.into())
     }
 
     /// What the vendor says about the device.
-    pub(super) fn sheet(&self) -> Source {
+    pub(super) fn sheet(&self) -> Citation {
         let device = &self.scenario.cluster.device;
-        Source::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
+        Citation::new(Authority::Sheet, &format!("{}: {}", device.name, device.source))
     }
 
     /// What the cluster's file says of the whole machine.
-    pub(super) fn stated(&self) -> Source {
+    pub(super) fn stated(&self) -> Citation {
         let cluster = &self.scenario.cluster;
-        Source::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
+        Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
     }
 
     /// Where the shape of the model is from.
-    pub(super) fn shape(&self) -> Source {
+    pub(super) fn shape(&self) -> Citation {
         let model = &self.scenario.model;
-        Source::paper(&format!("{}: {}", model.name, model.source))
+        Citation::paper(&format!("{}: {}", model.name, model.source))
     }
 
     /// What the software reaches.
-    pub(super) fn calibrated(&self) -> Source {
+    pub(super) fn calibrated(&self) -> Citation {
         let calibration = &self.scenario.calibration;
-        Source::new(Authority::Measurement, &format!("calibration {}: {}", calibration.id, calibration.source))
+        Citation::new(Authority::Measurement, &format!("calibration {}: {}", calibration.id, calibration.source))
     }
 
     /// How the software behaves.
-    pub(super) fn software(&self) -> Source {
+    pub(super) fn software(&self) -> Citation {
         let stack = &self.scenario.stack;
-        Source::new(Authority::Scenario, &format!("stack {}: {}", stack.id, stack.source))
+        Citation::new(Authority::Scenario, &format!("stack {}: {}", stack.id, stack.source))
     }
 
     pub(super) fn devices(&self) -> Formula {
-        input("devices", count(self.layout.devices, ""), Source::chosen("nodes x devices of a node, or as given"))
+        input("devices", count(self.layout.devices, ""), Citation::chosen("nodes x devices of a node, or as given"))
     }
 }

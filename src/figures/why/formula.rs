@@ -11,7 +11,7 @@ use crate::figures::figure::Figure;
 
 /// Who says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct Citation {
     /// What kind of authority that is.
     pub kind: Authority,
     /// Where it stands.
@@ -52,7 +52,7 @@ impl Authority {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for Citation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.text.as_str() {
             "" => f.write_str(self.kind.word()),
@@ -75,7 +75,7 @@ pub struct Explanation {
     /// What it is, in a sentence or two.
     pub about: Cow<'static, str>,
     /// Who says that it is counted like this.
-    pub source: Source,
+    pub source: Citation,
 }
 
 /// How far a formula may be from its figure: the simulator counts whole picoseconds and whole bytes, the formula
@@ -92,13 +92,13 @@ impl Explanation {
 
 /// What goes into a formula: a name, a value, and who says so.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Input {
+pub struct FormulaInput {
     /// What it is, in the words of the formula.
     pub name: String,
     /// How much.
     pub amount: Amount,
     /// Who says so.
-    pub source: Source,
+    pub source: Citation,
     /// The figure that it is, where that has an explanation of its own.
     pub figure: Option<Figure>,
 }
@@ -109,7 +109,7 @@ pub enum Formula {
     /// A number that belongs to the formula.
     Number(f64),
     /// An input.
-    Input(Box<Input>),
+    Input(Box<FormulaInput>),
     /// All together.
     Sum(Vec<Formula>),
     /// The first less the second.
@@ -145,7 +145,7 @@ impl Formula {
     }
 
     /// The same with any words for the inputs.
-    pub(super) fn spelled(&self, words: &dyn Fn(&Input) -> String) -> String {
+    pub(super) fn spelled(&self, words: &dyn Fn(&FormulaInput) -> String) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write(&mut text, words);
@@ -153,13 +153,13 @@ impl Formula {
     }
 
     /// What goes into it, each once, in the order in which it is named.
-    pub fn inputs(&self) -> Vec<&Input> {
+    pub fn inputs(&self) -> Vec<&FormulaInput> {
         let mut found = Vec::new();
         self.collect(&mut found);
         found
     }
 
-    fn collect<'a>(&'a self, found: &mut Vec<&'a Input>) {
+    fn collect<'a>(&'a self, found: &mut Vec<&'a FormulaInput>) {
         match self {
             Self::Number(_) => {}
             Self::Input(input) => {
@@ -190,7 +190,7 @@ impl Formula {
         }
     }
 
-    fn write(&self, out: &mut dyn Write, leaf: &dyn Fn(&Input) -> String) -> fmt::Result {
+    fn write(&self, out: &mut dyn Write, leaf: &dyn Fn(&FormulaInput) -> String) -> fmt::Result {
         match self {
             Self::Number(number) => write!(out, "{number}"),
             Self::Input(input) => out.write_str(&leaf(input)),
@@ -209,7 +209,7 @@ impl Formula {
     }
 
     /// Writes it, in brackets if it binds less than `least`.
-    fn write_within(&self, out: &mut dyn Write, least: u8, leaf: &dyn Fn(&Input) -> String) -> fmt::Result {
+    fn write_within(&self, out: &mut dyn Write, least: u8, leaf: &dyn Fn(&FormulaInput) -> String) -> fmt::Result {
         if self.binding() >= least {
             return self.write(out, leaf);
         }
@@ -224,7 +224,7 @@ fn list(
     parts: &[Formula],
     between: &str,
     least: u8,
-    leaf: &dyn Fn(&Input) -> String,
+    leaf: &dyn Fn(&FormulaInput) -> String,
 ) -> fmt::Result {
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
@@ -240,7 +240,7 @@ fn two(
     pair: &[Formula; 2],
     between: &str,
     least: (u8, u8),
-    leaf: &dyn Fn(&Input) -> String,
+    leaf: &dyn Fn(&FormulaInput) -> String,
 ) -> fmt::Result {
     pair[0].write_within(out, least.0, leaf)?;
     out.write_str(between)?;
@@ -260,8 +260,8 @@ impl From<f64> for Formula {
     }
 }
 
-impl From<Input> for Formula {
-    fn from(input: Input) -> Self {
+impl From<FormulaInput> for Formula {
+    fn from(input: FormulaInput) -> Self {
         Self::Input(Box::new(input))
     }
 }

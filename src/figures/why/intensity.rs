@@ -6,14 +6,14 @@ use crate::units::Bytes;
 use crate::figures::amount::Dimension;
 use crate::figures::figure::Figure;
 
-use super::facts::{Entry, Facts, LAYERED, Why, because, count, figure, input};
-use super::formula::{Formula, Source};
+use super::facts::{FigureEntry, FormulaFacts, LAYERED, Why, because, count, figure, input};
+use super::formula::{Citation, Formula};
 
 /// The unit of an arithmetic intensity.
 const PER_BYTE: &str = "flop/B";
 
 /// Each kind of transfer against its link.
-pub(super) const FIGURES: [Entry; 3] = [
+pub(super) const FIGURES: [FigureEntry; 3] = [
     figure(Figure::Slowdown(0), "slowdown", "{}: factor on its arithmetic's time", Dimension::Of(""))
         .less_is_better()
         .about(
@@ -23,7 +23,7 @@ pub(super) const FIGURES: [Entry; 3] = [
         .value(|of, at| Some(of.transfer(at)?.slowdown()))
         .why(|facts, at| {
             let ratio = facts.figure(Figure::Threshold(at))? / facts.figure(Figure::Intensity(at))?;
-            let source = Source::paper(LAYERED);
+            let source = Citation::paper(LAYERED);
             if facts.evaluation.details.transfers.get(at)?.overlapped {
                 return because(Formula::Largest(vec![1.0.into(), ratio]), source);
             }
@@ -38,7 +38,7 @@ pub(super) const FIGURES: [Entry; 3] = [
         .why(|facts, at| {
             let transfer = facts.evaluation.details.transfers.get(at)?;
             let about = Some(about(transfer).into());
-            Some(Why { formula: intensity(transfer), about, source: Source::paper(LAYERED) })
+            Some(Why { formula: intensity(transfer), about, source: Citation::paper(LAYERED) })
         }),
     figure(Figure::Threshold(0), "threshold", "intensity that {}", Dimension::Of(PER_BYTE))
         .about(
@@ -47,10 +47,12 @@ pub(super) const FIGURES: [Entry; 3] = [
              below, since it goes through the ports of all of them.",
         )
         .value(|of, at| Some(of.transfer(at)?.threshold))
-        .why(|facts, at| because(facts.threshold(facts.evaluation.details.transfers.get(at)?), Source::paper(LAYERED))),
+        .why(|facts, at| {
+            because(facts.threshold(facts.evaluation.details.transfers.get(at)?), Citation::paper(LAYERED))
+        }),
 ];
 
-impl Facts<'_> {
+impl FormulaFacts<'_> {
     /// The peak over both directions of the link.
     fn threshold(&self, transfer: &Intensity) -> Formula {
         let link = transfer.link.name(self.scenario);
@@ -66,11 +68,11 @@ impl Facts<'_> {
 fn intensity(transfer: &Intensity) -> Formula {
     let it = transfer.formula;
     let per = if it.of == "tokens" { "parameter" } else { "token" };
-    let flop = input("flop per parameter and token", count(it.flop, "flop"), Source::paper(LAYERED));
+    let flop = input("flop per parameter and token", count(it.flop, "flop"), Citation::paper(LAYERED));
     let of =
-        input(format!("{} that share it", it.of), count(it.count, it.of), Source::chosen("batch, model and layout"));
+        input(format!("{} that share it", it.of), count(it.count, it.of), Citation::chosen("batch, model and layout"));
     let bytes =
-        input(format!("bytes in and out per {per}"), Bytes::new(it.bytes), Source::chosen("formats and sharding"));
+        input(format!("bytes in and out per {per}"), Bytes::new(it.bytes), Citation::chosen("formats and sharding"));
     flop * of / bytes
 }
 

@@ -6,13 +6,13 @@ use crate::bounds::fsdp::{FsdpLimits, Utilisation};
 use crate::units::{Bytes, Seconds, engineering, significant, thousands};
 
 use crate::figures::amount::{Amount, Dimension};
-use crate::figures::figure::{Figure, Form, Limit};
+use crate::figures::figure::{BoundForm, Figure, Limit};
 
 use super::facts::{count, share};
-use super::formula::{Explanation, Formula, Source};
+use super::formula::{Citation, Explanation, Formula};
 use given::{FSDP, Given};
 
-impl Form {
+impl BoundForm {
     const fn words(self) -> &'static str {
         match self {
             Self::Hidden => "no exposed communication",
@@ -46,13 +46,13 @@ struct LimitEntry {
     /// What it is, in a sentence.
     about: &'static str,
     /// Its value, which is not finite where the state leaves no memory and the number means nothing.
-    amount: fn(&FsdpLimits, Form) -> Amount,
+    amount: fn(&FsdpLimits, BoundForm) -> Amount,
     /// How it follows from its inputs.
     formula: fn(&Given) -> Formula,
 }
 
 /// A row of the table, to be filled in.
-const fn number(limit: Limit, name: &'static str, amount: fn(&FsdpLimits, Form) -> Amount) -> LimitEntry {
+const fn number(limit: Limit, name: &'static str, amount: fn(&FsdpLimits, BoundForm) -> Amount) -> LimitEntry {
     LimitEntry { limit, name, label: name, about: "", amount, formula: |_| Formula::Number(f64::NAN) }
 }
 
@@ -135,8 +135,10 @@ static TABLE: [LimitEntry; 18] = [
                 shortest step in which each pass still hides its own.",
         )
         .formula(|given| match given.form {
-            Form::Hidden => given.forwards() * given.slower_pass() * given.figure(Limit::Transfer),
-            Form::Floor => (given.forward_transfers() + given.backward_transfers()) * given.figure(Limit::Transfer),
+            BoundForm::Hidden => given.forwards() * given.slower_pass() * given.figure(Limit::Transfer),
+            BoundForm::Floor => {
+                (given.forward_transfers() + given.backward_transfers()) * given.figure(Limit::Transfer)
+            }
         }),
     number(Limit::Uncapped, "uncapped HFU", |limits, form| share(form.bound(limits).hfu))
         .about("What the network allows of the peak, memory full; above it the network is not what limits.")
@@ -165,13 +167,13 @@ static TABLE: [LimitEntry; 18] = [
 ];
 
 /// Every number of both forms, in the order in which they are shown.
-pub fn all() -> impl Iterator<Item = (Limit, Form)> {
+pub fn all() -> impl Iterator<Item = (Limit, BoundForm)> {
     let of_form = |form| TABLE.iter().map(move |entry| (entry.limit, form));
-    of_form(Form::Floor).chain(of_form(Form::Hidden).filter(|(limit, _)| limit.is_bound()))
+    of_form(BoundForm::Floor).chain(of_form(BoundForm::Hidden).filter(|(limit, _)| limit.is_bound()))
 }
 
 /// Why a limit is what it is; `None` where the state leaves no memory and the number means nothing.
-pub fn explain(which: Limit, form: Form, limits: &FsdpLimits) -> Option<Explanation> {
+pub fn explain(which: Limit, form: BoundForm, limits: &FsdpLimits) -> Option<Explanation> {
     let (amount, formula) = (which.amount(form, limits), which.formula(form, limits));
     let entry = which.entry();
     let name = if which.is_bound() { format!("{}, {}", entry.name, form.words()) } else { entry.name.to_owned() };
@@ -181,7 +183,7 @@ pub fn explain(which: Limit, form: Form, limits: &FsdpLimits) -> Option<Explanat
         amount,
         formula,
         about: entry.about.into(),
-        source: Source::paper(FSDP),
+        source: Citation::paper(FSDP),
     })
 }
 
@@ -202,17 +204,17 @@ impl Limit {
     }
 
     /// What it is, of a bound in a form.
-    pub fn amount(self, form: Form, limits: &FsdpLimits) -> Amount {
+    pub fn amount(self, form: BoundForm, limits: &FsdpLimits) -> Amount {
         (self.entry().amount)(limits, form)
     }
 
     /// How it is counted: `memory - parameters x state of a parameter`.
-    pub fn formula(self, form: Form, limits: &FsdpLimits) -> Formula {
+    pub fn formula(self, form: BoundForm, limits: &FsdpLimits) -> Formula {
         (self.entry().formula)(&Given { limits, form })
     }
 
     /// What it is, as a column of limits shows it: whole tokens, as many as fit.
-    pub fn text(self, form: Form, limits: &FsdpLimits) -> String {
+    pub fn text(self, form: BoundForm, limits: &FsdpLimits) -> String {
         let amount = self.amount(form, limits);
         let value = amount.value;
         match amount.unit {
@@ -232,7 +234,7 @@ impl Limit {
 /// The name of every number, what it is here, and its sentence.
 #[cfg(test)]
 pub(super) fn glossary(limits: &FsdpLimits) -> impl Iterator<Item = (&'static str, Amount, &'static str)> {
-    TABLE.iter().map(|entry| (entry.name, entry.limit.amount(Form::Floor, limits), entry.about))
+    TABLE.iter().map(|entry| (entry.name, entry.limit.amount(BoundForm::Floor, limits), entry.about))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use crate::units::{Bytes, Count};
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, MEMORY_PARTS};
 
-use super::facts::{Entry, Facts, because, count, counted, figure, input, share};
-use super::formula::{Authority, Formula, Source};
+use super::facts::{FigureEntry, FormulaFacts, because, count, counted, figure, input, share};
+use super::formula::{Authority, Citation, Formula};
 
 /// Where the bytes of model state are from.
 const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; per extent as in arXiv 2501.04266";
@@ -17,7 +17,7 @@ const STATE: &str = "Rajbhandari et al., ZeRO, arXiv 1910.02054, section 3.1; pe
 const ACTIVATIONS: &str = "Korthikanti et al., arXiv 2205.05198, section 4";
 
 /// The peak, its parts, and what is left.
-pub(super) const FIGURES: [Entry; 11] = [
+pub(super) const FIGURES: [FigureEntry; 11] = [
     figure(Figure::Peak, "memory", "peak memory", Dimension::Bytes)
         .label("memory")
         .less_is_better()
@@ -26,44 +26,44 @@ pub(super) const FIGURES: [Entry; 11] = [
         .value(|of, _| Some(of.summary.memory.peak.get()))
         .why(|facts, _| {
             let source = "the parts at the moment of the peak, on the pipeline rank with the highest one";
-            because(facts.parts_in_use(), Source::convention(source))
+            because(facts.parts_in_use(), Citation::convention(source))
         }),
     figure(Figure::Weights, "weights", "weights", Dimension::Bytes)
         .about("This device's shard of the weights, all through the step.")
         .value(|of, _| Some(of.summary.memory.parts.weights.get()))
-        .why(|facts, _| because(facts.weights()?, Source::paper(STATE))),
+        .why(|facts, _| because(facts.weights()?, Citation::paper(STATE))),
     figure(Figure::Gradients, "gradients", "gradients", Dimension::Bytes)
         .about(
             "This device's shard, or all of them where they are summed at the end of the step; and the gradients of \
              units that wait for their reduction, or to go to the host.",
         )
         .value(|of, _| Some(of.summary.memory.parts.gradients.get()))
-        .why(|facts, _| because(facts.gradients()?, Source::paper(STATE))),
+        .why(|facts, _| because(facts.gradients()?, Citation::paper(STATE))),
     figure(Figure::OptimizerState, "optimizer-state", "optimizer", Dimension::Bytes)
         .about("Moments, and master weights beside weights of fewer bits.")
         .value(|of, _| Some(of.summary.memory.parts.optimizer.get()))
-        .why(|facts, _| because(facts.optimizer()?, Source::paper(STATE))),
+        .why(|facts, _| because(facts.optimizer()?, Citation::paper(STATE))),
     figure(Figure::SecondaryWeights, "secondary-weights", "secondary weights", Dimension::Bytes)
         .about(
             "A second copy of the weights near by, from which backward gathers: held from a unit's forward to its \
              backward.",
         )
         .value(|of, _| Some(of.summary.memory.parts.secondary_weights.get()))
-        .why(|facts, _| because(facts.secondary(), Source::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"))),
+        .why(|facts, _| because(facts.secondary(), Citation::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"))),
     figure(Figure::Activations, "activations", "activations", Dimension::Bytes)
         .about("What forward keeps for backward, what the layer at the peak works in, and logits.")
         .value(|of, _| Some(of.summary.memory.parts.activations.get()))
-        .why(|facts, _| because(facts.activations(), Source::paper(ACTIVATIONS))),
+        .why(|facts, _| because(facts.activations(), Citation::paper(ACTIVATIONS))),
     figure(Figure::Gathered, "gathered", "gathered", Dimension::Bytes)
         .about("Whole weights of the units, or the stages of a pipeline, that compute now or next.")
         .value(|of, _| Some(of.summary.memory.parts.gathered.get()))
-        .why(|facts, _| because(facts.gathered(), Source::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"))),
+        .why(|facts, _| because(facts.gathered(), Citation::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"))),
     figure(Figure::Buffers, "buffers", "communication", Dimension::Bytes)
         .about("Packed copies of what travels in another format than it is kept in.")
         .value(|of, _| Some(of.summary.memory.parts.communication.get()))
         .why(|facts, _| {
             let held = facts.memory_of_fullest().parts.communication;
-            because(counted("buffers of collectives", held.into()), Source::simulated())
+            because(counted("buffers of collectives", held.into()), Citation::simulated())
         }),
     figure(Figure::Reserved, "reserved", "reserved", Dimension::Bytes)
         .about("Context, libraries and workspaces; and what the allocator loses to fragments.")
@@ -80,16 +80,16 @@ pub(super) const FIGURES: [Entry; 11] = [
         .value(|of, _| Some((of.summary.memory.capacity - of.summary.memory.peak).get()))
         .why(|facts, _| {
             let left = facts.figure(Figure::Capacity)? - facts.figure(Figure::Peak)?;
-            because(left, Source::convention("capacity less peak"))
+            because(left, Citation::convention("capacity less peak"))
         }),
 ];
 
-impl Facts<'_> {
+impl FormulaFacts<'_> {
     fn capacity(&self) -> Formula {
         let device = input("memory of the device", self.scenario.cluster.device.memory, self.sheet());
         match self.scenario.plan.memory_factor {
             1.0 => device,
-            factor => device * input("what-if factor", count(factor, ""), Source::chosen("a factor on the memory")),
+            factor => device * input("what-if factor", count(factor, ""), Citation::chosen("a factor on the memory")),
         }
     }
 
@@ -111,14 +111,14 @@ impl Facts<'_> {
     }
 
     fn bytes_each(name: &str, bytes: f64) -> Formula {
-        let source = Source::convention("bytes of the format");
+        let source = Citation::convention("bytes of the format");
         input(name, Amount { value: bytes, unit: Dimension::Bytes }, source)
     }
 
     /// `P x bytes / ranks`: one kind of state on one device.
     fn state(&self, each: &str, bytes: f64, ranks: u32) -> Option<Formula> {
         let parameters = self.evaluation.details.states.get(self.fullest)?.parameters;
-        let sharing = input("ranks that share it", count(ranks, ""), Source::chosen("the strategy's extent"));
+        let sharing = input("ranks that share it", count(ranks, ""), Citation::chosen("the strategy's extent"));
         Some(self.rank_parameters(parameters, self.fullest) * Self::bytes_each(each, bytes) / sharing)
     }
 
@@ -133,7 +133,7 @@ impl Facts<'_> {
         let state = self.evaluation.details.states.get(self.fullest)?;
         let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
         let waiting = (waiting > Bytes::ZERO)
-            .then(|| input("gradients that wait for their reduction", waiting, Source::simulated()));
+            .then(|| input("gradients that wait for their reduction", waiting, Citation::simulated()));
         let ranks = if state.whole_gradients { 1 } else { self.layout.gradients };
         let kept = (!self.scenario.plan.offload.state())
             .then(|| {
@@ -163,7 +163,7 @@ impl Facts<'_> {
             return Formula::from(0.0);
         }
         let (what, worth) = (format!("{name} of a layer"), format!("layers' worth of {name}"));
-        input(worth, count(held / layer, ""), Source::simulated()) * input(what, layer, self.shape())
+        input(worth, count(held / layer, ""), Citation::simulated()) * input(what, layer, self.shape())
     }
 
     fn secondary(&self) -> Formula {
@@ -185,7 +185,7 @@ impl Facts<'_> {
         let (allocator, rest) = (&self.scenario.calibration.allocator, parts.total() - parts.reserved);
         input("runtime", allocator.reserve, self.calibrated())
             + input("share lost to fragments", share(allocator.fragmentation), self.calibrated())
-                * input("everything else", rest, Source::simulated())
+                * input("everything else", rest, Citation::simulated())
     }
 
     /// What is kept at the moment of the peak, layer by layer, where a rank visits layers in order; else in units of
@@ -206,7 +206,7 @@ impl Facts<'_> {
         let (model, kept) = (&self.scenario.model, self.rates.activations());
         let layer = f64::from(held.during.layer);
         let backward = held.during.kind == TaskKind::Backward;
-        let paper = || Source::paper(ACTIVATIONS);
+        let paper = || Citation::paper(ACTIVATIONS);
         let size = |name: &str, bytes: Bytes| input(name, bytes, paper());
         let again = self.recomputed_layers();
         let (whole, working, logits) = match held.during.part {
@@ -220,7 +220,7 @@ impl Facts<'_> {
         let mut terms = Vec::new();
         let mut add = |number: f64, what: &str, name: &str, bytes: Bytes| {
             if number > 0.0 {
-                let number = input(what, count(number, ""), Source::new(Authority::Simulation, "at the peak"));
+                let number = input(what, count(number, ""), Citation::new(Authority::Simulation, "at the peak"));
                 terms.push(number * size(name, bytes));
             }
         };

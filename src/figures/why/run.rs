@@ -8,7 +8,7 @@ use crate::figures::amount::Amount;
 use crate::figures::figure::{Figure, RunFigure};
 
 use super::facts::{LAYERED, count, input};
-use super::formula::{Explanation, Formula, Input, Source};
+use super::formula::{Citation, Explanation, Formula, FormulaInput};
 
 /// Where the steps of a batch are from.
 fn kaplan() -> String {
@@ -17,7 +17,7 @@ fn kaplan() -> String {
 
 /// A plan that was found, and for what.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct TrainingRun {
     /// The method's name.
     pub method: &'static str,
     /// Its plan.
@@ -32,18 +32,18 @@ pub struct Run {
 pub const ALL: [RunFigure; 3] = [RunFigure::Days, RunFigure::Steps, RunFigure::Batch];
 
 /// Why a number is what it is.
-pub fn explain(which: RunFigure, run: &Run) -> Explanation {
+pub fn explain(which: RunFigure, run: &TrainingRun) -> Explanation {
     let (name, amount) = run.shown(which);
     let (formula, about) = run.because(which);
     let source = match which {
-        RunFigure::Days => Source::convention("86,400 seconds a day"),
-        RunFigure::Steps => Source::paper(&kaplan()),
-        RunFigure::Batch => Source::convention("one optimizer step"),
+        RunFigure::Days => Citation::convention("86,400 seconds a day"),
+        RunFigure::Steps => Citation::paper(&kaplan()),
+        RunFigure::Batch => Citation::convention("one optimizer step"),
     };
     Explanation { figure: Figure::Run(which), name, amount, formula, about: about.into(), source }
 }
 
-impl Run {
+impl TrainingRun {
     fn shown(&self, which: RunFigure) -> (String, Amount) {
         let batch = self.best.choice.sequences();
         match which {
@@ -55,15 +55,15 @@ impl Run {
 
     fn figure(&self, which: RunFigure) -> Formula {
         let (name, amount) = self.shown(which);
-        Input { name, amount, source: Source::paper(&kaplan()), figure: Some(Figure::Run(which)) }.into()
+        FormulaInput { name, amount, source: Citation::paper(&kaplan()), figure: Some(Figure::Run(which)) }.into()
     }
 
     fn because(&self, which: RunFigure) -> (Formula, &'static str) {
         let choice = &self.best.choice;
-        let found = |name: &str, value: u32| input(name, count(value, ""), Source::convention("found by the search"));
+        let found = |name: &str, value: u32| input(name, count(value, ""), Citation::convention("found by the search"));
         match which {
             RunFigure::Days => (
-                self.figure(RunFigure::Steps) * input("step time", self.best.summary.step_time, Source::simulated())
+                self.figure(RunFigure::Steps) * input("step time", self.best.summary.step_time, Citation::simulated())
                     / Seconds::DAY.get(),
                 "The shortest that this method takes on at most so many devices. Enter on the chart takes its plan; the \
                  step is explained there.",
@@ -72,9 +72,10 @@ impl Run {
                 let steps = input(
                     "steps at the critical batch",
                     count(self.goal.steps, ""),
-                    Source::chosen("tokens, else 100,000"),
+                    Citation::chosen("tokens, else 100,000"),
                 );
-                let critical = input("critical batch", count(self.goal.critical, ""), Source::paper(self.law.source()));
+                let critical =
+                    input("critical batch", count(self.goal.critical, ""), Citation::paper(self.law.source()));
                 (
                     steps * (Formula::from(1.0) + critical / self.figure(RunFigure::Batch)) / 2.0,
                     "A larger batch needs fewer steps, never less than half of those at the critical one; a smaller \

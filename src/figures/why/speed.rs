@@ -8,8 +8,8 @@ use crate::units::Seconds;
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
 
-use super::facts::{Entry, Facts, Why, because, count, figure, input, share};
-use super::formula::{Formula, Source};
+use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, share};
+use super::formula::{Citation, Formula};
 
 /// Where the flop of full recompute and of attention are counted.
 const MEGATRON: &str =
@@ -19,18 +19,18 @@ const MEGATRON: &str =
 const PALM: &str = "Chowdhery et al., PaLM, arXiv 2204.02311, appendix B";
 
 /// Tokens, flop, utilisation, and the length of a training.
-pub(super) const FIGURES: [Entry; 15] = [
+pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::Devices, "devices", "devices", Dimension::Of(""))
         .about("Devices of the job: what one rank runs on.")
         .value(|of, _| Some(f64::from(of.summary.devices)))
-        .why(|facts, _| because(facts.devices(), Source::chosen("nodes x devices of a node, or as given"))),
+        .why(|facts, _| because(facts.devices(), Citation::chosen("nodes x devices of a node, or as given"))),
     figure(Figure::TokensPerStep, "tokens-per-step", "tokens per step", Dimension::Of("tokens"))
         .about(
             "Every data-parallel rank takes its micro-batches, one after the other; ranks of a tensor, context or \
              pipeline group work on the same tokens.",
         )
         .value(|of, _| Some(of.summary.tokens_per_step))
-        .why(|facts, _| because(facts.sequences() * facts.sequence(), Source::convention("one optimizer step"))),
+        .why(|facts, _| because(facts.sequences() * facts.sequence(), Citation::convention("one optimizer step"))),
     figure(Figure::TokensPerSecond, "tokens", "tokens per second and device", Dimension::Of("tokens/s"))
         .label("tokens/s")
         .more_is_better()
@@ -38,7 +38,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .value(|of, _| Some(of.summary.tokens_per_s_per_device))
         .why(|facts, _| {
             let device_time = facts.figure(Figure::StepTime)? * facts.devices();
-            let source = Source::convention("tokens of all devices over time and devices");
+            let source = Citation::convention("tokens of all devices over time and devices");
             because(facts.figure(Figure::TokensPerStep)? / device_time, source)
         }),
     figure(Figure::FlopPerToken, "flop-per-token", "model flop per token", Dimension::Flop)
@@ -57,7 +57,7 @@ pub(super) const FIGURES: [Entry; 15] = [
             let Summary { hardware_flops, model_flops, tokens_per_s_per_device, .. } = of.summary;
             Some((*hardware_flops - *model_flops).get() / tokens_per_s_per_device)
         })
-        .why(|facts, _| because(facts.recomputed(), Source::paper(MEGATRON))),
+        .why(|facts, _| because(facts.recomputed(), Citation::paper(MEGATRON))),
     figure(Figure::ModelFlops, "throughput", "model flop per second and device", Dimension::FlopPerSecond)
         .label("TFLOP/s")
         .more_is_better()
@@ -82,7 +82,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .map("Model flop utilisation, %", "% MFU")
         .about("The share of the peak that goes into what the model needs.")
         .value(|of, _| Some(of.summary.mfu))
-        .why(|facts, _| because(facts.figure(Figure::ModelFlops)? / facts.peak(), Source::paper(PALM))),
+        .why(|facts, _| because(facts.figure(Figure::ModelFlops)? / facts.peak(), Citation::paper(PALM))),
     figure(Figure::Hfu, "hfu", "hardware flop utilisation", Dimension::Share)
         .label("HFU")
         .more_is_better()
@@ -91,7 +91,7 @@ pub(super) const FIGURES: [Entry; 15] = [
              scores.",
         )
         .value(|of, _| Some(of.summary.hfu))
-        .why(|facts, _| because(facts.figure(Figure::HardwareFlops)? / facts.peak(), Source::paper(PALM))),
+        .why(|facts, _| because(facts.figure(Figure::HardwareFlops)? / facts.peak(), Citation::paper(PALM))),
     figure(Figure::Limit, "limit", "limit of the model flop rate", Dimension::FlopPerSecond)
         .more_is_better()
         .map("Throughput limit, TFLOP/s per device", "TFLOP/s per device at most")
@@ -101,7 +101,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         )
         .value(|of, _| Some(of.summary.limit.get()))
         .why(|facts, _| {
-            because(facts.limit()?, Source::paper("the network floor of the FSDP limits, arXiv 2504.03655"))
+            because(facts.limit()?, Citation::paper("the network floor of the FSDP limits, arXiv 2504.03655"))
         }),
     figure(Figure::ShareOfLimit, "share-of-limit", "share of the limit", Dimension::Share)
         .more_is_better()
@@ -110,7 +110,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .value(|of, _| Some(of.summary.model_flops / of.summary.limit))
         .why(|facts, _| {
             let formula = facts.figure(Figure::ModelFlops)? / facts.figure(Figure::Limit)?;
-            let source = Source::convention("throughput over its limit");
+            let source = Citation::convention("throughput over its limit");
             Some(Why { formula, about: Some(facts.beyond().into()), source })
         }),
     figure(Figure::Days, "days", "training time", Dimension::Of("days"))
@@ -120,7 +120,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .value(|of, _| Some(of.expense()?.time.days()))
         .why(|facts, _| {
             let rate = facts.figure(Figure::TokensPerSecond)? * facts.devices();
-            because(facts.tokens()? / rate / Seconds::DAY.get(), Source::convention("86,400 seconds a day"))
+            because(facts.tokens()? / rate / Seconds::DAY.get(), Citation::convention("86,400 seconds a day"))
         }),
     figure(Figure::DeviceHours, "device-hours", "device-hours", Dimension::Of("device-hours"))
         .less_is_better()
@@ -129,7 +129,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .value(|of, _| Some(of.expense()?.device_time.hours()))
         .why(|facts, _| {
             let hours = facts.tokens()? / facts.figure(Figure::TokensPerSecond)? / 3600.0;
-            because(hours, Source::convention("3,600 seconds an hour"))
+            because(hours, Citation::convention("3,600 seconds an hour"))
         }),
     figure(Figure::Cost, "cost", "cost of the training", Dimension::Money(None))
         .label("cost")
@@ -140,7 +140,7 @@ pub(super) const FIGURES: [Entry; 15] = [
         .why(|facts, _| {
             let price = facts.scenario.cluster.price_per_device_hour?;
             let price = input("price of a device-hour", price, facts.stated());
-            because(facts.figure(Figure::DeviceHours)? * price, Source::convention("device-hours times their price"))
+            because(facts.figure(Figure::DeviceHours)? * price, Citation::convention("device-hours times their price"))
         }),
     figure(Figure::Energy, "energy", "energy of the training", Dimension::Joules)
         .label("energy")
@@ -150,12 +150,12 @@ pub(super) const FIGURES: [Entry; 15] = [
         .value(|of, _| Some(of.expense()?.energy?.get()))
         .why(|facts, _| {
             let power = input("power of a device", facts.scenario.cluster.watts_per_device?, facts.stated());
-            let source = Source::convention("device-hours times the power of a device");
+            let source = Citation::convention("device-hours times the power of a device");
             because(facts.figure(Figure::DeviceHours)? * 3600.0 * power, source)
         }),
 ];
 
-impl Facts<'_> {
+impl FormulaFacts<'_> {
     /// What keeps the step from its limit, as shares of the step: what a better schedule could win, and what it could
     /// not.
     fn beyond(&self) -> String {
@@ -186,21 +186,25 @@ impl Facts<'_> {
     /// Sequences of a step.
     fn sequences(&self) -> Formula {
         let plan = &self.scenario.plan;
-        input("micro-batch", count(plan.micro_batch, ""), Source::chosen("sequences of a data-parallel rank"))
-            * input("accumulated micro-batches", count(plan.accumulate, ""), Source::chosen("micro-batches of a step"))
+        input("micro-batch", count(plan.micro_batch, ""), Citation::chosen("sequences of a data-parallel rank"))
+            * input(
+                "accumulated micro-batches",
+                count(plan.accumulate, ""),
+                Citation::chosen("micro-batches of a step"),
+            )
             * input(
                 "data-parallel ranks",
                 count(self.layout.data, ""),
-                Source::chosen("devices over tensor, context and pipeline ranks"),
+                Citation::chosen("devices over tensor, context and pipeline ranks"),
             )
     }
 
     fn sequence(&self) -> Formula {
-        input("sequence", count(self.scenario.plan.sequence, "tokens"), Source::chosen("tokens of a sequence"))
+        input("sequence", count(self.scenario.plan.sequence, "tokens"), Citation::chosen("tokens of a sequence"))
     }
 
     fn tokens(&self) -> Option<Formula> {
-        Some(input("training length", count(self.scenario.plan.tokens?, "tokens"), Source::chosen("tokens")))
+        Some(input("training length", count(self.scenario.plan.tokens?, "tokens"), Citation::chosen("tokens")))
     }
 
     /// The parameters that the convention counts.
@@ -240,7 +244,7 @@ impl Facts<'_> {
             }
         };
         let layers = share(plan.recompute.layers());
-        again * input("layers recomputed", layers, Source::chosen("recompute"))
+        again * input("layers recomputed", layers, Citation::chosen("recompute"))
     }
 
     pub(super) fn peak(&self) -> Formula {
@@ -275,7 +279,7 @@ impl Facts<'_> {
         Some(self.figure(Figure::FlopPerToken)? * per_device()? / Formula::Largest(bounds))
     }
 
-    fn flop_convention(&self) -> Source {
+    fn flop_convention(&self) -> Citation {
         let text = match self.scenario.plan.flop_count {
             FlopCount::Parameters => {
                 "6 per trained parameter and token, a tied embedding once, active experts only; \
@@ -286,6 +290,6 @@ impl Facts<'_> {
                  12 x layers x width x sequence for attention (Megatron-LM)"
             }
         };
-        Source::convention(text)
+        Citation::convention(text)
     }
 }

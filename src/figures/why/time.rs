@@ -8,8 +8,8 @@ use crate::units::{Seconds, significant};
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, TIME_PARTS};
 
-use super::facts::{Entry, Facts, LAYERED, because, count, figure, input};
-use super::formula::{Formula, Source};
+use super::facts::{FigureEntry, FormulaFacts, LAYERED, because, count, figure, input};
+use super::formula::{Citation, Formula};
 
 /// What tells the parts of a step apart.
 const PARTS: &str = "at each moment the step is charged to what compute does, or to what its next task waits for";
@@ -18,7 +18,7 @@ const PARTS: &str = "at each moment the step is charged to what compute does, or
 const LEAST: Seconds = Seconds::new(1e-9);
 
 /// The step and its parts.
-pub(super) const FIGURES: [Entry; 9] = [
+pub(super) const FIGURES: [FigureEntry; 9] = [
     figure(Figure::StepTime, "step-time", "step time", Dimension::Seconds)
         .less_is_better()
         .map("Step time, s", "s per step")
@@ -26,7 +26,7 @@ pub(super) const FIGURES: [Entry; 9] = [
         .value(|of, _| Some(of.summary.step_time.get()))
         .why(|facts, _| {
             let parts = TIME_PARTS.into_iter().map(|part| facts.figure(part)).collect::<Option<_>>()?;
-            because(Formula::Sum(parts), Source::convention(&format!("{PARTS}; {}", facts.confidence())))
+            because(Formula::Sum(parts), Citation::convention(&format!("{PARTS}; {}", facts.confidence())))
         }),
     figure(Figure::Compute, "compute", "compute", Dimension::Seconds)
         .about(
@@ -42,7 +42,7 @@ pub(super) const FIGURES: [Entry; 9] = [
             "Compute stalls for a transfer that its next task needs. Communication behind compute costs nothing here.",
         )
         .value(|of, _| Some(of.summary.time.exposed.get()))
-        .why(|facts, _| because(facts.exposed(), Source::convention(PARTS))),
+        .why(|facts, _| because(facts.exposed(), Citation::convention(PARTS))),
     figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
         .less_is_better()
         .about(
@@ -78,7 +78,7 @@ pub(super) const FIGURES: [Entry; 9] = [
         })
         .why(|facts, _| {
             let law = "(P - 1) / (M K), and for fewer micro-batches than ranks by counting its slots";
-            because(facts.bubble_law()?, Source::paper(&format!("{LAYERED}: {law}")))
+            because(facts.bubble_law()?, Citation::paper(&format!("{LAYERED}: {law}")))
         }),
     figure(Figure::ExposedShare, "exposed", "exposed share of the step", Dimension::Share)
         .less_is_better()
@@ -87,18 +87,18 @@ pub(super) const FIGURES: [Entry; 9] = [
         .value(|of, _| Some(of.summary.time.exposed / of.summary.step_time))
         .why(|facts, _| {
             let share = facts.figure(Figure::Exposed)? / facts.figure(Figure::StepTime)?;
-            because(share, Source::convention(PARTS))
+            because(share, Citation::convention(PARTS))
         }),
     figure(Figure::Communication, "communication", "communication, hidden or not", Dimension::Seconds)
         .about("Any transfer runs, whether compute waits for it or not; two at a time count once.")
         .value(|of, _| Some(of.summary.time.communication.get()))
         .why(|facts, _| {
             let source = "the union of the transfers' time on the rank that ends last";
-            because(facts.figure(Figure::Exposed)? + facts.hidden()?, Source::convention(source))
+            because(facts.figure(Figure::Exposed)? + facts.hidden()?, Citation::convention(source))
         }),
 ];
 
-impl Facts<'_> {
+impl FormulaFacts<'_> {
     fn computing(&self) -> Option<Formula> {
         if self.in_order() { Some(self.work()) } else { self.running() }
     }
@@ -138,7 +138,7 @@ impl Facts<'_> {
             }
             Recompute::Full | Recompute::Share(_) => {
                 let again =
-                    input("recomputed layers", count(self.recomputed_layers(), ""), Source::chosen("recompute"));
+                    input("recomputed layers", count(self.recomputed_layers(), ""), Citation::chosen("recompute"));
                 passes = passes + again * cost("forward of a layer", forward);
             }
         }
@@ -148,7 +148,7 @@ impl Facts<'_> {
             passes = passes + cost("embedding, logits and loss", embedding + head);
         }
         let micro_batches =
-            input("micro-batches", count(plan.accumulate, ""), Source::chosen("micro-batches of a step"));
+            input("micro-batches", count(plan.accumulate, ""), Citation::chosen("micro-batches of a step"));
         self.with_slowing(micro_batches * passes, &[TaskKind::Forward, TaskKind::Backward])
     }
 
@@ -161,8 +161,8 @@ impl Facts<'_> {
     fn running(&self) -> Option<Formula> {
         let (forward, backward) = (self.listed(TaskKind::Forward)?, self.listed(TaskKind::Backward)?);
         Some(
-            input("forward visits", forward, Source::simulated())
-                + input("backward visits", backward, Source::simulated())
+            input("forward visits", forward, Citation::simulated())
+                + input("backward visits", backward, Citation::simulated())
                 - self.slow_launches(),
         )
     }
@@ -181,7 +181,7 @@ impl Facts<'_> {
         if slowed < LEAST {
             return alone;
         }
-        alone + input("slowed by transfers beside it", slowed, Source::simulated())
+        alone + input("slowed by transfers beside it", slowed, Citation::simulated())
     }
 
     /// Time added to compute because the host launches it too slowly.
@@ -194,10 +194,10 @@ impl Facts<'_> {
         let levels = self.scenario.cluster.levels.iter().zip(&self.summary().traffic);
         let felt = levels.filter(|(_, traffic)| traffic.exposed > Seconds::ZERO);
         let named = felt.map(|(level, traffic)| {
-            input(format!("waits for the {} level", level.name), traffic.exposed, Source::simulated())
+            input(format!("waits for the {} level", level.name), traffic.exposed, Citation::simulated())
         });
         let host = self.summary().host.exposed;
-        let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Source::simulated()));
+        let host = (host > LEAST).then(|| input("waits for copies to and from the host", host, Citation::simulated()));
         Formula::Sum(named.chain(host).collect())
     }
 
@@ -208,7 +208,7 @@ impl Facts<'_> {
         let time = &self.summary().time;
         let law = self.figure(Figure::Compute)? * self.figure(Figure::BubbleLaw)?;
         let beyond = time.bubble - time.compute * pipeline.bubble();
-        let rest = |name: &str, time: Seconds| input(name, time, Source::simulated());
+        let rest = |name: &str, time: Seconds| input(name, time, Citation::simulated());
         Some(match beyond {
             _ if beyond > LEAST => law + rest("waits that the law leaves out", beyond),
             _ if -beyond > LEAST => law - rest("waits of the law that this rank is spared", -beyond),
@@ -220,7 +220,7 @@ impl Facts<'_> {
     /// round.
     fn bubble_law(&self) -> Option<Formula> {
         let pipeline = self.pipeline()?;
-        let named = |name: &str, value: u32| input(name, count(value, ""), Source::chosen(name));
+        let named = |name: &str, value: u32| input(name, count(value, ""), Citation::chosen(name));
         let ranks = || named("pipeline ranks", pipeline.counts.ranks);
         let micro_batches = || named("micro-batches", pipeline.counts.micro_batches);
         let stages = || named("stages of a rank", pipeline.counts.stages);
@@ -233,13 +233,13 @@ impl Facts<'_> {
     }
 
     /// The law, and the same bubble as an overhead and as a share of the step.
-    fn overhead_and_share(&self) -> Source {
+    fn overhead_and_share(&self) -> Citation {
         let time = &self.summary().time;
         let percent = |share: f64| significant(100.0 * share, 3);
         let (over, of) = (percent(time.bubble / time.compute), percent(time.bubble / self.summary().step_time));
         match self.pipeline() {
-            None => Source::convention(PARTS),
-            Some(_) => Source::paper(&format!(
+            None => Citation::convention(PARTS),
+            Some(_) => Citation::paper(&format!(
                 "{LAYERED}. Here: overhead, idle over busy, {over} %; share of the step, as in the headline, {of} %"
             )),
         }
@@ -258,8 +258,8 @@ impl Facts<'_> {
             return Some(Formula::from(0.0));
         }
         Some(
-            input("stretches of waiting", count(number, ""), Source::simulated())
-                * input("mean length", total / f64::from(number), Source::simulated()),
+            input("stretches of waiting", count(number, ""), Citation::simulated())
+                * input("mean length", total / f64::from(number), Citation::simulated()),
         )
     }
 
@@ -273,12 +273,12 @@ impl Facts<'_> {
         let parameters = self.evaluation.details.states.get(self.last)?.parameters;
         let bytes = 2.0 * plan.optimizer.state(storage) + 2.0 * storage.bytes();
         let per = Amount { value: bytes, unit: Dimension::Bytes };
-        let adam = Source::convention("state read and written, gradient read, weight written");
+        let adam = Citation::convention("state read and written, gradient read, weight written");
         let stream = self.rank_parameters(parameters, self.last)
             / input(
                 "ranks that share the optimizer state",
                 count(self.layout.optimizer, ""),
-                Source::chosen("strategy"),
+                Citation::chosen("strategy"),
             )
             * input("bytes moved per parameter", per, adam)
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
@@ -292,7 +292,7 @@ impl Facts<'_> {
         Some(
             self.slow_launches()
                 + input("fixed work of the host", fixed, self.software())
-                + input("other waits", Seconds::new(waits.value()), Source::simulated()),
+                + input("other waits", Seconds::new(waits.value()), Citation::simulated()),
         )
     }
 
@@ -314,6 +314,6 @@ impl Facts<'_> {
             union += (end - start.max(until)).max(Seconds::ZERO);
             until = until.max(end);
         }
-        Some(input("behind compute", union - self.summary().time.exposed, Source::simulated()))
+        Some(input("behind compute", union - self.summary().time.exposed, Citation::simulated()))
     }
 }

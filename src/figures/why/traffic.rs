@@ -6,11 +6,11 @@ use crate::units::{Bytes, Seconds};
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
 
-use super::facts::{Entry, Facts, Why, because, count, counted, figure, input, share, way};
-use super::formula::{Authority, Formula, Source};
+use super::facts::{FigureEntry, FormulaFacts, Why, because, count, counted, figure, input, share, way};
+use super::formula::{Authority, Citation, Formula};
 
 /// What each level and each way of the link to the host carries, and what more of each resource would give.
-pub(super) const FIGURES: [Entry; 5] = [
+pub(super) const FIGURES: [FigureEntry; 5] = [
     figure(Figure::Traffic(0), "traffic", "sent into the {} level", Dimension::Bytes)
         .less_is_better()
         .about(
@@ -20,7 +20,7 @@ pub(super) const FIGURES: [Entry; 5] = [
         .value(|of, level| Some(of.summary.traffic.get(level)?.bytes_per_device.get()))
         .why(|facts, level| {
             let source = "Thakur et al., Optimization of Collective Communication in MPICH, 2005";
-            because(facts.sent(level), Source::paper(source))
+            because(facts.sent(level), Citation::paper(source))
         }),
     figure(Figure::Busy(0), "busy", "the {} level's busy time", Dimension::Seconds)
         .less_is_better()
@@ -37,7 +37,7 @@ pub(super) const FIGURES: [Entry; 5] = [
              checkpoints that do.",
         )
         .value(|of, at| Some(of.summary.host.way(way(at)).bytes.get()))
-        .why(|facts, at| because(facts.copied(way(at))?, Source::simulated())),
+        .why(|facts, at| because(facts.copied(way(at))?, Citation::simulated())),
     figure(Figure::Copying(HostDirection::Out), "copying", "busy time of copies {}", Dimension::Seconds)
         .less_is_better()
         .about(
@@ -47,7 +47,7 @@ pub(super) const FIGURES: [Entry; 5] = [
         .value(|of, at| Some(of.summary.host.way(way(at)).busy.get()))
         .why(|facts, at| {
             let link = input("bandwidth of the link to the host", facts.rates.host, facts.sheet());
-            let source = Source::convention("each way has the link's bandwidth for itself");
+            let source = Citation::convention("each way has the link's bandwidth for itself");
             because(facts.figure(Figure::Copied(way(at)))? / link, source)
         }),
     figure(Figure::Elasticity(0), "elasticity", "10 % {}", Dimension::Change)
@@ -59,7 +59,7 @@ pub(super) const FIGURES: [Entry; 5] = [
         .why(elasticity),
 ];
 
-impl Facts<'_> {
+impl FormulaFacts<'_> {
     /// By what sends it.
     fn sent(&self, level: usize) -> Formula {
         let sent = &self.evaluation.details.sent;
@@ -73,7 +73,7 @@ impl Facts<'_> {
         };
         let lanes = Lane::ALL.into_iter().map(|lane| (lane, sent[lane as usize][level]));
         let used = lanes.filter(|(_, bytes)| *bytes > Bytes::ZERO);
-        Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Source::simulated())).collect())
+        Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Citation::simulated())).collect())
     }
 
     /// How many copies, of what mean size; counted where the timeline does not list them all.
@@ -87,7 +87,9 @@ impl Facts<'_> {
             return Some(Formula::from(0.0));
         }
         let mean = self.summary().host.way(way).bytes / f64::from(copies);
-        Some(input("copies", count(copies, ""), Source::simulated()) * input("mean size", mean, Source::simulated()))
+        Some(
+            input("copies", count(copies, ""), Citation::simulated()) * input("mean size", mean, Citation::simulated()),
+        )
     }
 
     /// Bytes over what the level has and the mean share of it that the transfers reach.
@@ -97,7 +99,7 @@ impl Facts<'_> {
             return Some(Formula::from(0.0));
         }
         let reached = traffic.bytes_per_device / traffic.busy / level.bandwidth;
-        let sheet = Source::new(Authority::Sheet, &level.source);
+        let sheet = Citation::new(Authority::Sheet, &level.source);
         Some(
             self.figure(Figure::Traffic(index))?
                 / (input("bandwidth of a device's port", level.bandwidth, sheet)
@@ -107,16 +109,16 @@ impl Facts<'_> {
 }
 
 /// What more of a resource gives: its power law, or what was found by tuning anew.
-fn elasticity(facts: &Facts, index: usize) -> Option<Why> {
+fn elasticity(facts: &FormulaFacts, index: usize) -> Option<Why> {
     let found = facts.evaluation.elasticity.get(index)?;
     let Some(factor) = found.property.change() else {
         let gain = Amount { value: found.value, unit: Dimension::Change };
         let about = "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.";
         let formula = counted("gain in throughput", gain);
-        return Some(Why { formula, about: Some(about.into()), source: Source::simulated() });
+        return Some(Why { formula, about: Some(about.into()), source: Citation::simulated() });
     };
-    let tried = Source::new(Authority::Simulation, "the step with 0.5 % more of it and with 0.5 % less");
+    let tried = Citation::new(Authority::Simulation, "the step with 0.5 % more of it and with 0.5 % less");
     let elasticity = input("elasticity of throughput", count(found.value, ""), tried);
     let gain = Formula::Power(Box::new([Formula::from(factor), elasticity])) - 1.0;
-    because(gain, Source::convention("the elasticity of the middle 1 % is taken to hold for 10 %"))
+    because(gain, Citation::convention("the elasticity of the middle 1 % is taken to hold for 10 %"))
 }

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::overlay::{Overlay, room};
 use crate::app::explaining::{Explaining, Page};
-use crate::figures::Input;
+use crate::figures::FormulaInput;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::ListLine;
@@ -60,7 +60,7 @@ fn head(page: &Page, theme: Theme, width: usize) -> Vec<Line<'static>> {
 }
 
 /// An input: what it is, how much, and, where the cursor is, its source.
-fn row(input: &Input, here: bool, theme: Theme, width: usize) -> Vec<Line<'static>> {
+fn row(input: &FormulaInput, here: bool, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let follows = if input.figure.is_some() { theme.glyphs().more[1] } else { " " };
     let room = width.saturating_sub(VALUE + 3);
     let mark = if here { theme.glyphs().pinned } else { " " };

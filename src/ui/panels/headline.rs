@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::{fits, two_sided, words};
 use crate::app::{Answer, App};
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::{self, Amount, Figure, Limiting, Verdict};
+use crate::figures::{self, Amount, Figure, StepLimit, Verdict};
 use crate::scenario::Scenario;
 use crate::ui::theme::{Role, Theme};
 use crate::units::{devices, significant};
@@ -65,7 +65,7 @@ struct HeadlineFacts {
     tokens: Span<'static>,
     training: Span<'static>,
     cost: Span<'static>,
-    limit: Limiting,
+    limit: StepLimit,
     difference: Option<Span<'static>>,
 }
 

@@ -24,16 +24,16 @@ pub struct ProfileReport<'a> {
 }
 
 /// A run that the authors measured: 48 layers of width 1536 on 8 devices with 8 GiB, batch 1 [osdp C7].
-struct Run {
+struct ProfileRun {
     name: &'static str,
     time: Seconds,
     mib: f64,
 }
 
 /// Their README states 192.257 and 158.049 tokens/s per device, of 96 samples of 6 tokens, and the memory.
-const RUNS: [Run; 2] = [
-    Run { name: "planned", time: Seconds::new(576.0 / 192.257), mib: 8057.35 },
-    Run { name: "all sharded", time: Seconds::new(576.0 / 158.049), mib: 5656.91 },
+const RUNS: [ProfileRun; 2] = [
+    ProfileRun { name: "planned", time: Seconds::new(576.0 / 192.257), mib: 8057.35 },
+    ProfileRun { name: "all sharded", time: Seconds::new(576.0 / 158.049), mib: 5656.91 },
 ];
 const RUN_LAYERS: u32 = 48;
 const RUN_HIDDEN: u32 = 1536;
@@ -103,7 +103,7 @@ impl ProfileReport<'_> {
     }
 }
 
-impl Run {
+impl ProfileRun {
     /// Time and memory measured, and those found.
     fn beside(&self, found: &BatchPlan, mib: f64, how: &str) -> [(String, String); 2] {
         let (time_s, measured) = (found.time_s, self.time.get());

@@ -1,11 +1,11 @@
 //! What the formulas of the limits are made from: the model, the machine and the settings, each with its source.
 
 use crate::bounds::fsdp::{FsdpLimits, ZeroStage};
-use crate::figures::figure::{Figure, Form, Limit};
+use crate::figures::figure::{BoundForm, Figure, Limit};
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 use crate::figures::why::facts::{count, input};
-use crate::figures::why::formula::{Formula, Input, Source};
+use crate::figures::why::formula::{Citation, Formula, FormulaInput};
 
 /// Where the formulas are from.
 pub(super) const FSDP: &str =
@@ -14,20 +14,20 @@ pub(super) const FSDP: &str =
 /// What the formulas are made from.
 pub(super) struct Given<'a> {
     pub(super) limits: &'a FsdpLimits,
-    pub(super) form: Form,
+    pub(super) form: BoundForm,
 }
 
 impl Given<'_> {
     /// A number as an input to another one's formula.
     pub(super) fn figure(&self, which: Limit) -> Formula {
         // What is no bound is the same figure in both forms.
-        let form = if which.is_bound() { self.form } else { Form::Floor };
+        let form = if which.is_bound() { self.form } else { BoundForm::Floor };
         let (name, figure) = (which.entry().name.to_owned(), Some(Figure::Limits(which, form)));
-        Input { name, amount: which.amount(form, self.limits), source: Source::paper(FSDP), figure }.into()
+        FormulaInput { name, amount: which.amount(form, self.limits), source: Citation::paper(FSDP), figure }.into()
     }
 
     fn chosen(name: &str, value: f64, about: &str) -> Formula {
-        input(name, count(value, ""), Source::chosen(about))
+        input(name, count(value, ""), Citation::chosen(about))
     }
 
     pub(super) fn layers(&self) -> Formula {
@@ -51,19 +51,19 @@ impl Given<'_> {
     }
 
     pub(super) fn element(&self) -> Formula {
-        input("bytes of a value", self.limits.element, Source::chosen("precision"))
+        input("bytes of a value", self.limits.element, Citation::chosen("precision"))
     }
 
     pub(super) fn peak(&self) -> Formula {
         let peak: FlopPerSecond = self.limits.peak;
-        input("peak", peak, Source::chosen("the cluster's device"))
+        input("peak", peak, Citation::chosen("the cluster's device"))
     }
 
     pub(super) fn memory(&self) -> Formula {
-        let memory = input("memory", self.limits.memory, Source::chosen("the cluster's device"));
+        let memory = input("memory", self.limits.memory, Citation::chosen("the cluster's device"));
         let reserve: Bytes = self.limits.reserve;
         if reserve > Bytes::ZERO {
-            return memory - input("reserve", reserve, Source::convention("taken before any state"));
+            return memory - input("reserve", reserve, Citation::convention("taken before any state"));
         }
         memory
     }
@@ -73,7 +73,7 @@ impl Given<'_> {
             return input(
                 "parameters, all experts",
                 count(self.limits.parameters, ""),
-                Source::chosen("the model's shape"),
+                Citation::chosen("the model's shape"),
             );
         }
         Formula::from(12.0) * self.layers() * self.hidden() * self.hidden()
@@ -92,8 +92,8 @@ impl Given<'_> {
     /// Weights, gradients and optimizer, each over the devices that share it.
     pub(super) fn state(&self) -> Formula {
         let [weights, gradients] =
-            ["weights", "gradients"].map(|part| input(part, self.limits.element, Source::chosen("precision")));
-        let optimizer = input("optimizer", self.limits.optimizer, Source::chosen("optimizer"));
+            ["weights", "gradients"].map(|part| input(part, self.limits.element, Citation::chosen("precision")));
+        let optimizer = input("optimizer", self.limits.optimizer, Citation::chosen("optimizer"));
         match self.limits.stage {
             ZeroStage::One => weights + gradients + optimizer / self.devices(),
             ZeroStage::Two => weights + (gradients + optimizer) / self.devices(),
@@ -103,21 +103,21 @@ impl Given<'_> {
 
     pub(super) fn activation(&self) -> Formula {
         let inputs = || self.layers() * self.hidden() * self.element();
-        let two = input("bytes of two masks", Bytes::new(2.0), Source::paper(FSDP));
+        let two = input("bytes of two masks", Bytes::new(2.0), Citation::paper(FSDP));
         (Formula::from(1.0) - self.gamma()) * inputs()
             + self.gamma() * (Formula::from(16.0) * inputs() + self.layers() * self.hidden() * two)
     }
 
     pub(super) fn transfer(&self) -> Formula {
         let link: BytesPerSecond = self.limits.link;
-        let link = input("link", link, Source::chosen("of a ring over all devices, the slowest level; or as given"));
+        let link = input("link", link, Citation::chosen("of a ring over all devices, the slowest level; or as given"));
         let mut bytes = self.figure(Limit::Parameters) * self.element();
         if self.limits.ring {
             bytes = bytes * (self.devices() - 1.0) / self.devices();
         }
         let time = bytes / link;
         if self.limits.latency > Seconds::ZERO {
-            let latency = input("latency", self.limits.latency, Source::chosen("per layer and device"));
+            let latency = input("latency", self.limits.latency, Citation::chosen("per layer and device"));
             return time + self.layers() * self.devices() * latency;
         }
         time

@@ -51,16 +51,16 @@ fn every_limit_has_a_formula_that_gives_it() {
 #[test]
 fn where_the_state_does_not_fit_only_what_means_something_is_explained() {
     let limits = FsdpLimits { memory: Bytes::new(1e9), ..limits(ZeroStage::One, 0.0, 1.0) };
-    assert!(explain(Limit::Forward, Form::Floor, &limits).is_none(), "a share of no tokens");
-    let free = explain(Limit::Free, Form::Floor, &limits).unwrap();
+    assert!(explain(Limit::Forward, BoundForm::Floor, &limits).is_none(), "a share of no tokens");
+    let free = explain(Limit::Free, BoundForm::Floor, &limits).unwrap();
     assert!(free.amount.value < 0.0 && free.holds());
-    assert!(explain(Limit::Tokens, Form::Floor, &limits).unwrap().holds());
+    assert!(explain(Limit::Tokens, BoundForm::Floor, &limits).unwrap().holds());
 }
 
 /// `tokens/s <= E S / ((1 + n_bwd) phi Q)` [fsdp A4 (b)].
 #[test]
 fn the_floor_names_what_it_counts() {
     let limits = limits(ZeroStage::Three, 0.0, 2.0);
-    assert_eq!(Limit::Shortest.formula(Form::Floor, &limits).to_string(), "(n_fwd + n_bwd) x transfer");
-    assert_eq!(Limit::Uncapped.formula(Form::Floor, &limits).to_string(), "(4 - gamma) x forward / shortest step");
+    assert_eq!(Limit::Shortest.formula(BoundForm::Floor, &limits).to_string(), "(n_fwd + n_bwd) x transfer");
+    assert_eq!(Limit::Uncapped.formula(BoundForm::Floor, &limits).to_string(), "(4 - gamma) x forward / shortest step");
 }

@@ -11,7 +11,7 @@ use crate::app::views::compare::{Column, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
 use crate::figures::difference::{Side, sentence};
-use crate::figures::{Amount, Better, COMPARED, Dimension, Figure, Subject};
+use crate::figures::{Amount, Better, COMPARED, Dimension, Figure, FigureSubject};
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
@@ -59,7 +59,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
         };
         return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
     }
-    let table = Table::new(&shown, theme, inside.width.into());
+    let table = ComparisonTable::new(&shown, theme, inside.width.into());
     let mut drawn: Vec<Drawn> = shown.figures().iter().map(|figure| Drawn::Line(table.row(figure))).collect();
     let why = shown.why().map_or_else(Vec::new, |why| wrapped(&why, inside.width.into()));
     drawn.extend(why.into_iter().map(|line| Drawn::Line(Line::styled(line, theme.style(Role::Title)))));
@@ -85,7 +85,7 @@ fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usiz
     if shown.columns.len() < 2 {
         return None;
     }
-    let table = Table::new(&shown, theme, inside.width.into());
+    let table = ComparisonTable::new(&shown, theme, inside.width.into());
     let across = usize::from(at.x - inside.x).checked_sub(NAMES)? / table.value;
     let tall = usize::from(at.y - inside.y) <= shown.figures().len();
     let (column, _) = shown.columns.get(across).filter(|_| tall)?;
@@ -188,7 +188,7 @@ impl<'a> Shown<'a> {
     fn row(&self, figure: Figure, (time, factor): (&'static str, f64)) -> Option<ComparedRow> {
         let entry = figure.entry()?;
         let amount = |(column, evaluation): &(Column, &Evaluation)| {
-            figure.amount(&Subject::evaluated(column.scenario, evaluation))
+            figure.amount(&FigureSubject::evaluated(column.scenario, evaluation))
         };
         let amounts = self.columns.iter().map(amount).collect::<Option<Vec<Amount>>>()?;
         let dimension = amounts.first()?.unit;
@@ -238,14 +238,14 @@ impl<'a> Shown<'a> {
 }
 
 /// How the table is laid out.
-struct Table<'a> {
+struct ComparisonTable<'a> {
     shown: &'a Shown<'a>,
     theme: Theme,
     value: usize,
     difference: usize,
 }
 
-impl<'a> Table<'a> {
+impl<'a> ComparisonTable<'a> {
     fn new(shown: &'a Shown<'a>, theme: Theme, width: usize) -> Self {
         let count = shown.columns.len();
         let room = width.saturating_sub(NAMES);

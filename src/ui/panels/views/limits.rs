@@ -11,7 +11,7 @@ use crate::app::views;
 use crate::app::views::limits::{Limits, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, ZeroStage};
-use crate::figures::{Form, Limit};
+use crate::figures::{BoundForm, Limit};
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -99,16 +99,16 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
         Line::styled(machine, theme.style(Role::Dim)),
     ];
     let (given, bounds) = NUMBERS.split_at(GIVEN);
-    let row = |limit: &Limit, forms: &[Form], equals: &str| {
+    let row = |limit: &Limit, forms: &[BoundForm], equals: &str| {
         let values: String = forms.iter().map(|form| format!("{:>NUMBER$}", limit.text(*form, limits))).collect();
-        let formula = limit.formula(Form::Floor, limits);
+        let formula = limit.formula(BoundForm::Floor, limits);
         Line::from(vec![
             Span::styled(format!(" {:<width$}", limit.label(), width = NAMES - 1), theme.style(Role::Dim)),
             Span::raw(values),
             Span::styled(format!("  {equals}{formula}"), theme.style(Role::Dim)),
         ])
     };
-    lines.extend(given.iter().map(|limit| row(limit, &[Form::Floor], "= ")));
+    lines.extend(given.iter().map(|limit| row(limit, &[BoundForm::Floor], "= ")));
     let (hidden, floor) = ("no exposed", "net floor");
     let heading = format!(" {:<width$}{hidden:>NUMBER$}{floor:>NUMBER$}", "at most", width = NAMES - 1);
     let forms = "  passes hide theirs; transfers alone";
@@ -116,7 +116,7 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
         Span::styled(heading, theme.style(Role::Title)),
         Span::styled(forms, theme.style(Role::Dim)),
     ]));
-    lines.extend(bounds.iter().map(|limit| row(limit, &[Form::Hidden, Form::Floor], "")));
+    lines.extend(bounds.iter().map(|limit| row(limit, &[BoundForm::Hidden, BoundForm::Floor], "")));
     lines
 }
 
