@@ -14,9 +14,8 @@ pub use amount::{Amount, Dimension};
 pub use figure::{BoundForm, COMPARED, Figure, Limit, MEMORY_PARTS, METRICS, RunFigure, TIME_PARTS, TRAINING};
 pub use metric::metric;
 pub use report::{
-    Band, Bottleneck, Bytes, CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, Memory, Phases,
-    PlanReport, ProfileReport, Stage, StepLimit, SweepReport, Time, Traffic, Training, TrainingReport, ValidateReport,
-    Verdict, beside, changed, limit, published, text, verdict,
+    CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, StepLimit,
+    SweepReport, TrainingReport, ValidateReport, Verdict, beside, changed, limit, published, text, verdict,
 };
 pub use why::facts::{Better, FigureEntry, FigureSubject};
 pub use why::formula::{Authority, Citation, Explanation, Formula, FormulaInput};

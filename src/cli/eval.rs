@@ -28,7 +28,7 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
         EvalFormat::Text => {
             // Figures of this version are the same to the bit: there is nothing to put beside them.
             let stored = stored.as_ref().filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
-            let now = || Figures::of(scenario, &evaluation);
+            let now = || Figures::new(scenario, &evaluation);
             let beside = stored.map(|stored| figures::beside(&stored.version, &stored.figures, &now()));
             let published = comparison.as_ref().map(figures::published);
             let fix = (!evaluation.summary.fits).then(|| search::fix(scenario, &mut workspace)).flatten();

@@ -1,9 +1,8 @@
 //! From a run of the simulator to the figures that people ask for.
 
 use crate::bounds::intensity;
-use crate::cost::{Factors, peak};
+use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::plan::{FlopCount, Recompute};
 use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
 use crate::scenario::{Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
@@ -143,14 +142,10 @@ impl<'a> RunFigures<'a> {
         let tokens_per_step = sequences * f64::from(plan.sequence);
         let devices = f64::from(self.layout.devices);
         let tokens_per_s_per_device = tokens_per_step / step_time.get() / devices;
-        let counted = match plan.flop_count {
-            FlopCount::Parameters => scenario.model.active_parameters(),
-            FlopCount::Matrices => scenario.model.matrix_parameters(),
-        };
         let peak = peak(scenario, plan.precision);
-        let model_flop = scenario.model.flop_per_token(counted, plan.sequence);
-        let hardware_flop = model_flop + self.recomputed_flop(1.0);
-        let shortest = (self.executed_flop() * (tokens_per_step / devices) / peak).max(self.busiest());
+        let TokenFlop { model: model_flop, recomputed, executed } = TokenFlop::new(scenario);
+        let hardware_flop = model_flop + recomputed;
+        let shortest = (executed * (tokens_per_step / devices) / peak).max(self.busiest());
         let rate = |flop: Flop| flop * (tokens_per_step / devices) / step_time;
         let memory = self.memory;
         Summary {
@@ -174,36 +169,12 @@ impl<'a> RunFigures<'a> {
         }
     }
 
-    /// Flop per token that no schedule saves: matrix products, attention (the causal half of it, where
-    /// the kernel skips the other one), and what is computed again.
-    fn executed_flop(&self) -> Flop {
-        let Scenario { model, plan, .. } = self.scenario;
-        let square = if model.causal && self.scenario.attention().flash() { 0.5 } else { 1.0 };
-        let matrices = Flop::new(6.0 * model.matrix_parameters() as f64);
-        matrices + model.attention_flop(plan.sequence) * (3.0 * square) + self.recomputed_flop(square)
-    }
-
     /// Time that the busiest level or the link to the host takes if nothing ever waits: for ZeRO-3 the network
     /// floor of the FSDP limits [fsdp A4 (b)], with the model's own parameters, the ring's rate and each
     /// micro-batch's gathers.
     fn busiest(&self) -> Seconds {
         let levels = self.volume.busy.into_iter().fold(Seconds::ZERO, Seconds::max);
         levels.max(self.host.to.busy).max(self.host.from.busy)
-    }
-
-    /// Flop per token that backward spends on computing forward again: a third of the layers' model
-    /// flop where whole layers are, the stack's shares of it where recompute is selective. `square` is the
-    /// share of the attention core that counts.
-    fn recomputed_flop(&self, square: f64) -> Flop {
-        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
-        let core = model.attention_flop(plan.sequence) * square;
-        let logits = u64::from(model.vocab) * u64::from(model.hidden);
-        let matrices = Flop::new(2.0 * (model.matrix_parameters() - logits) as f64);
-        let again = self.scenario.stack.selective;
-        match plan.recompute {
-            Recompute::Selective => core * again.core + matrices * again.matmul,
-            other => (matrices + core) * other.layers(),
-        }
     }
 
     fn time(&self) -> TimeParts {

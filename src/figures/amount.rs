@@ -73,6 +73,15 @@ impl Amount {
         }
     }
 
+    /// The number as files have it: shares as they are, the rest as in a column; nothing for what is not finite.
+    pub fn in_files(self) -> Option<f64> {
+        let value = match self.unit {
+            Dimension::Share | Dimension::Change | Dimension::Bytes => self.value,
+            _ => self.in_column(),
+        };
+        value.is_finite().then_some(value)
+    }
+
     /// A number in the unit of a column, for people: counts, money and energy whole, the rest with three digits.
     /// Days are no count: most trainings take few.
     pub fn in_column_text(unit: Dimension, value: f64) -> String {

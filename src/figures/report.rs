@@ -7,6 +7,7 @@ mod calibrate;
 mod figures;
 mod intensity;
 mod limits;
+mod lines;
 mod plan;
 mod published;
 mod sweep;
@@ -25,7 +26,7 @@ use crate::search::Comparison;
 use super::table::{joined, known, pretty};
 
 pub use calibrate::CalibrateReport;
-pub use figures::{Band, Bottleneck, Bytes, Figures, Memory, Phases, Stage, Time, Traffic, Training};
+pub use figures::Figures;
 pub use intensity::verdict;
 pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
@@ -47,7 +48,7 @@ impl EvaluationReport {
     /// Of an evaluation, beside what was published of the scenario.
     pub fn new(scenario: &Scenario, evaluation: &Evaluation, comparison: Option<&Comparison>) -> Self {
         let head = json!({"format": FORMAT, "scenario": ScenarioFile::of(scenario)});
-        let figures = joined(head, json!(Figures::of(scenario, evaluation)));
+        let figures = joined(head, json!(Figures::new(scenario, evaluation)));
         let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
         let intensities = json!({"intensities": intensity::records(scenario, &evaluation.details.transfers)});
         Self(joined(joined(figures, intensities), published))

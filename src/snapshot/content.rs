@@ -54,7 +54,7 @@ impl Snapshot {
             stack: Stack::clone(&scenario.stack),
             calibration: Calibration::clone(&scenario.calibration),
             model: Model::clone(&scenario.model),
-            evaluation: Figures::of(scenario, evaluation),
+            evaluation: Figures::new(scenario, evaluation),
         }
     }
 

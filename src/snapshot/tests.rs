@@ -88,7 +88,7 @@ fn what_a_snapshot_holds_wins_over_ids() {
     assert_eq!(&*opened.scenario.strategy, "my-own");
     let stored = opened.stored.expect("stored");
     assert_eq!(stored.version, env!("CARGO_PKG_VERSION"));
-    assert_eq!(stored.figures, Figures::of(&scenario(), &evaluation(&scenario())));
+    assert_eq!(stored.figures, Figures::new(&scenario(), &evaluation(&scenario())));
 }
 
 #[test]

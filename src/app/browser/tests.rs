@@ -14,7 +14,7 @@ use crate::snapshot::{self, HeldSnapshot, Set, Snapshot};
 fn held(name: &str) -> HeldSnapshot {
     let app = explorer();
     let answer = app.answer.unwrap();
-    let figures = crate::figures::Figures::of(&answer.scenario, &answer.evaluation);
+    let figures = crate::figures::Figures::new(&answer.scenario, &answer.evaluation);
     HeldSnapshot { name: name.to_owned(), what: "MPT-7B".to_owned(), version: "0.1.0".to_owned(), figures }
 }
 

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{self, Evaluation, Expense, HostTraffic, MemoryParts, Resource, Summary, TimeParts};
+use crate::evaluate::{ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource};
+use crate::figures::amount::Amount;
+use crate::figures::figure::Figure;
+use crate::figures::why::facts::FigureSubject;
+use crate::hardware::Level;
 use crate::scenario::Scenario;
-use crate::units;
+use crate::units::{Bytes, Seconds};
 
 /// The figures of one evaluation; what is not finite is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +18,7 @@ use crate::units;
 pub struct Figures {
     /// Whether the peak of the memory is within its capacity.
     pub fits: bool,
-    /// Time of one optimizer step, in seconds.
+    /// TimeRecord of one optimizer step, in seconds.
     pub step_time_s: Option<f64>,
     /// Tokens per second and device.
     pub tokens_per_s_per_device: Option<f64>,
@@ -27,30 +31,30 @@ pub struct Figures {
     /// Hardware flop utilisation.
     pub hfu: Option<f64>,
     /// 80 % band of the step time.
-    pub error_band: Band,
+    pub error_band: BandRecord,
     /// Where the time goes.
-    pub time: Time,
+    pub time: TimeRecord,
     /// The same step by its phases; empty in what an older version wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phases: Option<Phases>,
+    pub phases: Option<PhasesRecord>,
     /// Where the memory goes.
-    pub memory: Memory,
+    pub memory: MemoryRecord,
     /// What each level of the cluster carries, innermost first.
-    pub traffic: Vec<Traffic>,
+    pub traffic: Vec<TrafficRecord>,
     /// What crosses the link to the host's memory, where anything does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_link: Option<HostLink>,
     /// What limits the step.
-    pub bottleneck: Bottleneck,
+    pub bottleneck: BottleneckRecord,
     /// The whole training, where its length is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub training: Option<Training>,
+    pub training: Option<TrainingRecord>,
 }
 
 /// 80 % band of the step time, in seconds; empty with 0 rows where nothing was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Band {
+pub struct BandRecord {
     /// Lower end.
     pub low: Option<f64>,
     /// Upper end.
@@ -59,11 +63,10 @@ pub struct Band {
     pub rows: u32,
 }
 
-/// Parts of the step, in seconds; see [`TimeParts`].
+/// Parts of the step, in seconds; see [`crate::evaluate::TimeParts`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields are those of TimeParts")]
-pub struct Time {
+pub struct TimeRecord {
     pub compute_s: Option<f64>,
     pub communication_s: Option<f64>,
     pub exposed_communication_s: Option<f64>,
@@ -72,47 +75,45 @@ pub struct Time {
     pub other_s: Option<f64>,
 }
 
-/// Phases of the step, in seconds; see [`evaluate::Phases`].
+/// PhasesRecord of the step, in seconds; see [`crate::evaluate::Phases`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields are those of evaluate::Phases")]
-pub struct Phases {
+pub struct PhasesRecord {
     pub forward_s: Option<f64>,
     pub backward_s: Option<f64>,
     pub update_s: Option<f64>,
 }
 
-/// Memory of the fullest device, in whole bytes.
+/// MemoryRecord of the fullest device, in whole bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Memory {
+pub struct MemoryRecord {
     /// What the device has.
     pub capacity_bytes: u64,
     /// The peak: the sum of the parts.
     pub peak_bytes: u64,
     /// What it is made of.
-    pub parts: Bytes,
+    pub parts: PartsRecord,
     /// Each pipeline rank.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<StageRecord>,
 }
 
-/// Memory of one pipeline rank, in whole bytes.
+/// MemoryRecord of one pipeline rank, in whole bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stage {
+pub struct StageRecord {
     /// The rank, from 0.
     pub stage: u32,
     /// The peak: the sum of the parts.
     pub peak_bytes: u64,
     /// What it is made of.
-    pub parts: Bytes,
+    pub parts: PartsRecord,
 }
 
-/// Memory by what it holds, in whole bytes; see [`MemoryParts`].
+/// MemoryRecord by what it holds, in whole bytes; see [`MemoryParts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields are those of MemoryParts")]
-pub struct Bytes {
+pub struct PartsRecord {
     pub weights: u64,
     pub gradients: u64,
     pub optimizer: u64,
@@ -126,10 +127,10 @@ pub struct Bytes {
 /// What one level of the cluster carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Traffic {
+pub struct TrafficRecord {
     /// The level's name.
     pub level: String,
-    /// Bytes that one device sends into it.
+    /// PartsRecord that one device sends into it.
     pub bytes_per_device: u64,
     /// Seconds during which it is busy.
     pub busy_s: Option<f64>,
@@ -140,16 +141,16 @@ pub struct Traffic {
 #[serde(deny_unknown_fields)]
 pub struct HostLink {
     /// What goes there.
-    pub to_host: Copies,
+    pub to_host: CopiesRecord,
     /// What comes from there.
-    pub from_host: Copies,
+    pub from_host: CopiesRecord,
 }
 
 /// What one device copies one way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Copies {
-    /// Bytes.
+pub struct CopiesRecord {
+    /// PartsRecord.
     pub bytes_per_device: u64,
     /// Seconds during which that way is busy.
     pub busy_s: Option<f64>,
@@ -158,7 +159,7 @@ pub struct Copies {
 /// What limits the step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bottleneck {
+pub struct BottleneckRecord {
     /// `compute`, `memory`, a level's name, `bubble` or `host`.
     pub resource: String,
     /// What of the host: its `link`, or the `launches` of the work.
@@ -171,7 +172,7 @@ pub struct Bottleneck {
 /// A training of given length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Training {
+pub struct TrainingRecord {
     /// Its length in tokens.
     pub tokens: f64,
     /// Days on all devices.
@@ -190,86 +191,89 @@ pub struct Training {
 }
 
 impl Figures {
-    /// Of an evaluation.
-    pub fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
-        let summary = &evaluation.summary;
-        let band = evaluation.error_band;
+    /// Those of an evaluation, in the keys' units.
+    pub fn new(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+        let Evaluation { summary, error_band: band, .. } = evaluation;
+        let subject = FigureSubject::evaluated(scenario, evaluation);
+        let number = |figure: Figure| figure.amount(&subject).and_then(Amount::in_files);
+        let end = |end: fn(&ErrorBand) -> Seconds| band.as_ref().and_then(|band| finite(end(band).get()));
+        let [forward_s, backward_s, update_s] =
+            [summary.phases.forward, summary.phases.backward, summary.phases.update].map(|time| finite(time.get()));
+        let copies = |way| CopiesRecord {
+            bytes_per_device: whole(summary.host.way(way).bytes),
+            busy_s: number(Figure::Copying(way)),
+        };
+        let host_link = || HostLink { to_host: copies(HostDirection::Out), from_host: copies(HostDirection::In) };
+        let traffic = |(index, level): (usize, &Level)| TrafficRecord {
+            level: level.name.clone(),
+            bytes_per_device: whole(summary.traffic[index].bytes_per_device),
+            busy_s: number(Figure::Busy(index)),
+        };
+        let training = |tokens| TrainingRecord {
+            tokens,
+            days: number(Figure::Days),
+            device_hours: number(Figure::DeviceHours),
+            cost: number(Figure::Cost),
+            currency: scenario.cluster.price_per_device_hour.and_then(|price| Some(price.currency?.to_string())),
+            energy_kwh: number(Figure::Energy),
+        };
         Self {
             fits: summary.fits,
-            step_time_s: finite(summary.step_time.get()),
-            tokens_per_s_per_device: finite(summary.tokens_per_s_per_device),
-            model_tflops_per_device: finite(summary.model_flops.get() / 1e12),
-            hardware_tflops_per_device: finite(summary.hardware_flops.get() / 1e12),
-            mfu: finite(summary.mfu),
-            hfu: finite(summary.hfu),
-            error_band: Band {
-                low: band.and_then(|band| finite(band.low.get())),
-                high: band.and_then(|band| finite(band.high.get())),
-                rows: band.map_or(0, |band| band.rows),
+            step_time_s: number(Figure::StepTime),
+            tokens_per_s_per_device: number(Figure::TokensPerSecond),
+            model_tflops_per_device: number(Figure::ModelFlops),
+            hardware_tflops_per_device: number(Figure::HardwareFlops),
+            mfu: number(Figure::Mfu),
+            hfu: number(Figure::Hfu),
+            error_band: BandRecord {
+                low: end(|band| band.low),
+                high: end(|band| band.high),
+                rows: band.as_ref().map_or(0, |band| band.rows),
             },
-            time: Time::of(&summary.time),
-            phases: Some(Phases::of(&summary.phases)),
-            memory: Memory::of(&summary.memory, &evaluation.stages),
-            traffic: traffic(scenario, summary),
-            host_link: HostLink::of(&summary.host),
-            bottleneck: Bottleneck::of(scenario, evaluation),
-            training: scenario.plan.tokens.map(|tokens| Training::of(tokens, scenario, summary)),
+            time: TimeRecord {
+                compute_s: number(Figure::Compute),
+                communication_s: number(Figure::Communication),
+                exposed_communication_s: number(Figure::Exposed),
+                bubble_s: number(Figure::Bubble),
+                optimizer_s: number(Figure::Optimizer),
+                other_s: number(Figure::Other),
+            },
+            phases: Some(PhasesRecord { forward_s, backward_s, update_s }),
+            memory: MemoryRecord::new(&summary.memory, &evaluation.stages),
+            traffic: scenario.cluster.levels.iter().enumerate().map(traffic).collect(),
+            host_link: summary.host.any().then(host_link),
+            bottleneck: BottleneckRecord::new(scenario, evaluation),
+            training: scenario.plan.tokens.map(training),
         }
     }
 }
 
-impl Bottleneck {
-    fn of(scenario: &Scenario, evaluation: &Evaluation) -> Self {
+impl BottleneckRecord {
+    fn new(scenario: &Scenario, evaluation: &Evaluation) -> Self {
         let resource = evaluation.bottleneck();
         let host = match resource {
             Resource::HostLink => Some("link"),
             Resource::Host => Some("launches"),
             _ => None,
         };
+        let elasticity = evaluation.elasticity.iter().map(|one| (one.property.key(scenario), finite(one.value)));
         Self {
             resource: resource.name(scenario).to_owned(),
             host: host.map(str::to_owned),
-            elasticity: evaluation
-                .elasticity
-                .iter()
-                .map(|one| (one.property.key(scenario), finite(one.value)))
-                .collect(),
+            elasticity: elasticity.collect(),
         }
     }
 }
 
-impl Time {
-    fn of(parts: &TimeParts) -> Self {
-        Self {
-            compute_s: finite(parts.compute.get()),
-            communication_s: finite(parts.communication.get()),
-            exposed_communication_s: finite(parts.exposed.get()),
-            bubble_s: finite(parts.bubble.get()),
-            optimizer_s: finite(parts.optimizer.get()),
-            other_s: finite(parts.other.get()),
-        }
-    }
-}
-
-impl Phases {
-    fn of(phases: &evaluate::Phases) -> Self {
-        Self {
-            forward_s: finite(phases.forward.get()),
-            backward_s: finite(phases.backward.get()),
-            update_s: finite(phases.update.get()),
-        }
-    }
-}
-
-impl Memory {
-    pub(super) fn of(memory: &evaluate::Memory, stages: &[evaluate::Memory]) -> Self {
-        let rounded = |memory: &evaluate::Memory| {
+impl MemoryRecord {
+    pub(super) fn new(memory: &Memory, stages: &[Memory]) -> Self {
+        let rounded = |memory: &Memory| {
             let peak_bytes = whole(memory.peak);
-            (peak_bytes, Bytes::of(&memory.parts, peak_bytes))
+            (peak_bytes, PartsRecord::rounded(&memory.parts, peak_bytes))
         };
-        let stage = |(stage, memory): (u32, &evaluate::Memory)| {
+        let stage = |(stage, memory): (u32, &Memory)| {
             let (peak_bytes, parts) = rounded(memory);
-            Stage { stage, peak_bytes, parts }
+            StageRecord { stage, peak_bytes, parts }
         };
         let (peak_bytes, parts) = rounded(memory);
         let stages = (0..).zip(stages).map(stage).collect();
@@ -277,9 +281,9 @@ impl Memory {
     }
 }
 
-impl Bytes {
+impl PartsRecord {
     /// Each part rounded; what rounding leaves of the peak goes to the largest part.
-    fn of(parts: &MemoryParts, peak: u64) -> Self {
+    fn rounded(parts: &MemoryParts, peak: u64) -> Self {
         let mut bytes = parts.named().map(|(_, part)| whole(part));
         let left = peak.cast_signed() - bytes.iter().sum::<u64>().cast_signed();
         if let Some(largest) = bytes.iter_mut().max() {
@@ -290,47 +294,11 @@ impl Bytes {
     }
 }
 
-impl Training {
-    fn of(tokens: f64, scenario: &Scenario, summary: &Summary) -> Self {
-        let Expense { time, device_time, cost, energy } = Expense::new(tokens, summary, &scenario.cluster);
-        Self {
-            tokens,
-            days: finite(time.days()),
-            device_hours: finite(device_time.hours()),
-            cost: cost.and_then(|cost| finite(cost.amount)),
-            currency: cost.and_then(|cost| cost.currency).map(|currency| currency.to_string()),
-            energy_kwh: energy.and_then(|energy| finite(energy.kwh())),
-        }
-    }
-}
-
-impl HostLink {
-    /// `None` where nothing crosses it.
-    fn of(host: &HostTraffic) -> Option<Self> {
-        let copies = |copies: evaluate::Copies| Copies {
-            bytes_per_device: whole(copies.bytes),
-            busy_s: finite(copies.busy.get()),
-        };
-        host.any().then(|| Self { to_host: copies(host.to), from_host: copies(host.from) })
-    }
-}
-
-fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<Traffic> {
-    let levels = scenario.cluster.levels.iter().zip(&summary.traffic);
-    levels
-        .map(|(level, traffic)| Traffic {
-            level: level.name.clone(),
-            bytes_per_device: whole(traffic.bytes_per_device),
-            busy_s: finite(traffic.busy.get()),
-        })
-        .collect()
-}
-
 pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
 /// A size in whole bytes, up to 2^53: the largest integer up to which numbers are exact.
-fn whole(bytes: units::Bytes) -> u64 {
+fn whole(bytes: Bytes) -> u64 {
     bytes.get().clamp(0.0, (1_u64 << 53) as f64).round() as u64
 }

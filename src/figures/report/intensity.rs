@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::units::{significant, thousands};
 
-use super::text::row;
+use super::lines::row;
 
 /// Each kind of transfer against the link that carries it, as JSON. Bytes count what a device sends and what it
 /// receives, bandwidth both directions of the link.

@@ -10,7 +10,8 @@ use crate::scenario::file::printable;
 use crate::units::{Bytes, devices, thousands};
 
 use super::FORMAT;
-use super::text::{Lines, changed, row};
+use super::lines::{Lines, row};
+use super::text::changed;
 use crate::figures::table::{joined, pretty};
 
 /// The keys of JSON, each with its number.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::scenario::file::printable;
 use crate::search::{Comparison, PublishedComparison};
 
-use super::text::{Lines, row};
+use super::lines::{Lines, row};
 use crate::figures::table::{joined, known};
 
 /// What was published, beside these figures, as JSON: the unit of both, empty for a ratio; how far this one is off, and

@@ -275,7 +275,7 @@ fn the_limit_is_said_in_words() {
     assert_eq!(limit(&scenario, &evaluation).to_string(), "limited by the link to the host: +10 % gives +5.9 %");
     // In JSON both are of the resource `host`, and `host` tells them apart.
     let of_host = |evaluation: &Evaluation| {
-        let bottleneck = Figures::of(&scenario, evaluation).bottleneck;
+        let bottleneck = Figures::new(&scenario, evaluation).bottleneck;
         (bottleneck.resource, bottleneck.host)
     };
     let host = |part: &str| ("host".to_owned(), Some(part.to_owned()));
@@ -378,11 +378,11 @@ fn a_map_as_json_says_whether_it_is_whole() {
 #[test]
 fn another_versions_figures_stand_beside_todays() {
     let scenario = scenario();
-    let now = Figures::of(&scenario, &evaluation(&scenario));
+    let now = Figures::new(&scenario, &evaluation(&scenario));
     let mut stored = now.clone();
     stored.step_time_s = now.step_time_s.map(|seconds| seconds / 1.25);
     let text = beside("0.0.9\u{1b}[2J", &stored, &now);
-    assert!(text.starts_with("\nstored by shardscope 0.0.9[2J\n"), "{text}");
+    assert!(text.starts_with("\nstored by shardscope 0.0.9\u{fffd}[2J\n"), "{text}");
     assert!(
         text.lines().any(|line| line.trim_start().starts_with("step time") && line.ends_with("(+25.0 %)")),
         "{text}"

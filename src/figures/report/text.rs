@@ -9,10 +9,13 @@ use crate::scenario::file::printable;
 use crate::search::Fixes;
 use crate::units::{Bytes, Seconds, devices, significant, thousands};
 
+use crate::figures::figure::{Figure, MEMORY_PARTS, TIME_PARTS};
 use crate::figures::table::percent;
+use crate::figures::why::facts::FigureSubject;
 
 use super::figures::Figures;
 use super::intensity;
+use super::lines::{Lines, row};
 
 /// Share of the capacity above which a job that fits is called tight.
 const TIGHT: f64 = 0.92;
@@ -29,21 +32,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of a summary.
-    pub fn of(summary: &Summary) -> Self {
+    /// That of an evaluated step.
+    pub fn new(summary: &Summary) -> Self {
         match summary.fits {
             false => Self::DoesNotFit,
             true if summary.memory.peak > TIGHT * summary.memory.capacity => Self::Tight,
             true => Self::Fits,
-        }
-    }
-
-    /// Its words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Fits => "fits",
-            Self::Tight => "tight",
-            Self::DoesNotFit => "does not fit",
         }
     }
 }
@@ -52,6 +46,7 @@ impl Verdict {
 /// What would let a scenario fit that does not stands under the verdict.
 pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -> String {
     let summary = &evaluation.summary;
+    let subject = FigureSubject::evaluated(scenario, evaluation);
     let mut lines = Lines(String::new());
     lines.line(&title(scenario, summary));
     if let Some(changed) = changed(scenario) {
@@ -64,9 +59,9 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.line(&limit(scenario, evaluation).to_string());
     lines.line(&step(&scenario.plan));
     lines.section("speed", &speed(scenario, evaluation));
-    lines.section("memory of the fullest device", &memory(summary));
-    lines.section("time of a step", &time(summary));
-    lines.section("traffic per device and step", &traffic(scenario, summary));
+    lines.section("memory of the fullest device", &memory(&subject));
+    lines.section("time of a step", &time(&subject));
+    lines.section("traffic per device and step", &traffic(&subject));
     let intensities = intensity::rows(scenario, &evaluation.details.transfers);
     if !intensities.is_empty() {
         lines.section(intensity::TITLE, &intensities);
@@ -190,7 +185,7 @@ fn on_host(plan: &Plan) -> &'static str {
 fn verdict(summary: &Summary) -> String {
     let (peak, capacity) = (summary.memory.peak, summary.memory.capacity);
     let used = format!("{peak} of {capacity}, {:.0} %", 100.0 * (peak / capacity));
-    match Verdict::of(summary) {
+    match Verdict::new(summary) {
         Verdict::Fits => format!("fits: {used}"),
         Verdict::Tight => format!("fits, tight: {used}, {} left", capacity - peak),
         Verdict::DoesNotFit => format!("does not fit: needs {peak}, {} more than {capacity}", peak - capacity),
@@ -240,84 +235,43 @@ fn training(tokens: f64, scenario: &Scenario, summary: &Summary) -> Vec<(String,
     std::iter::once(taken).chain(cost).chain(energy).collect()
 }
 
-fn memory(summary: &Summary) -> Vec<(String, String)> {
-    let memory = &summary.memory;
-    let share = |bytes: Bytes| format!("{bytes:>10} {:>6.1} %", 100.0 * (bytes / memory.peak));
-    let parts = memory.parts.named().into_iter().filter(|(_, bytes)| *bytes > Bytes::ZERO);
-    let mut rows: Vec<_> = parts.map(|(name, bytes)| row(&name.replace('_', " "), share(bytes))).collect();
-    let during = memory.during;
-    rows.push(row("peak", format!("{:>10} during {}", memory.peak, during.kind.name())));
+fn memory(subject: &FigureSubject) -> Vec<(String, String)> {
+    let memory = &subject.summary.memory;
+    let holds = |part: &Figure| part.amount(subject).is_some_and(|amount| amount.value > 0.0);
+    let parts = MEMORY_PARTS.into_iter().filter(holds);
+    let mut rows: Vec<_> = parts.filter_map(|part| share(part, memory.peak.get(), subject)).collect();
+    rows.push(row("peak", format!("{:>10} during {}", memory.peak, memory.during.kind.name())));
     rows.push(row("capacity", format!("{:>10}", memory.capacity)));
     rows
 }
 
-fn time(summary: &Summary) -> Vec<(String, String)> {
-    let time = &summary.time;
-    let share = |part: Seconds| format!("{part:>10} {:>6.1} %", 100.0 * (part / summary.step_time));
-    let copies = summary.host.exposed;
-    // Copies are part of what stands above them.
-    let copies = (copies > Seconds::ZERO).then_some(("of it, host copies", copies));
-    let parts = [("compute", time.compute), ("exposed communication", time.exposed)].into_iter().chain(copies).chain([
-        ("bubble", time.bubble),
-        ("optimizer", time.optimizer),
-        ("other", time.other),
-        ("step", summary.step_time),
-    ]);
-    let mut rows: Vec<_> = parts.map(|(name, part)| row(name, share(part))).collect();
+fn time(subject: &FigureSubject) -> Vec<(String, String)> {
+    let Summary { step_time, time, phases, host, .. } = subject.summary;
+    let part = |figure: Figure| share(figure, step_time.get(), subject);
+    let mut rows: Vec<_> = TIME_PARTS.into_iter().chain([Figure::StepTime]).filter_map(part).collect();
+    if host.exposed > Seconds::ZERO {
+        // Copies are part of what stands above them.
+        let exposed = TIME_PARTS.iter().position(|part| *part == Figure::Exposed).unwrap_or(0);
+        let copies = format!("{:>10} {:>6.1} %", host.exposed, 100.0 * (host.exposed / *step_time));
+        rows.insert(exposed + 1, row("of it, host copies", copies));
+    }
     rows.push(row("communication in all", format!("{:>10}, hidden or not", time.communication)));
-    let Phases { forward, backward, update } = summary.phases;
+    let Phases { forward, backward, update } = phases;
     rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));
     rows
 }
 
-fn traffic(scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
-    let busy = |bytes: Bytes, busy: Seconds| format!("{bytes:>10}, busy {busy}");
-    let levels = scenario.cluster.levels.iter().zip(&summary.traffic);
-    let levels =
-        levels.map(|(level, traffic)| row(&printable(&level.name), busy(traffic.bytes_per_device, traffic.busy)));
-    let ways = HostDirection::ALL.into_iter().filter(|_| summary.host.any());
-    let host = ways.map(|way| (way.lane().name(), summary.host.way(way)));
-    levels.chain(host.map(|(name, copies)| row(name, busy(copies.bytes, copies.busy)))).collect()
+fn traffic(subject: &FigureSubject) -> Vec<(String, String)> {
+    let ways = HostDirection::ALL.into_iter().filter(|_| subject.summary.host.any()).map(Figure::Copied);
+    let line = |figure: Figure| {
+        let (amount, busy) = (figure.amount(subject)?, figure.busy()?.amount(subject)?);
+        Some(row(&printable(&subject.which(figure)?), format!("{amount:>10}, busy {busy}")))
+    };
+    (0..subject.scenario.cluster.levels.len()).map(Figure::Traffic).chain(ways).filter_map(line).collect()
 }
 
-pub(super) fn row(name: &str, value: String) -> (String, String) {
-    (name.to_owned(), value)
-}
-
-/// Lines of a report.
-pub(super) struct Lines(pub(super) String);
-
-impl Lines {
-    pub(super) fn line(&mut self, text: &str) {
-        self.0.push_str(text.trim_end());
-        self.0.push('\n');
-    }
-
-    pub(super) fn section(&mut self, title: &str, rows: &[(String, String)]) {
-        self.line("");
-        self.line(title);
-        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        for (name, value) in rows {
-            let names = std::iter::once(name.as_str()).chain(std::iter::repeat(""));
-            for (name, part) in names.zip(wrapped(value, WIDTH.saturating_sub(width + 4))) {
-                self.line(&format!("  {name:<width$}  {part}"));
-            }
-        }
-    }
-}
-
-/// The most characters of a line, where its words allow it.
-const WIDTH: usize = 100;
-
-/// A text in lines of at most `room` characters, cut between words.
-fn wrapped(mut text: &str, room: usize) -> Vec<&str> {
-    let mut lines = Vec::new();
-    while let Some((end, next)) = text.char_indices().nth(room) {
-        let space = if next == ' ' { Some(end) } else { text[..end].rfind(' ') };
-        let Some(cut) = space.filter(|cut| !text[..*cut].trim().is_empty()) else { break };
-        lines.push(&text[..cut]);
-        text = text[cut..].trim_start();
-    }
-    lines.push(text);
-    lines
+/// A part, and its share of the whole.
+fn share(part: Figure, whole: f64, subject: &FigureSubject) -> Option<(String, String)> {
+    let amount = part.amount(subject)?;
+    Some(row(&part.name(subject)?, format!("{amount:>10} {:>6.1} %", 100.0 * (amount.value / whole))))
 }

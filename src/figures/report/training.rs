@@ -13,8 +13,9 @@ use crate::search::training::{Account, BestTraining, Closed, METHODS, Method, Tr
 use crate::units::{Bytes, BytesPerSecond, Seconds, devices, significant, thousands};
 
 use super::FORMAT;
-use super::figures::Memory;
-use super::text::{Lines, changed};
+use super::figures::MemoryRecord;
+use super::lines::Lines;
+use super::text::changed;
 use crate::figures::table::{Table, TableCell, joined, percent, pretty};
 
 /// What a search found, and of what.
@@ -156,7 +157,7 @@ impl TrainingReport<'_> {
             "batch": sequences,
             "steps": self.training.goal.steps(sequences),
             "step_time_s": best.summary.step_time.get(),
-            "memory": Memory::of(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
+            "memory": MemoryRecord::new(&best.summary.memory, self.stages.get(index).map_or(&[], Vec::as_slice)),
             "days_by_part": account.named().map(part),
             "network": needs(method.name, &scenario).objects(),
             "closed_form": closed,

@@ -1,11 +1,11 @@
 //! Tokens, flop, utilisation and the length of a training.
 
-use crate::cost::peak;
+use crate::cost::{TokenFlop, peak};
 use crate::evaluate::{HostDirection, Resource, Summary};
 use crate::plan::{FlopCount, Recompute};
 use crate::units::Seconds;
 
-use crate::figures::amount::{Amount, Dimension};
+use crate::figures::amount::Dimension;
 use crate::figures::figure::Figure;
 
 use super::facts::{FigureEntry, FormulaFacts, Why, because, count, figure, input, share};
@@ -253,23 +253,13 @@ impl FormulaFacts<'_> {
     }
 
     fn limit(&self) -> Option<Formula> {
-        let model = &self.scenario.model;
         let per_device = || Some(self.figure(Figure::TokensPerStep)? / self.devices());
-        let square = if model.causal && self.scenario.stack.attention.flash() { 0.5 } else { 1.0 };
-        // What is recomputed of the square is halved alike.
-        let matrices = Formula::from(6.0) * self.matrix_parameters();
-        let mut executed = matrices + Formula::from(3.0 * square) * self.attention();
-        match self.scenario.plan.recompute {
-            Recompute::None => {}
-            Recompute::Selective => executed = executed + Formula::from(square) * self.attention(),
-            Recompute::Full | Recompute::Share(_) => {
-                let attention = self.attention().value();
-                let repeated =
-                    self.recomputed().value() - (1.0 - square) * attention * self.scenario.plan.recompute.layers();
-                let flop = Amount { value: repeated, unit: Dimension::Flop };
-                executed = executed + input("recomputed flop per token", flop, self.shape());
-            }
-        }
+        let rule = "matrices, attention without what causal kernels skip, and what is computed again";
+        let executed = input(
+            "flop per token that no schedule saves",
+            TokenFlop::new(self.scenario).executed,
+            Citation::convention(rule),
+        );
         let busy =
             (0..self.scenario.cluster.levels.len()).filter(|level| self.summary().traffic[*level].busy.get() > 0.0);
         let mut bounds = vec![executed * per_device()? / self.peak()];

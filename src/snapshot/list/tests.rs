@@ -23,7 +23,7 @@ fn snapshots_and_sets_are_listed_and_nothing_else() {
     assert!(found[0].holds.as_ref().unwrap_err().contains("broken.toml:"), "{:?}", found[0].holds);
     let one = &found[1].holds.as_ref().unwrap()[0];
     assert_eq!(one.what, "MPT-7B, DGX H100, fsdp, 8 nodes");
-    assert_eq!(one.figures, Figures::of(&scenario, &evaluation));
+    assert_eq!(one.figures, Figures::new(&scenario, &evaluation));
     let pair: Vec<&str> = found[2].holds.as_ref().unwrap().iter().map(|held| held.name.as_str()).collect();
     assert_eq!(pair, ["A", "B"]);
 }

@@ -108,7 +108,7 @@ impl HeadlineFacts {
 
 fn verdict(summary: &Summary, theme: Theme) -> Span<'static> {
     let memory = words::of_capacity(summary.memory.peak, summary.memory.capacity);
-    let (word, role) = match Verdict::of(summary) {
+    let (word, role) = match Verdict::new(summary) {
         Verdict::Fits => ("FITS", Role::Good),
         Verdict::Tight => ("FITS, TIGHT", Role::Warn),
         Verdict::DoesNotFit => ("DOES NOT FIT", Role::Bad),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::report::text::{Lines, row};
+use crate::figures::report::lines::{Lines, row};
 use crate::figures::report::{FORMAT, Figures, changed};
 use crate::figures::table::{joined, percent, pretty};
 use crate::plan::Placement;
@@ -60,7 +60,7 @@ impl PlanReport<'_> {
         let over = |other: Option<&Summary>| gain(&plan.summary, other);
         let found = json!({
             "scenario": ScenarioFile::of(&plan.scenario),
-            "evaluation": Figures::of(&plan.scenario, evaluation),
+            "evaluation": Figures::new(&plan.scenario, evaluation),
             "gain_over": {
                 "fsdp": over(self.planned.fsdp.as_ref()),
                 "ddp": over(self.planned.ddp.as_ref()),

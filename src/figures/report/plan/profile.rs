@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::figures::report::FORMAT;
-use crate::figures::report::text::{Lines, row};
+use crate::figures::report::lines::{Lines, row};
 use crate::figures::table::{joined, percent, pretty};
 use crate::search::planner::profile::{BatchPlan, Plans};
 use crate::units::{Bytes, Seconds, significant, thousands};

@@ -1,0 +1,51 @@
+//! Arithmetic of a token, by what is counted of it.
+
+use crate::plan::{FlopCount, Recompute};
+use crate::scenario::Scenario;
+use crate::units::Flop;
+
+/// Flop of one token of a plan, forward and backward.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenFlop {
+    /// What the model needs, as the plan counts it: the numerator of MFU.
+    pub model: Flop,
+    /// What backward computes again; HFU counts it too.
+    pub recomputed: Flop,
+    /// What no schedule saves: matrix products, attention (the causal half of it, where the kernel skips the other one),
+    /// and what is computed again.
+    pub executed: Flop,
+}
+
+impl TokenFlop {
+    /// Those of a scenario's model and plan.
+    pub fn new(scenario: &Scenario) -> Self {
+        let Scenario { model, plan, .. } = scenario;
+        let counted = match plan.flop_count {
+            FlopCount::Parameters => model.active_parameters(),
+            FlopCount::Matrices => model.matrix_parameters(),
+        };
+        let square = if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 };
+        let matrices = Flop::new(6.0 * model.matrix_parameters() as f64);
+        let attention = model.attention_flop(plan.sequence) * (3.0 * square);
+        Self {
+            model: model.flop_per_token(counted, plan.sequence),
+            recomputed: recomputed(scenario, 1.0),
+            executed: matrices + attention + recomputed(scenario, square),
+        }
+    }
+}
+
+/// Flop of a token that backward spends on computing forward again: a third of the layers' model flop where whole
+/// layers are, the stack's shares of it where recompute is selective. `square` is the share of the attention core that
+/// counts.
+fn recomputed(scenario: &Scenario, square: f64) -> Flop {
+    let (model, plan) = (&scenario.model, &scenario.plan);
+    let core = model.attention_flop(plan.sequence) * square;
+    let logits = u64::from(model.vocab) * u64::from(model.hidden);
+    let matrices = Flop::new(2.0 * (model.matrix_parameters() - logits) as f64);
+    let again = scenario.stack.selective;
+    match plan.recompute {
+        Recompute::Selective => core * again.core + matrices * again.matmul,
+        other => (matrices + core) * other.layers(),
+    }
+}
