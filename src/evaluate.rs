@@ -12,7 +12,7 @@ mod turn;
 mod window;
 
 use crate::cost::Factors;
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
 pub use band::{ErrorBand, evidence, likeness};
@@ -27,20 +27,16 @@ pub use window::WindowTotals;
 
 /// The figures of one scenario. Nothing is allocated once the workspace has grown to its size.
 pub fn summary(scenario: &Scenario, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
-    summary_with(scenario, &Factors::default(), workspace)
+    summary_with(&scenario.checked()?, &Factors::default(), workspace)
 }
 
 /// The same on hardware with what-if factors.
-pub fn summary_with(
-    scenario: &Scenario,
-    factors: &Factors,
-    workspace: &mut Workspace,
-) -> Result<Summary, Vec<Problem>> {
+pub fn summary_with(scenario: &Checked, factors: &Factors, workspace: &mut Workspace) -> Result<Summary, Vec<Problem>> {
     summary::run(scenario, factors, workspace, true)
 }
 
 /// The figures of one scenario, and what runs when.
-pub fn traced(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
+pub fn traced(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
     trace::run(scenario, workspace)
 }
 
@@ -50,7 +46,7 @@ pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
 }
 
 /// What reasons count with of the run that was made last in this workspace.
-pub fn details(scenario: &Scenario, workspace: &Workspace) -> Details {
+pub fn details(scenario: &Checked, workspace: &Workspace) -> Details {
     summary::details(scenario, workspace)
 }
 

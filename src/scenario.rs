@@ -8,6 +8,7 @@ pub mod file;
 mod layout;
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::hardware::Cluster;
@@ -98,11 +99,38 @@ fn joined(texts: impl Iterator<Item = String>) -> Option<String> {
     texts.reduce(|all, text| format!("{all}, {text}"))
 }
 
+/// A scenario that was found right, with its layout. Whoever takes one need not ask again, however often it is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    scenario: &'a Scenario,
+    layout: Layout,
+}
+
+impl Checked<'_> {
+    /// How many ranks each part of the plan has.
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl Deref for Checked<'_> {
+    type Target = Scenario;
+
+    fn deref(&self) -> &Scenario {
+        self.scenario
+    }
+}
+
 impl Scenario {
+    /// The scenario with the layout that its plan asks for, or everything that is wrong with it.
+    pub fn checked(&self) -> Result<Checked<'_>, Vec<Problem>> {
+        let problems = check::problems(self);
+        if problems.is_empty() { Ok(Checked { scenario: self, layout: Layout::of(self) }) } else { Err(problems) }
+    }
+
     /// The layout that the plan asks for, or everything that is wrong with it.
     pub fn layout(&self) -> Result<Layout, Vec<Problem>> {
-        let problems = check::problems(self);
-        if problems.is_empty() { Ok(Layout::of(self)) } else { Err(problems) }
+        self.checked().map(|checked| checked.layout)
     }
 
     /// In what the machine differs from the cluster's: `system x 0.125, memory x 0.5`.

@@ -14,7 +14,7 @@ pub mod training;
 mod tune;
 
 use crate::evaluate::{ErrorBand, Evaluation, details, stages, traced};
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::evaluate::Workspace;
 pub use advice::{AdviceRound, Adviser, Fixes, Suggestion, WORTH, fix, gains};
@@ -29,12 +29,17 @@ pub use tune::{Tuned, tuned};
 
 /// Everything about one scenario: figures, trace, elasticities.
 pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
-    let once = once(scenario, workspace)?;
-    Ok(Evaluation { elasticity: elasticity::all(scenario, workspace), ..once })
+    let checked = scenario.checked()?;
+    let once = evaluation(&checked, workspace)?;
+    Ok(Evaluation { elasticity: elasticity::all(&checked, workspace), ..once })
 }
 
 /// The same without elasticities: what one run tells.
 pub fn once(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
+    evaluation(&scenario.checked()?, workspace)
+}
+
+fn evaluation(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
     let error_band = ErrorBand::around(scenario, summary.step_time);

@@ -4,7 +4,7 @@ use crate::bounds::intensity;
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
 use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
-use crate::scenario::{Layout, Problem, Scenario};
+use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
@@ -20,12 +20,11 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Lays the scenario out and builds its program.
-    pub(super) fn build(&mut self, scenario: &Scenario, factors: &Factors) -> Result<Layout, Vec<Problem>> {
-        let layout = scenario.layout()?;
-        self.program.build(scenario, &layout, factors);
+    /// Builds the scenario's program.
+    pub(super) fn build(&mut self, scenario: &Checked, factors: &Factors) -> Result<(), Vec<Problem>> {
+        self.program.build(scenario, scenario.layout(), factors);
         let serial = self.program.serial();
-        if serial <= LONGEST { Ok(layout) } else { Err(vec![too_long(serial)]) }
+        if serial <= LONGEST { Ok(()) } else { Err(vec![too_long(serial)]) }
     }
 
     /// How many tasks the program that was built last runs.
@@ -53,14 +52,14 @@ fn too_long(serial: Seconds) -> Problem {
 
 /// Runs a scenario once.
 pub(super) fn run(
-    scenario: &Scenario,
+    scenario: &Checked,
     factors: &Factors,
     workspace: &mut Workspace,
     fold: bool,
 ) -> Result<Summary, Vec<Problem>> {
-    let layout = workspace.build(scenario, factors)?;
+    workspace.build(scenario, factors)?;
     simulate(&workspace.program, &mut workspace.simulator, fold, &mut ())?;
-    Ok(figures(scenario, layout, workspace))
+    Ok(figures(scenario, workspace))
 }
 
 /// Runs the program that was built last.
@@ -76,8 +75,8 @@ pub(super) fn simulate(
 }
 
 /// The figures of the run that was made last.
-pub(super) fn figures(scenario: &Scenario, layout: Layout, workspace: &Workspace) -> Summary {
-    RunFigures::new(scenario, layout, workspace).summary()
+pub(super) fn figures(scenario: &Checked, workspace: &Workspace) -> Summary {
+    RunFigures::new(scenario, *scenario.layout(), workspace).summary()
 }
 
 /// Memory of each pipeline rank in the run that was made last.
@@ -87,7 +86,7 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
 }
 
 /// What reasons count with of the run that was made last.
-pub(super) fn details(scenario: &Scenario, workspace: &Workspace) -> Details {
+pub(super) fn details(scenario: &Checked, workspace: &Workspace) -> Details {
     let Workspace { program, simulator } = workspace;
     let volume = program.volume(simulator.last());
     Details {

@@ -310,7 +310,7 @@ proptest! {
     #[test]
     fn parts_sum_and_bounds_hold(scenario in scenarios()) {
         let mut workspace = Workspace::default();
-        let Ok((summary, trace)) = traced(&scenario, &mut workspace) else {
+        let Ok((summary, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) else {
             return Err(TestCaseError::reject("not a valid layout"));
         };
         let TimeParts { compute, communication, exposed, bubble, optimizer, other } = summary.time;
@@ -344,7 +344,8 @@ proptest! {
     fn folded_equals_unfolded(scenario in scenarios()) {
         let mut workspace = Workspace::default();
         if let Ok(folded) = super::summary(&scenario, &mut workspace) {
-            let unfolded = summary::run(&scenario, &Factors::default(), &mut workspace, false);
+            let unfolded =
+            scenario.checked().and_then(|checked| summary::run(&checked, &Factors::default(), &mut workspace, false));
             prop_assert_eq!(Ok(folded), unfolded);
         }
     }
@@ -352,7 +353,7 @@ proptest! {
     #[test]
     fn the_step_ends_with_the_memory_it_began_with(scenario in scenarios()) {
         let mut workspace = Workspace::default();
-        if let Ok((_, trace)) = traced(&scenario, &mut workspace) {
+        if let Ok((_, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) {
             let first = workspace.state_bytes().sum::<f64>();
             let last = trace.memory.last().map_or(first, |point| point.in_use.get());
             prop_assert!((last - first).abs() < 1.0, "{first} at the start, {last} at the end");

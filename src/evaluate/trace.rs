@@ -6,7 +6,7 @@ use crate::cost::Factors;
 use crate::program::{
     Activity, COMPUTE, Lane, ModelPart, PICOS, Picos, Program, STREAMS, Task, TaskClass, TaskPosition,
 };
-use crate::scenario::{Problem, Scenario};
+use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
 
@@ -198,8 +198,8 @@ fn of_rank<T>(items: &[T], wanted: u32, rank: impl Fn(&T) -> u32) -> &[T] {
 const MOST_TASKS: u64 = 60_000;
 
 /// Runs a scenario and writes down what happens.
-pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
-    let layout = workspace.build(scenario, &Factors::default())?;
+pub(super) fn run(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
+    workspace.build(scenario, &Factors::default())?;
     let tasks = workspace.task_count();
     let states: Vec<f64> = workspace.state_bytes().collect();
     let Workspace { program, simulator } = workspace;
@@ -207,7 +207,7 @@ pub(super) fn run(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Sum
     recorder.trace.spans.reserve(tasks.min(MOST_TASKS) as usize);
     summary::simulate(program, simulator, tasks > MOST_TASKS, &mut recorder)?;
     let trace = recorder.trace.in_order();
-    Ok((summary::figures(scenario, layout, workspace), trace))
+    Ok((summary::figures(scenario, workspace), trace))
 }
 
 /// Writes down what the simulator reports.

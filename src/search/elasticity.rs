@@ -3,7 +3,7 @@
 use crate::cost::Factors;
 use crate::evaluate::{Elasticity, Property, Workspace, summary_with};
 use crate::plan::Offload;
-use crate::scenario::Scenario;
+use crate::scenario::{Checked, Scenario};
 
 use super::tune;
 
@@ -15,7 +15,7 @@ const MORE_MEMORY: f64 = 1.1;
 
 /// `d ln throughput / d ln x` by a central difference of 1 %, for the peak, the memory's bandwidth, that of the
 /// host's link where something is offloaded, and each level's bandwidth and latency; and the gain of 10 % more memory with the batch re-tuned.
-pub(super) fn all(scenario: &Scenario, workspace: &mut Workspace) -> Vec<Elasticity> {
+pub(super) fn all(scenario: &Checked, workspace: &mut Workspace) -> Vec<Elasticity> {
     let mut found = Vec::new();
     let mut ask = |property: Property, touch: &dyn Fn(&mut Factors, f64)| {
         let mut time = |factor: f64| {

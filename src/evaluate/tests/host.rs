@@ -76,7 +76,7 @@ proptest! {
     /// What is counted is what the timeline of the rank that ends last shows, whatever the schedule.
     #[test]
     fn the_timeline_lists_what_is_counted(scenario in staged()) {
-        let Ok((summary, trace)) = traced(&scenario, &mut Workspace::default()) else {
+        let Ok((summary, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())) else {
             return Err(TestCaseError::reject("not a valid layout"));
         };
         let end = |rank: &u32| trace.spans.iter().filter(|span| span.rank == *rank).map(|span| span.end.get()).fold(0.0, f64::max);

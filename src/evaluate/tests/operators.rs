@@ -22,7 +22,8 @@ fn no_layer_begins_before_its_own_gather() {
     scenario.plan.operators[0].layers = Some(Layers { first: 4, last: 7 });
     (scenario.plan.offload, scenario.plan.prefetch) = (Offload::State, 2);
     Arc::make_mut(&mut scenario.cluster).levels[1].bandwidth = BytesPerSecond::new(1e8);
-    let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (_, trace) =
+        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     let first = |lane: Lane, layer: u32| {
         let here = |span: &&Span| span.activity.part == ModelPart::Layer && span.activity.layer == layer;
         *trace.spans_on(0, lane).iter().find(here).expect("each layer is visited")
@@ -41,7 +42,10 @@ fn no_checkpoint_is_read_before_it_is_written() {
         scenario.plan.recompute = Recompute::Full;
         (scenario.plan.offload, scenario.plan.prefetch, scenario.plan.accumulate) = (Offload::Checkpoints, prefetch, 2);
         Arc::make_mut(&mut scenario.cluster).device.host_bandwidth = BytesPerSecond::new(1e9);
-        let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+        let (_, trace) = scenario
+            .checked()
+            .and_then(|checked| traced(&checked, &mut Workspace::default()))
+            .expect("a valid scenario");
         let copies = |lane: Lane| trace.spans_on(0, lane).iter().map(|span| (span.activity, span.start, span.end));
         let mut read = 0;
         for (activity, start, _) in copies(Lane::HostIn) {

@@ -6,7 +6,8 @@ use super::*;
 fn makespan(scenario: &Scenario) -> (f64, f64) {
     let mut workspace = Workspace::default();
     let free = Factors { bandwidth: [1e30; MAX_LEVELS], ..Factors::default() };
-    let summary = summary_with(scenario, &free, &mut workspace).expect("a valid scenario");
+    let summary =
+        scenario.checked().and_then(|checked| summary_with(&checked, &free, &mut workspace)).expect("a valid scenario");
     let layers = f64::from(scenario.plan.stages_per_rank);
     let ideal = f64::from(scenario.plan.accumulate) * layers * layer_time();
     let memory = stages(scenario, &workspace)[0];
@@ -31,7 +32,10 @@ fn the_bubble_laws() {
             scenario.plan.accumulate = micro_batches;
             let mut holds = |schedule: Schedule, slots: f64| {
                 scenario.plan.schedule = schedule;
-                let summary = summary_with(&scenario, &free, &mut workspace).expect("a valid scenario");
+                let summary = scenario
+                    .checked()
+                    .and_then(|checked| summary_with(&checked, &free, &mut workspace))
+                    .expect("a valid scenario");
                 close(summary.step_time.get() / layer, slots);
             };
             holds(Schedule::GPipe, (m + p - 1.0) * k);
@@ -49,7 +53,8 @@ fn the_bubble_laws() {
 #[test]
 fn a_folded_trace_keeps_time_and_order() {
     let scenario = pipeline(Schedule::GPipe, 4, 1, 20_000);
-    let (summary, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (summary, trace) =
+        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     assert!(!trace.folded.is_empty() && trace.spans.len() < 20_000, "{} spans", trace.spans.len());
     let last = (0..trace.ranks()).max_by(|a, b| {
         let end = |rank: u32| trace.spans_on(rank, Lane::Compute).last().map_or(Seconds::ZERO, |span| span.end);
@@ -122,7 +127,7 @@ proptest! {
     #[test]
     fn stages_keep_the_books(scenario in staged()) {
         let mut workspace = Workspace::default();
-        let Ok((summary, trace)) = traced(&scenario, &mut workspace) else {
+        let Ok((summary, trace)) = scenario.checked().and_then(|checked| traced(&checked, &mut workspace)) else {
             return Err(TestCaseError::reject("not a valid layout"));
         };
         let TimeParts { compute, communication, exposed, bubble, optimizer, other } = summary.time;
@@ -191,7 +196,8 @@ proptest! {
             return Err(TestCaseError::reject("not a valid layout"));
         };
         let memory = stages(&scenario, &workspace);
-        let unfolded = summary::run(&scenario, &Factors::default(), &mut workspace, false);
+        let unfolded =
+            scenario.checked().and_then(|checked| summary::run(&checked, &Factors::default(), &mut workspace, false));
         prop_assert_eq!(Ok(folded), unfolded);
         prop_assert_eq!(memory, stages(&scenario, &workspace));
     }

@@ -31,7 +31,8 @@ fn offloaded(mut scenario: Scenario) -> Scenario {
 
 /// Layers' worth of bf16 that the first rank copies from the host and to it.
 fn copied(scenario: &Scenario) -> (f64, f64) {
-    let (_, trace) = traced(scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (_, trace) =
+        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     assert!(trace.folded.is_empty());
     let bytes = |lane: Lane| trace.spans_on(0, lane).iter().map(|span| span.bytes.get()).sum::<f64>() / BYTES;
     (bytes(Lane::HostIn), bytes(Lane::HostOut))
@@ -147,7 +148,8 @@ fn copies_hide_behind_the_other_layers() {
     // With one micro-batch they are what is left of forward: 8 layers come, the last of which computes when it is
     // there.
     scenario.plan.accumulate = 1;
-    let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (_, trace) =
+        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     let last = trace.spans_on(0, Lane::Compute).iter().rfind(|span| span.activity.kind == TaskKind::Forward);
     close(last.expect("forward").end.get(), 8.0 * copy + forward);
 }
@@ -256,7 +258,10 @@ fn the_bubble_laws_hold_wherever_the_state_is() {
                     continue;
                 }
                 scenario.plan.schedule = schedule;
-                let summary = summary_with(&scenario, &free, &mut workspace).expect("a valid scenario");
+                let summary = scenario
+                    .checked()
+                    .and_then(|checked| summary_with(&checked, &free, &mut workspace))
+                    .expect("a valid scenario");
                 // Less the update, which is not free on the device.
                 close((summary.step_time - summary.time.optimizer).get() / layer, slots);
             }
@@ -361,7 +366,8 @@ fn last_two(entry: &Placement, layers: u32) -> Option<Placement> {
 #[test]
 fn each_hop_of_a_pipeline_has_its_own_level() {
     let scenario = pipeline(Schedule::GPipe, 8, 1, 1);
-    let (_, trace) = traced(&scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (_, trace) =
+        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     let bytes = f64::from(scenario.plan.sequence) * 512.0 * 2.0;
     for rank in 0..7 {
         let hop = trace.spans_on(rank, Lane::Pipeline)[0];

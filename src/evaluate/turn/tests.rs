@@ -17,7 +17,8 @@ fn accumulated(sharding: Sharding, accumulation: Accumulation) -> Scenario {
 
 /// What is said of the spans of a lane, each once.
 fn said(scenario: &Scenario, lane: Lane) -> Vec<SpanMicroBatches> {
-    let (_, trace) = traced(scenario, &mut Workspace::default()).expect("a valid scenario");
+    let (_, trace) =
+        scenario.checked().and_then(|checked| traced(&checked, &mut Workspace::default())).expect("a valid scenario");
     let mut turns: Vec<SpanMicroBatches> =
         trace.spans_on(0, lane).iter().map(|span| span.micro_batches(scenario)).collect();
     turns.dedup();
