@@ -11,6 +11,7 @@ mod exit;
 mod explore;
 mod export;
 mod files;
+mod interrupt;
 mod limits;
 pub mod log;
 mod output;

@@ -4,7 +4,7 @@ use crate::evaluate::Workspace;
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
 use crate::search;
-use crate::snapshot::Opened;
+use crate::snapshot::{Opened, Stored};
 
 use super::args::{EvalArgs, EvalFormat};
 use super::exit::{Exit, Failure};
@@ -23,13 +23,17 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let mut workspace = Workspace::default();
     let evaluation = search::full(scenario, &mut workspace)?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
+    let now = Figures::new(scenario, &evaluation);
+    // Figures of this version are the same to the bit: there is nothing to put beside them.
+    let own = |stored: &&Stored| stored.version == env!("CARGO_PKG_VERSION");
+    let stored = stored.as_ref().filter(|stored| !own(stored) || stored.figures != now);
+    if stored.as_ref().is_some_and(own) {
+        output::warning(&"the evaluation in the file is not what this very version finds: one of them was changed");
+    }
     let report = || EvaluationReport::new(scenario, &evaluation, comparison.as_ref());
     match format {
         EvalFormat::Text => {
-            // Figures of this version are the same to the bit: there is nothing to put beside them.
-            let stored = stored.as_ref().filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
-            let now = || Figures::new(scenario, &evaluation);
-            let beside = stored.map(|stored| figures::beside(&stored.version, &stored.figures, &now()));
+            let beside = stored.map(|stored| figures::beside(&stored.version, &stored.figures, &now));
             let published = comparison.as_ref().map(figures::published);
             let fix = (!evaluation.summary.fits).then(|| search::fix(scenario, &mut workspace)).flatten();
             let text = figures::text(scenario, &evaluation, fix.as_ref());

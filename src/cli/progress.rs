@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
@@ -40,6 +41,19 @@ fn target(low_bandwidth: bool) -> ProgressDrawTarget {
 pub(super) fn spinner(low_bandwidth: bool) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, target(low_bandwidth));
     match ProgressStyle::with_template("{msg}: {pos} scenarios in {elapsed}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// That something goes on, and for how long.
+pub(super) fn waiting(what: &'static str, options: &Options) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, target(options.low_bandwidth)).with_message(what);
+    // Hidden bars need no thread that draws them.
+    if !bar.is_hidden() {
+        bar.enable_steady_tick(Duration::from_millis(500));
+    }
+    match ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }

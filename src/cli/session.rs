@@ -72,6 +72,8 @@ impl Session {
             }
         }
         if !flags.is_empty() {
+            // What a file stores is of its own scenario.
+            opened.stored = opened.stored.filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
             match self.library.resolve_over(&opened.file, Some(&opened.scenario)) {
                 Ok(scenario) => opened.scenario = scenario,
                 Err(more) => problems.extend(more),

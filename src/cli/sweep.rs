@@ -1,12 +1,5 @@
 //! `sweep`: a map over two axes, with a clean end on SIGINT.
 
-use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use signal_hook::consts::SIGINT;
-use signal_hook::{flag, low_level};
-
 use crate::figures::SweepReport;
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Field, Problem, Value};
@@ -16,7 +9,7 @@ use crate::snapshot::Opened;
 use super::args::{ScenarioArgs, ScenarioFlags, SweepArgs};
 use super::exit::{Exit, Failure, Refusals};
 use super::session::{Session, note_idle, refused};
-use super::{log, output, progress};
+use super::{interrupt, log, output, progress};
 
 /// The most cells of a map: about half a gigabyte of results.
 const MOST_CELLS: usize = 1 << 20;
@@ -31,17 +24,15 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     }
     let sweep = search::Sweep { base, x: x?, y: y?, tune: arguments.tune };
     note_idle(&arguments.input, edges(&sweep));
-    let interrupted = catch_interrupts().map_err(|error| Failure::Io(format!("signals: {error}")))?;
-    let cells = evaluate(session, &sweep, &interrupted)?;
+    let cancel = Cancel::default();
+    interrupt::cancels(&cancel)?;
+    let cells = evaluate(session, &sweep, &cancel)?;
     if let Some(problem) = fault(&cells, &arguments.input.flags) {
         return Err(refused(std::slice::from_ref(problem), &arguments.input));
     }
     let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
     output::table(arguments.format, || report.text(), || report.csv(), || report.json())?;
-    if interrupted.load(Ordering::Relaxed) {
-        // Whoever waits for this process must see that the signal ended it.
-        low_level::emulate_default_handler(SIGINT).map_err(|error| Failure::Io(format!("signals: {error}")))?;
-    }
+    interrupt::ends(&cancel)?;
     let fits = |cell: &Option<Cell>| matches!(cell, Some(Cell::Possible { summary, .. }) if summary.fits);
     Ok(if cells.iter().any(fits) { Exit::Done } else { Exit::DoesNotFit })
 }
@@ -97,24 +88,11 @@ fn check(arguments: &SweepArgs) -> Result<(), Failure> {
     refusals.end()
 }
 
-/// A flag that the first SIGINT sets; the second one ends the process at once.
-fn catch_interrupts() -> io::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
-    flag::register(SIGINT, Arc::clone(&interrupted))?;
-    Ok(interrupted)
-}
-
 /// Evaluates the cells by index; those that an interrupt left out are `None`.
-fn evaluate(session: &Session, sweep: &search::Sweep, interrupted: &AtomicBool) -> Result<Vec<Option<Cell>>, Failure> {
-    let (pool, cancel) = (session.pool()?, Cancel::default());
+fn evaluate(session: &Session, sweep: &search::Sweep, cancel: &Cancel) -> Result<Vec<Option<Cell>>, Failure> {
+    let pool = session.pool()?;
     log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));
     Ok(progress::collect(sweep.len(), "cells", &session.options, |done| {
-        sweep.run(&Evaluator::new(&pool, &cancel), 0, &|index, cell| {
-            done(index, cell);
-            if interrupted.load(Ordering::Relaxed) {
-                cancel.cancel();
-            }
-        });
+        sweep.run(&Evaluator::new(&pool, cancel), 0, &|index, cell| done(index, cell));
     }))
 }

@@ -49,8 +49,10 @@ pub fn compare(
     workspace: &mut Workspace,
 ) -> Result<Option<Comparison>, Vec<Problem>> {
     let Some(published) = &file.published else { return Ok(None) };
+    // Each figure takes a copy of the file: without the figures, of which there may be many.
+    let bare = ScenarioFile { published: None, ..file.clone() };
     let mut with = |edits: &[Edit]| {
-        let mut file = file.clone();
+        let mut file = bare.clone();
         file.edit(edits);
         summary(&library.resolve_over(&file, Some(scenario))?, workspace)
     };

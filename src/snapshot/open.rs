@@ -123,6 +123,23 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
 
 fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, FileError> {
     let source = Source::new(&text)?;
+    opened(name, &source, text.clone(), library).map_err(|error| written_by(&source, error))
+}
+
+/// The same mistakes, the last with the version that wrote the file, where that is another one.
+fn written_by(source: &Source, mut error: FileError) -> FileError {
+    let own = env!("CARGO_PKG_VERSION");
+    let version = source.text("version").filter(|version| *version != own).map(printable);
+    if let (Some(version), Some(last)) = (version, error.mistakes.last_mut())
+        && !last.message.contains(&version)
+    {
+        let way_out = format!("; shardscope {version} wrote this file, and this is {own}: open it with {version}");
+        last.message.push_str(&way_out);
+    }
+    error
+}
+
+fn opened(name: &str, source: &Source, text: String, library: &Library) -> Result<Opened, FileError> {
     let stored =
         |snapshot: &Snapshot| Some(Stored { version: snapshot.version.clone(), figures: snapshot.evaluation.clone() });
     let mut pins = Vec::new();
@@ -135,7 +152,7 @@ fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, File
         }
         Some(set::KIND) => {
             let set = Set::parse(&text)?;
-            pins = set.scenarios(&source)?;
+            pins = set.scenarios(source)?;
             let first = set.members.into_iter().zip(&pins).next();
             let Some((member, (_, scenario))) = first else { return Err(source.mistakes(&[])) };
             let stored = stored(&member.snapshot);

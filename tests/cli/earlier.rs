@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::run::{Run, run};
+use super::run::{Home, Run, assert_contains, run};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/0.1.0");
 
@@ -104,4 +104,40 @@ fn saved_presets_and_a_calibration_serve() {
 fn a_configuration_is_read() {
     let Run { code, stderr, .. } = run(&format!("eval --config {FOLDER}/config.toml"));
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
+}
+
+/// A snapshot of this version: what 0.1.0 wrote, with the figures and the version of now.
+fn snapshot_of_now() -> String {
+    let mut snapshot = file("snapshot.toml").parse::<toml::Table>().expect("TOML");
+    let mut evaluation: toml::Table =
+        run(&format!("eval {FOLDER}/snapshot.toml --format toml")).stdout.parse().expect("TOML");
+    let known = snapshot["evaluation"].as_table().expect("a table").clone();
+    evaluation.retain(|key, _| known.contains_key(key));
+    snapshot.insert("evaluation".to_owned(), evaluation.into());
+    snapshot.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
+    toml::to_string(&snapshot).expect("TOML")
+}
+
+#[test]
+fn a_stored_evaluation_that_this_version_does_not_find_is_reported() {
+    let home = Home::new();
+    let mut snapshot = snapshot_of_now().parse::<toml::Table>().expect("TOML");
+    let evaluation = snapshot["evaluation"].as_table_mut().expect("a table");
+    let seconds = evaluation["step_time_s"].as_float().expect("a number");
+    evaluation.insert("step_time_s".to_owned(), (seconds / 2.0).into());
+    home.write("s.toml", &toml::to_string(&snapshot).expect("TOML"));
+    let told = home.run("eval ./s.toml");
+    assert_eq!(told.code, Some(0));
+    assert_contains(&told.stderr, &["not what this very version finds"]);
+    assert_contains(&told.stdout, &["stored by shardscope"]);
+    let edited = home.run("eval ./s.toml --micro-batch 1");
+    assert!(!edited.stderr.contains("not what"), "another scenario has other figures: {}", edited.stderr);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_names_the_version_that_wrote_it() {
+    let home = Home::new();
+    home.write("s.toml", &file("snapshot.toml").replacen("[model]", "[model]\nwas_known = 1", 1));
+    let told = home.run("eval ./s.toml").refused().join("\n");
+    assert_contains(&told, &["was_known", "shardscope 0.1.0 wrote this file", "open it with 0.1.0"]);
 }

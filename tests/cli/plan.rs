@@ -161,3 +161,23 @@ fn the_shortest_training_is_written() {
     let again = home.run(search);
     assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""), "refused before the search");
 }
+
+#[test]
+fn an_interrupted_search_prints_the_best_so_far_and_dies_by_the_signal() {
+    let home = Home::new();
+    let long = "plan --hardware a100-80gb-dgx --model megatron-1t --strategy zero3 --nodes 8 --tp 4 --cp 4 --offload state \
+                --objective memory --log log --format json";
+    let child = home.command(long).spawn().expect("the binary runs");
+    let started = || std::fs::read_to_string(home.path().join("log")).is_ok_and(|log| log.contains("searching plans"));
+    let begin = std::time::Instant::now();
+    while !started() && begin.elapsed().as_secs() < 20 {
+        std::thread::yield_now();
+    }
+    let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill").success());
+    let output = child.wait_with_output().expect("the binary ends");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(2));
+    assert!(begin.elapsed().as_secs() < 15, "{:?}", begin.elapsed());
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["plans"].is_array(), "{report}");
+}

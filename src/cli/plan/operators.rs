@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::output;
 use crate::cli::session::{Session, note_chosen, note_idle};
+use crate::cli::{interrupt, log, output, progress};
 use crate::evaluate::Workspace;
 use crate::figures::PlanReport;
 use crate::plan::{Plan, Recompute};
@@ -27,7 +27,12 @@ pub fn run(session: &Session, arguments: &PlanArgs, objective: Objective) -> Res
     let cost_model = cost_model(&scenario, arguments)?;
     let request = PlanRequest { scenario, objective, cost_model, top: arguments.top as usize };
     let start = Instant::now();
-    let planned = planner::plan(&request, &Cancel::default())?;
+    let cancel = Cancel::default();
+    interrupt::cancels(&cancel)?;
+    log::line("searching plans");
+    let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
+    let planned = planner::plan(&request, &cancel)?;
+    waiting.finish_and_clear();
     let seconds = start.elapsed().as_secs_f64();
     let mut workspace = Workspace::default();
     let evaluations = planned.plans.iter().map(|plan| search::full(&plan.scenario, &mut workspace));
@@ -35,6 +40,7 @@ pub fn run(session: &Session, arguments: &PlanArgs, objective: Objective) -> Res
     let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
     output::report(arguments.format, || report.text(), || report.json())?;
     best::save(arguments, planned.plans.first().map(|best| &best.scenario))?;
+    interrupt::ends(&cancel)?;
     Ok(if planned.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 

@@ -65,7 +65,10 @@ impl SweepReport<'_> {
 
     fn table(&self, keys: [&'static str; 9]) -> Table {
         let mut table = Table::new(keys.map(|key| (key, "")));
-        table.extend((0..self.sweep.len()).map(|index| self.record(index)));
+        // Of an interrupted sweep what it has, and one cell that says so: a map may have a million.
+        let (done, missing): (Vec<usize>, Vec<usize>) =
+            (0..self.sweep.len()).partition(|index| self.cell(*index).is_some());
+        table.extend(done.into_iter().chain(missing.into_iter().take(1)).map(|index| self.record(index)));
         table
     }
 
@@ -75,8 +78,10 @@ impl SweepReport<'_> {
         let corner = format!("{} \\ {}", y.word(), x.word());
         let across: Vec<String> = std::iter::once(corner).chain(x.values.iter().map(shown)).collect();
         let headings: Vec<&str> = across.iter().map(String::as_str).collect();
-        let rows = y.values.iter().enumerate().map(|(row, value)| {
-            let cells = (0..x.values.len()).map(|column| self.mark(row * x.values.len() + column));
+        let width = x.values.len();
+        let begun = |row: usize| (row * width..(row + 1) * width).any(|index| self.cell(index).is_some());
+        let rows = y.values.iter().enumerate().filter(|(row, _)| begun(*row)).map(|(row, value)| {
+            let cells = (0..width).map(|column| self.mark(row * width + column));
             std::iter::once(shown(value)).chain(cells).collect()
         });
         let table = Table::of_texts(&headings, rows).text();
