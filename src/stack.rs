@@ -95,6 +95,10 @@ pub struct Stack {
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks work alike.
     #[serde(default)]
     pub balanced_context: bool,
+    /// Whether what replicas of a shard sum has a stream of its own, beside gathers and reductions: hybrid sharding in
+    /// PyTorch (`FSDPCommContext.all_reduce_stream`).
+    #[serde(default)]
+    pub replica_stream: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
     pub reduce_during_backward: bool,
     /// Whether updated weights are gathered beside the next step's first forward: only what that does not hide

@@ -93,6 +93,7 @@ pub fn ideal() -> Stack {
         keeps_gate: false,
         keeps_gathered: false,
         balanced_context: false,
+        replica_stream: false,
         reduce_during_backward: true,
         gather_during_forward: false,
     }

@@ -74,6 +74,28 @@ fn a_slow_wire_sets_the_pace_of_forward() {
     close(summary.step_time.get(), expected);
 }
 
+/// Hybrid sharding on two nodes of four: gathers and reductions stay in the node, 3/4 of a layer's bytes at 100 GB/s;
+/// replicas sum shards of a quarter between the nodes, there and back at 14 GB/s a device. Reduction and sum together
+/// take longer than a layer's backward, either alone does not: beside one another only those of the last unit are left.
+#[test]
+fn sums_over_replicas_run_beside_reductions() {
+    let (forward, backward, _) = hand_worked(1.0);
+    let bytes = 2.0 * 12.0 * 1024.0 * 1024.0;
+    let (pass, sum) = (bytes * 3.0 / 4.0 / 100e9, bytes / 4.0 / 14e9);
+    assert!(pass < forward && sum < backward && pass + sum > backward);
+    let with = |replica_stream: bool| {
+        let mut scenario = testing::scenario();
+        scenario.plan.sharding = testing::sharding(Extent::Node, Extent::Node, Extent::Node);
+        scenario.plan.bandwidth_factor = 1.4;
+        Arc::make_mut(&mut scenario.stack).replica_stream = replica_stream;
+        evaluate(&scenario)
+    };
+    let beside = with(true);
+    close(beside.step_time.get(), pass + 8.0 * (forward + backward) + pass + sum);
+    // In turn, the reductions and sums of all 8 units follow one another from the first backward on.
+    assert!(with(false).step_time.get() > pass + 8.0 * forward + backward + 8.0 * (pass + sum));
+}
+
 #[test]
 fn without_overlap_everything_adds_up() {
     let mut scenario = testing::scenario();

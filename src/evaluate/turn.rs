@@ -26,7 +26,8 @@ impl Span {
         match self.lane {
             Lane::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
             Lane::Reduce if reduced_once(scenario) => SpanMicroBatches::All,
-            Lane::Gather | Lane::Reduce if staged => SpanMicroBatches::Unsaid,
+            Lane::Replicas if plan.reduction != Reduction::MicroBatch => SpanMicroBatches::All,
+            Lane::Gather | Lane::Reduce | Lane::Replicas if staged => SpanMicroBatches::Unsaid,
             Lane::HostIn | Lane::HostOut if staged && plan.offload.state() => SpanMicroBatches::Unsaid,
             _ if self.activity.part == ModelPart::Model => SpanMicroBatches::Unsaid,
             _ => SpanMicroBatches::One(self.activity.micro_batch),

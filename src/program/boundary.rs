@@ -48,9 +48,8 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
     let ParameterGroup { costs, parameters } = *share;
     let scenario = costs.rates.scenario;
     let parts = buckets(costs, parameters * costs.rates.gradient());
-    let Some(reduce) = costs.reduction(parameters, scenario.plan.reduction == Reduction::Step, true, parts) else {
-        return;
-    };
+    let shard = scenario.plan.reduction == Reduction::Step;
+    let Some(reduce) = costs.reduction(parameters, shard, true, parts).in_turn() else { return };
     let label = label(Lane::Reduce, reduce.kind);
     let mut task = builder.transfer(&reduce.transfer, streams.reduce, costs.rates.calibrated.runtime.contention, label);
     task.waits = waits([Some(builder.after(TaskEvent::Released, 0))]);
@@ -61,8 +60,15 @@ fn reduce(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut 
 /// Everything that gradients wait for.
 fn done(builder: &GraphBuilder<'_>) -> [Option<EventWait>; WAITS] {
     waits(
-        [TaskEvent::Released, TaskEvent::Reduced, TaskEvent::HostOut, TaskEvent::Stored, TaskEvent::Computed]
-            .map(|event| Some(builder.after(event, 0))),
+        [
+            TaskEvent::Released,
+            TaskEvent::Reduced,
+            TaskEvent::Summed,
+            TaskEvent::HostOut,
+            TaskEvent::Stored,
+            TaskEvent::Computed,
+        ]
+        .map(|event| Some(builder.after(event, 0))),
     )
 }
 

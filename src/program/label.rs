@@ -12,6 +12,8 @@ pub enum Lane {
     Gather,
     /// Reductions of gradients.
     Reduce,
+    /// Sums of gradients over replicas of a shard, where they do not run in turn with the reductions.
+    Replicas,
     /// Collectives of tensor parallelism.
     Tensor,
     /// Exchanges of context parallelism.
@@ -26,10 +28,11 @@ pub enum Lane {
 
 impl Lane {
     /// All lanes, in the order in which they are drawn.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Compute,
         Self::Gather,
         Self::Reduce,
+        Self::Replicas,
         Self::Tensor,
         Self::Context,
         Self::Pipeline,
@@ -43,6 +46,7 @@ impl Lane {
             Self::Compute => "compute",
             Self::Gather => "gather",
             Self::Reduce => "reduce",
+            Self::Replicas => "replicas",
             Self::Tensor => "tensor",
             Self::Context => "context",
             Self::Pipeline => "pipeline",

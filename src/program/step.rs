@@ -9,11 +9,11 @@ use super::build::{GraphBuilder, LaunchedWork, RankBuilder};
 use super::label::{Activity, Label, Lane, ModelPart, Phase, TaskKind};
 use super::parameter_group::ParameterGroup;
 use super::state::local;
-use super::stream::{COMPUTE, CONTEXT, CollectiveStreams, HOST_IN, HOST_OUT, TENSOR};
+use super::stream::{COMPUTE, CONTEXT, CollectiveStreams, HOST_IN, HOST_OUT, REPLICAS, TENSOR};
 use super::task::{EventWait, Task, TaskClass, TaskEvent, WAITS, bytes, held, held_bytes, waits};
 use super::unit_costs::UnitCosts;
 use super::unit_order::{ALONE, CheckpointFetch, UnitOrder, UnitPosition, UnitRun, whole_layers};
-use super::unit_pass::UnitPass;
+use super::unit_pass::{GradientReduction, UnitCollective, UnitPass};
 
 /// What emitting needs.
 pub(super) struct TaskEmitter<'a> {
@@ -161,7 +161,7 @@ impl TaskEmitter<'_> {
         last: bool,
     ) {
         let unit_pass = &run.unit_pass;
-        let reduce = unit_pass.reduce[usize::from(last)];
+        let reduce = unit_pass.reduce[usize::from(last)].reduce;
         // Two gradient buffers: one is filled while the other is emptied.
         let emptied = match (unit_pass.store[usize::from(last)] > Bytes::ZERO, reduce) {
             (true, _) => Some(TaskEvent::Stored),
@@ -236,7 +236,7 @@ impl TaskEmitter<'_> {
             task.takes = held_bytes(held::GRADIENTS, sums);
             builder.push(task);
         }
-        let reduce = unit_pass.reduce[usize::from(last)];
+        let GradientReduction { reduce, replicas } = unit_pass.reduce[usize::from(last)];
         if let Some(reduce) = reduce {
             let label = label(Lane::Reduce, reduce.kind);
             let mut task = builder.transfer(&reduce.transfer, self.streams.reduce, self.contention, label);
@@ -247,12 +247,27 @@ impl TaskEmitter<'_> {
             task.gives[held::GRADIENTS] = bytes(unit_pass.gradients) + bytes(sums) - bytes(store);
             builder.push(task);
         }
+        if let Some(sum) = replicas {
+            let label = label(Lane::Replicas, sum.kind);
+            let task = self.replica_sum(builder, &sum, label);
+            builder.push(task);
+        }
         if store > Bytes::ZERO {
             let mut task = self.copy(builder, store, HOST_OUT, label(Lane::HostOut, TaskKind::Copy));
             task.waits = waits([Some(released), reduce.map(|_| builder.after(TaskEvent::Reduced, 0))]);
             task.signals = [Some(TaskEvent::Stored), None];
             task.gives = held_bytes(held::GRADIENTS, store);
             builder.push(task);
+        }
+    }
+
+    /// What replicas sum of a shard, once it is reduced.
+    pub fn replica_sum(&self, builder: &mut GraphBuilder<'_>, sum: &UnitCollective, label: Label) -> Task {
+        let task = builder.transfer(&sum.transfer, REPLICAS, self.contention, label);
+        Task {
+            waits: waits([Some(builder.after(TaskEvent::Reduced, 0))]),
+            signals: [Some(TaskEvent::Summed), None],
+            ..task
         }
     }
 

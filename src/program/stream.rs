@@ -6,7 +6,7 @@ use std::ops::{BitAnd, Not};
 use crate::stack::Overlap;
 
 /// Streams per rank.
-pub const STREAMS: usize = 8;
+pub const STREAMS: usize = 9;
 
 /// Compute.
 pub const COMPUTE: u8 = 0;
@@ -24,8 +24,10 @@ pub(super) const PIPELINE: u8 = 5;
 pub(super) const HOST_OUT: u8 = 6;
 /// Copies from the host.
 pub(super) const HOST_IN: u8 = 7;
+/// Sums of gradients over replicas of a shard, where they overlap gathers and reductions.
+pub(super) const REPLICAS: u8 = 8;
 
-const _: () = assert!((HOST_IN as usize) < STREAMS && STREAMS <= u32::BITS as usize);
+const _: () = assert!((REPLICAS as usize) < STREAMS && STREAMS <= u32::BITS as usize);
 
 /// Streams that are serialised with compute: a launch is over when they are.
 pub const SERIAL: StreamSet = StreamSet::EMPTY.with(COMPUTE).with(TENSOR).with(CONTEXT);

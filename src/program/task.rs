@@ -68,6 +68,8 @@ pub enum TaskEvent {
     Gathered,
     /// Units reduced.
     Reduced,
+    /// Units whose gradients replicas have summed, where that is a transfer of its own.
+    Summed,
     /// Collectives of tensor parallelism.
     Tensor,
     /// Exchanges of context parallelism.
@@ -87,7 +89,7 @@ pub enum TaskEvent {
 }
 
 /// Number of events.
-pub const EVENTS: usize = 12;
+pub const EVENTS: usize = 13;
 
 impl TaskEvent {
     /// Whether another rank raises it.

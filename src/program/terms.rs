@@ -27,6 +27,8 @@ pub struct StageCost {
     pub gather: PerDirection<Transfer>,
     /// The reductions of the gradients: at each micro-batch, and at the last.
     pub reduce: [Transfer; 2],
+    /// What replicas sum after the last reduction, where that is a transfer of its own.
+    pub replicas: Transfer,
     /// Copies from the host, and to it.
     pub host: [Seconds; 2],
     /// Copies of a stage's weights from the host, for the gathers for forward and for backward.
@@ -105,7 +107,8 @@ fn unit(costs: &UnitCosts<'_>, ahead: &UnitRun, behind: &UnitRun) -> StageCost {
     let one = |unit_pass: &UnitPass| [UnitRun { unit_pass: *unit_pass, count: 1, ..UnitRun::default() }];
     StageCost {
         gather: PerDirection { forward: transfer(ahead.gather), backward: transfer(behind.gather) },
-        reduce: behind.reduce.map(transfer),
+        reduce: behind.reduce.map(|reduction| transfer(reduction.reduce)),
+        replicas: transfer(behind.reduce[1].replicas),
         buffers: behind.gathered + behind.gradients,
         ..passes(costs, &one(ahead), &one(behind)).with_state(&ParameterGroup::new(costs, parameters))
     }
@@ -124,7 +127,9 @@ fn stage(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
             *gather = *gather + transfer(costs.gather(elements, holding.collectives, pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
-        cost.reduce[1] = cost.reduce[1] + transfer(costs.reduction(elements, true, true, holding.collectives));
+        let reduction = costs.reduction(elements, true, true, holding.collectives);
+        cost.reduce[1] = cost.reduce[1] + transfer(reduction.reduce);
+        cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(elements, true));
         cost.buffers += costs.buffer(elements) + costs.waiting(elements);
         cost = cost.with_state(&share);

@@ -9,7 +9,7 @@ use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
-use super::unit_pass::{ComputeStep, Traversal, UnitParameters, UnitPass};
+use super::unit_pass::{ComputeStep, GradientReduction, Traversal, UnitParameters, UnitPass};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
@@ -208,7 +208,8 @@ impl<'a> UnitCosts<'a> {
             },
             gradients: if last { self.waiting(unit.reduced) } else { Bytes::ZERO },
             to_host: Bytes::ZERO,
-            reduce: [false, true].map(|end| self.reduce(unit.reduced, end).filter(|_| last)),
+            reduce: [false, true]
+                .map(|end| if last { self.reduce(unit.reduced, end) } else { GradientReduction::default() }),
             store: [false, true].map(|end| if last { self.stored(unit.reduced, end) } else { Bytes::ZERO }),
             sums: if last { self.resumed(unit.reduced) } else { Bytes::ZERO },
         }

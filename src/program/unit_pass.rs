@@ -73,7 +73,7 @@ pub(super) struct UnitPass {
     /// Checkpoint bytes offloaded after forward.
     pub to_host: Bytes,
     /// Reduction at each micro-batch, and at the last one.
-    pub reduce: [Option<UnitCollective>; 2],
+    pub reduce: [GradientReduction; 2],
     /// Gradients that go to the host at each micro-batch, and at the last one.
     pub store: [Bytes; 2],
     /// Host-accumulated gradients fetched for the final reduction, bytes.
@@ -87,6 +87,23 @@ pub(super) struct UnitCollective {
     pub kind: TaskKind,
     /// Bytes of buffers while it runs.
     pub buffer: Bytes,
+}
+
+/// How a unit's gradients are reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct GradientReduction {
+    /// On the stream of reductions.
+    pub reduce: Option<UnitCollective>,
+    /// After it, on the stream of replicas.
+    pub replicas: Option<UnitCollective>,
+}
+
+impl GradientReduction {
+    /// Both, one after the other.
+    pub fn in_turn(self) -> Option<UnitCollective> {
+        let (Some(first), Some(second)) = (self.reduce, self.replicas) else { return self.reduce };
+        Some(UnitCollective { transfer: first.transfer + second.transfer, ..first })
+    }
 }
 
 impl UnitPass {

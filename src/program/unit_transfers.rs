@@ -9,7 +9,7 @@ use crate::units::{Bytes, Count};
 
 use super::label::TaskKind;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::UnitCollective;
+use super::unit_pass::{GradientReduction, UnitCollective};
 
 impl UnitCosts<'_> {
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
@@ -62,48 +62,67 @@ impl UnitCosts<'_> {
         !self.rates.scenario.stack.reduce_during_backward && !self.rates.scenario.plan.offload.state()
     }
 
-    /// The reduction of `elements` gradients at a micro-batch, or at the last one; `None` where nothing
-    /// is reduced then or everything is reduced after backward.
-    pub fn reduce(&self, elements: Count, last: bool) -> Option<UnitCollective> {
+    /// The reduction of `elements` gradients at a micro-batch, or at the last one; nothing where nothing is reduced then
+    /// or everything is reduced after backward.
+    pub fn reduce(&self, elements: Count, last: bool) -> GradientReduction {
         let plan = &self.rates.scenario.plan;
         let shard = self.layout.gradients > 1 && (last || plan.reduction != Reduction::Step);
         let rest = last || plan.reduction == Reduction::MicroBatch;
         let shard = shard && !(self.reduces_after_backward() && plan.reduction == Reduction::Step);
         let rest = rest && !self.reduces_after_backward();
-        if elements == Count::ZERO { None } else { self.reduction(elements, shard, rest, self.parts()) }
+        if elements == Count::ZERO {
+            return GradientReduction::default();
+        }
+        self.reduction(elements, shard, rest, self.parts())
     }
 
-    /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the
-    /// optimizer's extent and over its replicas (`rest`).
-    pub fn reduction(&self, elements: Count, shard: bool, rest: bool, parts: Count) -> Option<UnitCollective> {
+    /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the optimizer's extent
+    /// and over its replicas (`rest`).
+    pub fn reduction(&self, elements: Count, shard: bool, rest: bool, parts: Count) -> GradientReduction {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
-        let payload = |elements: Count, format: Format| Payload { parts, ..self.payload(elements, format) };
-        let mut found: Option<(Transfer, TaskKind)> = None;
-        let mut add = |transfer: Transfer, kind: TaskKind| {
-            found = Some(found.map_or((transfer, kind), |(before, first)| (before + transfer, first)));
-        };
         let format = self.gradient_wire(wire.gradients);
-        if shard && layout.gradients > 1 {
+        let payload = Payload { parts, ..self.payload(elements, format) };
+        let sharded = (shard && layout.gradients > 1).then(|| {
             let two_hop = self.rates.scenario.plan.sharding.two_hop_gradients;
-            let (transfer, kind) =
-                self.scattered(payload(elements, format), layout.shard_group(layout.gradients), two_hop);
-            add(transfer, kind);
+            let (transfer, kind) = self.scattered(payload, layout.shard_group(layout.gradients), two_hop);
+            UnitCollective { transfer, kind, buffer: self.packed(payload) }
+        });
+        let sums = if rest { self.replica_sums(elements, parts) } else { [None; 2] };
+        let add = |found: Option<UnitCollective>, (transfer, kind): (Transfer, TaskKind)| match found {
+            Some(before) => Some(UnitCollective { transfer: before.transfer + transfer, ..before }),
+            None => Some(UnitCollective { transfer, kind, buffer: self.packed(payload) }),
+        };
+        let stack = &self.rates.scenario.stack;
+        // What lives on the host goes there when a single transfer is over.
+        if sharded.is_some() && stack.replica_stream && !self.rates.scenario.plan.offload.state() {
+            return GradientReduction { reduce: sharded, replicas: sums.into_iter().flatten().fold(None, add) };
         }
-        let boundary = self.gradient_wire(wire.boundary);
-        if rest && layout.optimizer > layout.gradients {
-            let left = elements / f64::from(layout.gradients);
+        GradientReduction { reduce: sums.into_iter().flatten().fold(sharded, add), replicas: None }
+    }
+
+    /// What replicas of the gradients' shards sum: up to the optimizer's extent into its shards, beyond it whole.
+    fn replica_sums(&self, elements: Count, parts: Count) -> [Option<(Transfer, TaskKind)>; 2] {
+        let layout = self.layout;
+        let boundary = self.gradient_wire(self.rates.scenario.plan.sharding.wire.boundary);
+        let payload = |ranks: u32| {
+            let left = elements / f64::from(ranks);
+            Payload { parts, ..self.payload(left, boundary) }
+        };
+        let scattered = (layout.optimizer > layout.gradients).then(|| {
             let group = layout.replica_group(layout.gradients, layout.optimizer);
-            let (transfer, kind) = self.scattered(payload(left, boundary), group, false);
-            add(transfer, kind);
-        }
-        if rest && layout.group() > layout.optimizer {
-            let left = elements / f64::from(layout.optimizer);
+            self.scattered(payload(layout.gradients), group, false)
+        });
+        let summed = (layout.group() > layout.optimizer).then(|| {
             let group = layout.replica_group(layout.optimizer, layout.group());
-            add(self.rates.all_reduce(payload(left, boundary), group), TaskKind::AllReduce);
-        }
-        let same = format == self.rates.scenario.plan.precision.storage();
-        let buffer = if same { Bytes::ZERO } else { payload(elements, format).bytes() };
-        found.map(|(transfer, kind)| UnitCollective { transfer, kind, buffer })
+            (self.rates.all_reduce(payload(layout.optimizer), group), TaskKind::AllReduce)
+        });
+        [scattered, summed]
+    }
+
+    /// Bytes of a packed copy of gradients that travel in another format than they are trained in.
+    fn packed(&self, payload: Payload) -> Bytes {
+        let same = payload.format == self.rates.scenario.plan.precision.storage();
+        if same { Bytes::ZERO } else { payload.bytes() }
     }
 
     /// The sum of what two pipeline ranks have found as gradients of weights that logits share with the embedding,

@@ -16,7 +16,7 @@ pub fn counterpart(trace: &Trace, span: &Span) -> Option<usize> {
     let compute = trace.line(span.rank, Lane::Compute);
     match (span.lane, span.activity.kind) {
         (Lane::Gather, _) => compute.into_iter().filter(same).find(|index| trace.spans[*index].start >= span.end),
-        (Lane::Reduce, _) => {
+        (Lane::Reduce | Lane::Replicas, _) => {
             let made = |index: &usize| {
                 let one = &trace.spans[*index];
                 one.activity.kind == TaskKind::Backward && one.end <= span.start

@@ -66,6 +66,7 @@ impl FormulaFacts<'_> {
         let name = |lane: Lane| match lane {
             Lane::Gather => "gathers of weights",
             Lane::Reduce => "reductions of gradients",
+            Lane::Replicas => "sums over replicas",
             Lane::Tensor => "tensor parallelism",
             Lane::Context => "context parallelism",
             Lane::Pipeline => "pipeline",

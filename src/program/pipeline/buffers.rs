@@ -175,11 +175,11 @@ impl<'a> PipelineContext<'a> {
                 task.gives[held::SECONDARY] = bytes(self.sum(work, UnitCosts::secondary));
                 body.push(task);
             }
-            let mut tasks = Vec::new();
-            for (costs, holding, elements) in self.held(work) {
-                let reduced =
-                    (last || !costs.whole()).then(|| costs.reduction(elements, true, last, holding.collectives));
-                let Some(reduce) = reduced.flatten() else { continue };
+            let (mut tasks, mut replicas) = (Vec::new(), Vec::new());
+            for (costs, holding, elements) in self.held(work).filter(|(costs, ..)| last || !costs.whole()) {
+                let reduction = costs.reduction(elements, true, last, holding.collectives);
+                replicas.extend(reduction.replicas);
+                let Some(reduce) = reduction.reduce else { continue };
                 let mut task =
                     self.transfer(body, &reduce, self.streams.reduce, Lane::Reduce, Phase::Backward, holding.units);
                 let sums = resumed.then(|| body.after(TaskEvent::Loaded, 0));
@@ -192,6 +192,11 @@ impl<'a> PipelineContext<'a> {
                 task.gives[held::GRADIENTS] += if resumed { bytes(self.unreduced(work)) } else { 0 };
             }
             for task in tasks {
+                body.push(task);
+            }
+            for sum in replicas {
+                let label = label(Lane::Replicas, sum.kind, ModelPart::Layer, Phase::Backward);
+                let task = self.emit().replica_sum(body, &sum, label);
                 body.push(task);
             }
             if self.offload.state() {

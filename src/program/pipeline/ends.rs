@@ -37,7 +37,9 @@ impl PipelineContext<'_> {
         graph.task_loop(1, |body| {
             let label = label(Lane::Pipeline, TaskKind::AllReduce, ModelPart::Embedding, Phase::Backward);
             let mut task = body.transfer(&transfer, PIPELINE, self.contention(), label);
-            task.waits = waits([TaskEvent::Released, TaskEvent::Reduced].map(|event| Some(body.after(event, 0))));
+            task.waits = waits(
+                [TaskEvent::Released, TaskEvent::Reduced, TaskEvent::Summed].map(|event| Some(body.after(event, 0))),
+            );
             (task.signals, task.sends) = ([Some(TaskEvent::Reduced), None], Some(sends));
             body.push(task);
             let mut task = pause(body);

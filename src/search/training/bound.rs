@@ -109,8 +109,9 @@ impl StepBounds {
         // Every micro-batch but the last reduces as the stack does under accumulation, the last one as at a step's end.
         let [each, final_one] = layers[0].reduce.map(|reduce| whole(Pass::Backward).max(shared(&reduce)));
         let reductions = last.compute.backward + sum(order.iter().copied(), |unit| unit.reduce[1].time);
-        let ending =
-            (final_one + first.reduce[1].time).max(reductions) + sum(order.iter().copied(), |unit| unit.update);
+        let ending = (final_one + first.reduce[1].time).max(reductions)
+            + first.replicas.time
+            + sum(order.iter().copied(), |unit| unit.update);
         self.forward.add(first.gather.forward.time + ending - each, whole(Pass::Forward) + each);
         // What crosses a level takes its turn there, whatever else overlaps.
         for level in 0..MAX_LEVELS {
@@ -131,7 +132,8 @@ impl StepBounds {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
         let opening = first.load.forward + first.gather.forward.time;
-        let closing = first.reduce[1].time + first.store + sum(stages.of_rank(0), |stage| stage.update);
+        let closing =
+            first.reduce[1].time + first.replicas.time + first.store + sum(stages.of_rank(0), |stage| stage.update);
         for rank in 0..ranks {
             let compute = PerDirection::from_fn(|pass| sum(stages.of_rank(rank), |stage| *stage.compute.get(pass)));
             if pairs {

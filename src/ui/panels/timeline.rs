@@ -259,8 +259,8 @@ fn used(span: &evaluate::Span, trace: &Trace, window: (Seconds, Seconds)) -> Opt
     Some(match span.lane {
         Lane::Gather if other.start > span.end => format!("used {} later by {what}, at {at}", other.start - span.end),
         Lane::Gather => format!("used by {what}, at {at}"),
-        Lane::Reduce if span.start > other.end => format!("{} after {what}", span.start - other.end),
-        Lane::Reduce => format!("of {what}"),
+        Lane::Reduce | Lane::Replicas if span.start > other.end => format!("{} after {what}", span.start - other.end),
+        Lane::Reduce | Lane::Replicas => format!("of {what}"),
         _ => format!("needs {what}, issued {} before", span.start - other.start),
     })
 }
