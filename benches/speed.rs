@@ -7,7 +7,7 @@ use std::sync::Arc;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use shardscope::app::action::Report;
+use shardscope::app::action::JobReport;
 use shardscope::app::jobs;
 use shardscope::app::{App, Options, Start};
 use shardscope::evaluate::{
@@ -194,7 +194,7 @@ fn screen(criterion: &mut Criterion) {
         });
     }
     let mut app = explorer();
-    app.hear(Report::Evaluated { generation: 1, result: Ok(Arc::new(long(&app))) });
+    app.hear(JobReport::Evaluated { generation: 1, result: Ok(Arc::new(long(&app))) });
     let mut terminal = Terminal::new(TestBackend::new(200, 50)).unwrap();
     criterion.bench_function("draw 200 x 50, 100k spans of 8 ranks (target 5 ms)", |bench| {
         bench.iter(|| terminal.draw(|frame| draw(&app, &caps, frame)).map(|_| ()));

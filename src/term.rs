@@ -21,7 +21,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 use std::{env, mem, thread};
 
-use crate::app::action::{Command, Format, Report};
+use crate::app::action::{Command, Format, JobReport};
 use crate::app::files::{Errand, Files};
 use crate::app::jobs::{Jobs, Tell, is_to_break};
 use crate::app::{App, Options, Start};
@@ -158,7 +158,7 @@ impl Explorer {
             Event::Resize => self.resize()?,
             Event::Report(report) => {
                 match report {
-                    Report::Cells { .. } | Report::Found { .. } => self.progress.found(Instant::now()),
+                    JobReport::Cells { .. } | JobReport::Found { .. } => self.progress.found(Instant::now()),
                     _ => self.dirty = true,
                 }
                 let commands = self.app.hear(report);

@@ -138,7 +138,7 @@ pub enum Action {
 /// What runs can be filtered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Facet {
-    /// The cluster.
+    /// The cluster it ran on.
     Hardware,
     /// The class of the strategy.
     Strategy,
@@ -150,7 +150,7 @@ impl Facet {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Hardware, Self::Strategy, Self::Devices];
 
-    /// Its name.
+    /// What it is called over its list of values.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hardware => "hardware",
@@ -175,7 +175,7 @@ impl Format {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Text, Self::Ansi, Self::Svg];
 
-    /// Its name.
+    /// What it is called in the list of formats.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -210,21 +210,21 @@ pub enum Command {
     Evaluate {
         /// Comes back with the answer.
         generation: u64,
-        /// The scenario.
+        /// What is run.
         scenario: Box<Scenario>,
     },
     /// Run a scenario that is not shown, for one explanation of it.
     Explain {
         /// Comes back with the figures.
         generation: u64,
-        /// The scenario.
+        /// What is run.
         scenario: Box<Scenario>,
     },
     /// Fill a map.
     Sweep {
         /// Comes back with the cells.
         generation: u64,
-        /// The map.
+        /// What its cells are.
         sweep: Arc<Sweep>,
         /// The cell to begin with.
         from: usize,
@@ -270,38 +270,38 @@ pub enum Command {
 
 /// What the jobs say. An answer to an older question than the last is dropped.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Report {
+pub enum JobReport {
     /// The answer about a scenario.
     Evaluated {
-        /// Of the question.
+        /// The number that was asked under.
         generation: u64,
         /// The answer, or why there is none.
         result: Result<Arc<Evaluation>, Vec<Problem>>,
     },
     /// What would let a scenario fit that does not.
     Fixed {
-        /// Of the question.
+        /// The number that was asked under.
         generation: u64,
         /// The smallest change.
         fix: Fixes,
     },
     /// The figures for an explanation.
     Explained {
-        /// Of the explanation.
+        /// The number that the explanation was asked under.
         generation: u64,
         /// The figures, or why there are none.
         result: Result<Box<Evaluation>, Vec<Problem>>,
     },
     /// Some cells of a map.
     Cells {
-        /// Of the map.
+        /// The number that the map is filled under.
         generation: u64,
         /// Index and content.
         cells: Vec<(usize, Cell)>,
     },
     /// What a view asked for, or a part of it.
     Found {
-        /// Of the question.
+        /// The number that was asked under.
         generation: u64,
         /// What was found.
         found: Found,
@@ -316,9 +316,9 @@ pub enum Report {
         library: Box<Library>,
         /// What it describes.
         kind: Kind,
-        /// Its id.
+        /// Its id, by which the library knows it from now on.
         id: String,
-        /// Its file.
+        /// Where it was written.
         path: String,
     },
     /// The presets were read again, and what was wrong with them.
@@ -327,7 +327,7 @@ pub enum Report {
     Said(String),
     /// A job broke down; the next one starts afresh.
     Failed {
-        /// Of the question.
+        /// The number that was asked under.
         generation: u64,
         /// What was being done (`the map`).
         job: &'static str,

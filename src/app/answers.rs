@@ -14,9 +14,9 @@ pub const COMPUTING: &str = "still computing";
 /// An answered question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The scenario.
+    /// What was asked about.
     pub scenario: Scenario,
-    /// The answer.
+    /// What came out of it.
     pub evaluation: Arc<Evaluation>,
 }
 
@@ -41,7 +41,7 @@ pub struct Answers {
 
 impl Answers {
     /// The answer about a scenario, and what would let it fit.
-    pub fn of(&self, scenario: &Scenario) -> Option<(Answer, Option<Fixes>)> {
+    pub fn find(&self, scenario: &Scenario) -> Option<(Answer, Option<Fixes>)> {
         self.kept.iter().find(|(answer, _)| same(&answer.scenario, scenario)).cloned()
     }
 

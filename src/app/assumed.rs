@@ -19,7 +19,7 @@ impl Assumption {
     /// All of them, from above.
     pub const ALL: [Self; 3] = [Self::Gamma, Self::Backward, Self::Stage];
 
-    /// Its name.
+    /// What it is called in the formulas.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gamma => "gamma",
@@ -29,9 +29,9 @@ impl Assumption {
     }
 }
 
-/// The assumptions.
+/// What is assumed, in the steps that keys change it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Assumed {
+pub struct LimitAssumptions {
     /// Tenths of the activations that are kept.
     gamma: u8,
     /// Transfers of the model in backward.
@@ -41,13 +41,13 @@ pub struct Assumed {
 }
 
 /// The defaults of the command line: all layers computed again, one transfer in backward, weights sharded too.
-impl Default for Assumed {
+impl Default for LimitAssumptions {
     fn default() -> Self {
         Self { gamma: 0, backward: 1, stage: 3 }
     }
 }
 
-impl Assumed {
+impl LimitAssumptions {
     /// Changes one by so many steps, within its range.
     pub fn change(&mut self, assumption: Assumption, by: i8) {
         let (value, least, most) = match assumption {

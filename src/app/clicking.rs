@@ -2,16 +2,16 @@
 
 use super::action::{Action, Command};
 use super::cursor::ListCursor;
-use super::keys::Place;
+use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::panel::Panel;
-use super::pointing::{Gesture, Target};
+use super::pointing::{Gesture, PointerTarget};
 use super::state::App;
-use super::timeline::Step;
+use super::timeline::ShownStep;
 
 impl App {
     /// Does what the mouse asks for.
-    pub fn point(&mut self, target: Target, gesture: Gesture) -> Vec<Command> {
+    pub fn point(&mut self, target: PointerTarget, gesture: Gesture) -> Vec<Command> {
         let dragged = self.mouse.dragged.take();
         self.find.take_if(|_| gesture != Gesture::Drag);
         match gesture {
@@ -20,9 +20,9 @@ impl App {
             Gesture::Click => self.click(target),
             Gesture::Drag => {
                 match target {
-                    Target::Cell(index) => self.go_to(index),
-                    Target::Row(panel, index) if panel == self.focus => self.go_to_row(index),
-                    Target::Moment(now, _) => self.pull(dragged, now),
+                    PointerTarget::Cell(index) => self.go_to(index),
+                    PointerTarget::Row(panel, index) if panel == self.focus => self.go_to_row(index),
+                    PointerTarget::Moment(now, _) => self.pull(dragged, now),
                     _ => {}
                 }
                 Vec::new()
@@ -31,12 +31,12 @@ impl App {
     }
 
     /// The wheel goes through what it is over; over the timeline it zooms.
-    fn wheel(&mut self, target: Target, up: bool) -> Vec<Command> {
+    fn wheel(&mut self, target: PointerTarget, up: bool) -> Vec<Command> {
         if self.layer.is_none() {
             let Some(panel) = target.panel() else { return Vec::new() };
             self.focus = panel;
         }
-        let zooms = self.place() == Place::Panel(Panel::Timeline);
+        let zooms = self.place() == KeyPlace::Panel(Panel::Timeline);
         self.update(match (zooms, up) {
             (false, true) => Action::Up,
             (false, false) => Action::Down,
@@ -46,19 +46,19 @@ impl App {
     }
 
     /// A click gives a panel the keys and goes to what is under it; the same again takes it.
-    fn click(&mut self, target: Target) -> Vec<Command> {
+    fn click(&mut self, target: PointerTarget) -> Vec<Command> {
         self.notice = None;
         let Some(panel) = target.panel() else { return Vec::new() };
         let had_keys = std::mem::replace(&mut self.focus, panel) == panel;
         match target {
-            Target::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),
-            Target::Row(_, index) if had_keys && self.row() == Some(index) => return self.update(Action::Take),
-            Target::Cell(index) => self.go_to(index),
-            Target::Row(_, index) => self.go_to_row(index),
-            Target::Moment(now, row) => {
+            PointerTarget::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),
+            PointerTarget::Row(_, index) if had_keys && self.row() == Some(index) => return self.update(Action::Take),
+            PointerTarget::Cell(index) => self.go_to(index),
+            PointerTarget::Row(_, index) => self.go_to_row(index),
+            PointerTarget::Moment(now, row) => {
                 self.pull(None, now);
                 if let Some(answer) = &self.answer {
-                    self.timeline.choose_at(now, row, Step::of(&answer.evaluation));
+                    self.timeline.choose_at(now, row, ShownStep::new(&answer.evaluation));
                 }
             }
             _ => {}
@@ -68,12 +68,12 @@ impl App {
 
     /// A click beside the top layer closes it; on an item goes there, and the same again takes it. A question is
     /// answered by keys only.
-    fn click_layer(&mut self, target: Target, gesture: Gesture) -> Vec<Command> {
+    fn click_layer(&mut self, target: PointerTarget, gesture: Gesture) -> Vec<Command> {
         if gesture != Gesture::Click {
             return Vec::new();
         }
-        let Target::Item(index) = target else {
-            return if target == Target::Layer { Vec::new() } else { self.update(Action::Close) };
+        let PointerTarget::Item(index) = target else {
+            return if target == PointerTarget::Layer { Vec::new() } else { self.update(Action::Close) };
         };
         let before = self.row();
         match &mut self.layer {
@@ -114,7 +114,7 @@ impl App {
     /// The timeline follows the pointer.
     fn pull(&mut self, from: Option<f64>, now: f64) {
         if let (Some(from), Some(answer)) = (from, &self.answer) {
-            self.timeline.pan(from - now, Step::of(&answer.evaluation));
+            self.timeline.pan(from - now, ShownStep::new(&answer.evaluation));
         }
         self.mouse.dragged = Some(now);
     }

@@ -8,7 +8,7 @@ use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Scenario};
 
 use super::answers::Answer;
-use super::assumed::Assumed;
+use super::assumed::LimitAssumptions;
 use super::pins::Pins;
 
 /// The facts that a view is drawn from and a key is answered by, beside the view's own.
@@ -37,7 +37,7 @@ pub struct Context<'a> {
     /// What makes the map's cell that is shown of the current scenario; nothing where that is shown itself.
     pub cell: Vec<Edit>,
     /// What is assumed of the limits.
-    pub assumed: Assumed,
+    pub assumed: LimitAssumptions,
     /// Rows of a list that are seen at once.
     pub page: usize,
 }

@@ -13,7 +13,7 @@ use super::explaining::{Asked, Explaining, LATER, NOTHING, breakdown, of_field};
 use super::layer::Layer;
 use super::panel::Panel;
 use super::state::App;
-use super::timeline::Step;
+use super::timeline::ShownStep;
 
 impl App {
     /// Explains the figure that the cursor is on, or says why there is none.
@@ -95,7 +95,7 @@ impl App {
     /// What the span that is chosen on the timeline adds to.
     fn of_span(&self) -> Option<Figure> {
         let answer = self.answer.as_ref()?;
-        let span = self.timeline.chosen(Step::of(&answer.evaluation))?.first()?;
+        let span = self.timeline.chosen(ShownStep::new(&answer.evaluation))?.first()?;
         Some(match span.activity.kind {
             TaskKind::Forward | TaskKind::Backward => Figure::Compute,
             TaskKind::Optimizer => Figure::Optimizer,

@@ -13,7 +13,7 @@ use crate::presets::{Library, Saving};
 use crate::scenario::file::printable;
 use crate::snapshot::{self, Set, Snapshot, WriteError};
 
-use super::action::Report;
+use super::action::JobReport;
 use super::answers::Answer;
 use super::jobs::{Tell, message};
 use super::pins::Pin;
@@ -56,7 +56,10 @@ impl Files {
                 // Nothing of an errand outlives it.
                 let report = catch_unwind(AssertUnwindSafe(|| errand.run()));
                 tell(report.unwrap_or_else(|panic| {
-                    Report::Said(format!("the files broke down: {}; this is a bug, please report it", message(&*panic)))
+                    JobReport::Said(format!(
+                        "the files broke down: {}; this is a bug, please report it",
+                        message(&*panic)
+                    ))
                 }));
             }
         };
@@ -83,7 +86,7 @@ impl Drop for Files {
 }
 
 impl Errand {
-    pub(super) fn run(self) -> Report {
+    pub(super) fn run(self) -> JobReport {
         match self {
             Self::Export(answer) => {
                 let text = Snapshot::new(&answer.scenario, &answer.evaluation).to_toml();
@@ -96,36 +99,36 @@ impl Errand {
                 said(Set::new(members).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
             }
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
-            Self::List => Report::Listed(snapshot::list(&snapshot::places())),
+            Self::List => JobReport::Listed(snapshot::list(&snapshot::places())),
             Self::Open(path, library) => {
                 // A path with a slash is a file, whatever its name.
                 let name = Path::new(".").join(&path).display().to_string();
                 match snapshot::open(&name, &library) {
-                    Ok(opened) => Report::Opened(Box::new(opened), shown(&path)),
-                    Err(error) => Report::Said(printable(&error.to_string())),
+                    Ok(opened) => JobReport::Opened(Box::new(opened), shown(&path)),
+                    Err(error) => JobReport::Said(printable(&error.to_string())),
                 }
             }
-            Self::Delete(path) => Report::Said(match snapshot::delete(&path) {
+            Self::Delete(path) => JobReport::Said(match snapshot::delete(&path) {
                 Ok(()) => format!("deleted {}", shown(&path)),
                 Err(why) => why,
             }),
             Self::SavePreset(saving, library) => match library.save(&saving) {
                 Ok((library, path)) => {
                     let Saving { kind, id, .. } = saving;
-                    Report::Saved { library: Box::new(library), kind, id, path: shown(&path) }
+                    JobReport::Saved { library: Box::new(library), kind, id, path: shown(&path) }
                 }
-                Err(why) => Report::Said(why),
+                Err(why) => JobReport::Said(why),
             },
             Self::Reload(library) => {
                 let (library, warnings) = library.reload();
-                Report::Reloaded(Box::new(library), warnings)
+                JobReport::Reloaded(Box::new(library), warnings)
             }
         }
     }
 }
 
-fn said(written: Result<Result<PathBuf, WriteError>, impl Display>) -> Report {
-    Report::Said(match written {
+fn said(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {
+    JobReport::Said(match written {
         Ok(Ok(path)) => format!("exported to {}", shown(&path)),
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("the snapshot was not written: {error}"),

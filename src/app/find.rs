@@ -5,7 +5,7 @@ use tui_input::Input;
 /// A search on the screen.
 #[derive(Debug, Clone, Default)]
 pub struct Find {
-    /// The text.
+    /// What a row is to hold, in any case.
     pub input: Input,
     /// The row that had the cursor before.
     pub(super) from: usize,

@@ -6,14 +6,14 @@ use crate::evaluate::Evaluation;
 use crate::scenario::Problem;
 use crate::search::{Cell, Fixes};
 
-use super::action::{Command, Report};
+use super::action::{Command, JobReport};
 use super::answers::Answer;
 use super::state::App;
 use super::work::Found;
 
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
-    pub fn hear(&mut self, report: Report) -> Vec<Command> {
+    pub fn hear(&mut self, report: JobReport) -> Vec<Command> {
         let commands = self.take_in(report);
         self.mark_pinned();
         if !self.is_asking() && !self.pins.are_waiting() {
@@ -22,21 +22,25 @@ impl App {
         commands
     }
 
-    fn take_in(&mut self, report: Report) -> Vec<Command> {
+    fn take_in(&mut self, report: JobReport) -> Vec<Command> {
         match report {
-            Report::Evaluated { generation, result } if generation == self.question => return self.take_answer(result),
-            Report::Explained { generation, result } if generation == self.explanation => self.take_explained(result),
-            Report::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
-            Report::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
+            JobReport::Evaluated { generation, result } if generation == self.question => {
+                return self.take_answer(result);
+            }
+            JobReport::Explained { generation, result } if generation == self.explanation => {
+                self.take_explained(result)
+            }
+            JobReport::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
+            JobReport::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
             // A pin's figures are its own, whatever has been asked for since.
-            Report::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
-            Report::Found { generation, found } if generation == self.work => return self.hear_view(found),
-            Report::Listed(files) => self.take_list(files),
-            Report::Opened(opened, path) => return self.opened(*opened, &path),
-            Report::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
-            Report::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
-            Report::Said(said) => self.tell(said),
-            Report::Failed { generation, job, message }
+            JobReport::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
+            JobReport::Found { generation, found } if generation == self.work => return self.hear_view(found),
+            JobReport::Listed(files) => self.take_list(files),
+            JobReport::Opened(opened, path) => return self.opened(*opened, &path),
+            JobReport::Saved { library, kind, id, path } => return self.saved(*library, kind, &id, &path),
+            JobReport::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
+            JobReport::Said(said) => self.tell(said),
+            JobReport::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.explanation, self.work].contains(&generation) =>
             {
                 self.notice = Some(format!("{job} broke down: {message}; this is a bug, please report it"));

@@ -16,13 +16,13 @@ use std::time::Duration;
 use crate::scenario::Scenario;
 use crate::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
-use super::action::{Command, Report};
+use super::action::{Command, JobReport};
 use super::batch::Batch;
 use super::work::{Desk, Work};
-use slot::Slot;
+use slot::JobSlot;
 
 /// Where reports go; called from several threads.
-pub type Tell = Arc<dyn Fn(Report) + Send + Sync>;
+pub type Tell = Arc<dyn Fn(JobReport) + Send + Sync>;
 
 struct Question {
     generation: u64,
@@ -33,9 +33,9 @@ impl Question {
     fn answer(&self, workspace: &mut Workspace, tell: &Tell) {
         let result = search::full(&self.scenario, workspace).map(Arc::new);
         let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
-        tell(Report::Evaluated { generation: self.generation, result });
+        tell(JobReport::Evaluated { generation: self.generation, result });
         if let Some(fix) = too_big.then(|| search::fix(&self.scenario, workspace)).flatten() {
-            tell(Report::Fixed { generation: self.generation, fix });
+            tell(JobReport::Fixed { generation: self.generation, fix });
         }
     }
 }
@@ -47,7 +47,7 @@ impl Asking {
     fn answer(&self, tell: &Tell) {
         let Question { generation, scenario } = &self.0;
         let result = search::once(scenario, &mut Workspace::default()).map(Box::new);
-        tell(Report::Explained { generation: *generation, result });
+        tell(JobReport::Explained { generation: *generation, result });
     }
 }
 
@@ -60,7 +60,7 @@ struct Filling {
 
 impl Filling {
     fn fill(&self, pool: &Pool, pause: Duration, tell: &Tell) {
-        let send = |cells| tell(Report::Cells { generation: self.generation, cells });
+        let send = |cells| tell(JobReport::Cells { generation: self.generation, cells });
         let batch = Batch::new(pause, &send);
         let evaluator = Evaluator::new(pool, &self.cancel);
         self.sweep.run(&evaluator, self.from, &|index, cell| batch.add(index, cell));
@@ -77,17 +77,17 @@ struct Working {
 
 impl Working {
     fn run(&self, pool: &Pool, pause: Duration, tell: &Tell) {
-        let tell = |found| tell(Report::Found { generation: self.generation, found });
+        let tell = |found| tell(JobReport::Found { generation: self.generation, found });
         self.work.run(Desk { pool, cancel: &self.cancel, pause, tell: &tell });
     }
 }
 
 /// The threads that work. They end when this is dropped.
 pub struct Jobs {
-    questions: Arc<Slot<Question>>,
-    askings: Arc<Slot<Asking>>,
-    fillings: Arc<Slot<Filling>>,
-    works: Arc<Slot<Working>>,
+    questions: Arc<JobSlot<Question>>,
+    askings: Arc<JobSlot<Asking>>,
+    fillings: Arc<JobSlot<Filling>>,
+    works: Arc<JobSlot<Working>>,
     filling: Cancel,
     working: Cancel,
 }
@@ -146,7 +146,7 @@ fn renewed(running: &mut Cancel) -> Cancel {
 
 /// Does at once what the threads would do, and gives what they would report, files apart: for pictures, measurements
 /// and tests.
-pub fn in_line(command: Command) -> Vec<Report> {
+pub fn in_line(command: Command) -> Vec<JobReport> {
     let (reports, queue) = mpsc::channel();
     let tell: Tell = Arc::new(move |report| drop(reports.send(report)));
     let Ok(pool) = search::pool(Some(1)) else { return Vec::new() };
@@ -223,7 +223,7 @@ impl Job for Working {
 /// A thread that does one job after another; a panic is reported and survived.
 fn spawn<J: Job>(
     name: &'static str,
-    slot: &Arc<Slot<J>>,
+    slot: &Arc<JobSlot<J>>,
     tell: &Tell,
     work: impl Fn(&J, &Tell) + Send + 'static,
 ) -> io::Result<()> {
@@ -236,7 +236,7 @@ fn spawn<J: Job>(
                 work(&job, &tell);
             }));
             if let Err(panic) = done {
-                tell(Report::Failed { generation: job.generation(), job: name, message: message(&*panic) });
+                tell(JobReport::Failed { generation: job.generation(), job: name, message: message(&*panic) });
             }
         }
     })?;

@@ -8,7 +8,7 @@ pub mod names;
 mod place;
 
 pub use line::{Binding, KeyLine, KeyLines};
-pub use place::Place;
+pub use place::KeyPlace;
 
 /// A key as a terminal sends it.
-pub type Key = (crossterm::event::KeyCode, crossterm::event::KeyModifiers);
+pub type KeyStroke = (crossterm::event::KeyCode, crossterm::event::KeyModifiers);

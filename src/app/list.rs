@@ -91,7 +91,7 @@ impl List {
 pub struct Entry {
     /// What it is the text of.
     pub subject: Subject,
-    /// The text.
+    /// What is typed, with its cursor.
     pub input: Input,
     /// Whether it is still the old value, which the first character replaces.
     pub untouched: bool,

@@ -9,7 +9,7 @@ use crate::scenario::Field;
 use super::action::Action;
 use super::cursor::ListCursor;
 use super::keymap::Keymap;
-use super::keys::{Binding, KeyLine, Place, names};
+use super::keys::{Binding, KeyLine, KeyPlace, names};
 
 /// The palette on the screen.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct Palette {
 pub struct Item {
     /// What it does.
     pub name: String,
-    /// Its key.
+    /// The key that does the same; empty where there is none.
     pub key: String,
     /// What is done.
     pub(super) deed: Deed,
@@ -36,7 +36,7 @@ pub struct Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
     /// An action where it belongs.
-    Action(Place, Action),
+    Action(KeyPlace, Action),
     /// Choosing a field's value.
     Field(Field),
     /// Showing a figure on the map.
@@ -45,9 +45,9 @@ pub(super) enum Deed {
 
 impl Palette {
     /// Everything, as seen from the panel or view that has the keys.
-    pub(super) fn new(keymap: &Keymap, here: Place, ascii: bool) -> Self {
+    pub(super) fn new(keymap: &Keymap, here: KeyPlace, ascii: bool) -> Self {
         let mut lines: Vec<&KeyLine> = keymap.lines().iter().filter(|line| line.place.is_under_layers()).collect();
-        lines.sort_by_key(|line| (line.place != here, line.place != Place::Panels));
+        lines.sort_by_key(|line| (line.place != here, line.place != KeyPlace::Panels));
         let bindings = lines.into_iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)));
         let acts = bindings.filter(|(_, binding)| !is_motion(binding.action));
         let fields = Field::all().map(|field| Item {
@@ -81,7 +81,7 @@ impl Palette {
 impl Item {
     fn new(line: &KeyLine, binding: &Binding, ascii: bool) -> Self {
         let place = match line.place {
-            Place::Panels => String::new(),
+            KeyPlace::Panels => String::new(),
             place => format!("{}: ", place.title()),
         };
         let name = match binding.action {

@@ -14,7 +14,7 @@ pub struct Pin {
     pub id: u64,
     /// What the user calls it.
     pub name: String,
-    /// The scenario.
+    /// What is compared.
     pub scenario: Scenario,
     /// Its evaluation, once it is there.
     pub evaluation: Option<Arc<Evaluation>>,

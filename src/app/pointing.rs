@@ -6,7 +6,7 @@ use super::panel::Panel;
 
 /// What lies under the pointer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Target {
+pub enum PointerTarget {
     /// A panel.
     Panel(Panel),
     /// A row of a panel, or of the view in the map's place: a field, a figure, a strategy.
@@ -36,7 +36,7 @@ pub enum Gesture {
     WheelDown,
 }
 
-/// The mouse.
+/// Whose the mouse is, and what it does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Mouse {
     /// Whether it is taken.
@@ -52,7 +52,7 @@ impl Mouse {
     }
 }
 
-impl Target {
+impl PointerTarget {
     /// The panel that it belongs to.
     pub(super) const fn panel(self) -> Option<Panel> {
         match self {

@@ -12,7 +12,7 @@ use super::inputs::InputRow;
 use super::layer::Layer;
 use super::panel::Panel;
 use super::state::App;
-use super::timeline::Step;
+use super::timeline::ShownStep;
 
 /// Texts of rows, and which of them has the cursor.
 pub type Rows = (Vec<String>, usize);
@@ -106,7 +106,7 @@ impl App {
             }
             Panel::Map => self.view_rows(),
             Panel::Memory => {
-                let step = Step::of(&self.answer.as_ref()?.evaluation);
+                let step = ShownStep::new(&self.answer.as_ref()?.evaluation);
                 let ranks = step.trace.ranks();
                 let names = (0..ranks).map(|rank| format!("rank {rank}")).collect();
                 (ranks > 1).then(|| (names, self.timeline.rank(step) as usize))
@@ -143,7 +143,7 @@ impl App {
                 }
                 Panel::Memory => {
                     if let Some(answer) = &self.answer {
-                        let step = Step::of(&answer.evaluation);
+                        let step = ShownStep::new(&answer.evaluation);
                         let from = self.timeline.rank(step) as usize;
                         self.timeline.change_rank(row.cast_signed() - from.cast_signed(), step);
                     }

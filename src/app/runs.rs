@@ -26,10 +26,10 @@ impl PartialEq for Tables {
 
 /// What ran, and what comes out of it here.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub struct PublishedRun {
     /// The run; of two between which it lies the one with fewer micro-batches.
     pub scenario: Scenario,
-    /// Its figures.
+    /// What is predicted of it.
     pub summary: Summary,
     /// Where it was published.
     pub source: String,
@@ -39,22 +39,22 @@ pub struct Run {
 
 /// Every run that could be compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Picture {
+pub struct ComparedRuns {
     /// Predictions beside measurements.
     pub validation: Validation,
     /// The runs by their id.
-    pub runs: BTreeMap<String, Run>,
+    pub runs: BTreeMap<String, PublishedRun>,
 }
 
-impl Picture {
+impl ComparedRuns {
     /// The run of a comparison.
-    pub fn run(&self, residual: &Residual) -> Option<&Run> {
+    pub fn run(&self, residual: &Residual) -> Option<&PublishedRun> {
         self.runs.get(&residual.id)
     }
 }
 
 /// Builds, evaluates and compares the runs of some tables.
-pub(crate) fn compare(tables: &Tables, pool: &Pool) -> Picture {
+pub(crate) fn compare(tables: &Tables, pool: &Pool) -> ComparedRuns {
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
     let mut add = |name: &str, text: &str| {
         let (more, without) = measured::read(name, text);
@@ -82,7 +82,7 @@ pub(crate) fn compare(tables: &Tables, pool: &Pool) -> Picture {
         let own: Vec<Option<Summary>> = figures.by_ref().take(case.scenarios.len()).collect();
         let Some(summary) = own.first().copied().flatten() else { continue };
         let assumed = case.assumed.iter().map(|one| format!("{} {}", one.column, printable(&one.value)));
-        let run = Run {
+        let run = PublishedRun {
             scenario: case.scenario().clone(),
             summary,
             source: printable(case.row.text("source")),
@@ -90,5 +90,5 @@ pub(crate) fn compare(tables: &Tables, pool: &Pool) -> Picture {
         };
         runs.insert(case.row.id(), run);
     }
-    Picture { validation, runs }
+    ComparedRuns { validation, runs }
 }

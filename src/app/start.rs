@@ -41,7 +41,7 @@ pub struct Options {
     pub mouse: bool,
     /// Fewer colours, fewer updates.
     pub low_bandwidth: bool,
-    /// The keys.
+    /// The table of keys, with the user's own in it.
     pub keymap: Keymap,
     /// The configuration file, if there is a place for one.
     pub config: Option<PathBuf>,

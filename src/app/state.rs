@@ -20,7 +20,7 @@ use super::find::Find;
 use super::history::History;
 use super::inputs::Inputs;
 use super::keymap::Keymap;
-use super::keys::Place;
+use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
 use super::pins::Pins;
@@ -29,7 +29,7 @@ use super::resolve::{base, resolve};
 use super::start::Start;
 use super::timeline::Timeline;
 use super::views::Views;
-use super::views::evidence::Evidence;
+use super::views::evidence::EvidenceView;
 use super::views::map::Map;
 
 /// Rows of a page before the terminal's size is known.
@@ -44,7 +44,7 @@ pub struct App {
     pub file: ScenarioFile,
     /// The last scenario of the file that can be laid out.
     pub scenario: Scenario,
-    /// The fields.
+    /// The rows of the scenario panel: where the cursor is, what is wrong with a field.
     pub inputs: Inputs,
     /// What stands in the map's place.
     pub view: ViewId,
@@ -84,9 +84,9 @@ pub struct App {
     pub notice: Option<String>,
     /// The explanation that is opened when its figures are there.
     pub(super) awaited: Option<Awaited>,
-    /// The keys.
+    /// The table of keys, with the user's own in it.
     pub keymap: Keymap,
-    /// The mouse.
+    /// Whether the mouse is taken, and what it drags.
     pub mouse: Mouse,
     /// Rows of a list or of the help that are seen at once.
     pub(super) page: usize,
@@ -111,7 +111,7 @@ impl App {
             inputs: Inputs::default(),
             view: ViewId::MAP,
             map: Map::around(&base, &scenario),
-            views: Views { evidence: Evidence::of(options.rows), ..Views::default() },
+            views: Views { evidence: EvidenceView::new(options.rows), ..Views::default() },
             shown: Ok(scenario.clone()),
             looking: false,
             scenario,
@@ -145,29 +145,29 @@ impl App {
     }
 
     /// What has the keys.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> KeyPlace {
         match &self.layer {
-            _ if self.find.is_some() => Place::Find,
+            _ if self.find.is_some() => KeyPlace::Find,
             None => self.panel_place(),
-            Some(Layer::Palette(_)) => Place::Palette,
-            Some(Layer::Browser(browser)) if browser.asking => Place::Question,
-            Some(Layer::Browser(browser)) if browser.searching => Place::Search,
-            Some(Layer::Browser(_)) => Place::Snapshots,
-            Some(Layer::Form(form)) if form.typing.is_some() => Place::Entry,
-            Some(Layer::Form(_)) => Place::Form,
-            Some(Layer::Explain(_)) => Place::Explain,
-            Some(Layer::Help(_) | Layer::Diagnostics(..)) => Place::Help,
-            Some(Layer::List(list)) if list.searching => Place::Search,
-            Some(Layer::List(_)) => Place::List,
-            Some(Layer::Entry(_)) => Place::Entry,
+            Some(Layer::Palette(_)) => KeyPlace::Palette,
+            Some(Layer::Browser(browser)) if browser.asking => KeyPlace::Question,
+            Some(Layer::Browser(browser)) if browser.searching => KeyPlace::Search,
+            Some(Layer::Browser(_)) => KeyPlace::Snapshots,
+            Some(Layer::Form(form)) if form.typing.is_some() => KeyPlace::Entry,
+            Some(Layer::Form(_)) => KeyPlace::Form,
+            Some(Layer::Explain(_)) => KeyPlace::Explain,
+            Some(Layer::Help(_) | Layer::Diagnostics(..)) => KeyPlace::Help,
+            Some(Layer::List(list)) if list.searching => KeyPlace::Search,
+            Some(Layer::List(_)) => KeyPlace::List,
+            Some(Layer::Entry(_)) => KeyPlace::Entry,
         }
     }
 
     /// What would have the keys without a layer.
-    pub fn panel_place(&self) -> Place {
+    pub fn panel_place(&self) -> KeyPlace {
         match self.focus {
-            Panel::Map if self.view != ViewId::MAP => Place::View(self.view),
-            panel => Place::Panel(panel),
+            Panel::Map if self.view != ViewId::MAP => KeyPlace::View(self.view),
+            panel => KeyPlace::Panel(panel),
         }
     }
 
@@ -208,7 +208,7 @@ impl App {
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
         let mut done = false;
-        if let Some((answer, fix)) = self.answers.of(scenario) {
+        if let Some((answer, fix)) = self.answers.find(scenario) {
             done = answer.evaluation.summary.fits || fix.is_some();
             self.fix = fix;
             self.show(answer);

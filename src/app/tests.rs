@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::action::{Command, Report};
+use super::action::{Command, JobReport};
 use super::layer::Layer;
 use super::*;
 use crate::evaluate::Summary;

@@ -4,4 +4,4 @@ mod follow;
 mod shown;
 
 pub use follow::counterpart;
-pub use shown::{Row, Step, Timeline, Window};
+pub use shown::{ShownStep, Timeline, TrackRow, Window};

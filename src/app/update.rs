@@ -16,14 +16,14 @@ use super::diagnostics::{Finding, LINES};
 use super::effect::Effect;
 use super::explaining::breakdown;
 use super::inputs::InputRow;
-use super::keys::Place;
+use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::list::{Entry, List, Subject};
 use super::options::options;
 use super::panel::{Panel, ViewId};
 use super::pins::letter;
 use super::state::App;
-use super::timeline::Step;
+use super::timeline::ShownStep;
 use super::views::SPECS;
 use super::views::map::NOTHING_TO_TAKE;
 
@@ -69,7 +69,7 @@ impl App {
     fn moves_on(&self, action: Action) -> bool {
         use Action::{Down, First, Last, Left, PageDown, PageUp, Right, Up};
         let motion = matches!(action, Left | Right | Up | Down | First | Last | PageUp | PageDown);
-        motion && self.place() == Place::Panel(Panel::Map)
+        motion && self.place() == KeyPlace::Panel(Panel::Map)
     }
 
     /// Whether an action steps through the values of a field.
@@ -228,7 +228,7 @@ impl App {
 
     fn on_timeline(&mut self, action: Action) {
         let Some(answer) = &self.answer else { return };
-        let step = Step::of(&answer.evaluation);
+        let step = ShownStep::new(&answer.evaluation);
         let (found, missed) = match action {
             Action::Zoom => (self.timeline.to_layer(step), "no layer is in sight here"),
             Action::Follow => {
@@ -249,7 +249,7 @@ impl App {
     /// The memory panel shows the pipeline rank that the timeline is at; Enter shows its peak there.
     fn on_memory(&mut self, action: Action) {
         let Some(answer) = &self.answer else { return };
-        let step = Step::of(&answer.evaluation);
+        let step = ShownStep::new(&answer.evaluation);
         let peak = answer.evaluation.stages.get(self.timeline.rank(step) as usize);
         if let (Action::Take, Some(peak)) = (action, peak) {
             self.focus = Panel::Timeline;

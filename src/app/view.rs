@@ -7,7 +7,7 @@ use super::action::Action;
 use super::context::Context;
 use super::effect::Effect;
 use super::explaining::Asked;
-use super::keys::{KeyLines, Place};
+use super::keys::{KeyLines, KeyPlace};
 use super::panel::{Panel, ViewId};
 use super::work::{Found, Work};
 
@@ -26,8 +26,8 @@ pub struct ViewSpec {
 
 impl ViewSpec {
     /// Where its keys work. Those of the map are the panel's, which it is when no other view stands in its place.
-    pub fn place(&self) -> Place {
-        if self.id == ViewId::MAP { Place::Panel(Panel::Map) } else { Place::View(self.id) }
+    pub fn place(&self) -> KeyPlace {
+        if self.id == ViewId::MAP { KeyPlace::Panel(Panel::Map) } else { KeyPlace::View(self.id) }
     }
 }
 

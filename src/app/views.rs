@@ -17,17 +17,17 @@ pub mod training;
 
 use super::panel::ViewId;
 use super::view::{View, ViewSpec};
-use advice::Advice;
-use compare::Compare;
-use evidence::Evidence;
-use grid::Grid;
-use hardware::Hardware;
-use intensities::Intensities;
-use limits::Limits;
-use plan::Planning;
-use strategies::Strategies;
-use traffic::Traffic;
-use training::Training;
+use advice::AdviceView;
+use compare::CompareView;
+use evidence::EvidenceView;
+use grid::GridView;
+use hardware::HardwareView;
+use intensities::IntensitiesView;
+use limits::LimitsView;
+use plan::PlanView;
+use strategies::StrategiesView;
+use traffic::TrafficView;
+use training::TrainingView;
 
 /// What is known of each before it is shown, in the order of the list of views.
 pub const SPECS: [&ViewSpec; 12] = [
@@ -48,17 +48,17 @@ pub const SPECS: [&ViewSpec; 12] = [
 /// What the views know.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
-    pub(crate) compare: Compare,
-    pub(crate) advice: Advice,
-    pub(crate) limits: Limits,
-    pub(crate) grid: Grid,
-    pub(crate) hardware: Hardware,
-    pub(crate) intensities: Intensities,
-    pub(crate) strategies: Strategies,
-    pub(crate) traffic: Traffic,
-    pub(crate) training: Training,
-    pub(crate) planning: Planning,
-    pub(crate) evidence: Evidence,
+    pub(crate) compare: CompareView,
+    pub(crate) advice: AdviceView,
+    pub(crate) limits: LimitsView,
+    pub(crate) grid: GridView,
+    pub(crate) hardware: HardwareView,
+    pub(crate) intensities: IntensitiesView,
+    pub(crate) strategies: StrategiesView,
+    pub(crate) traffic: TrafficView,
+    pub(crate) training: TrainingView,
+    pub(crate) plan: PlanView,
+    pub(crate) evidence: EvidenceView,
 }
 
 impl Views {
@@ -74,7 +74,7 @@ impl Views {
             (&strategies::SPEC, &self.strategies),
             (&traffic::SPEC, &self.traffic),
             (&training::SPEC, &self.training),
-            (&plan::SPEC, &self.planning),
+            (&plan::SPEC, &self.plan),
             (&evidence::SPEC, &self.evidence),
         ];
         all.into_iter().find(|(spec, _)| spec.id == id).map(|(_, view)| view)
@@ -92,7 +92,7 @@ impl Views {
             (&strategies::SPEC, &mut self.strategies),
             (&traffic::SPEC, &mut self.traffic),
             (&training::SPEC, &mut self.training),
-            (&plan::SPEC, &mut self.planning),
+            (&plan::SPEC, &mut self.plan),
             (&evidence::SPEC, &mut self.evidence),
         ];
         all.into_iter().find(|(spec, _)| spec.id == id).map(|(_, view)| view)

@@ -12,7 +12,7 @@ use crate::search::{
 };
 
 use super::batch::Batch;
-use super::runs::{self, Picture, Tables};
+use super::runs::{self, ComparedRuns, Tables};
 
 /// What is to be computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub enum Found {
     /// The plans within a limit, by its place.
     Plan(usize, Box<PlanAnswer>),
     /// Every run that could be compared.
-    Evidence(Box<Picture>),
+    Evidence(Box<ComparedRuns>),
 }
 
 /// What work is done with.

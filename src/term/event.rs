@@ -1,6 +1,6 @@
 //! What the explorer's loop waits for.
 
-use crate::app::action::Report;
+use crate::app::action::JobReport;
 
 use super::keys::Heard;
 
@@ -9,7 +9,7 @@ use super::keys::Heard;
 pub(super) enum Event {
     Heard(Heard),
     Resize,
-    Report(Report),
+    Report(JobReport),
     /// Someone asked the program to stop until it is continued.
     Suspend,
     /// It was continued.

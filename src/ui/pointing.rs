@@ -6,32 +6,36 @@ use super::caps::Caps;
 use super::panels::{breakdown, inputs, layers, memory, tabs, timeline, views};
 use super::screen::ScreenPlaces;
 use super::theme::Theme;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::{App, Panel};
 
 /// What lies under a column and a row of a screen of some size.
-pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row): (u16, u16)) -> Target {
+pub fn target(app: &App, caps: &Caps, (width, height): (u16, u16), (column, row): (u16, u16)) -> PointerTarget {
     let (theme, at) = (Theme::new(*caps), Position::new(column, row));
-    let Some(places) = ScreenPlaces::new(app, Rect { x: 0, y: 0, width, height }) else { return Target::Nothing };
+    let Some(places) = ScreenPlaces::new(app, Rect { x: 0, y: 0, width, height }) else {
+        return PointerTarget::Nothing;
+    };
     if app.layer.is_some() {
         return layers::target(app, places.body, at);
     }
     if let Some(panel) = places.tabs.contains(at).then(|| tabs::at(app, theme, places.tabs, at)).flatten() {
-        return Target::Panel(panel);
+        return PointerTarget::Panel(panel);
     }
     let under = places.panels.into_iter().find(|(_, area)| area.contains(at));
-    let Some((panel, area)) = under else { return Target::Nothing };
+    let Some((panel, area)) = under else { return PointerTarget::Nothing };
     let inside = area.inner(Margin::new(1, 1));
-    let row = |row| Target::Row(panel, row);
+    let row = |row| PointerTarget::Row(panel, row);
     let exact = match panel {
         _ if !inside.contains(at) => None,
         Panel::Map => views::target(app, theme, inside, at),
         Panel::Inputs => inputs::field_at(app, inside, at).map(row),
         Panel::Memory => memory::rank_at(app, inside, at).map(row),
-        Panel::Timeline => timeline::moment_at(app, theme, inside, at).map(|(share, row)| Target::Moment(share, row)),
+        Panel::Timeline => {
+            timeline::moment_at(app, theme, inside, at).map(|(share, row)| PointerTarget::Moment(share, row))
+        }
         Panel::Time => breakdown::row_at(app, theme, inside, at).map(row),
     };
-    exact.unwrap_or(Target::Panel(panel))
+    exact.unwrap_or(PointerTarget::Panel(panel))
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ fn an_answer_is_found_by_its_scenario() {
     answers.keep(one.clone());
     let fix = Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
     answers.fix(&one.scenario, &fix);
-    assert_eq!(answers.of(&one.scenario).map(|(_, fix)| fix), Some(Some(fix.clone())));
-    assert!(answers.of(&two.scenario).is_none());
+    assert_eq!(answers.find(&one.scenario).map(|(_, fix)| fix), Some(Some(fix.clone())));
+    assert!(answers.find(&two.scenario).is_none());
     answers.keep(two);
     answers.keep(one.clone());
     assert_eq!(answers.kept.len(), 2);
-    assert_eq!(answers.of(&one.scenario).map(|(_, fix)| fix), Some(Some(fix)), "the fix stays with it");
+    assert_eq!(answers.find(&one.scenario).map(|(_, fix)| fix), Some(Some(fix)), "the fix stays with it");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn the_oldest_answers_are_forgotten() {
         answers.keep(next);
     }
     assert_eq!(answers.kept.len(), MOST);
-    assert!(answers.of(&first.scenario).is_none());
+    assert!(answers.find(&first.scenario).is_none());
 }
 
 #[test]
@@ -47,5 +47,5 @@ fn long_timelines_push_others_out_but_never_the_latest() {
     answers.keep(answer(2));
     answers.keep(long.clone());
     assert_eq!(answers.kept.len(), 1);
-    assert!(answers.of(&long.scenario).is_some());
+    assert!(answers.find(&long.scenario).is_some());
 }

@@ -4,8 +4,8 @@ use crate::app::layer::Layer;
 use std::path::PathBuf;
 
 use super::*;
-use crate::app::action::Report;
-use crate::app::keys::Place;
+use crate::app::action::JobReport;
+use crate::app::keys::KeyPlace;
 use crate::app::tests::{explorer, press, value};
 use crate::app::views;
 use crate::presets::Library;
@@ -36,7 +36,7 @@ fn browsing() -> App {
         listed("pair.toml", Ok(vec![held("A"), held("B")])),
         listed("broken.toml", Err("broken.toml:3:1: is wrong".to_owned())),
     ];
-    app.hear(Report::Listed(files));
+    app.hear(JobReport::Listed(files));
     app
 }
 
@@ -50,12 +50,12 @@ fn the_list_is_asked_for_and_comes_when_it_comes() {
     let mut app = explorer();
     assert_eq!(app.update(Action::Snapshots), [Command::List]);
     assert!(browser(&app).files.is_none());
-    app.hear(Report::Listed(Vec::new()));
+    app.hear(JobReport::Listed(Vec::new()));
     assert_eq!(browser(&app).files.as_ref().map(Vec::len), Some(0));
     press(&mut app, "<ret>x");
     assert!(!browser(&app).asking, "there is nothing to delete");
     press(&mut app, "<esc>");
-    app.hear(Report::Listed(Vec::new()));
+    app.hear(JobReport::Listed(Vec::new()));
     assert!(app.layer.is_none(), "a list that comes too late opens nothing");
 }
 
@@ -72,11 +72,11 @@ fn enter_opens_and_a_broken_file_says_why_not() {
 fn deleting_asks_first() {
     let mut app = browsing();
     press(&mut app, "x");
-    assert_eq!(app.place(), Place::Question);
+    assert_eq!(app.place(), KeyPlace::Question);
     press(&mut app, "<esc>");
-    assert_eq!(app.place(), Place::Snapshots, "Esc leaves the file, and the list open");
+    assert_eq!(app.place(), KeyPlace::Snapshots, "Esc leaves the file, and the list open");
     press(&mut app, "xj");
-    assert_eq!((app.place(), browser(&app).row()), (Place::Question, 0), "a key without meaning answers nothing");
+    assert_eq!((app.place(), browser(&app).row()), (KeyPlace::Question, 0), "a key without meaning answers nothing");
     assert_eq!(press(&mut app, "<ret>"), [Command::Delete(PathBuf::from("./one.toml")), Command::List]);
 }
 
@@ -87,7 +87,7 @@ fn a_set_is_saved_under_a_name() {
     assert!(app.notice.as_ref().unwrap().contains("nothing is pinned"), "{:?}", app.notice);
     let mut app = explorer();
     press(&mut app, "ps");
-    app.hear(Report::Listed(Vec::new()));
+    app.hear(JobReport::Listed(Vec::new()));
     assert_eq!(press(&mut app, "s<c-u>pair<ret>"), [Command::SaveSet("pair".to_owned())]);
 }
 
@@ -110,7 +110,7 @@ fn an_opened_set_is_pinned_and_evaluated_and_can_be_undone() {
 
     let mut again = explorer();
     press(&mut again, "1gjjjj<ret><c-u>2<ret>");
-    let commands = again.hear(Report::Opened(Box::new(opened), "pair.toml".to_owned()));
+    let commands = again.hear(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
     for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {
         again.hear(report);
     }
@@ -137,7 +137,7 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     let path = snapshot::write(directory.path(), &scenario, &text).unwrap();
     let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
     let mut app = explorer();
-    app.hear(Report::Opened(Box::new(opened), "own.toml".to_owned()));
+    app.hear(JobReport::Opened(Box::new(opened), "own.toml".to_owned()));
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9));
     press(&mut app, "1gjjjjl");
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");

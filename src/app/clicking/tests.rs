@@ -7,24 +7,24 @@ fn a_click_goes_to_a_cell_and_the_same_again_takes_it() {
     let mut app = explorer();
     let to = app.map.cursor + 1;
     press(&mut app, "1");
-    app.point(Target::Cell(to), Gesture::Click);
+    app.point(PointerTarget::Cell(to), Gesture::Click);
     assert_eq!((app.focus, app.map.cursor, app.following), (Panel::Map, to, true));
     assert_ne!(app.map.home, Some(to));
-    app.point(Target::Cell(to), Gesture::Click);
+    app.point(PointerTarget::Cell(to), Gesture::Click);
     assert_eq!(app.map.home, Some(to), "the cell is the scenario now");
 }
 
 #[test]
 fn a_click_goes_to_a_field_and_the_same_again_opens_it() {
     let mut app = explorer();
-    app.point(Target::Row(Panel::Inputs, 2), Gesture::Click);
+    app.point(PointerTarget::Row(Panel::Inputs, 2), Gesture::Click);
     assert_eq!((app.focus, app.inputs.cursor), (Panel::Inputs, 2));
-    app.point(Target::Row(Panel::Inputs, 2), Gesture::Click);
-    assert_eq!(app.place(), Place::List);
+    app.point(PointerTarget::Row(Panel::Inputs, 2), Gesture::Click);
+    assert_eq!(app.place(), KeyPlace::List);
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
     let (cursor, before) = (list.row(), app.scenario.model.id.clone());
-    app.point(Target::Item(cursor + 1), Gesture::Click);
-    app.point(Target::Item(cursor + 1), Gesture::Click);
+    app.point(PointerTarget::Item(cursor + 1), Gesture::Click);
+    app.point(PointerTarget::Item(cursor + 1), Gesture::Click);
     assert!(app.layer.is_none());
     assert_ne!(app.scenario.model.id, before, "the item was taken");
 }
@@ -33,9 +33,9 @@ fn a_click_goes_to_a_field_and_the_same_again_opens_it() {
 fn a_click_beside_a_layer_closes_it_and_one_inside_does_not() {
     let mut app = explorer();
     press(&mut app, ":");
-    app.point(Target::Layer, Gesture::Click);
+    app.point(PointerTarget::Layer, Gesture::Click);
     assert!(app.layer.is_some());
-    app.point(Target::Nothing, Gesture::Click);
+    app.point(PointerTarget::Nothing, Gesture::Click);
     assert!(app.layer.is_none());
 }
 
@@ -45,24 +45,24 @@ fn a_question_is_not_answered_by_a_click() {
     press(&mut app, "s");
     let Some(Layer::Browser(browser)) = &mut app.layer else { panic!("no list of files") };
     browser.asking = true;
-    assert_eq!(app.point(Target::Item(0), Gesture::Click), []);
-    assert_eq!(app.place(), Place::Question);
+    assert_eq!(app.point(PointerTarget::Item(0), Gesture::Click), []);
+    assert_eq!(app.place(), KeyPlace::Question);
 }
 
 #[test]
 fn the_wheel_goes_through_lists_and_zooms_the_timeline() {
     let mut app = explorer();
-    app.point(Target::Row(Panel::Inputs, 0), Gesture::WheelDown);
+    app.point(PointerTarget::Row(Panel::Inputs, 0), Gesture::WheelDown);
     assert_eq!((app.focus, app.inputs.cursor), (Panel::Inputs, 1));
     let step = |app: &App| {
         let answer = app.answer.as_ref().unwrap();
-        app.timeline.window(Step::of(&answer.evaluation)).width
+        app.timeline.window(ShownStep::new(&answer.evaluation)).width
     };
     let before = step(&app);
-    app.point(Target::Moment(0.5, None), Gesture::WheelDown);
+    app.point(PointerTarget::Moment(0.5, None), Gesture::WheelDown);
     assert_eq!(app.focus, Panel::Timeline);
     assert!((step(&app) / before - 2.0).abs() < 1e-9, "out by a factor of 2");
-    assert_eq!(app.point(Target::Nothing, Gesture::WheelUp), []);
+    assert_eq!(app.point(PointerTarget::Nothing, Gesture::WheelUp), []);
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn a_drag_pulls_the_timeline_along_and_the_maps_cursor() {
     let mut app = explorer();
     let start = |app: &App| {
         let answer = app.answer.as_ref().unwrap();
-        app.timeline.window(Step::of(&answer.evaluation))
+        app.timeline.window(ShownStep::new(&answer.evaluation))
     };
-    app.point(Target::Moment(0.25, None), Gesture::Click);
+    app.point(PointerTarget::Moment(0.25, None), Gesture::Click);
     let before = start(&app);
-    app.point(Target::Moment(0.5, None), Gesture::Drag);
+    app.point(PointerTarget::Moment(0.5, None), Gesture::Drag);
     // A quarter of the window to the right: what was at 0.25 is at 0.5.
     assert!((start(&app).start - (before.start - before.width / 4.0)).abs() < 1e-9, "{before:?}");
-    app.point(Target::Cell(3), Gesture::Drag);
+    app.point(PointerTarget::Cell(3), Gesture::Drag);
     assert_eq!(app.map.cursor, 3);
 }
 
@@ -102,9 +102,9 @@ fn the_wheel_and_a_click_end_a_search_and_a_drag_does_not() {
     for gesture in [Gesture::WheelDown, Gesture::WheelUp, Gesture::Click] {
         let mut app = explorer();
         press(&mut app, "5G/");
-        app.point(Target::Row(Panel::Inputs, 3), Gesture::Drag);
-        assert_eq!((app.place(), app.focus), (Place::Find, Panel::Time));
-        app.point(Target::Row(Panel::Inputs, 3), gesture);
-        assert_eq!((app.place(), app.focus), (Place::Panel(Panel::Inputs), Panel::Inputs), "{gesture:?}");
+        app.point(PointerTarget::Row(Panel::Inputs, 3), Gesture::Drag);
+        assert_eq!((app.place(), app.focus), (KeyPlace::Find, Panel::Time));
+        app.point(PointerTarget::Row(Panel::Inputs, 3), gesture);
+        assert_eq!((app.place(), app.focus), (KeyPlace::Panel(Panel::Inputs), Panel::Inputs), "{gesture:?}");
     }
 }

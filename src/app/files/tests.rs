@@ -6,7 +6,7 @@ use crate::app::tests::explorer;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn start() -> (Files, Receiver<Report>) {
+fn start() -> (Files, Receiver<JobReport>) {
     let (reports, queue) = mpsc::channel();
     (Files::start(&(Arc::new(move |report| drop(reports.send(report))) as Tell)).unwrap(), queue)
 }
@@ -23,10 +23,10 @@ fn errands_are_run_in_order_and_none_is_dropped() {
         files.run(Errand::Delete(path.clone()));
     }
     for path in &paths {
-        let Report::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+        let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
         assert_eq!(said, format!("deleted {}", path.display()));
     }
-    let Report::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
     assert!(said.starts_with("cannot delete "), "{said}");
 }
 
@@ -51,8 +51,8 @@ fn a_snapshot_is_opened_and_what_cannot_be_is_said() {
     let (files, queue) = start();
     files.run(Errand::Open(path, Arc::clone(&library)));
     files.run(Errand::Open(directory.path().join("none.toml"), library));
-    let Report::Opened(opened, _) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("not opened") };
+    let JobReport::Opened(opened, _) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("not opened") };
     assert_eq!(opened.scenario, answer.scenario);
-    let Report::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
+    let JobReport::Said(said) = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no word") };
     assert!(said.contains("none.toml: No such file"), "{said}");
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::app::action::Report;
+use crate::app::action::JobReport;
 use crate::app::files::Errand;
 use crate::app::tests::{explorer, press, to_field};
 
@@ -160,7 +160,7 @@ fn a_file_that_cannot_be_written_loses_nothing_that_was_typed() {
     let commands = app.update(Action::Save);
     let [Command::SavePreset(saving)] = &commands[..] else { panic!("not asked for") };
     let report = Errand::SavePreset(saving.clone(), Arc::clone(&app.library)).run();
-    assert!(matches!(&report, Report::Said(why) if why.contains("no home")), "{report:?}");
+    assert!(matches!(&report, JobReport::Said(why) if why.contains("no home")), "{report:?}");
     app.hear(report);
     assert!(form(&app).is_changed());
 }

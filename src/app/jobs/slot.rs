@@ -2,9 +2,9 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The place.
+/// Shared by who asks and by the thread that works.
 #[derive(Debug)]
-pub(super) struct Slot<T> {
+pub(super) struct JobSlot<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
 }
@@ -15,13 +15,13 @@ struct State<T> {
     closed: bool,
 }
 
-impl<T> Default for Slot<T> {
+impl<T> Default for JobSlot<T> {
     fn default() -> Self {
         Self { state: Mutex::new(State { waiting: None, closed: false }), changed: Condvar::new() }
     }
 }
 
-impl<T> Slot<T> {
+impl<T> JobSlot<T> {
     /// Lets a job wait, instead of any that does.
     pub(super) fn put(&self, job: T) {
         self.lock().waiting = Some(job);

@@ -9,14 +9,14 @@ use crate::app::work::Found;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn listen() -> (Tell, Receiver<Report>) {
+fn listen() -> (Tell, Receiver<JobReport>) {
     let (reports, queue) = mpsc::channel();
     (Arc::new(move |report| drop(reports.send(report))), queue)
 }
 
 #[test]
 fn the_waiting_job_is_overwritten() {
-    let slot = Slot::default();
+    let slot = JobSlot::default();
     for job in 1..=3 {
         slot.put(job);
     }
@@ -31,7 +31,7 @@ fn a_scenario_is_answered_under_its_number() {
     let (tell, queue) = listen();
     let jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
     jobs.evaluate(7, Box::new(explorer().scenario));
-    let Report::Evaluated { generation: 7, result: Ok(evaluation) } = queue.recv_timeout(PATIENCE).unwrap() else {
+    let JobReport::Evaluated { generation: 7, result: Ok(evaluation) } = queue.recv_timeout(PATIENCE).unwrap() else {
         panic!("no answer");
     };
     assert!(evaluation.summary.step_time.get() > 0.0);
@@ -45,7 +45,9 @@ fn a_map_comes_in_batches_and_whole() {
     jobs.sweep(1, Arc::clone(&sweep), 0);
     let mut seen = vec![false; sweep.len()];
     while seen.iter().any(|seen| !seen) {
-        let Report::Cells { generation: 1, cells } = queue.recv_timeout(PATIENCE).unwrap() else { panic!("no cells") };
+        let JobReport::Cells { generation: 1, cells } = queue.recv_timeout(PATIENCE).unwrap() else {
+            panic!("no cells")
+        };
         for (index, _) in cells {
             assert!(!std::mem::replace(&mut seen[index], true), "cell {index} came twice");
         }
@@ -63,8 +65,8 @@ fn a_new_map_cancels_the_old_one() {
     let (mut old, mut new) = (0, 0);
     while new < sweep.len() {
         match queue.recv_timeout(PATIENCE).unwrap() {
-            Report::Cells { generation: 20, cells } => new += cells.len(),
-            Report::Cells { cells, .. } => old += cells.len(),
+            JobReport::Cells { generation: 20, cells } => new += cells.len(),
+            JobReport::Cells { cells, .. } => old += cells.len(),
             other => panic!("{other:?}"),
         }
     }
@@ -80,17 +82,17 @@ fn a_panic_ends_the_job_and_not_the_thread() {
         }
     }
     let (tell, queue) = listen();
-    let slot = Arc::<Slot<Bad>>::default();
+    let slot = Arc::<JobSlot<Bad>>::default();
     spawn("test", &slot, &tell, |job: &Bad, tell| {
         assert!(job.0 != 1, "job one is bad");
-        tell(Report::Cells { generation: job.0, cells: Vec::new() });
+        tell(JobReport::Cells { generation: job.0, cells: Vec::new() });
     })
     .unwrap();
     slot.put(Bad(1));
     let failed = queue.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(failed, Report::Failed { generation: 1, job: "test", message: "job one is bad".to_owned() });
+    assert_eq!(failed, JobReport::Failed { generation: 1, job: "test", message: "job one is bad".to_owned() });
     slot.put(Bad(2));
-    assert_eq!(queue.recv_timeout(PATIENCE).unwrap(), Report::Cells { generation: 2, cells: Vec::new() });
+    assert_eq!(queue.recv_timeout(PATIENCE).unwrap(), JobReport::Cells { generation: 2, cells: Vec::new() });
     slot.close();
 }
 
@@ -107,8 +109,8 @@ fn a_views_work_is_done_and_a_new_one_cancels_it() {
     let (mut old, mut new) = (0, 0);
     while new < sweep.len() {
         match queue.recv_timeout(PATIENCE).unwrap() {
-            Report::Found { generation: 20, found: Found::Hardware(cells) } => new += cells.len(),
-            Report::Found { found: Found::Hardware(cells), .. } => old += cells.len(),
+            JobReport::Found { generation: 20, found: Found::Hardware(cells) } => new += cells.len(),
+            JobReport::Found { found: Found::Hardware(cells), .. } => old += cells.len(),
             other => panic!("{other:?}"),
         }
     }

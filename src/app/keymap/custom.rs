@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::lookup::{Keymap, places};
 use super::table::TABLE;
 use crate::app::action::Action;
-use crate::app::keys::{Binding, Key, KeyLine, Place, names};
+use crate::app::keys::{Binding, KeyLine, KeyPlace, KeyStroke, names};
 
 /// A field that is wrong, and what it must be.
 type Must = (String, String);
@@ -18,9 +18,9 @@ struct Wish {
     /// Its path: `keys.map.tune`.
     path: String,
     /// Where; everywhere that knows the action without.
-    place: Option<Place>,
+    place: Option<KeyPlace>,
     action: String,
-    keys: Vec<Key>,
+    keys: Vec<KeyStroke>,
 }
 
 impl Keymap {
@@ -55,7 +55,7 @@ impl Keymap {
                 continue;
             }
             known = true;
-            let text = |key: &Key| matches!(key, (KeyCode::Char(_), KeyModifiers::NONE)) && place.takes_text();
+            let text = |key: &KeyStroke| matches!(key, (KeyCode::Char(_), KeyModifiers::NONE)) && place.takes_text();
             let mut keys: Vec<_> = wish.keys.iter().copied().filter(|key| !text(key)).collect();
             if keys.is_empty() && wish.place.is_some() {
                 return Err("characters are text here; take another key".to_owned());
@@ -100,13 +100,13 @@ fn bindings(lines: &[KeyLine]) -> impl Iterator<Item = (&KeyLine, &Binding)> {
 }
 
 /// Whether two bindings work at the same time.
-fn meet(one: Place, other: Place) -> bool {
+fn meet(one: KeyPlace, other: KeyPlace) -> bool {
     let below = one.is_under_layers() && other.is_under_layers();
-    one == other || below && (one == Place::Panels || other == Place::Panels)
+    one == other || below && (one == KeyPlace::Panels || other == KeyPlace::Panels)
 }
 
 /// The name of a place: its heading in the help.
-fn place_name(place: Place) -> String {
+fn place_name(place: KeyPlace) -> String {
     place.title().to_lowercase().replace(' ', "-")
 }
 
@@ -152,7 +152,7 @@ fn wishes(wanted: &Table) -> Result<Vec<Wish>, Vec<Must>> {
 }
 
 /// A key, or a list of them.
-fn keys(value: &Value) -> Result<Vec<Key>, String> {
+fn keys(value: &Value) -> Result<Vec<KeyStroke>, String> {
     let wrong = || "write a key or a list of keys, like [\"q\", \"ctrl-c\"]".to_owned();
     let texts: Vec<&str> = match value {
         Value::String(text) => vec![text],
@@ -163,7 +163,7 @@ fn keys(value: &Value) -> Result<Vec<Key>, String> {
 }
 
 /// The names of the actions at a place, or of all.
-fn actions(place: Option<Place>) -> String {
+fn actions(place: Option<KeyPlace>) -> String {
     let here = bindings(&TABLE).filter(|(line, _)| place.is_none_or(|place| place == line.place));
     let mut names: Vec<String> = here.map(|(_, binding)| action_name(binding.action)).collect();
     names.sort();
@@ -190,8 +190,8 @@ pub fn documented() -> String {
 /// What works on the panels, in Markdown, for the README.
 pub fn markdown() -> String {
     let mut text = String::from("| Key | Where | What |\n|---|---|---|\n");
-    let panels = |place: &Place| matches!(place, Place::Panels | Place::Panel(_));
-    for (place, lines) in Keymap::default().help(Place::Panels).filter(|(place, _)| panels(place)) {
+    let panels = |place: &KeyPlace| matches!(place, KeyPlace::Panels | KeyPlace::Panel(_));
+    for (place, lines) in Keymap::default().help(KeyPlace::Panels).filter(|(place, _)| panels(place)) {
         for line in lines {
             let key = line.name(false).replace('|', "\\|");
             let _ = writeln!(text, "| `{key}` | {} | {} |", place.title().to_lowercase(), line.text());

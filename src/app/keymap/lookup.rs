@@ -5,7 +5,7 @@ use tui_input::backend::crossterm::to_input_request;
 
 use super::table::TABLE;
 use crate::app::action::Action;
-use crate::app::keys::{Binding, KeyLine, Place};
+use crate::app::keys::{Binding, KeyLine, KeyPlace};
 use crate::app::panel::{Panel, ViewId};
 use crate::app::view::ViewSpec;
 use crate::app::views::SPECS;
@@ -24,11 +24,11 @@ impl Default for Keymap {
 }
 
 /// What can have keys, in the order of the help.
-pub fn places() -> impl Iterator<Item = Place> {
-    let panels = Panel::ALL.map(Place::Panel).into_iter();
+pub fn places() -> impl Iterator<Item = KeyPlace> {
+    let panels = Panel::ALL.map(KeyPlace::Panel).into_iter();
     // The map is both a panel and a view.
-    let views = SPECS.into_iter().map(ViewSpec::place).filter(|place| matches!(place, Place::View(_)));
-    std::iter::once(Place::Panels).chain(panels).chain(views).chain(Place::LAYERS)
+    let views = SPECS.into_iter().map(ViewSpec::place).filter(|place| matches!(place, KeyPlace::View(_)));
+    std::iter::once(KeyPlace::Panels).chain(panels).chain(views).chain(KeyPlace::LAYERS)
 }
 
 impl Keymap {
@@ -38,7 +38,7 @@ impl Keymap {
     }
 
     /// What a key asks for where the keys go now.
-    pub fn action(&self, place: Place, key: KeyEvent) -> Option<Action> {
+    pub fn action(&self, place: KeyPlace, key: KeyEvent) -> Option<Action> {
         let bindings = self.at(place).chain(self.under(place)).flat_map(|line| &line.bindings);
         match bindings.into_iter().find(|binding| is_bound(binding, key)) {
             Some(binding) => Some(binding.action),
@@ -48,10 +48,10 @@ impl Keymap {
     }
 
     /// What the footer names where the keys go now, the place's own keys first; those hide the same keys elsewhere.
-    pub fn hints(&self, place: Place) -> impl Iterator<Item = &KeyLine> {
+    pub fn hints(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
         let hidden = move |line: &&KeyLine| self.at(place).any(|own| own.bindings[0].keys == line.bindings[0].keys);
         // A view that has metrics has a line of its own for them.
-        let idle = move |line: &&KeyLine| matches!(place, Place::View(_)) && line.asks(Action::Metric);
+        let idle = move |line: &&KeyLine| matches!(place, KeyPlace::View(_)) && line.asks(Action::Metric);
         let under = self.under(place).filter(move |line| !hidden(line) && !idle(line));
         self.at(place).chain(under).filter(|line| !line.hint.is_empty())
     }
@@ -63,15 +63,15 @@ impl Keymap {
     }
 
     /// The places of the help with their lines: where the keys go now, everywhere, then the rest in order.
-    pub fn help(&self, here: Place) -> impl Iterator<Item = (Place, Vec<&KeyLine>)> {
+    pub fn help(&self, here: KeyPlace) -> impl Iterator<Item = (KeyPlace, Vec<&KeyLine>)> {
         let others = places().filter(move |place| *place != here);
         let lines = |place| (place, self.at(place).collect::<Vec<_>>());
         std::iter::once(here).chain(others).map(lines).filter(|(_, lines)| !lines.is_empty())
     }
 
     /// The same as rows: keys and what they do; a row without keys is a heading.
-    pub fn help_rows(&self, here: Place, ascii: bool) -> Vec<(String, String)> {
-        let section = |(place, lines): (Place, Vec<&KeyLine>)| {
+    pub fn help_rows(&self, here: KeyPlace, ascii: bool) -> Vec<(String, String)> {
+        let section = |(place, lines): (KeyPlace, Vec<&KeyLine>)| {
             let heading = (String::new(), place.title().to_owned());
             let rows = lines.into_iter().map(|line| (line.name(ascii), line.text()));
             std::iter::once(heading).chain(rows).collect::<Vec<_>>()
@@ -79,13 +79,13 @@ impl Keymap {
         self.help(here).flat_map(section).collect()
     }
 
-    fn at(&self, place: Place) -> impl Iterator<Item = &KeyLine> {
+    fn at(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
         self.lines.iter().filter(move |line| line.place == place)
     }
 
     /// The keys that work on every panel, for a panel or a view.
-    fn under(&self, place: Place) -> impl Iterator<Item = &KeyLine> {
-        self.at(Place::Panels).filter(move |_| matches!(place, Place::Panel(_) | Place::View(_)))
+    fn under(&self, place: KeyPlace) -> impl Iterator<Item = &KeyLine> {
+        self.at(KeyPlace::Panels).filter(move |_| matches!(place, KeyPlace::Panel(_) | KeyPlace::View(_)))
     }
 }
 

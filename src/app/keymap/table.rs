@@ -5,7 +5,7 @@ mod panels;
 
 use std::sync::LazyLock;
 
-use crate::app::keys::{KeyLine, KeyLines, Place};
+use crate::app::keys::{KeyLine, KeyLines, KeyPlace};
 use crate::app::views::SPECS;
 
 /// All lines: those of each panel, of each view, those that work on all of them, and of what lies over them.
@@ -16,4 +16,4 @@ pub static TABLE: LazyLock<Vec<KeyLine>> = LazyLock::new(|| {
 });
 
 /// What works on every panel and view.
-pub const EVERYWHERE: Place = Place::Panels;
+pub const EVERYWHERE: KeyPlace = KeyPlace::Panels;

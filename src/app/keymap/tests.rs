@@ -1,7 +1,7 @@
 //! The table of keys.
 
 use crate::app::action::Action;
-use crate::app::keys::{Key, KeyLine, Place};
+use crate::app::keys::{KeyLine, KeyPlace, KeyStroke};
 use crate::app::panel::Panel;
 use crate::app::views;
 use crossterm::event::KeyEvent;
@@ -10,23 +10,23 @@ use tui_input::InputRequest;
 
 use super::*;
 
-fn action(place: Place, key: KeyEvent) -> Option<Action> {
+fn action(place: KeyPlace, key: KeyEvent) -> Option<Action> {
     Keymap::default().action(place, key)
 }
 
-fn press(place: Place, code: KeyCode) -> Option<Action> {
+fn press(place: KeyPlace, code: KeyCode) -> Option<Action> {
     action(place, KeyEvent::new(code, KeyModifiers::NONE))
 }
 
 /// The keys of a line, whatever they ask for.
-fn keys(line: &KeyLine) -> impl Iterator<Item = &Key> {
+fn keys(line: &KeyLine) -> impl Iterator<Item = &KeyStroke> {
     line.bindings.iter().flat_map(|binding| &binding.keys)
 }
 
 #[test]
 fn no_key_has_two_meanings_in_one_place() {
     for place in places() {
-        let mut known: Vec<&Key> = Vec::new();
+        let mut known: Vec<&KeyStroke> = Vec::new();
         for key in TABLE.iter().filter(|line| line.place == place).flat_map(keys) {
             assert!(!known.contains(&key), "{key:?} twice in {place:?}");
             known.push(key);
@@ -45,23 +45,23 @@ fn every_line_has_keys_and_words() {
 #[test]
 fn keys_that_belong_together_are_named_together() {
     let line = |place, action| TABLE.iter().find(|line| line.place == place && line.asks(action)).unwrap();
-    let rows = line(Place::Panel(Panel::Time), Action::Up);
+    let rows = line(KeyPlace::Panel(Panel::Time), Action::Up);
     assert_eq!((rows.name(false), rows.name(true)), ("↑↓".to_owned(), "Up Down".to_owned()));
     assert_eq!(rows.text(), "previous and next figure (also k and j)");
-    let around = line(Place::Panel(Panel::Map), Action::Up);
+    let around = line(KeyPlace::Panel(Panel::Map), Action::Up);
     assert_eq!((around.name(false), around.name(true)), ("←↓↑→".to_owned(), "Arrows".to_owned()));
-    assert_eq!(line(Place::Panels, Action::Quit).text(), "quit (also ^C)");
+    assert_eq!(line(KeyPlace::Panels, Action::Quit).text(), "quit (also ^C)");
 }
 
 #[test]
 fn arrows_and_letters_do_the_same() {
-    for place in [Place::Panel(Panel::Inputs), Place::Panel(Panel::Map), Place::Panel(Panel::Timeline)] {
+    for place in [KeyPlace::Panel(Panel::Inputs), KeyPlace::Panel(Panel::Map), KeyPlace::Panel(Panel::Timeline)] {
         for (arrow, letter) in [(KeyCode::Left, 'h'), (KeyCode::Down, 'j'), (KeyCode::Up, 'k'), (KeyCode::Right, 'l')] {
             assert!(press(place, arrow).is_some(), "{place:?}");
             assert_eq!(press(place, arrow), press(place, KeyCode::Char(letter)), "{place:?} {letter}");
         }
     }
-    for place in [Place::Help, Place::List] {
+    for place in [KeyPlace::Help, KeyPlace::List] {
         assert_eq!(press(place, KeyCode::Up), press(place, KeyCode::Char('k')));
         assert_eq!(
             press(place, KeyCode::PageDown),
@@ -72,8 +72,12 @@ fn arrows_and_letters_do_the_same() {
 
 #[test]
 fn escape_never_quits() {
-    let places =
-        Panel::ALL.map(Place::Panel).into_iter().chain([Place::Help, Place::List, Place::Search, Place::Entry]);
+    let places = Panel::ALL.map(KeyPlace::Panel).into_iter().chain([
+        KeyPlace::Help,
+        KeyPlace::List,
+        KeyPlace::Search,
+        KeyPlace::Entry,
+    ]);
     for place in places {
         assert_eq!(press(place, KeyCode::Esc), Some(Action::Close), "{place:?}");
     }
@@ -81,7 +85,7 @@ fn escape_never_quits() {
 
 #[test]
 fn letters_are_text_where_one_types() {
-    for place in [Place::Search, Place::Entry] {
+    for place in [KeyPlace::Search, KeyPlace::Entry] {
         assert_eq!(press(place, KeyCode::Char('q')), Some(Action::Type(InputRequest::InsertChar('q'))));
         assert_eq!(press(place, KeyCode::Backspace), Some(Action::Type(InputRequest::DeletePrevChar)));
     }
@@ -89,7 +93,7 @@ fn letters_are_text_where_one_types() {
 
 #[test]
 fn a_reported_shift_changes_nothing() {
-    let map = Place::Panel(Panel::Map);
+    let map = KeyPlace::Panel(Panel::Map);
     for modifiers in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
         assert_eq!(action(map, KeyEvent::new(KeyCode::Char('G'), modifiers)), Some(Action::Last));
         assert_eq!(action(map, KeyEvent::new(KeyCode::Char('?'), modifiers)), Some(Action::Help));
@@ -126,11 +130,11 @@ fn ctrl_c_quits_and_ctrl_z_suspends_wherever_the_keys_go() {
 fn the_footer_names_the_metric_where_there_is_one() {
     let named = |place| Keymap::default().hints(place).any(|line| line.asks(Action::Metric));
     assert!(
-        named(Place::Panel(Panel::Map))
-            && named(Place::View(views::hardware::SPEC.id))
-            && named(Place::View(views::plan::SPEC.id))
+        named(KeyPlace::Panel(Panel::Map))
+            && named(KeyPlace::View(views::hardware::SPEC.id))
+            && named(KeyPlace::View(views::plan::SPEC.id))
     );
-    assert!(!named(Place::View(views::traffic::SPEC.id)) && !named(Place::View(views::limits::SPEC.id)));
+    assert!(!named(KeyPlace::View(views::traffic::SPEC.id)) && !named(KeyPlace::View(views::limits::SPEC.id)));
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::{Key, Place, names};
+use super::{KeyPlace, KeyStroke, names};
 use crate::app::action::Action;
 
 /// Keys that ask for something, any of which does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     /// The first is the one that is shown.
-    pub keys: Vec<Key>,
+    pub keys: Vec<KeyStroke>,
     /// What they ask for.
     pub action: Action,
 }
@@ -18,7 +18,7 @@ pub struct Binding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyLine {
     /// Where its keys work.
-    pub place: Place,
+    pub place: KeyPlace,
     /// Usually one, or a way there and back.
     pub bindings: Vec<Binding>,
     /// One word for the footer; empty for what the footer leaves to the help.
@@ -61,13 +61,13 @@ impl KeyLine {
 /// Keys are written as in the configuration, with a blank between those that do the same: `"up k"`.
 #[derive(Debug, Clone)]
 pub struct KeyLines {
-    place: Place,
+    place: KeyPlace,
     lines: Vec<KeyLine>,
 }
 
 impl KeyLines {
     /// None yet.
-    pub const fn at(place: Place) -> Self {
+    pub const fn at(place: KeyPlace) -> Self {
         Self { place, lines: Vec::new() }
     }
 

@@ -4,7 +4,7 @@ use crate::app::panel::{Panel, ViewId};
 
 /// What has the keys: a panel, or the layer above them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum KeyPlace {
     /// Any panel.
     Panels,
     /// One panel; in the map's place, the map.
@@ -33,7 +33,7 @@ pub enum Place {
     Find,
 }
 
-impl Place {
+impl KeyPlace {
     /// What lies over panels and views, in the order of the help.
     pub const LAYERS: [Self; 10] = [
         Self::Explain,

@@ -28,7 +28,7 @@ fn what_begins_a_word_goes_before_what_is_inside_one_and_that_before_scattered_l
 
 #[test]
 fn every_action_of_the_panels_and_views_is_in_it_once() {
-    let items = Palette::new(&Keymap::default(), Place::Panels, false).items;
+    let items = Palette::new(&Keymap::default(), KeyPlace::Panels, false).items;
     for line in crate::app::keymap::TABLE.iter().filter(|line| line.place.is_under_layers()) {
         for binding in &line.bindings {
             let listed = items.iter().filter(|item| item.deed == Deed::Action(line.place, binding.action)).count();
@@ -52,7 +52,7 @@ fn what_belongs_to_the_panel_comes_first() {
 fn a_command_is_found_and_done() {
     let mut app = explorer();
     press(&mut app, ":undo");
-    assert_eq!(app.place(), Place::Palette);
+    assert_eq!(app.place(), KeyPlace::Palette);
     assert!(names(&app)[0].contains("undo"), "{:?}", names(&app));
     press(&mut app, "<esc>");
     assert!(app.layer.is_none());

@@ -1,7 +1,7 @@
 //! Searching rows: what is found, where the cursor goes, and how one comes back.
 
 use super::*;
-use crate::app::keys::Place;
+use crate::app::keys::KeyPlace;
 use crate::app::tests::{explorer, press};
 
 /// The label of the field that has the keys.
@@ -13,9 +13,9 @@ fn label(app: &App) -> &'static str {
 fn a_field_is_found_by_a_part_of_its_name_and_the_cursor_stays_there() {
     let mut app = explorer();
     press(&mut app, "1g/recomp");
-    assert_eq!((app.place(), label(&app)), (Place::Find, "recompute"));
+    assert_eq!((app.place(), label(&app)), (KeyPlace::Find, "recompute"));
     press(&mut app, "<ret>");
-    assert_eq!((app.place(), label(&app)), (Place::Panel(Panel::Inputs), "recompute"));
+    assert_eq!((app.place(), label(&app)), (KeyPlace::Panel(Panel::Inputs), "recompute"));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn every_list_finds_its_last_row_by_its_own_words() {
         let (rows, _) = app.rows().unwrap_or_else(|| panic!("{keys} has no rows"));
         let last = rows.last().unwrap().to_lowercase();
         press(&mut app, "/");
-        assert_eq!(app.place(), Place::Find, "{keys}");
+        assert_eq!(app.place(), KeyPlace::Find, "{keys}");
         press(&mut app, &last.replace('<', "<lt>"));
         let find = app.find.as_ref().unwrap();
         let row = find.row.unwrap_or_else(|| panic!("{keys}: '{last}' is not found"));

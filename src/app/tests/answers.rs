@@ -1,7 +1,7 @@
 //! What is computed behind the screen: late answers, pins that wait for theirs, what does not fit, broken jobs.
 
 use super::*;
-use crate::app::pointing::{Gesture, Target};
+use crate::app::pointing::{Gesture, PointerTarget};
 use crate::search::Cell;
 
 #[test]
@@ -14,9 +14,9 @@ fn what_does_not_fit_says_by_how_much_and_what_would_fix_it() {
     let excess = app.excess(&summary).unwrap();
     assert!(excess.ends_with("too many"), "{excess}");
     let fix = search::Fixes(vec![crate::scenario::Edit::new(crate::scenario::Field::Nodes, 4)]);
-    app.hear(Report::Fixed { generation: app.question + 1, fix: fix.clone() });
+    app.hear(JobReport::Fixed { generation: app.question + 1, fix: fix.clone() });
     assert_eq!(app.fix, None, "the fix of another question");
-    app.hear(Report::Fixed { generation: app.question, fix });
+    app.hear(JobReport::Fixed { generation: app.question, fix });
     assert_eq!(app.excess(&summary).unwrap(), format!("{excess}: nodes 4 would fit"));
     let commands = app.update(action::Action::Right);
     assert_eq!(app.fix, None, "another cell, another fix");
@@ -48,7 +48,7 @@ fn what_is_not_possible_is_not_exported() {
     press(&mut app, "h");
     assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]), "fixed");
     let impossible = (0..app.map.progress().1).find(|index| matches!(app.map.cell(*index), Some(Cell::Impossible(_))));
-    app.point(Target::Cell(impossible.unwrap()), Gesture::Click);
+    app.point(PointerTarget::Cell(impossible.unwrap()), Gesture::Click);
     follow(&mut app);
     assert_eq!(press(&mut app, "e"), []);
     assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to export"));
@@ -129,7 +129,7 @@ fn the_last_picture_stays_until_it_is_replaced() {
 fn a_broken_job_is_told_and_survived() {
     let mut app = explorer();
     let generation = app.map.generation;
-    app.hear(Report::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
+    app.hear(JobReport::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
     assert!(app.notice.as_ref().unwrap().contains("the map broke down: index out of bounds"));
     press(&mut app, "l");
     assert_eq!(figures(&app).devices, 32 * 8);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::inputs::InputRow;
-use crate::app::keys::Place;
+use crate::app::keys::KeyPlace;
 
 #[test]
 fn a_value_typed_unchanged_changes_nothing() {
@@ -96,9 +96,9 @@ fn a_wrong_value_is_fixed_by_another_field() {
 fn a_list_is_searched_and_taken() {
     let mut app = explorer();
     press(&mut app, "1gjj<ret>");
-    assert_eq!(app.place(), Place::List);
+    assert_eq!(app.place(), KeyPlace::List);
     press(&mut app, "/LLAMA-2-13");
-    assert_eq!(app.place(), Place::Search);
+    assert_eq!(app.place(), KeyPlace::Search);
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
     assert_eq!(list.found(), ["llama-2-13b"], "q, j and / are text here, in any case");
     press(&mut app, "<ret>");

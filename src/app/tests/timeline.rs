@@ -3,8 +3,8 @@
 use super::*;
 use crate::app::timeline;
 
-fn step(app: &App) -> timeline::Step<'_> {
-    timeline::Step::of(&app.answer.as_ref().unwrap().evaluation)
+fn step(app: &App) -> timeline::ShownStep<'_> {
+    timeline::ShownStep::new(&app.answer.as_ref().unwrap().evaluation)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The views in the map's place.
 
 use super::*;
-use crate::app::keys::Place;
+use crate::app::keys::KeyPlace;
 use crate::app::panel::ViewId;
 use crate::app::views;
 
@@ -10,11 +10,11 @@ fn a_view_takes_the_maps_place_and_escape_gives_it_back() {
     let mut app = explorer();
     press(&mut app, "4L");
     assert_eq!((app.view, app.focus), (views::limits::SPEC.id, Panel::Map));
-    assert_eq!(app.place(), Place::View(views::limits::SPEC.id));
+    assert_eq!(app.place(), KeyPlace::View(views::limits::SPEC.id));
     press(&mut app, "l3<esc>");
     assert_eq!((app.view, app.focus), (ViewId::MAP, Panel::Memory), "whatever has the keys");
     press(&mut app, "2");
-    assert_eq!(app.place(), Place::Panel(Panel::Map));
+    assert_eq!(app.place(), KeyPlace::Panel(Panel::Map));
     // The list of views, by name.
     press(&mut app, "v/hard<ret>");
     assert_eq!((app.view, app.layer.is_none()), (views::hardware::SPEC.id, true));
@@ -65,7 +65,7 @@ fn a_views_work_is_asked_for_when_it_is_shown_and_follows_the_scenario() {
     assert!(asks(&press(&mut app, "l")), "another sequence length");
     press(&mut app, "<esc>");
     assert!(!asks(&press(&mut app, "l")), "nobody looks at it");
-    let old = Report::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
+    let old = JobReport::Found { generation: 1, found: work::Found::Hardware(Vec::new()) };
     app.hear(old);
     assert!(asks(&app.update(action::Action::View(views::hardware::SPEC.id))));
 }

@@ -4,7 +4,7 @@
 use crate::evaluate::{Activity, IdleCause, Lane, ModelPart, Span, TaskKind, Trace};
 use crate::units::Seconds;
 
-use super::shown::{Step, Timeline, Window};
+use super::shown::{ShownStep, Timeline, Window};
 
 /// Room around what is shown, as a share of it.
 const MARGIN: f64 = 0.1;
@@ -40,7 +40,7 @@ fn is_of(one: Activity, other: Activity) -> bool {
 impl Timeline {
     /// The layer of what is chosen, or of what runs in the middle of the window, fills the window: its compute in that
     /// direction and micro-batch, and the gather that it needs. Says whether there is one.
-    pub fn to_layer(&mut self, step: Step) -> bool {
+    pub fn to_layer(&mut self, step: ShownStep) -> bool {
         let trace = step.trace;
         let Some(here) = self.computes(step) else { return false };
         let wanted = trace.spans[here].activity;
@@ -62,7 +62,7 @@ impl Timeline {
     }
 
     /// The counterpart of what is chosen is chosen, both in sight. Says whether there is one.
-    pub fn follow(&mut self, step: Step) -> bool {
+    pub fn follow(&mut self, step: ShownStep) -> bool {
         let from = self.chosen(step).and_then(|spans| spans.first()).copied();
         let Some(from) = from.or_else(|| self.computes(step).map(|index| step.trace.spans[index])) else {
             return false;
@@ -77,7 +77,7 @@ impl Timeline {
 
     /// The next stretch in which compute waits for a transfer, or the one before, is in the middle, the transfer chosen.
     /// Says whether there is one.
-    pub fn to_exposed(&mut self, forward: bool, step: Step) -> bool {
+    pub fn to_exposed(&mut self, forward: bool, step: ShownStep) -> bool {
         let (trace, rank) = (step.trace, self.rank(step));
         let middle = {
             let now = self.window(step);
@@ -110,7 +110,7 @@ impl Timeline {
     }
 
     /// A moment is in the middle, and what compute does then chosen.
-    pub fn to_moment(&mut self, moment: Seconds, step: Step) {
+    pub fn to_moment(&mut self, moment: Seconds, step: ShownStep) {
         self.open_lanes(step);
         self.lane = 0;
         let line = step.trace.line(self.rank(step), Lane::Compute);
@@ -120,7 +120,7 @@ impl Timeline {
     }
 
     /// The compute span that is chosen, that uses what is chosen, or that is in the middle of the window.
-    fn computes(&self, step: Step) -> Option<usize> {
+    fn computes(&self, step: ShownStep) -> Option<usize> {
         let trace = step.trace;
         let line = trace.line(self.rank(step), Lane::Compute);
         let Some(first) = self.chosen(step).and_then(|spans| spans.first()) else {
@@ -137,19 +137,19 @@ impl Timeline {
     }
 
     /// A span is chosen, on its row.
-    fn take_span(&mut self, index: usize, step: Step) {
+    fn take_span(&mut self, index: usize, step: ShownStep) {
         let lane = step.trace.spans[index].lane;
         self.lane = self.rows(step).iter().position(|row| row.lane == lane).unwrap_or(self.lane);
         self.chosen = Some(index);
     }
 
-    fn open_lanes(&mut self, step: Step) {
+    fn open_lanes(&mut self, step: ShownStep) {
         self.rank = Some(self.rank(step));
         self.opened = true;
     }
 
     /// A stretch of time fills the window, with some room around it.
-    fn show(&mut self, from: Seconds, to: Seconds, step: Step) {
+    fn show(&mut self, from: Seconds, to: Seconds, step: ShownStep) {
         let width = (to - from) / step.time * (1.0 + 2.0 * MARGIN);
         self.window = Some(Window::around((from + to) / 2.0 / step.time, width));
     }

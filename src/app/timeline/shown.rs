@@ -39,7 +39,7 @@ impl Window {
     }
 
     /// Where it begins and ends on a step.
-    pub fn times(self, step: Step) -> (Seconds, Seconds) {
+    pub fn times(self, step: ShownStep) -> (Seconds, Seconds) {
         (self.start * step.time, (self.start + self.width) * step.time)
     }
 
@@ -54,7 +54,7 @@ impl Window {
 
 /// A step as it runs: what the timeline is of.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'a> {
+pub struct ShownStep<'a> {
     /// What runs when.
     pub trace: &'a Trace,
     /// How long it takes.
@@ -63,9 +63,9 @@ pub struct Step<'a> {
     pub fullest: u32,
 }
 
-impl<'a> Step<'a> {
-    /// Of an evaluation.
-    pub fn of(evaluation: &'a Evaluation) -> Self {
+impl<'a> ShownStep<'a> {
+    /// The step of an evaluation, with the memory of its stages.
+    pub fn new(evaluation: &'a Evaluation) -> Self {
         let stages = evaluation.stages.iter().zip(0..);
         let fuller = stages.reduce(|best, next| if next.0.peak > best.0.peak { next } else { best });
         let fullest = fuller.map_or(0, |(_, rank)| rank);
@@ -79,10 +79,10 @@ impl<'a> Step<'a> {
 
 /// One row: a lane of a pipeline rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The rank.
+pub struct TrackRow {
+    /// Pipeline rank, from 0.
     pub rank: u32,
-    /// The lane.
+    /// Its lane; the compute lane stands for a rank that is drawn as one row.
     pub lane: Lane,
 }
 
@@ -103,40 +103,40 @@ pub struct Timeline {
 
 impl Timeline {
     /// The pipeline rank that has the keys.
-    pub fn rank(&self, step: Step) -> u32 {
+    pub fn rank(&self, step: ShownStep) -> u32 {
         self.rank.unwrap_or(step.fullest).min(step.trace.ranks().saturating_sub(1))
     }
 
     /// Whether each row is a pipeline rank.
-    pub fn shows_ranks(&self, step: Step) -> bool {
+    pub fn shows_ranks(&self, step: ShownStep) -> bool {
         step.trace.ranks() > 1 && !self.opened
     }
 
     /// The rows, from above.
-    pub fn rows(&self, step: Step) -> Vec<Row> {
+    pub fn rows(&self, step: ShownStep) -> Vec<TrackRow> {
         if self.shows_ranks(step) {
-            return (0..step.trace.ranks()).map(|rank| Row { rank, lane: Lane::Compute }).collect();
+            return (0..step.trace.ranks()).map(|rank| TrackRow { rank, lane: Lane::Compute }).collect();
         }
         let rank = self.rank(step);
         let used = Lane::ALL.into_iter().filter(|lane| !step.trace.line(rank, *lane).is_empty());
-        used.map(|lane| Row { rank, lane }).collect()
+        used.map(|lane| TrackRow { rank, lane }).collect()
     }
 
     /// The row that has the keys.
-    pub fn row(&self, step: Step) -> usize {
+    pub fn row(&self, step: ShownStep) -> usize {
         let last = self.rows(step).len().saturating_sub(1);
         let row = if self.shows_ranks(step) { self.rank(step) as usize } else { self.lane };
         row.min(last)
     }
 
     /// The window on a step.
-    pub fn window(&self, step: Step) -> Window {
+    pub fn window(&self, step: ShownStep) -> Window {
         self.window
             .unwrap_or_else(|| if self.shows_ranks(step) { Window::WHOLE } else { first_window(step, self.rank(step)) })
     }
 
     /// What is chosen: a span, or on a row of a rank all spans of a visit.
-    pub fn chosen<'a>(&self, step: Step<'a>) -> Option<&'a [Span]> {
+    pub fn chosen<'a>(&self, step: ShownStep<'a>) -> Option<&'a [Span]> {
         let at = self.chosen?;
         let range = if self.shows_ranks(step) { visit(step.trace, at) } else { at..at + 1 };
         step.trace.spans.get(range).filter(|spans| !spans.is_empty())
@@ -148,7 +148,7 @@ impl Timeline {
     }
 
     /// Does what the user asked for.
-    pub fn update(&mut self, action: Action, step: Step) {
+    pub fn update(&mut self, action: Action, step: ShownStep) {
         match action {
             Action::Left => self.next_span(false, step),
             Action::Right => self.next_span(true, step),
@@ -167,14 +167,14 @@ impl Timeline {
     }
 
     /// Another pipeline rank gets the keys.
-    pub fn change_rank(&mut self, by: isize, step: Step) {
+    pub fn change_rank(&mut self, by: isize, step: ShownStep) {
         let last = step.trace.ranks().saturating_sub(1) as usize;
         let rank = (self.rank(step) as usize).saturating_add_signed(by).min(last);
         self.rank = Some(rank as u32);
     }
 
     /// All ranks, or the lanes of the one that has the keys, the chosen span in sight.
-    pub(super) fn fold(&mut self, step: Step) {
+    pub(super) fn fold(&mut self, step: ShownStep) {
         if step.trace.ranks() > 1 {
             self.opened = !self.opened;
             self.rank = Some(self.rank(step));
@@ -185,20 +185,20 @@ impl Timeline {
     }
 
     /// Closer (above 1) or further out, around what is chosen if it is in sight.
-    pub(super) fn zoom(&mut self, factor: f64, step: Step) {
+    pub(super) fn zoom(&mut self, factor: f64, step: ShownStep) {
         let now = self.window(step);
         let chosen = self.moment(step).filter(|moment| now.holds(*moment));
         self.window = Some(Window::around(chosen.unwrap_or(now.middle()), now.width / factor));
     }
 
     /// On (above 0) or back, by shares of the window.
-    pub(crate) fn pan(&mut self, windows: f64, step: Step) {
+    pub(crate) fn pan(&mut self, windows: f64, step: ShownStep) {
         let now = self.window(step);
         self.window = Some(Window::around(now.middle() + windows * now.width, now.width));
     }
 
     /// Chooses what a row runs at a moment, a share of the window; of the present row where none is given.
-    pub(crate) fn choose_at(&mut self, share: f64, row: Option<usize>, step: Step) {
+    pub(crate) fn choose_at(&mut self, share: f64, row: Option<usize>, step: ShownStep) {
         if let Some(row) = row {
             self.change_row(row.cast_signed() - self.row(step).cast_signed(), step);
         }
@@ -212,7 +212,7 @@ impl Timeline {
     }
 
     /// Another row; what is chosen becomes what it runs at the same time.
-    pub(super) fn change_row(&mut self, by: isize, step: Step) {
+    pub(super) fn change_row(&mut self, by: isize, step: ShownStep) {
         let moment = self.moment(step).unwrap_or_else(|| self.window(step).middle());
         if self.shows_ranks(step) {
             self.change_rank(by, step);
@@ -224,7 +224,7 @@ impl Timeline {
     }
 
     /// What the row runs next, or ran before; the window follows.
-    pub(super) fn next_span(&mut self, forward: bool, step: Step) {
+    pub(super) fn next_span(&mut self, forward: bool, step: ShownStep) {
         let line = self.line(step);
         let counts = |index: &usize| self.counts(&step.trace.spans[*index], step);
         let next = match self.chosen.filter(|index| line.contains(index)) {
@@ -238,18 +238,18 @@ impl Timeline {
     }
 
     /// The first or last span of the row.
-    pub(super) fn end_span(&mut self, last: bool, step: Step) {
+    pub(super) fn end_span(&mut self, last: bool, step: ShownStep) {
         let mut line = self.line(step).filter(|index| self.counts(&step.trace.spans[*index], step));
         let end = if last { line.next_back() } else { line.next() };
         self.choose(end, step);
     }
 
     /// Whether a span can be seen on its row; a fixed cost of the host is no visit of a stage.
-    pub(super) fn counts(&self, span: &Span, step: Step) -> bool {
+    pub(super) fn counts(&self, span: &Span, step: ShownStep) -> bool {
         span.end > span.start && !(self.shows_ranks(step) && span.activity.kind == TaskKind::Host)
     }
 
-    pub(super) fn choose(&mut self, span: Option<usize>, step: Step) {
+    pub(super) fn choose(&mut self, span: Option<usize>, step: ShownStep) {
         let Some(index) = span else { return };
         self.chosen = Some(index);
         let now = self.window(step);
@@ -259,19 +259,19 @@ impl Timeline {
     }
 
     /// The middle of what is chosen.
-    pub(super) fn moment(&self, step: Step) -> Option<f64> {
+    pub(super) fn moment(&self, step: ShownStep) -> Option<f64> {
         let (first, last) = self.chosen(step).and_then(|spans| Some((spans.first()?, spans.last()?)))?;
         Some(f64::midpoint(step.middle(first), step.middle(last)))
     }
 
     /// Where in the trace the spans of the row with the keys are.
-    pub(super) fn line(&self, step: Step) -> Range<usize> {
+    pub(super) fn line(&self, step: ShownStep) -> Range<usize> {
         let row = self.rows(step).get(self.row(step)).copied();
         row.map_or(0..0, |row| step.trace.line(row.rank, row.lane))
     }
 
     /// The span of the row that is closest to a moment.
-    pub(super) fn nearest(&self, moment: f64, step: Step) -> Option<usize> {
+    pub(super) fn nearest(&self, moment: f64, step: ShownStep) -> Option<usize> {
         let (line, spans) = (self.line(step), &step.trace.spans);
         let after = line.start + spans[line.clone()].partition_point(|span| step.middle(span) < moment);
         let counts = |index: &usize| self.counts(&spans[*index], step);
@@ -292,7 +292,7 @@ fn visit(trace: &Trace, at: usize) -> Range<usize> {
 }
 
 /// A few layers around a rank's longest wait for a transfer, all of it in sight, or in the middle of the step.
-fn first_window(step: Step, rank: u32) -> Window {
+fn first_window(step: ShownStep, rank: u32) -> Window {
     let compute = step.trace.spans_on(rank, Lane::Compute);
     if compute.is_empty() || step.time.get() <= 0.0 {
         return Window::WHOLE;

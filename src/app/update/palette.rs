@@ -2,7 +2,7 @@
 
 use crate::app::action::{Action, Command};
 use crate::app::cursor::ListCursor;
-use crate::app::keys::Place;
+use crate::app::keys::KeyPlace;
 use crate::app::layer::Layer;
 use crate::app::palette::{Deed, Palette};
 use crate::app::panel::Panel;
@@ -55,11 +55,11 @@ impl App {
             }
             Deed::Action(place, action) => {
                 match place {
-                    Place::Panel(panel) => {
+                    KeyPlace::Panel(panel) => {
                         self.view = if panel == Panel::Map { ViewId::MAP } else { self.view };
                         self.focus = panel;
                     }
-                    Place::View(view) => commands.extend(self.open_view(view)),
+                    KeyPlace::View(view) => commands.extend(self.open_view(view)),
                     _ => {}
                 }
                 commands.extend(self.update(action));

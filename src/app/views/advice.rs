@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 
 /// What the view knows.
 #[derive(Debug, Clone, Default)]
-pub struct Advice {
+pub struct AdviceView {
     /// The scenario that the changes start from.
     asked: Option<Scenario>,
     /// The changes that are tried for it, and what they come to.
@@ -56,7 +56,7 @@ impl AdviceRow<'_> {
     }
 }
 
-impl Advice {
+impl AdviceView {
     /// Whether the figures are there.
     pub fn is_complete(&self) -> bool {
         self.round.is_complete()
@@ -102,7 +102,7 @@ fn advised<T>(context: &Context, ask: impl FnOnce(&Adviser) -> T) -> T {
     ask(&Adviser { library, file, scenario, toward: &toward })
 }
 
-impl View for Advice {
+impl View for AdviceView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         if action == Action::Take {
             return self.take(context).into_iter().collect();

@@ -42,7 +42,7 @@ const CLOSEST: u32 = 12;
 
 /// What the comparison shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Compare {
+pub struct CompareView {
     /// The column that has the keys.
     cursor: ListCursor,
     /// Rows scrolled away.
@@ -58,7 +58,7 @@ pub struct Column<'a> {
     pub pin: Option<usize>,
     /// What the user calls it.
     pub name: &'a str,
-    /// The scenario.
+    /// What the column is about.
     pub scenario: &'a Scenario,
     /// Its evaluation, once it is there.
     pub evaluation: Option<&'a Arc<Evaluation>>,
@@ -94,7 +94,7 @@ fn rows(columns: usize) -> usize {
     14 + 2 * columns.min(MOST)
 }
 
-impl Compare {
+impl CompareView {
     /// The column that has the keys, of so many.
     pub fn column(&self, count: usize) -> usize {
         self.cursor.row(count)
@@ -120,7 +120,7 @@ impl Compare {
     }
 }
 
-impl View for Compare {
+impl View for CompareView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         let columns = columns(context);
         let (rows, page) = (rows(columns.len()), context.page);

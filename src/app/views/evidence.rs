@@ -12,7 +12,7 @@ use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
 use crate::app::explaining::{Asked, NOTHING};
 use crate::app::panel::ViewId;
-use crate::app::runs::{Picture, Run, Tables};
+use crate::app::runs::{ComparedRuns, PublishedRun, Tables};
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::figures::Figure;
@@ -43,7 +43,7 @@ const DEVICES: [u32; 4] = [8, 64, 512, u32::MAX];
 
 /// What the view shows.
 #[derive(Debug, Clone)]
-pub struct Evidence {
+pub struct EvidenceView {
     /// What is compared.
     pub metric: Metric,
     /// Whether the chart shows predicted over measured, instead of predicted.
@@ -55,10 +55,10 @@ pub struct Evidence {
     /// Tables that were given.
     files: Arc<Vec<(String, String)>>,
     /// What was found.
-    pub picture: Option<Picture>,
+    pub picture: Option<ComparedRuns>,
 }
 
-impl Default for Evidence {
+impl Default for EvidenceView {
     fn default() -> Self {
         Self {
             metric: Metric::StepTime,
@@ -71,9 +71,9 @@ impl Default for Evidence {
     }
 }
 
-impl Evidence {
+impl EvidenceView {
     /// Of tables of measured runs; the program's own where there is none.
-    pub fn of(files: Vec<(String, String)>) -> Self {
+    pub fn new(files: Vec<(String, String)>) -> Self {
         Self { files: Arc::new(files), ..Self::default() }
     }
 
@@ -91,7 +91,7 @@ impl Evidence {
         (shown, of_metric().count())
     }
 
-    fn is_wanted(&self, residual: &Residual, picture: &Picture) -> bool {
+    fn is_wanted(&self, residual: &Residual, picture: &ComparedRuns) -> bool {
         let is = |facet: &Facet| self.wanted(*facet).is_none_or(|wanted| value(*facet, residual, picture) == wanted);
         Facet::ALL.iter().all(is)
     }
@@ -108,7 +108,7 @@ impl Evidence {
     }
 
     /// The run under the cursor.
-    pub fn chosen(&self) -> Option<(&Residual, &Run)> {
+    pub fn chosen(&self) -> Option<(&Residual, &PublishedRun)> {
         let (shown, _) = self.shown();
         let residual = *shown.get(self.at(&shown))?;
         Some((residual, self.picture.as_ref()?.run(residual)?))
@@ -147,12 +147,12 @@ impl Evidence {
 }
 
 /// What a facet is in a run.
-fn value(facet: Facet, residual: &Residual, picture: &Picture) -> String {
+fn value(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> String {
     rank(facet, residual, picture).1
 }
 
 /// The same, after what it comes in order.
-fn rank(facet: Facet, residual: &Residual, picture: &Picture) -> (u32, String) {
+fn rank(facet: Facet, residual: &Residual, picture: &ComparedRuns) -> (u32, String) {
     match facet {
         Facet::Hardware => (0, residual.hardware.clone()),
         Facet::Strategy => (0, residual.class.clone()),
@@ -165,12 +165,12 @@ fn rank(facet: Facet, residual: &Residual, picture: &Picture) -> (u32, String) {
     }
 }
 
-impl View for Evidence {
+impl View for EvidenceView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             // The run under the cursor becomes the scenario.
             Action::Take => {
-                let opened = |(residual, run): (&Residual, &Run)| {
+                let opened = |(residual, run): (&Residual, &PublishedRun)| {
                     Effect::Adopt(Box::new(run.scenario.clone()), format!("opened {}", residual.id))
                 };
                 return self.chosen().map(opened).into_iter().collect();

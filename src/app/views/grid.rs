@@ -33,7 +33,7 @@ const EFFICIENCY: u8 = 15;
 
 /// The cursor, what is assumed, and what was found.
 #[derive(Debug, Clone)]
-pub struct Grid {
+pub struct GridView {
     /// Devices, and what is sought, of the row that has the keys, once it was moved: before that it is the first of
     /// the scenario's own size. A point that is taken changes which sizes there are, so no place in the rows lasts.
     cursor: Option<(u32, Best)>,
@@ -46,13 +46,13 @@ pub struct Grid {
     rows: Vec<GridRow>,
 }
 
-impl Default for Grid {
+impl Default for GridView {
     fn default() -> Self {
         Self { cursor: None, efficiency: EFFICIENCY, asked: None, complete: false, rows: Vec::new() }
     }
 }
 
-impl Grid {
+impl GridView {
     /// The share of the peak that kernels reach where nothing waits for the network.
     pub fn efficiency(&self) -> f64 {
         f64::from(self.efficiency) / 20.0
@@ -75,7 +75,7 @@ impl Grid {
     }
 }
 
-impl Grid {
+impl GridView {
     /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some((row, point)) = self.rows.get(self.row(context.shown)).and_then(|row| Some((*row, row.point?))) else {
@@ -108,7 +108,7 @@ impl Grid {
     }
 }
 
-impl View for Grid {
+impl View for GridView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             Action::Take => return self.take(context),

@@ -36,7 +36,7 @@ const FELT: f64 = 0.05;
 
 /// What limits a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limiting {
+pub enum LimitingFactor {
     /// Twice the memory or twice the bandwidth gives less than 5 %.
     Compute,
     /// Twice the memory gives most.
@@ -45,7 +45,7 @@ pub enum Limiting {
     Network,
 }
 
-impl Limiting {
+impl LimitingFactor {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Compute, Self::Memory, Self::Network];
 
@@ -62,31 +62,31 @@ impl Limiting {
 /// What twice as much of the present hardware gives, as shares of the throughput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gains {
-    /// Of memory; `None` where the job does not fit as it is.
+    /// From memory; `None` where the job does not fit as it is.
     pub memory: Option<f64>,
-    /// Of bandwidth.
+    /// From bandwidth of the network.
     pub bandwidth: Option<f64>,
 }
 
 /// The map over both axes, once it has been asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Hardware {
+pub struct HardwareView {
     /// Bandwidth across, memory down, most memory first.
     pub map: Option<Map>,
 }
 
-impl Hardware {
+impl HardwareView {
     /// What limits a cell, once it and its neighbours are known.
-    pub fn limiting(&self, index: usize) -> Option<Limiting> {
+    pub fn limiting(&self, index: usize) -> Option<LimitingFactor> {
         let map = self.map.as_ref()?;
         if matches!(map.cell(index)?, Cell::Possible { summary, .. } if !summary.fits) {
-            return Some(Limiting::Memory);
+            return Some(LimitingFactor::Memory);
         }
         let (memory, network) = (gain(map, index, Way::Memory)?, gain(map, index, Way::Bandwidth)?);
         Some(match memory >= network {
-            _ if memory.max(network) < FELT => Limiting::Compute,
-            true => Limiting::Memory,
-            false => Limiting::Network,
+            _ if memory.max(network) < FELT => LimitingFactor::Compute,
+            true => LimitingFactor::Memory,
+            false => LimitingFactor::Network,
         })
     }
 
@@ -155,7 +155,7 @@ fn factors(kind: Field, own: f64, scenario: &Scenario) -> Axis {
     axis
 }
 
-impl View for Hardware {
+impl View for HardwareView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         let Some(map) = &mut self.map else { return Vec::new() };
         match action {

@@ -18,11 +18,11 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| keys.rows("transfer"),
 };
 
-/// The cursor.
+/// Knows nothing but the transfer under its cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Intensities(ListCursor);
+pub struct IntensitiesView(ListCursor);
 
-impl Intensities {
+impl IntensitiesView {
     /// The transfer that has the keys, of so many.
     pub fn row(self, count: usize) -> usize {
         self.0.row(count)
@@ -34,7 +34,7 @@ fn transfers<'a>(context: &Context<'a>) -> &'a [Intensity] {
     context.answer.map_or(&[], |answer| &answer.evaluation.details.transfers)
 }
 
-impl View for Intensities {
+impl View for IntensitiesView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         let count = transfers(context).len();
         // All rows are seen at once, so that a page is all of them.

@@ -1,7 +1,7 @@
 //! The view of the limits: assumptions that keys change, and the numbers that follow from them.
 
 use crate::app::action::Action;
-use crate::app::assumed::{Assumed, Assumption};
+use crate::app::assumed::{Assumption, LimitAssumptions};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
@@ -45,14 +45,14 @@ const ROWS: usize = Assumption::ALL.len() + NUMBERS.len();
 
 /// The cursor, and what is assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct LimitsView {
     /// Of [`Assumption::ALL`], then of [`NUMBERS`].
     cursor: ListCursor,
     /// What is assumed.
-    pub assumed: Assumed,
+    pub assumed: LimitAssumptions,
 }
 
-impl Limits {
+impl LimitsView {
     /// The row that has the keys: of [`Assumption::ALL`], then of [`NUMBERS`].
     pub fn row(&self) -> usize {
         self.cursor.row(ROWS)
@@ -85,7 +85,7 @@ impl Limits {
     }
 }
 
-impl View for Limits {
+impl View for LimitsView {
     fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
         match action {
             Action::Right | Action::More => self.change(1),

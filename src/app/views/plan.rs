@@ -38,7 +38,7 @@ const OBJECTIVES: [Objective; 2] = [Objective::Throughput, Objective::StepTime];
 
 /// What the view asks and what it knows.
 #[derive(Debug, Clone, Default)]
-pub struct Planning {
+pub struct PlanView {
     /// What the plans are best in, by its place in [`OBJECTIVES`].
     objective: usize,
     /// The limit under the cursor, as a share of the device's memory; the scenario's own where none was chosen.
@@ -46,12 +46,12 @@ pub struct Planning {
     /// The operators under the cursor.
     operator: ListCursor,
     /// The last picture.
-    pub picture: Option<Picture>,
+    pub picture: Option<PlanPicture>,
 }
 
 /// A search within each limit, and what is known of it.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct PlanPicture {
     /// What is asked.
     pub ladder: Arc<Ladder>,
     /// What was found within each limit: by this search, or still by the one before.
@@ -60,7 +60,7 @@ pub struct Picture {
     fresh: Vec<bool>,
 }
 
-impl Picture {
+impl PlanPicture {
     fn new(ladder: Ladder, last: Option<&Self>) -> Self {
         let known = |limit: &f64| {
             let last = last?;
@@ -98,7 +98,7 @@ impl Picture {
     }
 }
 
-impl Planning {
+impl PlanView {
     /// What the plans are best in.
     pub fn objective(&self) -> Objective {
         OBJECTIVES[self.objective]
@@ -109,7 +109,7 @@ impl Planning {
         self.picture.as_ref().map_or(0, |picture| self.place_in(picture))
     }
 
-    fn place_in(&self, picture: &Picture) -> usize {
+    fn place_in(&self, picture: &PlanPicture) -> usize {
         let limits = &picture.ladder.limits;
         let chosen = self.limit.and_then(|limit| limits.iter().position(|other| other.total_cmp(&limit).is_eq()));
         chosen.unwrap_or_else(|| picture.ladder.own())
@@ -153,7 +153,7 @@ impl Planning {
     }
 }
 
-impl View for Planning {
+impl View for PlanView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             Action::Take => return vec![self.take(context)],
@@ -211,7 +211,7 @@ impl View for Planning {
         let ladder = Ladder::new(PlanRequest { scenario, objective, cost_model: CostModel::Simulator, top: 1 });
         let picture = match self.picture.take() {
             Some(last) if *last.ladder == ladder => last,
-            last => Picture::new(ladder, last.as_ref()),
+            last => PlanPicture::new(ladder, last.as_ref()),
         };
         let work = Work::Plan(Arc::clone(&picture.ladder), self.place_in(&picture));
         let open = !picture.is_complete();

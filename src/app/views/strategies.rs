@@ -69,7 +69,7 @@ impl Order {
 
 /// The table, its order and its cursor.
 #[derive(Debug, Clone, Default)]
-pub struct Strategies {
+pub struct StrategiesView {
     /// What it is sorted by.
     pub order: Order,
     /// The strategy under the cursor.
@@ -81,7 +81,7 @@ pub struct Strategies {
     rows: Vec<StrategyOutcome>,
 }
 
-impl Strategies {
+impl StrategiesView {
     /// Whether the rows are of the last scenario.
     pub fn is_complete(&self) -> bool {
         self.complete
@@ -122,7 +122,7 @@ impl Strategies {
     }
 }
 
-impl View for Strategies {
+impl View for StrategiesView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             Action::Take => return self.take(context).into_iter().collect(),

@@ -18,11 +18,11 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| keys.rows("figure").key("enter", Action::Explain, "explain", "explain the figure"),
 };
 
-/// The cursor.
+/// Knows nothing but the figure under its cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic(ListCursor);
+pub struct TrafficView(ListCursor);
 
-impl Traffic {
+impl TrafficView {
     /// The figure that has the keys, of so many.
     pub fn row(self, count: usize) -> usize {
         self.0.row(count)
@@ -43,7 +43,7 @@ pub fn carried(context: &Context) -> Vec<Figure> {
         .collect()
 }
 
-impl View for Traffic {
+impl View for TrafficView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         self.0.go(action, carried(context).len(), context.page);
         Vec::new()

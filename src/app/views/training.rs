@@ -56,7 +56,7 @@ const FACTORS: std::ops::RangeInclusive<f64> = 1.0 / 1024.0..=64.0;
 
 /// What the view asks and what it knows.
 #[derive(Debug, Clone, Default)]
-pub struct Training {
+pub struct TrainingView {
     /// The law of the critical batch, by its place in [`LAWS`].
     law: usize,
     /// Devices that may be used, once the view has been opened.
@@ -66,12 +66,12 @@ pub struct Training {
     /// The devices under the cursor, by how many places they are from the right end.
     back: usize,
     /// The last picture.
-    pub picture: Option<Picture>,
+    pub picture: Option<TrainingPicture>,
 }
 
 /// A search, and what is known of its answers.
 #[derive(Debug, Clone)]
-pub struct Picture {
+pub struct TrainingPicture {
     /// What is asked.
     pub search: Arc<TrainingSearch>,
     /// What was found, by method and budget.
@@ -85,7 +85,7 @@ pub struct Picture {
     earlier: Vec<Option<f64>>,
 }
 
-impl Picture {
+impl TrainingPicture {
     fn new(search: TrainingSearch, last: Option<&Self>) -> Self {
         let width = search.budgets.len();
         let earlier = |index: usize| {
@@ -148,7 +148,7 @@ impl Picture {
     }
 }
 
-impl Training {
+impl TrainingView {
     /// Whether the question has an answer under the cursor.
     fn is_answered(&self) -> bool {
         self.picture.as_ref().is_some_and(|picture| picture.is_answered(self.method(), self.budget()))
@@ -227,7 +227,7 @@ fn change_network(factor: f64, context: &Context) -> Effect {
     )
 }
 
-impl View for Training {
+impl View for TrainingView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
         match action {
             Action::Take => return self.take(context),
@@ -291,7 +291,7 @@ impl View for Training {
         search.base.name.clear();
         let same = self.picture.as_ref().is_some_and(|picture| *picture.search == search);
         if !same {
-            self.picture = Some(Picture::new(search, self.picture.as_ref()));
+            self.picture = Some(TrainingPicture::new(search, self.picture.as_ref()));
         }
         let picture = self.picture.as_ref().filter(|picture| !picture.is_complete())?;
         Some(Work::Training(Arc::clone(&picture.search)))

@@ -13,7 +13,7 @@ use crate::app::diagnostics::{Finding, LINES};
 use crate::app::layer::Layer;
 use crate::app::list::{Entry, List, Subject};
 use crate::app::palette::Palette;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::view::ViewSpec;
 use crate::app::views::SPECS;
 use crate::scenario::Field;
@@ -28,8 +28,8 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 }
 
 /// What of the top layer is at a place.
-pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> Target {
-    overlay(app, Theme::default(), area).map_or(Target::Nothing, |overlay| overlay.target(area, at))
+pub(in crate::ui) fn target(app: &App, area: Rect, at: Position) -> PointerTarget {
+    overlay(app, Theme::default(), area).map_or(PointerTarget::Nothing, |overlay| overlay.target(area, at))
 }
 
 fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {

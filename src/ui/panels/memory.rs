@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::widgets::Widget;
 
 use super::{frame, staleness, words};
-use crate::app::timeline::Step;
+use crate::app::timeline::ShownStep;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Memory;
 use crate::ui::theme::Theme;
@@ -36,7 +36,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         frame(app, theme, Panel::Memory, &title, "", area, buf);
         return;
     };
-    let (step, memory) = (Step::of(&answer.evaluation), &answer.evaluation.summary.memory);
+    let (step, memory) = (ShownStep::new(&answer.evaluation), &answer.evaluation.summary.memory);
     let on = if step.trace.ranks() > 1 { format!(" on rank {}", step.fullest) } else { String::new() };
     let note = format!("peak {}{on} at {}", memory.peak, words::activity(memory.during));
     let inside = frame(app, theme, Panel::Memory, &title, &note, area, buf);
@@ -51,7 +51,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 /// The pipeline rank at a place.
 pub(in crate::ui) fn rank_at(app: &App, inside: Rect, at: Position) -> Option<usize> {
     let answer = app.answer.as_ref().filter(|answer| answer.evaluation.stages.len() > 1)?;
-    let rank = app.timeline.rank(Step::of(&answer.evaluation));
+    let rank = app.timeline.rank(ShownStep::new(&answer.evaluation));
     let [bars, ..] = layout(answer, inside);
     let mut seen = in_view(rank as usize, answer.evaluation.stages.len(), bars.height.into());
     bars.contains(at).then(|| seen.nth(usize::from(at.y - bars.y))).flatten()
@@ -68,7 +68,7 @@ fn layout(answer: &Answer, area: Rect) -> [Rect; 3] {
 
 /// The bars: the fullest marked, and the one with the keys in sight.
 fn ranks(app: &App, answer: &Answer, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let (step, stages) = (Step::of(&answer.evaluation), &answer.evaluation.stages);
+    let (step, stages) = (ShownStep::new(&answer.evaluation), &answer.evaluation.stages);
     let (rank, glyphs) = (app.timeline.rank(step), theme.glyphs());
     let scale = stages.iter().map(|stage| stage.peak).fold(Bytes::ZERO, Bytes::max);
     let several = stages.len() > 1;

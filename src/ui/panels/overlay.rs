@@ -7,7 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 use tui_input::Input;
 
 use super::boxed;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::choices;
@@ -73,12 +73,12 @@ impl Overlay<'_> {
     }
 
     /// What of it is at a place.
-    pub(super) fn target(&self, area: Rect, at: Position) -> Target {
+    pub(super) fn target(&self, area: Rect, at: Position) -> PointerTarget {
         let [outside, _, list, _] = self.places(area);
         match self.list.row_at(list, at) {
-            Some(row) => Target::Item(row),
-            None if outside.contains(at) => Target::Layer,
-            None => Target::Nothing,
+            Some(row) => PointerTarget::Item(row),
+            None if outside.contains(at) => PointerTarget::Layer,
+            None => PointerTarget::Nothing,
         }
     }
 

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::App;
-use crate::app::timeline::Step;
+use crate::app::timeline::ShownStep;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::text::draw_line;
 use crate::ui::widgets::{Gantt, StackedBar};
@@ -26,7 +26,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let figure = Line::raw(format!(" {} of {} ", summary.time.exposed, summary.step_time));
     let width = u16::try_from(figure.width()).unwrap_or(u16::MAX);
     let [strip, text] = wire.layout(&Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]));
-    let step = Step::of(&answer.evaluation);
+    let step = ShownStep::new(&answer.evaluation);
     let rank = app.timeline.rank(step);
     let (idle, folded) = (step.trace.idle_of(rank), step.trace.folded_of(rank));
     Gantt { folded, exposed: Some((idle, &[])), ..Gantt::new(theme, &[], Seconds::ZERO, step.time) }.render(strip, buf);

@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 
 use super::memory::LINE;
 use super::{frame, has_room, staleness, words};
-use crate::app::timeline::{Row, Step, Timeline, Window, counterpart};
+use crate::app::timeline::{ShownStep, Timeline, TrackRow, Window, counterpart};
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::{self, IdleCause, Lane, ModelPart, SpanMicroBatches, TaskKind, Trace, WindowTotals};
 use crate::ui::theme::{Role, Theme};
@@ -33,7 +33,7 @@ const LONG: u16 = 100;
 
 /// Rows that it needs: frame, the whole step, lanes, exposed communication, axis, the chosen span.
 pub(in crate::ui) fn height(app: &App) -> u16 {
-    let rows = app.answer.as_ref().map_or(3, |answer| app.timeline.rows(Step::of(&answer.evaluation)).len());
+    let rows = app.answer.as_ref().map_or(3, |answer| app.timeline.rows(ShownStep::new(&answer.evaluation)).len());
     u16::try_from(rows.min(MOST_ROWS)).unwrap_or(u16::MAX).saturating_add(5 + WORDS)
 }
 
@@ -43,7 +43,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
         frame(app, theme, Panel::Timeline, &format!("Timeline{}", staleness(app)), "", area, buf);
         return;
     };
-    let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
+    let (timeline, step) = (&app.timeline, ShownStep::new(&answer.evaluation));
     let (from, to) = timeline.window(step).times(step);
     let note = note(app, answer, (from, to), theme, area.width);
     let mut title = format!("Timeline, step {}", step.time);
@@ -57,7 +57,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 
 /// The lanes, what is chosen on them, and under them the memory.
 fn lanes(app: &App, answer: &Answer, theme: Theme, gantt: &Gantt, inside: Rect, buf: &mut Buffer) {
-    let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
+    let (timeline, step) = (&app.timeline, ShownStep::new(&answer.evaluation));
     let (rank, chosen) = (timeline.rank(step), timeline.chosen(step));
     let (from, to) = timeline.window(step).times(step);
     let words = inside.height.saturating_sub(gantt.height()).clamp(1, WORDS);
@@ -103,7 +103,7 @@ fn gantt<T>(
     inside: Rect,
     with: impl FnOnce(&Gantt, &Range<usize>) -> T,
 ) -> T {
-    let (timeline, step) = (&app.timeline, Step::of(&answer.evaluation));
+    let (timeline, step) = (&app.timeline, ShownStep::new(&answer.evaluation));
     let (rows, row, rank) = (timeline.rows(step), timeline.row(step), timeline.rank(step));
     let window = timeline.window(step);
     let (from, to) = window.times(step);
@@ -131,7 +131,7 @@ fn gantt<T>(
 
 /// The window, and what compute of the rank waits for; where there is little room, of several ranks only that.
 fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme, width: u16) -> String {
-    let (step, time) = (Step::of(&answer.evaluation), &answer.evaluation.summary.time);
+    let (step, time) = (ShownStep::new(&answer.evaluation), &answer.evaluation.summary.time);
     let window = words::window((from, to), theme);
     if step.trace.ranks() == 1 {
         let seen = step.trace.totals(0, from, to);
@@ -146,8 +146,8 @@ fn note(app: &App, answer: &Answer, (from, to): (Seconds, Seconds), theme: Theme
 }
 
 /// A row as the widget draws it.
-fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: Row, here: bool) -> Track<'a> {
-    let step = Step::of(&answer.evaluation);
+fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: TrackRow, here: bool) -> Track<'a> {
+    let step = ShownStep::new(&answer.evaluation);
     let ranks = timeline.shows_ranks(step);
     let compute = row.lane == Lane::Compute;
     Track {
@@ -162,7 +162,7 @@ fn track<'a>(answer: &'a Answer, timeline: &Timeline, row: Row, here: bool) -> T
 }
 
 /// What moves bytes on a rank, lane by lane.
-fn communication(step: Step<'_>, rank: u32) -> impl Iterator<Item = &[evaluate::Span]> {
+fn communication(step: ShownStep<'_>, rank: u32) -> impl Iterator<Item = &[evaluate::Span]> {
     let lines = Lane::ALL.into_iter().map(move |lane| step.trace.spans_on(rank, lane));
     lines.filter(|line| line.first().is_some_and(gantt::communicates))
 }
@@ -183,7 +183,7 @@ fn held(answer: &Answer, theme: Theme, rank: u32, (from, to): (Seconds, Seconds)
 }
 
 /// A visit of a stage in words: what, on which layers, when.
-fn visit(spans: &[evaluate::Span], step: Step, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
+fn visit(spans: &[evaluate::Span], step: ShownStep, window: (Seconds, Seconds), theme: Theme) -> Vec<Line<'static>> {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Vec::new() };
     let layers = spans.iter().filter(|span| span.activity.part == ModelPart::Layer).map(|span| span.activity.layer);
     let (low, high) = (layers.clone().min(), layers.max());
@@ -309,7 +309,7 @@ fn waited(span: &evaluate::Span, trace: &Trace, theme: Theme) -> Option<Span<'st
 }
 
 /// What the marks mean and what the keys do.
-fn hint(app: &App, step: Step, theme: Theme) -> Vec<Line<'static>> {
+fn hint(app: &App, step: ShownStep, theme: Theme) -> Vec<Line<'static>> {
     let glyphs = theme.glyphs();
     let here = app.focus == Panel::Timeline;
     let (marks, keys) = if app.timeline.shows_ranks(step) {

@@ -19,7 +19,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::panel::ViewId;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
 
@@ -32,7 +32,7 @@ struct Drawing {
     /// Draws it, with its frame.
     render: fn(&App, Theme, Rect, &mut Buffer),
     /// What of it is at a place inside its frame.
-    target: fn(&App, Theme, Rect, Position) -> Option<Target>,
+    target: fn(&App, Theme, Rect, Position) -> Option<PointerTarget>,
     /// What its cursor is on, for the status line, in so many columns; nothing where the view says it itself.
     status: fn(&App, u16) -> String,
 }
@@ -67,7 +67,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
 }
 
 /// What of it is at a place inside its frame.
-pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+pub(in crate::ui) fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
     (drawing(app).target)(app, theme, inside, at)
 }
 
@@ -77,8 +77,8 @@ pub(super) fn status(app: &App, width: u16) -> String {
 }
 
 /// A row of the view, as the mouse's target.
-fn row(row: Option<usize>) -> Option<Target> {
-    row.map(|row| Target::Row(Panel::Map, row))
+fn row(row: Option<usize>) -> Option<PointerTarget> {
+    row.map(|row| PointerTarget::Row(Panel::Map, row))
 }
 
 #[cfg(test)]

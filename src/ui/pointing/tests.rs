@@ -9,7 +9,7 @@ use super::*;
 use crate::app::inputs::InputRow;
 use crate::app::pointing::Gesture;
 use crate::app::tests::{PIPELINE, explorer, explorer_on, press};
-use crate::app::timeline::Step;
+use crate::app::timeline::ShownStep;
 use crate::app::views;
 use crate::ui;
 
@@ -32,7 +32,7 @@ fn places(app: &App, size: (u16, u16), text: &str) -> Vec<(u16, u16)> {
         .collect()
 }
 
-fn under(app: &App, size: (u16, u16), place: (u16, u16)) -> Target {
+fn under(app: &App, size: (u16, u16), place: (u16, u16)) -> PointerTarget {
     target(app, &Caps::default(), size, place)
 }
 
@@ -43,7 +43,7 @@ fn the_cursors_cell_is_under_its_marks() {
     for size in SIZES {
         let (x, y) = places(&app, size, "▐").into_iter().next().unwrap();
         for x in x..x + 4 {
-            assert_eq!(under(&app, size, (x, y)), Target::Cell(app.map.cursor), "{size:?} {x}");
+            assert_eq!(under(&app, size, (x, y)), PointerTarget::Cell(app.map.cursor), "{size:?} {x}");
         }
     }
 }
@@ -55,7 +55,8 @@ fn a_fields_name_leads_to_the_field() {
     for size in SIZES {
         for (index, row) in app.inputs.rows().enumerate().take(8) {
             let named = places(&app, size, row.label());
-            let found = named.into_iter().any(|place| under(&app, size, place) == Target::Row(Panel::Inputs, index));
+            let found =
+                named.into_iter().any(|place| under(&app, size, place) == PointerTarget::Row(Panel::Inputs, index));
             assert!(found, "{} at {size:?}", row.label());
         }
     }
@@ -70,7 +71,7 @@ fn below_a_reason_the_fields_are_still_where_they_are_drawn() {
     for (wanted, label) in rows.iter().enumerate().skip(index).take(4) {
         let at = places(&app, (200, 50), label);
         assert!(
-            at.into_iter().any(|place| under(&app, (200, 50), place) == Target::Row(Panel::Inputs, wanted)),
+            at.into_iter().any(|place| under(&app, (200, 50), place) == PointerTarget::Row(Panel::Inputs, wanted)),
             "{label}"
         );
     }
@@ -80,11 +81,11 @@ fn below_a_reason_the_fields_are_still_where_they_are_drawn() {
 fn tabs_and_panels_lead_to_their_panels() {
     let app = explorer();
     let name = places(&app, (80, 24), "3 Memory")[0];
-    assert_eq!(under(&app, (80, 24), name), Target::Panel(Panel::Memory));
+    assert_eq!(under(&app, (80, 24), name), PointerTarget::Panel(Panel::Memory));
     let title = places(&app, (120, 40), "3 Memory")[0];
-    assert_eq!(under(&app, (120, 40), title), Target::Panel(Panel::Memory));
-    assert_eq!(under(&app, (120, 40), (0, 0)), Target::Nothing);
-    assert_eq!(under(&app, (20, 5), (3, 3)), Target::Nothing, "a screen that is too small");
+    assert_eq!(under(&app, (120, 40), title), PointerTarget::Panel(Panel::Memory));
+    assert_eq!(under(&app, (120, 40), (0, 0)), PointerTarget::Nothing);
+    assert_eq!(under(&app, (20, 5), (3, 3)), PointerTarget::Nothing, "a screen that is too small");
 }
 
 #[test]
@@ -94,10 +95,10 @@ fn the_item_of_a_list_is_under_its_name_also_when_the_list_has_scrolled() {
         press(&mut app, keys);
         press(&mut app, far);
         let (x, y) = places(&app, (80, 24), "▸").into_iter().next_back().unwrap();
-        let Target::Item(index) = under(&app, (80, 24), (x, y)) else { panic!("no item under the mark") };
-        app.point(Target::Item(index), Gesture::Drag);
+        let PointerTarget::Item(index) = under(&app, (80, 24), (x, y)) else { panic!("no item under the mark") };
+        app.point(PointerTarget::Item(index), Gesture::Drag);
         assert_eq!(places(&app, (80, 24), "▸").into_iter().next_back(), Some((x, y)), "it is where the cursor is");
-        assert_eq!(under(&app, (80, 24), (0, 0)), Target::Nothing);
+        assert_eq!(under(&app, (80, 24), (0, 0)), PointerTarget::Nothing);
     }
 }
 
@@ -105,8 +106,8 @@ fn the_item_of_a_list_is_under_its_name_also_when_the_list_has_scrolled() {
 fn the_timeline_knows_how_far_across_it_is() {
     let mut app = explorer();
     press(&mut app, "4");
-    let Target::Moment(left, _) = under(&app, (80, 24), (1, 6)) else { panic!("no moment") };
-    let Target::Moment(right, _) = under(&app, (80, 24), (78, 6)) else { panic!("no moment") };
+    let PointerTarget::Moment(left, _) = under(&app, (80, 24), (1, 6)) else { panic!("no moment") };
+    let PointerTarget::Moment(right, _) = under(&app, (80, 24), (78, 6)) else { panic!("no moment") };
     assert!(left.abs() < 1e-9 && (right - 1.0).abs() < 1e-9, "{left} {right}");
 }
 
@@ -115,9 +116,9 @@ fn reached(app: &App, size: (u16, u16)) -> [BTreeSet<usize>; 3] {
     let mut reached = [const { BTreeSet::new() }; 3];
     for place in (0..size.1).flat_map(|y| (0..size.0).map(move |x| (x, y))) {
         match under(app, size, place) {
-            Target::Row(panel, row) if panel == app.focus => reached[0].insert(row),
-            Target::Cell(cell) => reached[1].insert(cell),
-            Target::Item(item) => reached[2].insert(item),
+            PointerTarget::Row(panel, row) if panel == app.focus => reached[0].insert(row),
+            PointerTarget::Cell(cell) => reached[1].insert(cell),
+            PointerTarget::Item(item) => reached[2].insert(item),
             _ => continue,
         };
     }
@@ -140,7 +141,7 @@ fn every_row_of_every_list_is_under_the_mouse_and_a_click_gives_it_the_cursor() 
                 "{keys} at {size:?}: {rows:?}"
             );
             for row in rows.into_iter().rev() {
-                app.point(Target::Row(app.focus, row), Gesture::Drag);
+                app.point(PointerTarget::Row(app.focus, row), Gesture::Drag);
                 assert_eq!(app.rows().unwrap().1, row, "{keys} at {size:?}");
             }
         }
@@ -154,7 +155,7 @@ fn a_name_in_a_list_leads_to_its_row() {
         press(&mut app, keys);
         for (index, name) in app.rows().unwrap().0.into_iter().enumerate() {
             let mut places = places(&app, (120, 40), &name).into_iter();
-            let found = places.any(|place| under(&app, (120, 40), place) == Target::Row(Panel::Map, index));
+            let found = places.any(|place| under(&app, (120, 40), place) == PointerTarget::Row(Panel::Map, index));
             assert!(found, "{name} of {keys}");
         }
     }
@@ -168,12 +169,12 @@ fn each_place_of_a_chart_is_under_the_mouse() {
         let [_, cells, _] = reached(&app, (200, 50));
         assert!(cells.len() >= least, "{} places of {keys}", cells.len());
         for cell in cells {
-            app.point(Target::Panel(Panel::Map), Gesture::Click);
-            app.point(Target::Cell(cell), Gesture::Drag);
+            app.point(PointerTarget::Panel(Panel::Map), Gesture::Click);
+            app.point(PointerTarget::Cell(cell), Gesture::Drag);
             let now = match app.view {
                 view if view == views::hardware::SPEC.id => app.views.hardware.map.as_ref().unwrap().cursor,
                 view if view == views::training::SPEC.id => app.views.training.budget(),
-                view if view == views::plan::SPEC.id => app.views.planning.place(),
+                view if view == views::plan::SPEC.id => app.views.plan.place(),
                 _ => app.rows().unwrap().1,
             };
             assert_eq!(now, cell, "{keys}");
@@ -189,10 +190,10 @@ fn the_fields_of_a_form_and_the_inputs_of_an_explanation_are_items() {
         let count = app.rows().unwrap().0.len();
         let [.., items] = reached(&app, (200, 50));
         assert_eq!(items, (0..count).collect(), "{keys}");
-        app.point(Target::Item(count - 1), Gesture::Click);
+        app.point(PointerTarget::Item(count - 1), Gesture::Click);
         assert_eq!(app.rows().unwrap().1, count - 1, "{keys}");
-        assert_eq!(under(&app, (200, 50), (0, 5)), Target::Nothing, "{keys}: beside it");
-        app.point(Target::Nothing, Gesture::Click);
+        assert_eq!(under(&app, (200, 50), (0, 5)), PointerTarget::Nothing, "{keys}: beside it");
+        app.point(PointerTarget::Nothing, Gesture::Click);
         assert!(app.layer.is_none(), "{keys}");
     }
 }
@@ -201,9 +202,9 @@ fn the_fields_of_a_form_and_the_inputs_of_an_explanation_are_items() {
 fn beside_the_help_there_is_nothing_and_on_it_the_wheel_scrolls() {
     let mut app = explorer();
     press(&mut app, "?");
-    assert_eq!(under(&app, (120, 40), (2, 20)), Target::Nothing);
-    assert_eq!(under(&app, (120, 40), (60, 20)), Target::Layer);
-    app.point(Target::Layer, Gesture::WheelDown);
+    assert_eq!(under(&app, (120, 40), (2, 20)), PointerTarget::Nothing);
+    assert_eq!(under(&app, (120, 40), (60, 20)), PointerTarget::Layer);
+    app.point(PointerTarget::Layer, Gesture::WheelDown);
     assert!(matches!(app.layer, Some(crate::app::layer::Layer::Help(1))));
 }
 
@@ -216,12 +217,14 @@ fn a_span_of_the_timeline_is_under_its_name() {
     let drawn: Vec<(u16, u16)> = names.iter().filter_map(|name| at(name, &app)).collect();
     assert!(drawn.len() >= 2, "too few names are drawn");
     for place in drawn {
-        let Target::Moment(share, Some(row)) = under(&app, size, place) else { panic!("no moment at {place:?}") };
-        let window = |app: &App| app.timeline.window(Step::of(&app.answer.as_ref().unwrap().evaluation));
+        let PointerTarget::Moment(share, Some(row)) = under(&app, size, place) else {
+            panic!("no moment at {place:?}")
+        };
+        let window = |app: &App| app.timeline.window(ShownStep::new(&app.answer.as_ref().unwrap().evaluation));
         let before = window(&app);
-        app.point(Target::Moment(share, Some(row)), Gesture::Click);
+        app.point(PointerTarget::Moment(share, Some(row)), Gesture::Click);
         let answer = app.answer.as_ref().unwrap();
-        let step = Step::of(&answer.evaluation);
+        let step = ShownStep::new(&answer.evaluation);
         let span = app.timeline.chosen(step).unwrap().first().unwrap();
         let (from, to) = before.times(step);
         let moment = from + share * (to - from);
@@ -238,7 +241,7 @@ fn a_comparison_without_columns_is_a_panel_and_no_more() {
         assert_eq!(crate::app::views::compare::columns(&app.context()).len(), columns);
         for size in SIZES {
             let (x, y) = places(&app, size, "nothing to compare").into_iter().next().unwrap();
-            assert_eq!(under(&app, size, (x + 20, y)), Target::Panel(Panel::Map), "{columns} at {size:?}");
+            assert_eq!(under(&app, size, (x + 20, y)), PointerTarget::Panel(Panel::Map), "{columns} at {size:?}");
         }
         app.answer = None;
     }

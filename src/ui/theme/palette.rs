@@ -31,7 +31,7 @@ impl Tone {
     pub const ALL: [Self; 8] =
         [Self::Blue, Self::Orange, Self::Ochre, Self::Teal, Self::Violet, Self::Green, Self::Rose, Self::Grey];
 
-    /// Its colour.
+    /// The colour nearest to it that a terminal of this depth can show.
     pub(super) const fn color(self, depth: Depth, light: bool) -> Color {
         match depth {
             Depth::True => Color::from_u32(self.rgb(light)),

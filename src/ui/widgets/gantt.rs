@@ -40,7 +40,7 @@ const EXPOSED: &str = "exposed";
 pub struct Gantt<'a> {
     /// How it looks.
     pub theme: Theme,
-    /// Its lines.
+    /// One under another, from above.
     pub tracks: &'a [Track<'a>],
     /// From when to when.
     pub window: (Seconds, Seconds),

@@ -5,7 +5,7 @@ use proptest::sample::{Index, select};
 use super::*;
 use crate::app::Panel;
 
-const MAP: Place = Place::Panel(Panel::Map);
+const MAP: KeyPlace = KeyPlace::Panel(Panel::Map);
 
 fn custom(text: &str) -> Result<Keymap, Vec<Must>> {
     Keymap::custom(&text.parse::<Table>().unwrap())
@@ -18,7 +18,7 @@ fn settings() -> String {
     lines.filter(|line| line.starts_with('[') || line.ends_with("\"]")).flat_map(|line| [line, "\n"]).collect()
 }
 
-fn press(keymap: &Keymap, place: Place, code: KeyCode) -> Option<Action> {
+fn press(keymap: &Keymap, place: KeyPlace, code: KeyCode) -> Option<Action> {
     keymap.action(place, KeyEvent::new(code, KeyModifiers::NONE))
 }
 
@@ -46,12 +46,12 @@ fn a_key_is_changed_at_one_place() {
 fn a_key_is_changed_wherever_the_action_is_known() {
     let keymap = custom("down = [\"down\", \"alt-n\"]\nup = [\"up\", \"alt-e\"]").unwrap();
     let alt = |place, letter| keymap.action(place, KeyEvent::new(KeyCode::Char(letter), KeyModifiers::ALT));
-    for place in [MAP, Place::Help, Place::List, Place::Search, Place::Panel(Panel::Inputs)] {
+    for place in [MAP, KeyPlace::Help, KeyPlace::List, KeyPlace::Search, KeyPlace::Panel(Panel::Inputs)] {
         assert_eq!(alt(place, 'n'), Some(Action::Down), "{place:?}");
         assert_eq!(press(&keymap, place, KeyCode::Up), Some(Action::Up), "{place:?}");
         assert_ne!(press(&keymap, place, KeyCode::Char('j')), Some(Action::Down), "{place:?}");
     }
-    let scroll = keymap.help(Place::Help).next().unwrap().1[0].clone();
+    let scroll = keymap.help(KeyPlace::Help).next().unwrap().1[0].clone();
     assert_eq!((scroll.name(false), scroll.name(true)), ("↑↓".to_owned(), "Up Down".to_owned()));
     assert_eq!(scroll.text(), "scroll (also Alt-e and Alt-n)");
 }
@@ -60,7 +60,7 @@ fn a_key_is_changed_wherever_the_action_is_known() {
 fn letters_stay_text_where_one_types() {
     let keymap = custom("take = [\"enter\", \",\"]").unwrap();
     assert_eq!(press(&keymap, MAP, KeyCode::Char(',')), Some(Action::Take));
-    assert!(matches!(press(&keymap, Place::Search, KeyCode::Char(',')), Some(Action::Type(_))));
+    assert!(matches!(press(&keymap, KeyPlace::Search, KeyCode::Char(',')), Some(Action::Type(_))));
 }
 
 #[test]

@@ -1,22 +1,22 @@
 //! The keys of what lies over the panels.
 
 use crate::app::action::Action;
-use crate::app::keys::{KeyLines, Place};
+use crate::app::keys::{KeyLines, KeyPlace};
 
 /// Of each layer, in the order of the help; all of them can be left for the shell and for good.
 pub fn each() -> [KeyLines; 10] {
-    Place::LAYERS.map(|place| {
+    KeyPlace::LAYERS.map(|place| {
         let keys = own(place).key("ctrl-z", Action::Suspend, "", "suspend");
         keys.key(if place.takes_text() { "ctrl-c" } else { "q ctrl-c" }, Action::Quit, "quit", "quit")
     })
 }
 
-fn own(place: Place) -> KeyLines {
+fn own(place: KeyPlace) -> KeyLines {
     let keys = KeyLines::at(place);
     // Where characters are text, no letter moves the cursor.
     let arrows = [("up", Action::Up), ("down", Action::Down)];
     match place {
-        Place::Explain => keys
+        KeyPlace::Explain => keys
             .up_down("input", "previous and next input")
             .key("enter", Action::Take, "follow", "explain the input, if it is a figure")
             .key("right l", Action::Right, "", "the same")
@@ -27,12 +27,12 @@ fn own(place: Place) -> KeyLines {
             .pages("a page up and down")
             .key("/", Action::Search, "search", "search the inputs")
             .key("esc i", Action::Close, "close", "close"),
-        Place::Palette => keys
+        KeyPlace::Palette => keys
             .keys(&arrows, "move", "previous and next command")
             .keys(&[("pgup", Action::PageUp), ("pgdn", Action::PageDown)], "", "a page up and down")
             .key("enter", Action::Take, "do", "do it")
             .key("esc", Action::Close, "close", "close"),
-        Place::Snapshots => keys
+        KeyPlace::Snapshots => keys
             .up_down("move", "previous and next file")
             .pages("a page up and down")
             .ends("first and last file")
@@ -42,45 +42,45 @@ fn own(place: Place) -> KeyLines {
             .key("x delete", Action::Remove, "delete", "delete it, after a question")
             .key("/", Action::Search, "search", "search")
             .key("esc", Action::Close, "close", "close"),
-        Place::Question => keys.key("enter", Action::Take, "delete", "delete it for good").key(
+        KeyPlace::Question => keys.key("enter", Action::Take, "delete", "delete it for good").key(
             "esc n",
             Action::Close,
             "leave it",
             "leave it",
         ),
-        Place::Form => keys
+        KeyPlace::Form => keys
             .rows("field")
             .key("enter", Action::Take, "type", "type a value; none leaves an optional field out")
             .key("s", Action::Save, "save", "save it; the scenario switches to it")
             .key("/", Action::Search, "search", "search the fields")
             .key("esc", Action::Close, "close", "close; what was changed is lost, after a warning"),
-        Place::List => keys
+        KeyPlace::List => keys
             .up_down("move", "previous and next item")
             .pages("a page up and down")
             .ends("first and last item")
             .key("/", Action::Search, "search", "search")
             .key("enter", Action::Take, "take", "take the item")
             .key("esc", Action::Close, "close", "close"),
-        Place::Search => keys
+        KeyPlace::Search => keys
             .keys(&arrows, "move", "previous and next item")
             .key("enter", Action::Take, "take", "take the item")
             .key("esc", Action::Close, "list", "back to the list"),
-        Place::Entry => keys.key("enter", Action::Take, "take", "take the value").key(
+        KeyPlace::Entry => keys.key("enter", Action::Take, "take", "take the value").key(
             "esc",
             Action::Close,
             "cancel",
             "leave the value as it was",
         ),
-        Place::Find => keys
+        KeyPlace::Find => keys
             .keys(&arrows, "next", "the match before and after")
             .key("enter", Action::Take, "stay", "stay there")
             .key("esc", Action::Close, "back", "back to where the search began"),
-        Place::Help => keys
+        KeyPlace::Help => keys
             .up_down("scroll", "scroll")
             .pages("a page up and down")
             .ends("top and bottom")
             .key("/", Action::Search, "search", "search")
             .key("esc ?", Action::Close, "close", "close"),
-        Place::Panels | Place::Panel(_) | Place::View(_) => keys,
+        KeyPlace::Panels | KeyPlace::Panel(_) | KeyPlace::View(_) => keys,
     }
 }

@@ -2,13 +2,13 @@
 
 use super::EVERYWHERE;
 use crate::app::action::Action;
-use crate::app::keys::{KeyLines, Place};
+use crate::app::keys::{KeyLines, KeyPlace};
 use crate::app::panel::Panel;
 use crate::app::views::SPECS;
 
 /// Of each panel.
 pub fn each() -> [KeyLines; 4] {
-    let keys = |panel| KeyLines::at(Place::Panel(panel));
+    let keys = |panel| KeyLines::at(KeyPlace::Panel(panel));
     [
         keys(Panel::Inputs)
             .up_down("field", "previous and next field")

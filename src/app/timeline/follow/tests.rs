@@ -5,8 +5,8 @@ use crate::app::{App, Panel};
 
 use super::*;
 
-fn step(app: &App) -> Step<'_> {
-    Step::of(&app.answer.as_ref().unwrap().evaluation)
+fn step(app: &App) -> ShownStep<'_> {
+    ShownStep::new(&app.answer.as_ref().unwrap().evaluation)
 }
 
 fn chosen(app: &App) -> Span {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::app::App;
 use crate::app::action::Command;
-use crate::app::action::Report;
+use crate::app::action::JobReport;
 use crate::app::tests::{explained, explorer, figures, press, start};
 use crate::app::views;
 use crate::figures::Figure;
@@ -129,8 +129,8 @@ fn the_programs_own_rows_are_read_behind_the_screen() {
     let [Command::Work { generation, work: Work::Evidence(tables) }] = &commands[..] else { panic!("{commands:?}") };
     assert!(app.is_waiting() && tables.files.is_empty());
     assert_eq!(press(&mut app, "ldtnmr<ret>"), [], "no key needs what is not there yet");
-    let empty = Picture { validation: measured::validate(&[], |_| Vec::new()), runs: BTreeMap::new() };
-    app.hear(Report::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
+    let empty = ComparedRuns { validation: measured::validate(&[], |_| Vec::new()), runs: BTreeMap::new() };
+    app.hear(JobReport::Found { generation: *generation, found: Found::Evidence(Box::new(empty)) });
     assert!(!app.is_waiting());
     assert_eq!(app.update(Action::View(views::evidence::SPEC.id)), []);
 }

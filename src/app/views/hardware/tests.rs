@@ -9,9 +9,9 @@ use crate::figures::Figure;
 const FACTORS: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
 /// Throughput is the least of 60, 40 a memory and 30 a bandwidth; nothing fits into an eighth of the memory.
-fn filled() -> Hardware {
+fn filled() -> HardwareView {
     let app = explorer();
-    let mut hardware = Hardware::default();
+    let mut hardware = HardwareView::default();
     assert!(hardware.follow(&app.context()).is_some());
     let summary = app.answer.as_ref().unwrap().evaluation.summary;
     let cell = |index: usize| {
@@ -26,7 +26,7 @@ fn filled() -> Hardware {
 }
 
 /// The letters of a row of memory, from the least bandwidth to the most.
-fn letters(hardware: &Hardware, memory: usize) -> String {
+fn letters(hardware: &HardwareView, memory: usize) -> String {
     let names = (0..7).map(|x| hardware.limiting((6 - memory) * 7 + x).unwrap().name());
     names.map(|name| &name[..1]).collect()
 }
@@ -57,7 +57,7 @@ fn a_factor_of_ones_own_has_its_place_and_its_doubling() {
     let app = explorer();
     let mut scenario = app.scenario.clone();
     (scenario.plan.memory_factor, scenario.plan.bandwidth_factor) = (3.0, 16.0);
-    let mut hardware = Hardware::default();
+    let mut hardware = HardwareView::default();
     hardware.follow(&Context { shown: &scenario, ..app.context() });
     let map = hardware.map.unwrap();
     let of = |axis: &Axis| axis.values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");

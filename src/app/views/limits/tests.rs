@@ -7,8 +7,8 @@ use crate::bounds::fsdp::{self, ZeroStage};
 #[test]
 fn keys_change_the_assumption_under_the_cursor_within_its_range() {
     let app = explorer();
-    let mut limits = Limits::default();
-    let now = |limits: &Limits| limits.assumed.limits(&app.scenario);
+    let mut limits = LimitsView::default();
+    let now = |limits: &LimitsView| limits.assumed.limits(&app.scenario);
     let mut press = |action, times| {
         for _ in 0..times {
             limits.update(action, &app.context());
@@ -30,8 +30,8 @@ fn keys_change_the_assumption_under_the_cursor_within_its_range() {
 
 #[test]
 fn what_else_a_plan_has_is_named() {
-    assert_eq!(Limits::beside(&explorer().scenario), None);
-    assert_eq!(Limits::beside(&explorer_on(PIPELINE).scenario).unwrap(), "tp 8, pp 8");
+    assert_eq!(LimitsView::beside(&explorer().scenario), None);
+    assert_eq!(LimitsView::beside(&explorer_on(PIPELINE).scenario).unwrap(), "tp 8, pp 8");
 }
 
 #[test]
@@ -39,5 +39,5 @@ fn the_limits_of_a_pipeline_are_those_of_data_parallelism_on_its_devices() {
     let pipeline = explorer_on(PIPELINE).scenario;
     let mut alone = pipeline.clone();
     (alone.plan.tensor, alone.plan.pipeline) = (1, 1);
-    assert_eq!(Assumed::default().limits(&pipeline), Assumed::default().limits(&alone));
+    assert_eq!(LimitAssumptions::default().limits(&pipeline), LimitAssumptions::default().limits(&alone));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::app::App;
 use crate::app::action::Command;
-use crate::app::action::Report;
+use crate::app::action::JobReport;
 use crate::app::tests::{explained, explorer_on, figures, press_obeying, value};
 use crate::app::views;
 use crate::evaluate::{Workspace, summary};
@@ -56,14 +56,14 @@ fn filled(text: &str) -> App {
     for place in 0..ladder.limits.len() {
         let planned = if place == 0 { PlanAnswer::default() } else { planned(ladder, place) };
         let found = Found::Plan(place, Box::new(planned));
-        app.hear(Report::Found { generation: *generation, found });
+        app.hear(JobReport::Found { generation: *generation, found });
     }
     assert_eq!((app.view, app.is_waiting()), (views::plan::SPEC.id, false));
     app
 }
 
 fn place(app: &App) -> (usize, Option<u32>) {
-    let planning = &app.views.planning;
+    let planning = &app.views.plan;
     (planning.place(), planning.chosen().map(|found| found.scenario.plan.micro_batch))
 }
 
@@ -83,11 +83,11 @@ fn brackets_move_the_limit_and_the_plan_changes() {
 fn arrows_move_over_the_operators() {
     let mut app = filled(SLOW);
     press(&mut app, "j");
-    assert_eq!(app.views.planning.operator(), 1);
+    assert_eq!(app.views.plan.operator(), 1);
     press(&mut app, "jjkk");
-    assert_eq!(app.views.planning.operator(), 0);
+    assert_eq!(app.views.plan.operator(), 0);
     press(&mut app, "G");
-    assert_eq!(app.views.planning.operator(), 1);
+    assert_eq!(app.views.plan.operator(), 1);
 }
 
 /// What Enter takes evaluates to what the plan promised, and `u` gives back what was there.
@@ -96,7 +96,7 @@ fn enter_takes_the_plan_and_u_takes_it_back() {
     let mut app = filled(SLOW);
     let before = (app.file.clone(), app.scenario.clone(), figures(&app));
     press(&mut app, "[[[");
-    let plan = app.views.planning.chosen().unwrap().clone();
+    let plan = app.views.plan.chosen().unwrap().clone();
     press(&mut app, "<ret>");
     let taken = app.file.clone();
     let (now, planned) = (&app.scenario.plan, &plan.scenario.plan);
@@ -132,7 +132,7 @@ fn m_asks_for_the_time_of_a_step_instead() {
     let [Command::Work { work: Work::Plan(ladder, _), .. }] = &commands[..] else { panic!("{commands:?}") };
     assert_eq!(ladder.request.objective, Objective::StepTime);
     assert_eq!(press(&mut app, "m").len(), 1);
-    assert_eq!(app.views.planning.objective(), Objective::Throughput);
+    assert_eq!(app.views.plan.objective(), Objective::Throughput);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_edit_searches_again_and_keeps_the_picture() {
     let mut file = parse(SLOW).unwrap();
     file.set("seq", "1024").unwrap();
     let longer = app.library.resolve(&file).unwrap();
-    let (mut planning, context) = (app.views.planning.clone(), app.context());
+    let (mut planning, context) = (app.views.plan.clone(), app.context());
     assert!(planning.follow(&context).is_none(), "the same is not searched again");
     let context = Context { shown: &longer, ..context };
     assert!(matches!(planning.follow(&context), Some(Work::Plan(ladder, 11)) if ladder.request.scenario == longer));
@@ -165,7 +165,7 @@ fn an_edit_searches_again_and_keeps_the_picture() {
 fn i_explains_the_plan_within_the_limit() {
     let mut app = filled(SLOW);
     press(&mut app, "[[[");
-    let summary = app.views.planning.chosen().unwrap().summary;
+    let summary = app.views.plan.chosen().unwrap().summary;
     assert_ne!(summary.step_time, figures(&app).step_time);
     press(&mut app, "i");
     let name = format!("model flop per second and device, within {}", summary.memory.capacity);
@@ -182,9 +182,9 @@ fn an_answer_ends_the_waiting_for_it() {
     press(&mut app, "P<ret>");
     let waits = |app: &App| app.notice.as_deref() == Some("still computing: take the plan when it is there");
     assert!(waits(&app));
-    let ladder = Arc::clone(&app.views.planning.picture.as_ref().unwrap().ladder);
+    let ladder = Arc::clone(&app.views.plan.picture.as_ref().unwrap().ladder);
     app.hear_view(Found::Plan(3, Box::new(planned(&ladder, 3))));
     assert!(waits(&app), "that was another limit");
-    app.hear_view(Found::Plan(app.views.planning.place(), Box::new(planned(&ladder, 11))));
+    app.hear_view(Found::Plan(app.views.plan.place(), Box::new(planned(&ladder, 11))));
     assert_eq!(app.notice, None);
 }

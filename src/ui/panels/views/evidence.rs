@@ -7,10 +7,10 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
 use crate::app::action::Facet;
-use crate::app::pointing::Target;
-use crate::app::runs::Run;
+use crate::app::pointing::PointerTarget;
+use crate::app::runs::PublishedRun;
 use crate::app::views;
-use crate::app::views::evidence::Evidence;
+use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
@@ -26,7 +26,7 @@ pub(super) const DRAWING: Drawing = Drawing {
     id: views::evidence::SPEC.id,
     height: |_| HEIGHT,
     render,
-    target: |app, theme, inside, at| run_at(app, theme, inside, at).map(Target::Cell),
+    target: |app, theme, inside, at| run_at(app, theme, inside, at).map(PointerTarget::Cell),
     status: |app, _| status(app),
 };
 
@@ -88,7 +88,7 @@ fn places(inside: Rect) -> [Rect; 4] {
 
 /// The chart as a widget, for as long as it is needed.
 fn scatter<T>(
-    evidence: &Evidence,
+    evidence: &EvidenceView,
     shown: &[&Residual],
     title: &str,
     theme: Theme,
@@ -99,7 +99,7 @@ fn scatter<T>(
     with(&Scatter { theme, dots: &dots, cursor: Some(evidence.at(shown)), line, band: BAND, title })
 }
 
-fn point(residual: &Residual, evidence: &Evidence) -> Dot {
+fn point(residual: &Residual, evidence: &EvidenceView) -> Dot {
     let scaled = |value: f64| match residual.metric {
         Metric::StepTime => value,
         Metric::Memory => Bytes::new(value).gib(),
@@ -109,7 +109,7 @@ fn point(residual: &Residual, evidence: &Evidence) -> Dot {
 }
 
 /// What is shown of how much.
-fn filtered(evidence: &Evidence, (shown, all): (usize, usize), theme: Theme, width: u16) -> Line<'static> {
+fn filtered(evidence: &EvidenceView, (shown, all): (usize, usize), theme: Theme, width: u16) -> Line<'static> {
     let facet = |facet: Facet| {
         let wanted = evidence.wanted(facet);
         let role = if wanted.is_some() { Role::Accent } else { Role::Text };
@@ -120,7 +120,7 @@ fn filtered(evidence: &Evidence, (shown, all): (usize, usize), theme: Theme, wid
 }
 
 /// How good the predictions of what is shown are.
-fn scored(evidence: &Evidence, shown: &[&Residual], theme: Theme, width: u16) -> Line<'static> {
+fn scored(evidence: &EvidenceView, shown: &[&Residual], theme: Theme, width: u16) -> Line<'static> {
     let Some(scores) = evidence.scores() else { return Line::default() };
     let percent = |share: f64| format!("{} %", significant(100.0 * share, 2));
     let inside = shown.iter().filter(|one| one.error().abs() <= BAND).count();
@@ -134,7 +134,7 @@ fn scored(evidence: &Evidence, shown: &[&Residual], theme: Theme, width: u16) ->
 }
 
 /// The run: both figures, what ran, where its time goes, what is not stated, where it was published.
-fn about(residual: &Residual, run: &Run, theme: Theme, width: u16) -> Vec<Line<'static>> {
+fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let figure = |value: f64| match residual.metric {
         Metric::StepTime => Seconds::new(value).to_string(),
         Metric::Memory => Bytes::new(value).to_string(),

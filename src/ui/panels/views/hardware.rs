@@ -6,9 +6,9 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::Drawing;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::views;
-use crate::app::views::hardware::{Gains, Limiting};
+use crate::app::views::hardware::{Gains, LimitingFactor};
 use crate::app::views::map::Map;
 use crate::app::{App, Panel};
 use crate::scenario::Value;
@@ -25,7 +25,7 @@ pub(super) const DRAWING: Drawing = Drawing {
     id: views::hardware::SPEC.id,
     height: |_| HEIGHT,
     render,
-    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(Target::Cell),
+    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
     status: |app, _| status(app),
 };
 
@@ -100,7 +100,7 @@ fn gains(gains: Option<Gains>, theme: Theme) -> String {
     format!("{home} from the present hardware on: {}, {}", words("memory", memory), words("bandwidth", bandwidth))
 }
 
-fn letter(limiting: Option<Limiting>) -> Option<char> {
+fn letter(limiting: Option<LimitingFactor>) -> Option<char> {
     limiting.and_then(|limiting| limiting.name().chars().next())
 }
 

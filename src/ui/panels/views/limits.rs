@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use super::{Drawing, row};
 use crate::app::assumed::Assumption;
 use crate::app::views;
-use crate::app::views::limits::{Limits, NUMBERS};
+use crate::app::views::limits::{LimitsView, NUMBERS};
 use crate::app::{App, Panel};
 use crate::bounds::fsdp::{self, ZeroStage};
 use crate::figures::{BoundForm, Limit};
@@ -39,7 +39,7 @@ const GIVEN: usize = 7;
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-    let instead = Limits::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
+    let instead = LimitsView::beside(scenario).map(|other| format!(" instead of {other}")).unwrap_or_default();
     let title = format!("Limits of data parallelism{instead}{}", outdated(app));
     let limits = app.views.limits.assumed.limits(scenario);
     let note = format!("{} on {}", scenario.model.id, devices(limits.devices));

@@ -6,7 +6,7 @@ use ratatui::widgets::Widget;
 
 use super::Drawing;
 use crate::app::panel::ViewId;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::views::map::Map;
 use crate::app::{App, Panel, axes};
 use crate::scenario::Value;
@@ -22,7 +22,7 @@ pub(super) const DRAWING: Drawing = Drawing {
     id: ViewId::MAP,
     height,
     render,
-    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(Target::Cell),
+    target: |app, theme, inside, at| cell_at(app, theme, inside, at).map(PointerTarget::Cell),
     status: cell::status,
 };
 

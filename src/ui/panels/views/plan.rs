@@ -8,9 +8,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::views;
-use crate::app::views::plan::{Picture, Planning};
+use crate::app::views::plan::{PlanPicture, PlanView};
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::search::planner::{FoundPlan, PlanAnswer};
@@ -50,7 +50,7 @@ const AGAINST: [(char, Tone, &str, BestOf); 4] = [
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let planning = &app.views.planning;
+    let planning = &app.views.plan;
     let Some(picture) = &planning.picture else {
         frame(app, theme, Panel::Map, "Plan", "", area, buf);
         return;
@@ -78,13 +78,14 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The limit or the operators at a place.
-fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
-    let planning = &app.views.planning;
+fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
+    let planning = &app.views.plan;
     let [_, curve, _, operators, ..] = places(inside);
     if operators.contains(at) {
-        return strip::operator_at(planning.chosen()?, operators, at).map(|operator| Target::Row(Panel::Map, operator));
+        return strip::operator_at(planning.chosen()?, operators, at)
+            .map(|operator| PointerTarget::Row(Panel::Map, operator));
     }
-    chart(planning, planning.picture.as_ref()?, theme, |chart| chart.place_at(curve, at)).map(Target::Cell)
+    chart(planning, planning.picture.as_ref()?, theme, |chart| chart.place_at(curve, at)).map(PointerTarget::Cell)
 }
 
 /// Where the question, the curves, the memory, the operators, the reason and the table are.
@@ -97,7 +98,7 @@ fn places(inside: Rect) -> [Rect; 6] {
     inside.layout(&Layout::vertical(rows))
 }
 
-fn nothing(planning: &Planning) -> String {
+fn nothing(planning: &PlanView) -> String {
     match planning.planned() {
         None => "computing".to_owned(),
         Some(_) => "no plan fits within this limit, at any batch: ] allows more memory".to_owned(),
@@ -105,7 +106,7 @@ fn nothing(planning: &Planning) -> String {
 }
 
 /// The limit, and what the plan within it is.
-fn question(planning: &Planning, picture: &Picture, theme: Theme, width: u16) -> Line<'static> {
+fn question(planning: &PlanView, picture: &PlanPicture, theme: Theme, width: u16) -> Line<'static> {
     let device = picture.ladder.request.scenario.cluster.device.memory;
     let limit = device * picture.ladder.limits[planning.place()];
     let within = format!(" within {}", words::of_capacity(limit, device));
@@ -125,7 +126,7 @@ fn tflops(summary: &Summary) -> String {
 }
 
 /// Throughput over the limit: the plan's, and that of what it is compared with.
-fn chart<T>(planning: &Planning, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
+fn chart<T>(planning: &PlanView, picture: &PlanPicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
     let device = picture.ladder.request.scenario.cluster.device.memory;
     let places: Vec<f64> = picture.ladder.limits.iter().map(|limit| (device * *limit).gib()).collect();
     let curve = |mark: char, tone: Tone, of: &dyn Fn(&PlanAnswer) -> Option<f64>| {
@@ -192,7 +193,7 @@ fn compared(planned: &PlanAnswer, found: &FoundPlan, theme: Theme, area: Rect, b
 
 /// What Enter does, and how the operators under the cursor lie.
 fn status(app: &App) -> String {
-    let planning = &app.views.planning;
+    let planning = &app.views.plan;
     let fresh = planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place()));
     match planning.chosen() {
         Some(_) if fresh => "[ and ] move the limit; Enter makes this plan the scenario's".to_owned(),

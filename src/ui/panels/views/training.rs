@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::Drawing;
-use crate::app::pointing::Target;
+use crate::app::pointing::PointerTarget;
 use crate::app::views;
-use crate::app::views::training::Picture;
+use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
 use crate::bounds::layered::CriticalBatch;
@@ -69,16 +69,16 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// The method or the count of devices at a place.
-fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Target> {
+fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
     let picture = app.views.training.picture.as_ref()?;
     let [_, chart, said] = areas(inside);
     if at.y == said.y {
         let methods = lines(app, picture, theme, said.width).into_iter().next()?;
         return part_at(&methods, at.x - said.x)
             .filter(|method| *method < METHODS.len())
-            .map(|method| Target::Row(Panel::Map, method));
+            .map(|method| PointerTarget::Row(Panel::Map, method));
     }
-    days_chart(app, picture, theme, |days| days.place_at(chart, at)).map(Target::Cell)
+    days_chart(app, picture, theme, |days| days.place_at(chart, at)).map(PointerTarget::Cell)
 }
 
 /// Where the question, the chart and the plan are.
@@ -87,7 +87,7 @@ fn areas(inside: Rect) -> [Rect; 3] {
 }
 
 /// The chart as a widget, for as long as it is needed.
-fn days_chart<T>(app: &App, picture: &Picture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
+fn days_chart<T>(app: &App, picture: &TrainingPicture, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
     let (training, curves) = (&app.views.training, curves(picture, theme));
     let places: Vec<f64> = picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect();
     let (chosen, cursor) = (training.method(), training.budget());
@@ -95,7 +95,7 @@ fn days_chart<T>(app: &App, picture: &Picture, theme: Theme, with: impl FnOnce(&
 }
 
 /// What is asked: how far, how long, and on which network.
-fn question(app: &App, picture: &Picture, theme: Theme, width: u16) -> Line<'static> {
+fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Line<'static> {
     let base = &picture.search.base;
     let goal = picture.search.goal;
     let law = match app.views.training.law() {
@@ -118,12 +118,12 @@ fn question(app: &App, picture: &Picture, theme: Theme, width: u16) -> Line<'sta
 }
 
 /// Every method within every count of devices.
-fn places(picture: &Picture) -> impl Iterator<Item = (usize, usize)> {
+fn places(picture: &TrainingPicture) -> impl Iterator<Item = (usize, usize)> {
     (0..METHODS.len()).flat_map(|method| (0..picture.search.budgets.len()).map(move |place| (method, place)))
 }
 
 /// The best of each method within each count of devices; after them what is known of an earlier question only.
-fn curves(picture: &Picture, theme: Theme) -> Vec<Curve> {
+fn curves(picture: &TrainingPicture, theme: Theme) -> Vec<Curve> {
     let curve = |mark: char, tone: Tone, days: &dyn Fn(usize) -> Option<f64>| {
         let places = picture.search.budgets.iter().enumerate();
         let points = places.filter_map(|(place, devices)| Some((f64::from(*devices), days(place)?)));
@@ -139,7 +139,7 @@ fn curves(picture: &Picture, theme: Theme) -> Vec<Curve> {
 }
 
 /// Each method's days at the cursor's devices, and the plan under the cursor.
-fn lines(app: &App, picture: &Picture, theme: Theme, width: u16) -> Vec<Line<'static>> {
+fn lines(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Vec<Line<'static>> {
     let training = &app.views.training;
     let (place, dim) = (training.budget(), theme.style(Role::Dim));
     let all = METHODS.iter().zip(MARKS).enumerate().map(|(method, (_, (mark, tone)))| {
@@ -179,7 +179,7 @@ fn mark(method: usize) -> char {
 fn plan(
     (index, place, best): (usize, usize, &BestTraining),
     scenario: &Scenario,
-    picture: &Picture,
+    picture: &TrainingPicture,
     theme: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
@@ -235,7 +235,7 @@ fn plan(
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
 /// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of 25.0
 /// hide all but ends · x: nothing does`.
-fn needs(picture: &Picture, place: usize, theme: Theme, width: u16) -> Line<'static> {
+fn needs(picture: &TrainingPicture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let base = &picture.search.base;
     let outermost = TransferLink::Level(base.cluster.levels.len().saturating_sub(1));
     let need = |method: usize| picture.needs(method, place).map(|needs| needs.outermost);

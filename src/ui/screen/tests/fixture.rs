@@ -4,8 +4,8 @@ mod views;
 
 use std::sync::Arc;
 
-use crate::app::action::{Action, Command, Report};
-use crate::app::runs::{Picture, Run};
+use crate::app::action::{Action, Command, JobReport};
+use crate::app::runs::{ComparedRuns, PublishedRun};
 use crate::app::tests::{FRONTIER, start};
 use crate::app::work::Found;
 use crate::app::{App, Panel};
@@ -52,9 +52,12 @@ fn answered(mut app: App) -> App {
     evaluation.summary.bottleneck = Resource::Level(node);
     evaluation.elasticity[0].property = Property::LevelBandwidth(node);
     evaluation.elasticity[2].property = Property::LevelLatency(system);
-    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
+    app.hear(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     let (width, all) = (app.map.width(), app.map.progress().1);
-    app.hear(Report::Cells { generation: FIRST, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app.hear(JobReport::Cells {
+        generation: FIRST,
+        cells: (0..all).map(|index| (index, cell(index, width))).collect(),
+    });
     app
 }
 
@@ -64,7 +67,7 @@ pub(super) fn tuned() -> App {
     let commands = app.update(Action::Tune);
     let [Command::Sweep { generation, .. }] = commands[..] else { panic!("{commands:?}") };
     let (width, all) = (app.map.width(), app.map.progress().1);
-    app.hear(Report::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
+    app.hear(JobReport::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
 }
 
@@ -86,7 +89,7 @@ pub(super) fn browsing(keys: &[Action]) -> App {
         holds,
     };
     let wrong = "broken.toml:12:1: cluster.device.compute_units: must be above 0; export the snapshot again, or fix it";
-    app.hear(Report::Listed(vec![
+    app.hear(JobReport::Listed(vec![
         file("gpt-neox-20b-mi250x-frontier-zero-topo-384.toml", Ok(vec![held("", "zero-topo")])),
         file("topo-against-zeropp.toml", Ok(vec![held("zeropp", "zeropp"), held("zero-topo", "zero-topo")])),
         file("broken.toml", Err(wrong.to_owned())),
@@ -118,7 +121,7 @@ pub(super) fn pipeline() -> App {
     summary.memory = stages[0];
     let (trace, details) = (trace.in_order(), details(&app.scenario));
     let evaluation = Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band: None, details };
-    app.hear(Report::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
+    app.hear(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     app
 }
 

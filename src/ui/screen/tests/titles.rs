@@ -1,7 +1,7 @@
 //! What titles say of how old and how far a picture is.
 
 use super::*;
-use crate::app::action::{Command, Report};
+use crate::app::action::{Command, JobReport};
 use crate::app::work::Found;
 use crate::search::training::TrainingAnswer;
 
@@ -76,7 +76,7 @@ fn how_far_a_search_is_is_said_at_every_answer() {
         assert!(row.contains(", last possible scenario ") && row.contains(&format!(" {index}/{all} ")), "{row}");
         app.shown = shown;
         let answer = Box::new(TrainingAnswer { best: None, plans: 0, simulated: 0 });
-        app.hear(Report::Found { generation, found: Found::Training(index, answer) });
+        app.hear(JobReport::Found { generation, found: Found::Training(index, answer) });
     }
     assert_eq!(short, all - 10);
     let row = title(&app, "Training time");

@@ -25,7 +25,7 @@ pub enum TrackForm {
 /// One line of the timeline.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Track<'a> {
-    /// Its name.
+    /// What stands before it, cut where there is no room.
     pub name: String,
     /// Its spans by start time; they don't overlap.
     pub spans: &'a [Span],

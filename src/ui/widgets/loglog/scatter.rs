@@ -24,7 +24,7 @@ pub struct Dot {
 pub struct Scatter<'a> {
     /// How it looks.
     pub theme: Theme,
-    /// The points.
+    /// In the order in which they are drawn: later ones cover earlier ones.
     pub dots: &'a [Dot],
     /// The point under the cursor.
     pub cursor: Option<usize>,
