@@ -1,4 +1,4 @@
-//! The traffic between device and host memory in a step: bytes, busy and exposed time of each direction.
+//! What crosses the link to the host's memory in a step.
 
 use crate::program::{Lane, Volume};
 use crate::units::{Bytes, Seconds};

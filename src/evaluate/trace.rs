@@ -1,5 +1,4 @@
-//! What runs when in a step: spans on lanes, stalls of compute, memory over time. Not for sums over them
-//! ([`super::window`]).
+//! What runs when: spans on lanes, stretches in which compute stalls, memory over the step.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use crate::units::{Bytes, Seconds};
 use super::figures::Summary;
 use super::summary::{self, Workspace};
 
-/// One task on the timeline.
+/// One task's stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// Pipeline rank, from 0.
@@ -38,8 +37,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether the next span of the lane continues the same pass: the same direction of the same micro-batch, on the
-    /// same layer or a neighbouring one. Such a run of spans is a rank's pass over one of its stages.
+    /// Whether the next span of the lane goes on with it: the same direction of the same micro-batch, on a layer beside
+    /// it. Such a run is a rank's pass of one of its stages.
     pub fn leads_to(&self, next: &Self) -> bool {
         let (one, other) = (self.activity, next.activity);
         (one.kind, one.micro_batch) == (other.kind, other.micro_batch)
@@ -58,7 +57,7 @@ pub struct MemoryPoint {
     pub in_use: Bytes,
 }
 
-/// A stall of compute.
+/// A stretch in which compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
     /// Pipeline rank, from 0.
@@ -87,7 +86,7 @@ pub enum IdleCause {
 pub struct Trace {
     /// Spans by rank, lane and start time; those of one rank's lane don't overlap.
     pub spans: Vec<Span>,
-    /// Stalls of compute, by rank and start time.
+    /// Stretches in which compute stalls, by rank and start time.
     pub idle: Vec<Stall>,
     /// Memory over time, by rank and time.
     pub memory: Vec<MemoryPoint>,
@@ -95,7 +94,7 @@ pub struct Trace {
     pub folded: Vec<Folded>,
 }
 
-/// A span of time that repeats: what happens in it happens `times` times more after it, and is not listed again.
+/// A stretch of time that repeats: what happens in it happens so many times more after it, and is not listed again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Folded {
     /// Pipeline rank, from 0.
@@ -149,7 +148,7 @@ impl Trace {
         &self.spans[self.line(rank, lane)]
     }
 
-    /// Stalls of one rank's compute.
+    /// Stretches in which compute of one rank stalls.
     pub fn idle_of(&self, rank: u32) -> &[Stall] {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
@@ -175,7 +174,6 @@ fn grouped<T: Copy>(items: &[T], group: impl Fn(&T) -> usize) -> Vec<T> {
         }
         next[group] += 1;
     }
-    // Counts 3, 0, 2 become the places 0, 3, 3 at which the groups begin.
     let mut before = 0;
     for count in &mut next {
         (*count, before) = (before, before + *count);
@@ -224,7 +222,7 @@ struct Recorder<'a> {
     reserve: Bytes,
     /// The last span of each stream of each rank.
     last: Vec<[Last; STREAMS]>,
-    /// The last stall of each rank's compute, by its place in the trace.
+    /// The last stretch in which each rank's compute stalled, by its place in the trace.
     idle: Vec<Option<usize>>,
 }
 
@@ -289,7 +287,6 @@ impl Observer for Recorder<'_> {
             sim::StallCause::Other => IdleCause::Other,
         };
         let (start, end) = (seconds(from), seconds(to));
-        // The simulator reports a stall piecewise, whenever anything ends; neighbours with one cause are one stall.
         match self.idle[rank].and_then(|last| self.trace.idle.get_mut(last)) {
             Some(last) if last.cause == cause && last.end == start => last.end = end,
             _ => {
@@ -305,7 +302,7 @@ impl Observer for Recorder<'_> {
     }
 
     fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {
-        // What began before the fold ran all along, and spans the repeats as one task.
+        // What ran all along is not repeated.
         for last in self.last[rank].iter_mut().filter(|last| last.began >= from) {
             last.skipped += (to - from) * times;
         }

@@ -55,9 +55,9 @@ impl Dimension {
 /// A number with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amount {
-    /// The number, in the base unit.
+    /// In base units: seconds, bytes, flop, joules, shares of one.
     pub value: f64,
-    /// The unit.
+    /// What it counts.
     pub unit: Dimension,
 }
 

@@ -45,7 +45,7 @@ impl Figure {
         self.entry()?.amount(subject, self.index())
     }
 
-    /// Its name.
+    /// What it is called here, which of several included: `sent into the node level`.
     pub fn name(self, subject: &FigureSubject) -> Option<String> {
         Some(self.entry()?.name.replace("{}", &subject.which(self)?))
     }
@@ -93,6 +93,7 @@ pub fn explain(figure: Figure, scenario: &Scenario, evaluation: &Evaluation) -> 
     let Why { formula, about, source } = (entry.why)(&facts, figure.index())?;
     let about = about.unwrap_or(entry.about.into());
     let mut explanation = Explanation { figure, name, amount, formula, about, source };
+    // A formula that does not come to the figure would be a lie: what the simulation counted stands instead.
     if !explanation.holds() {
         explanation.formula = facts::counted(&explanation.name, amount);
     }

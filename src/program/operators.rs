@@ -1,5 +1,4 @@
-//! The step of a rank where a plan shards some operators in a way of their own. Not for which way that is
-//! ([`super::operator_layouts`]).
+//! The step of a rank whose operators are not all sharded alike.
 
 use crate::cost::Rates;
 use crate::plan::pass::Pass;

@@ -1,10 +1,9 @@
-//! Groups of parameters with one sharding, as the parameter groups of an optimizer have one learning rate. Not for
-//! which operators are in a group ([`super::operator_layouts`]).
+//! Groups of parameters that are sharded alike.
 
 use super::unit_costs::UnitCosts;
 use crate::units::Count;
 
-/// Parameters that share one sharding, and their costs under it.
+/// Parameters that are sharded alike, and how.
 #[derive(Clone, Copy)]
 pub(super) struct ParameterGroup<'a> {
     pub costs: &'a UnitCosts<'a>,
@@ -13,7 +12,7 @@ pub(super) struct ParameterGroup<'a> {
 }
 
 impl<'a> ParameterGroup<'a> {
-    /// From a number of parameters before tensor parallelism splits them.
+    /// Of so many parameters, all tensor ranks together.
     pub fn new(costs: &'a UnitCosts<'a>, parameters: u64) -> Self {
         Self { costs, parameters: costs.local(parameters) }
     }

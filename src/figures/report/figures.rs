@@ -284,6 +284,7 @@ impl MemoryRecord {
 impl PartsRecord {
     /// Each part rounded; what rounding leaves of the peak goes to the largest part.
     fn rounded(parts: &MemoryParts, peak: u64) -> Self {
+        // Scripts add the parts up: they have to sum to the peak to the byte, as the parts before rounding do.
         let mut bytes = parts.named().map(|(_, part)| whole(part));
         let left = peak.cast_signed() - bytes.iter().sum::<u64>().cast_signed();
         if let Some(largest) = bytes.iter_mut().max() {

@@ -21,7 +21,7 @@ use crate::figures::table::{Table, TableCell, joined, percent, pretty};
 /// What a search found, and of what.
 #[derive(Debug, Clone, Copy)]
 pub struct TrainingReport<'a> {
-    /// The search.
+    /// What was asked: methods, budgets of devices, and what is to be trained.
     pub training: &'a TrainingSearch,
     /// Where the critical batch comes from.
     pub source: &'a str,

@@ -10,9 +10,9 @@ use crate::units::Seconds;
 pub struct Side<'a> {
     /// What it is called (`A`).
     pub name: &'a str,
-    /// The scenario.
+    /// What was run.
     pub scenario: &'a Scenario,
-    /// Its evaluation.
+    /// What came out, with its trace.
     pub evaluation: &'a Evaluation,
 }
 
@@ -55,6 +55,7 @@ pub fn gain(a: &Summary, b: &Summary) -> f64 {
 /// The parts in which the times differ; they add up to the difference of the times.
 pub fn terms(a: Side, b: Side) -> Vec<Term> {
     let (one, two) = (parts(a), parts(b));
+    // Steps of different batches compare by the token: the second side's times are those for the first one's tokens.
     let scale = per_device(&a.evaluation.summary) / per_device(&b.evaluation.summary);
     let mut found: Vec<Term> = one.into_iter().map(|(part, time)| Term { part, longer: -time }).collect();
     for (part, time) in two {
@@ -94,6 +95,7 @@ fn slowed(evaluation: &Evaluation) -> Seconds {
     let trace = &evaluation.trace;
     let last = trace.last_rank();
     let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
+    // What a trace folds away happened as often as it says, and was slowed as often.
     let often = |span: &Span| {
         let within = trace.folded_of(last).iter().filter(|folded| (folded.start..folded.end).contains(&span.start));
         1.0 + within.map(|folded| f64::from(folded.times)).sum::<f64>()

@@ -111,7 +111,7 @@ impl FigureEntry {
 /// What figures are read from.
 #[derive(Debug, Clone, Copy)]
 pub struct FigureSubject<'a> {
-    /// The scenario.
+    /// What was run.
     pub scenario: &'a Scenario,
     /// What came out.
     pub summary: &'a Summary,

@@ -38,7 +38,7 @@ pub enum Authority {
 }
 
 impl Authority {
-    /// Its name.
+    /// Its word before the text of a citation: `paper`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -66,7 +66,7 @@ impl fmt::Display for Citation {
 pub struct Explanation {
     /// Which figure.
     pub figure: Figure,
-    /// Its name.
+    /// What it is called, which of several included: `sent into the node level`.
     pub name: String,
     /// The figure as the evaluation has it.
     pub amount: Amount,
@@ -120,7 +120,7 @@ pub enum Formula {
     Quotient(Box<[Formula; 2]>),
     /// The first to the power of the second.
     Power(Box<[Formula; 2]>),
-    /// The largest.
+    /// The largest of them.
     Largest(Vec<Formula>),
 }
 

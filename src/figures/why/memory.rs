@@ -195,6 +195,7 @@ impl FormulaFacts<'_> {
         let kept = self.rates.activations();
         let one = if self.recomputed_layers() > 0.0 { kept.checkpoint } else { kept.layer };
         let ordered = self.in_order().then(|| self.kept_in_order(held)).flatten();
+        // The simulator rounds each layer to whole bytes, up and down: a formula within a few bytes a layer is the same.
         let close = |formula: &Formula| {
             (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.layers)
         };
@@ -215,6 +216,7 @@ impl FormulaFacts<'_> {
             ModelPart::Head => (f64::from(model.layers), Bytes::ZERO, kept.logits),
             ModelPart::Attention | ModelPart::Mlp | ModelPart::Embedding | ModelPart::Model => return None,
         };
+        // The first layers are those that are computed again: of them forward keeps the input alone.
         let checkpoints = whole.min(again);
         let own = if layer < again { kept.checkpoint } else { kept.layer };
         let mut terms = Vec::new();

@@ -20,7 +20,7 @@ fn kaplan() -> String {
 pub struct TrainingRun {
     /// The method's name.
     pub method: &'static str,
-    /// Its plan.
+    /// The plan that was found, with its days.
     pub best: BestTraining,
     /// What is to be trained.
     pub goal: Goal,

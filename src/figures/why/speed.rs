@@ -160,6 +160,7 @@ impl FormulaFacts<'_> {
     /// not.
     fn beyond(&self) -> String {
         let Summary { step_time, time, model_flops, limit, .. } = self.summary();
+        // The shortest step over this one: what arithmetic at the peak, or the busiest link, takes of it.
         let reached = *model_flops / *limit;
         let of = |seconds: Seconds| share(seconds.max(Seconds::ZERO) / *step_time);
         let resource = self.summary().limiting();
@@ -262,6 +263,7 @@ impl FormulaFacts<'_> {
         );
         let busy =
             (0..self.scenario.cluster.levels.len()).filter(|level| self.summary().traffic[*level].busy.get() > 0.0);
+        // The shortest step: whichever of arithmetic and links would be busy all through it.
         let mut bounds = vec![executed * per_device()? / self.peak()];
         bounds.extend(busy.filter_map(|level| self.figure(Figure::Busy(level))));
         let ways = HostDirection::ALL.into_iter().filter(|way| self.summary().host.way(*way).busy > Seconds::ZERO);

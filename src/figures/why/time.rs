@@ -207,6 +207,7 @@ impl FormulaFacts<'_> {
         let Some(pipeline) = self.pipeline() else { return Some(Formula::from(0.0)) };
         let time = &self.summary().time;
         let law = self.figure(Figure::Compute)? * self.figure(Figure::BubbleLaw)?;
+        // The law counts slots of equal length: stages of different lengths and transfers between them are beyond it.
         let beyond = time.bubble - time.compute * pipeline.bubble();
         let rest = |name: &str, time: Seconds| input(name, time, Citation::simulated());
         Some(match beyond {
@@ -298,6 +299,7 @@ impl FormulaFacts<'_> {
 
     /// The union of the transfers' time, less what compute waits for.
     fn hidden(&self) -> Option<Formula> {
+        // Folded repeats are not in the trace, so that their transfers would be missing from the union.
         if !self.is_listed() {
             return None;
         }
@@ -308,6 +310,7 @@ impl FormulaFacts<'_> {
         let mut spans: Vec<(Seconds, Seconds)> =
             self.evaluation.trace.spans.iter().filter(transfers).map(|span| (span.start, span.end)).collect();
         spans.sort_by(|a, b| a.0.get().total_cmp(&b.0.get()));
+        // Spans in the order of their start: each adds what lies beyond all before it.
         let mut until = Seconds::ZERO;
         let mut union = Seconds::ZERO;
         for (start, end) in spans {

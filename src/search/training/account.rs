@@ -1,4 +1,4 @@
-//! Where the time of a simulated step goes, on the rank that ends last. Not for bounds on it ([`super::bound`]).
+//! Where a simulated step goes, on the rank that ends last.
 
 use crate::bounds::layered::LayeredStep;
 use crate::cost::{Factors, Rates};
@@ -30,7 +30,7 @@ pub struct Account {
     pub transfers: Seconds,
     /// What the optimizer takes after the last reduction.
     pub update: Seconds,
-    /// Launch overhead, and stalls for any other cause.
+    /// Launches, and waits for nothing of these.
     pub other: Seconds,
 }
 
@@ -79,7 +79,7 @@ impl Account {
     }
 }
 
-/// Stalls for transfers on the rank that ends last.
+/// Stretches in which compute of the rank that ends last waits for transfers.
 #[derive(Debug, Default)]
 struct Waits {
     /// Before its first forward.

@@ -13,7 +13,7 @@ use crate::units::{Bytes, Seconds, significant, thousands};
 pub struct ProfileReport<'a> {
     /// Layers of the model.
     pub layers: u32,
-    /// Their width.
+    /// Width of their residual stream.
     pub hidden: u32,
     /// Memory that a device may use.
     pub limit: Bytes,
