@@ -64,7 +64,7 @@ const FACTORS: Steps = Steps::Numbers(&[0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0,
 const LENGTHS: Steps = Steps::Numbers(&[1e9, 1e10, 1e11, 3e11, 1e12, 2e12, 5e12, 1.5e13]);
 
 /// All fields. The position of each is its number, which the compiler checks below.
-pub(super) static TABLE: [FieldSpec; 33] = [
+pub(super) static TABLE: &[FieldSpec] = &[
     id(Field::Cluster, "cluster", "hardware").help("ID", "Cluster (`shardscope presets clusters`)"),
     id(Field::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
     id(Field::Model, "model", "model")
