@@ -27,7 +27,7 @@ use crate::stack::{Calibration, Stack};
 
 use read::Preset;
 
-pub use draft::{Draft, Slot};
+pub use draft::{Draft, DraftField};
 pub use report::{Unknown, Warning};
 pub use write::Saving;
 
@@ -109,7 +109,7 @@ pub struct Entry {
     pub text: Arc<str>,
 }
 
-type Facts<T> = BTreeMap<String, Arc<T>>;
+type ById<T> = BTreeMap<String, Arc<T>>;
 
 /// All presets, by kind and id.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -117,11 +117,11 @@ pub struct Library {
     /// The user's own folder, and others.
     folders: (Option<PathBuf>, Vec<PathBuf>),
     entries: Vec<Entry>,
-    clusters: Facts<Cluster>,
-    stacks: Facts<Stack>,
-    calibrations: Facts<Calibration>,
-    models: Facts<Model>,
-    strategies: Facts<Strategy>,
+    clusters: ById<Cluster>,
+    stacks: ById<Stack>,
+    calibrations: ById<Calibration>,
+    models: ById<Model>,
+    strategies: ById<Strategy>,
 }
 
 impl Library {
@@ -189,7 +189,7 @@ impl Library {
         self.entries(Kind::Scenario).find(|entry| entry.id == id).ok_or_else(|| self.unknown(Kind::Scenario, id))
     }
 
-    fn find<T>(&self, facts: &Facts<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
+    fn find<T>(&self, facts: &ById<T>, kind: Kind, id: &str) -> Result<Arc<T>, Unknown> {
         facts.get(id).cloned().ok_or_else(|| self.unknown(kind, id))
     }
 
@@ -265,7 +265,7 @@ impl Library {
 }
 
 /// Reads a preset, keeps it and returns its name.
-fn keep<P: Preset>(facts: &mut Facts<P>, id: &str, text: &str) -> Result<String, String> {
+fn keep<P: Preset>(facts: &mut ById<P>, id: &str, text: &str) -> Result<String, String> {
     let preset: P = read::preset(id, text)?;
     let name = preset.name().to_owned();
     facts.insert(id.to_owned(), Arc::new(preset));

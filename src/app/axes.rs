@@ -1,6 +1,6 @@
 //! The map's axes: which values of each are worth a column or a row.
 
-use crate::plan::{Extent, Plan, Precision, Sharding};
+use crate::plan::{Extent, Plan, Precision};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Type, Value};
 use crate::search::Axis;
@@ -15,7 +15,7 @@ pub type LookedUp<'a> = dyn Fn(Field) -> Vec<Value> + 'a;
 
 /// What usually runs across and down: nodes, and extents, or micro-batches where nothing is sharded.
 pub fn usual(scenario: &Scenario) -> [Field; 2] {
-    let down = own_extent(&scenario.plan.sharding).map_or(Field::MicroBatch, |_| Field::Shard);
+    let down = scenario.plan.sharding.first_extent().map_or(Field::MicroBatch, |_| Field::Shard);
     [Field::Nodes, down]
 }
 
@@ -44,7 +44,7 @@ pub fn plan_axis(field: Field, scenario: &Scenario) -> Axis {
 /// A scenario's own value of a field, as axes have it: nothing for an extent to move where nothing is sharded.
 fn own(field: Field, scenario: &Scenario) -> Option<Value> {
     match field {
-        Field::Shard => own_extent(&scenario.plan.sharding).cloned().map(Value::Extent),
+        Field::Shard => scenario.plan.sharding.first_extent().cloned().map(Value::Extent),
         _ => field.meant(scenario),
     }
 }
@@ -106,10 +106,6 @@ fn factors(own: Option<f64>) -> Vec<Value> {
     let mut factors: Vec<f64> = FACTORS.into_iter().filter(other).chain(own).collect();
     factors.sort_by(f64::total_cmp);
     factors.into_iter().map(Value::Number).collect()
-}
-
-fn own_extent(sharding: &Sharding) -> Option<&Extent> {
-    sharding.first_sharded().map(|part| sharding.extent(part))
 }
 
 #[cfg(test)]

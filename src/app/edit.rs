@@ -127,9 +127,8 @@ impl App {
     /// says counts.
     fn texts(&self) -> Vec<String> {
         let said = |field| self.file.value(field).map_or_else(String::new, |value| value.to_string());
-        let text = |field: Field| match field.spec().rare {
-            true => said(field),
-            false => self.inputs.text(field, &self.scenario),
+        let text = |field: Field| {
+            if field.spec().rare { said(field) } else { self.inputs.text(field, &self.scenario) }
         };
         Field::all().map(text).collect()
     }

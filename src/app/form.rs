@@ -3,7 +3,7 @@
 
 use tui_input::{Input, InputRequest};
 
-use crate::presets::{Draft, Kind, Library, Slot};
+use crate::presets::{Draft, DraftField, Kind, Library};
 use crate::scenario::Scenario;
 
 /// One field.
@@ -22,12 +22,12 @@ pub struct Row {
     /// What is wrong with the value.
     pub wrong: Option<String>,
     /// The field of the file; `None` for the id, which is the file's name.
-    slot: Option<Slot>,
+    slot: Option<DraftField>,
 }
 
 impl Row {
-    fn of(slot: Slot) -> Self {
-        let Slot { path, value, unit, note, .. } = slot.clone();
+    fn of(slot: DraftField) -> Self {
+        let DraftField { path, value, unit, note, .. } = slot.clone();
         let before = worded(&value, &unit);
         Self { label: path, value, unit, before, note, wrong: None, slot: Some(slot) }
     }
@@ -155,7 +155,7 @@ impl Form {
 }
 
 /// Whether the copy holds what a row shows.
-fn is_held(slot: &Slot, slots: &[Slot], row: &Row) -> bool {
+fn is_held(slot: &DraftField, slots: &[DraftField], row: &Row) -> bool {
     let held = slots.iter().find(|other| other.path == slot.path);
     held.is_some_and(|held| held.value == row.value || worded(&held.value, &held.unit) == row.value)
 }

@@ -118,6 +118,11 @@ impl Sharding {
         parts.into_iter().find(|(_, extent)| !matches!(extent, Extent::Device | Extent::Ranks(1))).map(|(part, _)| part)
     }
 
+    /// The extent of the first part that is sharded: what `--shard` moves.
+    pub fn first_extent(&self) -> Option<&Extent> {
+        self.first_sharded().map(|part| self.extent(part))
+    }
+
     /// The extent of one part.
     pub fn extent(&self, part: Sharded) -> &Extent {
         match part {
@@ -133,7 +138,7 @@ impl Sharding {
     /// ranks each extent has.
     #[must_use]
     pub fn with_shard(&self, shard: &Extent) -> Option<Self> {
-        let moved = self.extent(self.first_sharded()?).clone();
+        let moved = self.first_extent()?.clone();
         let mut sharding = self.clone();
         for extent in [&mut sharding.weights, &mut sharding.gradients, &mut sharding.optimizer] {
             if *extent == moved {

@@ -21,7 +21,7 @@ const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[]
 
 /// A field as a form shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slot {
+pub struct DraftField {
     /// Its path in the file, as messages name it: `levels[1].bandwidth`.
     pub path: String,
     /// Its value without the unit; empty where the file leaves it out.
@@ -79,7 +79,7 @@ impl Library {
 
 impl Draft {
     /// The fields, in the order of the file's format.
-    pub fn slots(&self) -> Vec<Slot> {
+    pub fn slots(&self) -> Vec<DraftField> {
         let keys = match self.kind {
             Kind::Cluster => schema::keys::<Cluster>(),
             _ => schema::keys::<Model>(),
@@ -113,14 +113,14 @@ impl Draft {
         }
     }
 
-    fn slot(&self, SchemaKey { path, takes }: SchemaKey) -> Slot {
+    fn slot(&self, SchemaKey { path, takes }: SchemaKey) -> DraftField {
         let text = self.text_at(&path);
         let (value, unit) = match (&takes, text.split_once(' ')) {
             (KeyType::Quantity(_), Some((value, unit))) => (value.to_owned(), unit.to_owned()),
             (KeyType::Quantity(usual), None) if text.is_empty() => (text, usual.clone()),
             _ => (text, String::new()),
         };
-        Slot { value, unit, note: self.note(&path), path, takes }
+        DraftField { value, unit, note: self.note(&path), path, takes }
     }
 
     /// What a link joins.
@@ -134,7 +134,7 @@ impl Draft {
 
     /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given. What
     /// cannot stand there is refused with how to write it.
-    pub fn set(&mut self, slot: &Slot, text: &str) -> Result<(), String> {
+    pub fn set(&mut self, slot: &DraftField, text: &str) -> Result<(), String> {
         let text = printable(text.trim());
         let bare = !slot.unit.is_empty() && text.replace('_', "").parse::<f64>().is_ok();
         let text = if bare { format!("{text} {}", slot.unit) } else { text };

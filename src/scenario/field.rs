@@ -45,7 +45,7 @@ pub struct FieldSpec {
     /// Whether its row is folded away until asked for.
     pub rare: bool,
     /// Where it lies.
-    place: Place,
+    place: FieldPlace,
 }
 
 /// Values that a key steps through, in order.
@@ -78,7 +78,7 @@ pub struct AxisSpec {
 
 /// Where a field lies.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum FieldPlace {
     /// The id of a preset, at the top of the file.
     Id,
     /// In the plan.
@@ -145,12 +145,12 @@ impl Field {
 
     /// Whether a plan holds it, rather than the top of the file.
     pub const fn is_in_plan(self) -> bool {
-        !matches!(self.spec().place, Place::Id)
+        !matches!(self.spec().place, FieldPlace::Id)
     }
 
     /// Whether a strategy says it where nobody else does.
     pub const fn is_in_sharding(self) -> bool {
-        matches!(self.spec().place, Place::Sharding(_))
+        matches!(self.spec().place, FieldPlace::Sharding(_))
     }
 
     /// Reads its value from text; no text stands for the default.
@@ -169,9 +169,9 @@ impl Field {
     /// Its value in a plan; `None` where the plan has none, or where it is no field of a plan.
     pub fn in_plan(self, plan: &Plan) -> Option<Value> {
         match self.spec().place {
-            Place::Id => None,
-            Place::Plan(lens) => (lens.get)(plan),
-            Place::Sharding(lens) => (lens.get)(&plan.sharding),
+            FieldPlace::Id => None,
+            FieldPlace::Plan(lens) => (lens.get)(plan),
+            FieldPlace::Sharding(lens) => (lens.get)(&plan.sharding),
         }
     }
 
@@ -224,9 +224,9 @@ impl Field {
     /// Gives a plan's field a value.
     pub(super) fn put_in_plan(self, plan: &mut Plan, value: &Value) -> Result<(), Problem> {
         let taken = match self.spec().place {
-            Place::Id => false,
-            Place::Plan(lens) => (lens.set)(plan, value),
-            Place::Sharding(lens) => (lens.set)(&mut plan.sharding, value),
+            FieldPlace::Id => false,
+            FieldPlace::Plan(lens) => (lens.set)(plan, value),
+            FieldPlace::Sharding(lens) => (lens.set)(&mut plan.sharding, value),
         };
         match (taken, self) {
             (true, _) => Ok(()),

@@ -18,7 +18,7 @@ use super::{Problem, Scenario};
 
 pub use error::{FileError, Mistake, printable};
 pub use plan::PlanFile;
-pub use published::{Published, PublishedFigure, PublishedValue, Quantity};
+pub use published::{Published, PublishedFigure, PublishedQuantity, PublishedValue};
 pub use source::{Source, read, read_unversioned};
 
 /// The newest format of scenario files that this version reads.

@@ -2,7 +2,7 @@
 
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::presets::Library;
-use crate::scenario::file::{PublishedFigure, Quantity, ScenarioFile};
+use crate::scenario::file::{PublishedFigure, PublishedQuantity, ScenarioFile};
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 
 /// What was published of a scenario, beside what comes out here.
@@ -16,7 +16,7 @@ pub struct Comparison {
     pub figures: Vec<PublishedComparison>,
 }
 
-/// A published figure and this one, both in [`Quantity::unit`].
+/// A published figure and this one, both in [`PublishedQuantity::unit`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedComparison {
     /// What was published, and how far off it may be.
@@ -77,18 +77,18 @@ pub fn compare(
 }
 
 /// A quantity of a run; a ratio is over another run.
-fn here(what: Quantity, figures: &Summary, other: &Summary) -> f64 {
+fn here(what: PublishedQuantity, figures: &Summary, other: &Summary) -> f64 {
     match what {
-        Quantity::StepTime => figures.step_time.get(),
-        Quantity::ForwardTime => figures.phases.forward.get(),
-        Quantity::BackwardTime => figures.phases.backward.get(),
-        Quantity::UpdateTime => figures.phases.update.get(),
-        Quantity::Tokens => figures.tokens_per_s_per_device,
-        Quantity::ModelFlop => figures.model_flops.get(),
-        Quantity::HardwareFlop => figures.hardware_flops.get(),
-        Quantity::Mfu => figures.mfu,
-        Quantity::AllocatedMemory => (figures.memory.peak - figures.memory.parts.reserved).get(),
-        Quantity::Speedup | Quantity::ScalingEfficiency => {
+        PublishedQuantity::StepTime => figures.step_time.get(),
+        PublishedQuantity::ForwardTime => figures.phases.forward.get(),
+        PublishedQuantity::BackwardTime => figures.phases.backward.get(),
+        PublishedQuantity::UpdateTime => figures.phases.update.get(),
+        PublishedQuantity::Tokens => figures.tokens_per_s_per_device,
+        PublishedQuantity::ModelFlop => figures.model_flops.get(),
+        PublishedQuantity::HardwareFlop => figures.hardware_flops.get(),
+        PublishedQuantity::Mfu => figures.mfu,
+        PublishedQuantity::AllocatedMemory => (figures.memory.peak - figures.memory.parts.reserved).get(),
+        PublishedQuantity::Speedup | PublishedQuantity::ScalingEfficiency => {
             figures.tokens_per_s_per_device / other.tokens_per_s_per_device
         }
     }

@@ -17,7 +17,7 @@ fn draft(kind: Kind) -> Draft {
     library.draft(kind, &scenario(&library, "mi250x-frontier", "mixtral-8x7b")).unwrap()
 }
 
-fn slot(draft: &Draft, path: &str) -> Slot {
+fn slot(draft: &Draft, path: &str) -> DraftField {
     draft.slots().into_iter().find(|slot| slot.path == path).unwrap_or_else(|| panic!("no field {path}"))
 }
 
@@ -30,7 +30,7 @@ fn set(draft: &mut Draft, path: &str, text: &str) -> Result<(), String> {
 fn fields_are_values_with_units() {
     let cluster = draft(Kind::Cluster);
     let shown = |path: &str| {
-        let Slot { value, unit, .. } = slot(&cluster, path);
+        let DraftField { value, unit, .. } = slot(&cluster, path);
         (value, unit)
     };
     let pair = |value: &str, unit: &str| (value.to_owned(), unit.to_owned());

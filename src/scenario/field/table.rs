@@ -9,7 +9,7 @@ use crate::plan::{
     Secondary, Sharding, Size,
 };
 
-use super::{AxisSpec, FieldSpec, Lens, Place, Steps, Type, Value};
+use super::{AxisSpec, FieldPlace, FieldSpec, Lens, Steps, Type, Value};
 
 /// A field of a scenario; [`Field::spec`] says what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,7 +100,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
              cluster, or a count of ranks",
         )
         .steps(Steps::Extents)
-        .state(|sharding| some(first_extent(sharding)), shard),
+        .state(|sharding| some(sharding.first_extent().cloned().unwrap_or(Extent::Device)), shard),
     sharding(Field::WeightsOver, "plan.weights_over", "weights-over", Type::Extent)
         .label("weights")
         .help("EXTENT", "Extent of the weights' shards, whatever the strategy says")
@@ -235,7 +235,7 @@ const _: () = {
     assert!(Field::FlopCount as usize + 1 == TABLE.len(), "the last field is the last of the table");
 };
 
-const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type, place: Place) -> FieldSpec {
+const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type, place: FieldPlace) -> FieldSpec {
     FieldSpec {
         field,
         path,
@@ -254,12 +254,12 @@ const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type
 }
 
 const fn id(id: Field, path: &'static str, flag: &'static str) -> FieldSpec {
-    FieldSpec { label: path, default: "of the default scenario", ..field(id, path, flag, Type::Id, Place::Id) }
+    FieldSpec { label: path, default: "of the default scenario", ..field(id, path, flag, Type::Id, FieldPlace::Id) }
 }
 
 const fn plan(of: Field, path: &'static str, flag: &'static str, takes: Type, default: &'static str) -> FieldSpec {
     let nowhere = Lens { get: |_| None, set: |_, _| false };
-    FieldSpec { default, ..field(of, path, flag, takes, Place::Plan(nowhere)) }
+    FieldSpec { default, ..field(of, path, flag, takes, FieldPlace::Plan(nowhere)) }
 }
 
 const fn word<T: OneOf>(of: Field, path: &'static str, flag: &'static str, default: &'static str) -> FieldSpec {
@@ -268,7 +268,7 @@ const fn word<T: OneOf>(of: Field, path: &'static str, flag: &'static str, defau
 
 const fn sharding(of: Field, path: &'static str, flag: &'static str, takes: Type) -> FieldSpec {
     let nowhere = Lens { get: |_| None, set: |_, _| false };
-    field(of, path, flag, takes, Place::Sharding(nowhere))
+    field(of, path, flag, takes, FieldPlace::Sharding(nowhere))
 }
 
 impl FieldSpec {
@@ -305,11 +305,11 @@ impl FieldSpec {
     }
 
     const fn lens(self, get: fn(&Plan) -> Option<Value>, set: fn(&mut Plan, &Value) -> bool) -> Self {
-        Self { place: Place::Plan(Lens { get, set }), ..self }
+        Self { place: FieldPlace::Plan(Lens { get, set }), ..self }
     }
 
     const fn state(self, get: fn(&Sharding) -> Option<Value>, set: fn(&mut Sharding, &Value) -> bool) -> Self {
-        Self { place: Place::Sharding(Lens { get, set }), ..self }
+        Self { place: FieldPlace::Sharding(Lens { get, set }), ..self }
     }
 }
 
@@ -338,11 +338,6 @@ fn put_size(plan: &mut Plan, count: &Value, size: fn(u32) -> Size) -> bool {
 
 fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {
     tokens.get().map(|tokens| plan.tokens = Some(tokens)).is_some()
-}
-
-/// The extent that `shard` moves: that of the first sharded part, a device where nothing is.
-fn first_extent(sharding: &Sharding) -> Extent {
-    sharding.first_sharded().map_or(Extent::Device, |part| sharding.extent(part).clone())
 }
 
 fn shard(sharding: &mut Sharding, extent: &Value) -> bool {

@@ -54,8 +54,8 @@ impl ScenarioFile {
             Field::Model => id(&self.model),
             Field::Strategy => id(&self.strategy),
             Field::Shard => self.plan.get(field).cloned().or_else(|| {
-                let sharding = self.plan.sharding.as_ref()?;
-                Some(sharding.extent(sharding.first_sharded()?).clone().into())
+                // A placement that is given in full says it too.
+                Some(self.plan.sharding.as_ref()?.first_extent()?.clone().into())
             }),
             _ => self.plan.get(field).cloned(),
         }

@@ -79,13 +79,13 @@ impl Serialize for PlanFile {
 }
 
 /// A key of a plan.
-enum Key {
+enum PlanKey {
     Field(Field),
     Sharding,
     Operators,
 }
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for PlanKey {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let key = String::deserialize(from)?;
         let mut fields = Field::all().filter(|field| field.is_in_plan());
@@ -123,9 +123,9 @@ impl<'de> Visitor<'de> for PlanVisitor {
         let mut plan = PlanFile::default();
         while let Some(key) = map.next_key()? {
             match key {
-                Key::Field(field) => drop(plan.values.insert(field, map.next_value_seed(field)?)),
-                Key::Sharding => plan.sharding = Some(map.next_value()?),
-                Key::Operators => plan.operators = map.next_value()?,
+                PlanKey::Field(field) => drop(plan.values.insert(field, map.next_value_seed(field)?)),
+                PlanKey::Sharding => plan.sharding = Some(map.next_value()?),
+                PlanKey::Operators => plan.operators = map.next_value()?,
             }
         }
         Ok(plan)

@@ -27,7 +27,7 @@ pub struct Published {
 #[serde(deny_unknown_fields)]
 pub struct PublishedFigure {
     /// What was measured.
-    pub what: Quantity,
+    pub what: PublishedQuantity,
     /// How much, with its unit where it has one.
     pub value: PublishedValue,
     /// The strategy that it was measured with; the scenario's where it is absent.
@@ -46,7 +46,7 @@ pub struct PublishedFigure {
 /// What can be compared, per device where it is a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Quantity {
+pub enum PublishedQuantity {
     /// Time of a step.
     StepTime,
     /// Time of its forward.
@@ -81,7 +81,7 @@ pub enum PublishedValue {
     Text(String),
 }
 
-impl Quantity {
+impl PublishedQuantity {
     /// Its name in files and reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Quantity {
         }
     }
 
-    /// An amount in [`Quantity::unit`], for people.
+    /// An amount in [`PublishedQuantity::unit`], for people.
     pub fn show(self, amount: f64) -> String {
         match self.unit() {
             "s" => Seconds::new(amount).to_string(),
@@ -120,7 +120,7 @@ impl Quantity {
         }
     }
 
-    /// A text in [`Quantity::unit`].
+    /// A text in [`PublishedQuantity::unit`].
     fn read(self, value: &PublishedValue) -> Result<f64, String> {
         fn parsed<T: std::str::FromStr<Err: fmt::Display>>(text: &str, base: impl Fn(T) -> f64) -> Result<f64, String> {
             text.parse().map(base).map_err(|error: T::Err| error.to_string())
@@ -158,7 +158,7 @@ impl Published {
 }
 
 impl PublishedFigure {
-    /// The figure in [`Quantity::unit`]; `None` where the file says something else.
+    /// The figure in [`PublishedQuantity::unit`]; `None` where the file says something else.
     pub fn amount(&self) -> Option<f64> {
         self.what.read(&self.value).ok()
     }
@@ -173,14 +173,14 @@ impl PublishedFigure {
         if let Err(fix) = self.what.read(&self.value) {
             wrong("value", format!("is no {name}"), fix);
         }
-        if self.over.is_some() != (self.what == Quantity::Speedup) {
+        if self.over.is_some() != (self.what == PublishedQuantity::Speedup) {
             wrong(
                 "over",
                 format!("does not fit {name}"),
                 "name a strategy beside a speedup, and only there".to_owned(),
             );
         }
-        if self.from_nodes.is_some() != (self.what == Quantity::ScalingEfficiency) {
+        if self.from_nodes.is_some() != (self.what == PublishedQuantity::ScalingEfficiency) {
             let fix = "name the nodes beside a scaling-efficiency, and only there";
             wrong("from_nodes", format!("does not fit {name}"), fix.to_owned());
         }

@@ -80,7 +80,7 @@ fn shard(scenario: &Scenario) -> impl Iterator<Item = Edit> {
         Extent::Level(name) => cluster.level(name).and_then(|level| cluster.devices_in(level)),
         Extent::Ranks(ranks) => Some(ranks * scenario.plan.tensor),
     };
-    let now = sharding.first_sharded().and_then(|part| devices(sharding.extent(part)));
+    let now = sharding.first_extent().and_then(devices);
     let levels = cluster.levels.iter().map(|level| match level.name.as_str() {
         "node" => Extent::Node,
         name => Extent::Level(name.into()),
