@@ -9,7 +9,7 @@ mod slot;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc};
+use std::sync::{self, Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! A place for one waiting job: a new one takes the place of the one that waits.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+// From there and not from `std`, so that `tests/interleavings.rs` can put threads of its own in their place.
+use super::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Shared by who asks and by the thread that works.
 #[derive(Debug)]
