@@ -1,8 +1,8 @@
 //! Fitting: the free constants of a calibration from published step times and peaks of memory, how sure they are, and
 //! how far off the fit is on rows that it has not seen.
 //!
-//! Takes cases, a calibration and a way to evaluate scenarios; not for reading rows, for threads, or for
-//! what a report looks like.
+//! Takes measured cases, a calibration and a function that evaluates scenarios. Not for reading rows, for threads, or
+//! for the layout of a report.
 
 mod bands;
 mod bars;
@@ -28,7 +28,7 @@ pub use bands::{Coverage, HELD};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
 pub use text::write;
 
-/// Answers scenarios in their order.
+/// Evaluates scenarios, and answers in their order.
 pub type Evaluate<'a> = dyn Fn(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>> + 'a;
 
 /// How well the rows determine a constant, from its standard error as a share of its range of values.
@@ -38,7 +38,7 @@ pub enum Determined {
     Well,
     /// Within a sixth.
     Fairly,
-    /// Hardly: others can stand for it.
+    /// Hardly: other constants can compensate for it.
     Weakly,
     /// It would go beyond one of its bounds.
     AtBound,
@@ -113,8 +113,8 @@ pub struct Fitted {
 /// Digits that a constant is written with: more than rows can tell.
 const DIGITS: i32 = 3;
 
-/// Fits the constants of `calibration` to the step times and peaks of memory of cases; `None` if there are none.
-/// Says of each part of the work that it has begun.
+/// Fits the constants of `calibration` to the step times and peaks of memory of cases; `None` if there are none. Calls
+/// `begins` as each part of the work begins.
 pub fn calibrate(
     cases: &[Case],
     calibration: &Calibration,
@@ -132,15 +132,18 @@ pub fn calibrate(
     begins("fit");
     let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant).unwrap_or(f64::NAN)).collect();
     let all: Vec<usize> = (0..model.len()).collect();
+    // The slopes at the solution serve all that follows: a fit without some rows is a few steps away from there.
     let values = fit::solve(&model, KnownSlopes::at(&model, all.clone(), start.clone()));
     let known = KnownSlopes::at(&model, all, values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
     let constants = fit::found(&model, &known, &start);
     begins("cross-validation by group");
+    // A group is left out as a whole: its rows are near-duplicates, and one of them would give the others away.
     let folds = holdout::folds(&model);
     let fitted: Vec<Arc<Calibration>> =
         (0..holdout::FOLDS).map(|fold| Arc::new(holdout::without(&model, &known, |row| folds[row] == fold))).collect();
+    // Rows that the fit cannot use are predicted too: with their group's fold, else with the first.
     let of_group: BTreeMap<String, usize> =
         (0..model.len()).map(|row| (model.case(row).row.group(), folds[row])).collect();
     let place = |case: usize| of_group.get(&cases[case].row.group()).copied().unwrap_or(0);
@@ -156,6 +159,7 @@ pub fn calibrate(
         if let (Some(scores), Some(seen)) = (scores(&without), scores(&with)) {
             left_out.push(LeftOut { name, source, scores, seen });
         }
+        // Bands for stacks without rows of their own come from sources that a fit has not seen.
         unseen.extend(source.then_some(without));
     }
     let crossed_misses = bands::misses(cases, &crossed);

@@ -1,5 +1,5 @@
-//! The verdict: scenario in, evaluation out. One run; what takes many, sweeps and elasticities,
-//! is [`crate::search`]'s.
+//! Evaluates one scenario: builds its program, runs it, and works out the figures. Not for what takes many runs, as
+//! sweeps and elasticities do ([`crate::search`]), and not for explaining or printing figures ([`crate::figures`]).
 
 mod band;
 mod evaluation;

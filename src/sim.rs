@@ -2,20 +2,29 @@
 //! why a task exists is [`crate::program`]'s.
 //!
 //! The engine is that of a textbook on discrete events, rank by rank (`rank_turn`):
-//! - a launch's tasks are put on their streams when compute has come to it, all of them at once; a launch is over when
-//!   compute and what is serialised with it ([`crate::program::SERIAL`]) are;
-//! - a stream runs its tasks one at a time, in order; a task starts as soon as the events that it waits for are there;
-//! - concurrent tasks whose demands on a resource exceed the whole slow down alike, so that the demands add up to the
-//!   whole again;
-//! - memory that is taken and given back at the same picosecond is not seen;
-//! - ranks know of each other what arrives and when. So each runs ahead until it needs to know what another has not
-//!   sent yet; where all do, the one in which something ends first goes on (`ready_queue`).
+//! - a launch's tasks are queued on their streams, all at once, when compute has finished the launch before; a launch
+//!   is
+//!   over when compute and what is serialised with it ([`crate::program::SERIAL`]) are;
+//! - a stream runs its tasks one at a time, in order; a task starts as soon as the events that it waits for are raised;
+//! - concurrent tasks whose demands on a resource exceed the whole slow down by the same factor, so that the demands
+//!   add
+//!   up to the whole again;
+//! - memory that is allocated and freed at the same picosecond does not count;
+//! - ranks interact only by what one sends and when it arrives at another. So each runs ahead until it depends on
+//!   something that has not been sent; when all do, the one with the earliest end of a task runs next (`ready_queue`).
 //!
 //! Two accelerators surround it. Their contract is "the same result to the picosecond", and tests hold them to it:
-//! - what a launch does is run once and remembered: from then on a rank goes from gap to gap between launches
-//!   (`memo`);
-//! - repeats are folded: when a rank's state is an earlier one shifted by whole iterations of a loop, the iterations
-//!   between here and the loop's end do the same, and time, events and totals move on by multiples (`fold`).
+//! - launches are memoised: the first of a kind is run task by task, later ones take the rank from the gap before to
+//!   the
+//!   gap after them at once (`memo`);
+//! - repeats are folded: when a rank's state is an earlier one shifted by whole iterations of a loop, the remaining
+//!   iterations do the same, so that time, events and totals advance by multiples (`fold`).
+//!
+//! In the 1F1B step that [`crate::program`] draws, rank 0 runs `F0` and `F1` and then depends on `B0` of rank 1, which
+//! has not been sent: its turn ends at 2. Rank 1 has arrivals at 1 and 2, runs `F0 B0 F1 B1` until 7, and then depends
+//! on the third. What it sent at 4 makes rank 0 ready, which runs `B0 F2` until 7 and sends that third one.
+//!
+//! Not for what a task is, how long it takes alone, or what its figures mean to people ([`crate::evaluate`]).
 
 mod arrivals;
 mod fold;
@@ -75,6 +84,7 @@ impl Simulator {
     ) -> Result<(), Deadlock> {
         self.reset(code, programs, fold);
         while let Some((rank, now)) = self.ready_queue.next() {
+            // The first rank pauses at each iteration of such a loop, so that all ranks can be compared at one moment.
             if self.ranks[rank].paused {
                 let Self { ranks, inboxes, ready_queue, joint, memo, .. } = self;
                 joint.fold(code, programs, (ranks, inboxes, ready_queue), &memo.states, observer);
@@ -104,8 +114,8 @@ impl Simulator {
         self.memo.clear(code);
     }
 
-    /// Runs a rank as far as what it knows of the others lets it; all of them have come to the moment `now`.
-    /// Returns when it has something to do again.
+    /// Runs a rank as far as known arrivals allow; all ranks have reached the moment `now`. Returns when it has
+    /// something to do again.
     fn proceed<O: Observer>(&mut self, role: RankRole<'_>, now: Picos, observer: &mut O) -> Picos {
         let Self { ranks, inboxes, sent, micro_batches, layers, memo, fold, .. } = self;
         // Another rank may have left its own at the same place.
@@ -127,12 +137,15 @@ impl Simulator {
     fn deliver(&mut self, from: usize) {
         let ranks = self.ranks.len();
         for (train, event) in self.sent.drain(..) {
+            // The ring is closed: with interleaved stages the last rank's output is the first rank's next input, and
+            // the two ends sum the gradients of a tied embedding.
             let to = match event {
                 TaskEvent::ArrivedForward if from + 1 < ranks => from + 1,
                 TaskEvent::ArrivedForward => 0,
                 _ => from.checked_sub(1).unwrap_or(ranks - 1),
             };
             self.inboxes[to].by_mut(event).push(train);
+            // A rank that waits for the other direction, or for itself, would find nothing new to do.
             if std::mem::take(&mut self.ranks[to].awaits[way(event)]) {
                 self.ranks[to].awaits = [false; 2];
                 self.ready_queue.wake(to);

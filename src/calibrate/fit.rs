@@ -1,4 +1,5 @@
-//! Least squares over the constants: robust, bounded, by the Levenberg-Marquardt method of MINPACK.
+//! Least squares over the constants: robust, bounded, by the Levenberg-Marquardt method of MINPACK. Not for what a row
+//! is predicted to be, or its slopes ([`super::model`]).
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,10 +17,11 @@ use super::{Determined, FittedConstant, rounded};
 /// `z = error / SCALE`, the soft l1 norm.
 const SCALE: f64 = 0.08;
 
-/// Error of one group that weighs as much as a constant which is its whole range away from what is usual.
+/// The weight of the prior: a constant its whole range away from its usual value costs as much as one group that is off
+/// by this, in the logarithm.
 const PRIOR: f64 = 0.06;
 
-/// How often a fit takes the slopes, its costly part, at most.
+/// The most times that a fit computes the slopes, its costly part.
 const ROUNDS: usize = 5;
 
 /// Relative change of the loss in a round below which it is the last.
@@ -34,10 +36,11 @@ const TOLERANCE: f64 = 1e-3;
 /// A constant nearer to a bound than this share of its range is at it.
 const AT_BOUND: f64 = 0.005;
 
-/// The best values for the rows of `known`, from there on; what none of them depends on stays.
+/// The best values for the rows of `known`, starting from its values; constants on which none of them depends stay.
 pub(super) fn solve(model: &FitModel<'_>, mut known: KnownSlopes) -> Vec<f64> {
     for round in 1..=ROUNDS {
         let (best, before, after) = Fit::new(model, &known).solve();
+        // Rounded in every round, so that the slopes of the next one are those of values that can be written down.
         let of =
             |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
         let values = (0..CONSTANTS.len()).map(of).collect();
@@ -49,11 +52,11 @@ pub(super) fn solve(model: &FitModel<'_>, mut known: KnownSlopes) -> Vec<f64> {
     known.values
 }
 
-/// Where slopes are known.
+/// Slopes of some rows' predictions, and the values of the constants at which they hold.
 pub(super) struct KnownSlopes {
     pub values: Vec<f64>,
     rows: Vec<usize>,
-    /// Of each of the rows, per share of each constant's range.
+    /// Change of each row's logarithm as a constant moves through its whole range: rows by constants.
     slopes: DMatrix<f64>,
 }
 
@@ -62,8 +65,9 @@ impl KnownSlopes {
         Self { slopes: model.slopes(&values, &rows), values, rows }
     }
 
-    /// For some of the rows, with what is usual for constants that only others depend on.
+    /// The same for some of the rows; constants that only the others depend on take their usual values.
     pub fn among(&self, wanted: impl Fn(usize) -> bool) -> Self {
+        // Else a row that is left out would still be predicted by a value that only it has determined.
         let lost = |column: usize| self.told(column, |_| true) && !self.told(column, &wanted);
         let value = |column: usize| if lost(column) { CONSTANTS[column].usual } else { self.values[column] };
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted(self.rows[*place])).collect();
@@ -118,6 +122,7 @@ impl<'a> Fit<'a> {
     }
 
     fn values(&self) -> Vec<f64> {
+        // A range from 0.2 to 1: u = 0 is the middle, 0.6, and no u leaves the range, so the method needs no bounds.
         let value = |(constant, free): (&Constant, &f64)| {
             constant.low + (constant.high - constant.low) * f64::midpoint(1.0, libm::sin(*free))
         };
@@ -150,6 +155,8 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
     fn residuals(&self) -> Option<DVector<f64>> {
         let rows = self.known.rows.iter().enumerate().map(|(place, row)| {
             let error = self.error(place);
+            // Signed root of the soft l1 loss: its square is what the method adds up. A row off by 0.08 counts 0.83 of
+            // its square, one off by 0.8 only 0.18.
             libm::sqrt(self.model.weights[*row]) * SCALE * soft(error) * error.signum()
         });
         let values = self.values();
@@ -163,6 +170,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
             return None;
         }
         let KnownSlopes { slopes, rows, .. } = self.known;
+        // The chain rule through the sine: a share of the range moves by cos(u) / 2 for each unit of u.
         let inner: Vec<f64> = self.free.iter().map(|free| libm::cos(*free) / 2.0).collect();
         Some(DMatrix::from_fn(rows.len() + CONSTANTS.len(), CONSTANTS.len(), |place, column| {
             let Some(row) = rows.get(place) else {
@@ -197,6 +205,7 @@ pub(super) fn found(model: &FitModel<'_>, known: &KnownSlopes, start: &[f64]) ->
     let places = 0..rows.len();
     let logs = model.logs(&known.values, rows);
     let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| (log - model.measured[*row]) / SCALE).collect();
+    // At the solution the soft l1 norm is a weighted square: each row's weight shrinks with its own error.
     let weight = |place: usize| model.weights[rows[place]] / libm::sqrt(1.0 + errors[place] * errors[place]);
     let at_bound = |column: usize| {
         let share = share(&CONSTANTS[column], known.values[column]);
@@ -213,7 +222,8 @@ pub(super) fn found(model: &FitModel<'_>, known: &KnownSlopes, start: &[f64]) ->
         let first = places.clone().find(|place| slopes[(*place, column)] != 0.0);
         first.map(|place| model.metric(rows[place]))
     };
-    // No constant changes both step times and memory.
+    // No constant changes both step times and memory, so each has the variance of its own kind: squared errors over
+    // groups less constants. Rows of one group are no independent observations.
     let variance = |column: usize| {
         let alike = || places.clone().filter(|place| Some(model.metric(rows[*place])) == metric(column));
         let groups: f64 = alike().map(|place| model.weights[rows[place]]).sum();

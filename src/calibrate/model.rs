@@ -1,5 +1,5 @@
 //! Predicted step times and peaks of memory as a function of the free constants. Each row is evaluated only for the
-//! constants that it depends on.
+//! constants that it depends on. Not for the choice of values ([`super::fit`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::stack::constants::{CONSTANTS, Constant};
 
 use super::Evaluate;
 
-/// Share of a constant's range by which it is moved for a slope.
+/// The step of the finite differences that give slopes, as a share of a constant's range.
 const NUDGE: f64 = 1e-3;
 
 /// The rows of a fit and what they are predicted with.
@@ -41,6 +41,7 @@ impl<'a> FitModel<'a> {
         let all = [Metric::StepTime, Metric::Memory].into_iter();
         let all = all.flat_map(|metric| (0..cases.len()).map(move |case| (case, metric)));
         let rows: Vec<(usize, Metric)> = all.filter(has).collect();
+        // A group of 20 rows and a group of one weigh the same: 1/20 for each row of the first.
         let mut sizes: BTreeMap<(Metric, String), f64> = BTreeMap::new();
         let key = |(case, metric): &(usize, Metric)| (*metric, cases[*case].row.group());
         for row in &rows {

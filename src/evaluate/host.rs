@@ -1,4 +1,4 @@
-//! What crosses the link to the host's memory in a step.
+//! The traffic between device and host memory in a step: bytes, busy and exposed time of each direction.
 
 use crate::program::{Lane, Volume};
 use crate::units::{Bytes, Seconds};

@@ -1,4 +1,5 @@
-//! From a run of the simulator to the figures that people ask for.
+//! From a run of the simulator to the figures that people ask for: rates, shares of time, memory, bottleneck. Not for
+//! what ran when ([`super::trace`]).
 
 use crate::bounds::intensity;
 use crate::cost::{Factors, TokenFlop, peak};
@@ -38,7 +39,7 @@ impl Workspace {
     }
 }
 
-/// A step whose tasks, one after the other, would take so many seconds: more than the clock may have to count.
+/// The problem of a step whose tasks would overflow the simulator's clock if they ran one after the other.
 fn too_long(serial: Seconds) -> Problem {
     let [serial, longest] = [serial, LONGEST].map(|time| time.to_string());
     Problem {
@@ -129,7 +130,7 @@ impl<'a> RunFigures<'a> {
         let first = of_rank(0);
         let memory = (1..program.ranks.len()).fold(first, fuller);
         let (outcome, volume) = (simulator.outcome(last), program.volume(last));
-        // What crosses no level is a copy.
+        // Exposed time is booked by level; the place behind the last level is that of copies, which cross none.
         let host = HostTraffic::new(&volume, seconds(outcome.totals.exposed[MAX_LEVELS]));
         Self { scenario, layout, outcome, volume, host, memory, first_peak: first.peak }
     }
@@ -144,6 +145,7 @@ impl<'a> RunFigures<'a> {
         let peak = peak(scenario, plan.precision);
         let TokenFlop { model: model_flop, recomputed, executed } = TokenFlop::new(scenario);
         let hardware_flop = model_flop + recomputed;
+        // No schedule is faster than its arithmetic at the peak, nor than its busiest link: the slower of the two.
         let shortest = (executed * (tokens_per_step / devices) / peak).max(self.busiest());
         let rate = |flop: Flop| flop * (tokens_per_step / devices) / step_time;
         let memory = self.memory;
@@ -178,6 +180,7 @@ impl<'a> RunFigures<'a> {
 
     fn time(&self) -> TimeParts {
         let totals = &self.outcome.totals;
+        // The host's delays are part of the compute tasks, so that they are taken out here and shown as "other".
         let slow_host = self.volume.host.min(totals.compute);
         TimeParts {
             compute: seconds(totals.compute - slow_host),
@@ -203,7 +206,7 @@ impl<'a> RunFigures<'a> {
         })
     }
 
-    /// Whatever most of the step goes into.
+    /// The resource on which most of the step is spent.
     fn bottleneck(&self) -> Resource {
         let time = self.time();
         let memory_bound = self.volume.memory_bound.min(time.compute);
@@ -238,6 +241,7 @@ fn memory(scenario: &Scenario, program: &Program, rank: usize, peak: &MemoryPeak
         communication: dynamic(held::COMMUNICATION),
         reserved: Bytes::ZERO,
     };
+    // The allocator reserves more than is asked for: fragments, and the runtime's own memory.
     let asked = parts.total();
     parts.reserved = scenario.calibration.allocator.peak(asked) - asked;
     let during = program.code.tasks.get(task as usize).map(|task| program.ranks[rank].activity(task, &place));

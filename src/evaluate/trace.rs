@@ -1,4 +1,5 @@
-//! What runs when: spans on lanes, stretches in which compute stalls, memory over the step.
+//! What runs when in a step: spans on lanes, stalls of compute, memory over time. Not for sums over them
+//! ([`super::window`]).
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::units::{Bytes, Seconds};
 use super::figures::Summary;
 use super::summary::{self, Workspace};
 
-/// One task's stretch of time.
+/// One task on the timeline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// Pipeline rank, from 0.
@@ -37,8 +38,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether the next span of the lane goes on with it: the same direction of the same micro-batch, on a layer beside
-    /// it. Such a run is a rank's pass of one of its stages.
+    /// Whether the next span of the lane continues the same pass: the same direction of the same micro-batch, on the
+    /// same layer or a neighbouring one. Such a run of spans is a rank's pass over one of its stages.
     pub fn leads_to(&self, next: &Self) -> bool {
         let (one, other) = (self.activity, next.activity);
         (one.kind, one.micro_batch) == (other.kind, other.micro_batch)
@@ -57,7 +58,7 @@ pub struct MemoryPoint {
     pub in_use: Bytes,
 }
 
-/// A stretch in which compute stalls.
+/// A stall of compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stall {
     /// Pipeline rank, from 0.
@@ -86,7 +87,7 @@ pub enum IdleCause {
 pub struct Trace {
     /// Spans by rank, lane and start time; those of one rank's lane don't overlap.
     pub spans: Vec<Span>,
-    /// Stretches in which compute stalls, by rank and start time.
+    /// Stalls of compute, by rank and start time.
     pub idle: Vec<Stall>,
     /// Memory over time, by rank and time.
     pub memory: Vec<MemoryPoint>,
@@ -94,7 +95,7 @@ pub struct Trace {
     pub folded: Vec<Folded>,
 }
 
-/// A stretch of time that repeats: what happens in it happens so many times more after it, and is not listed again.
+/// A span of time that repeats: what happens in it happens `times` times more after it, and is not listed again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Folded {
     /// Pipeline rank, from 0.
@@ -148,7 +149,7 @@ impl Trace {
         &self.spans[self.line(rank, lane)]
     }
 
-    /// Stretches in which compute of one rank stalls.
+    /// Stalls of one rank's compute.
     pub fn idle_of(&self, rank: u32) -> &[Stall] {
         of_rank(&self.idle, rank, |idle| idle.rank)
     }
@@ -174,6 +175,7 @@ fn grouped<T: Copy>(items: &[T], group: impl Fn(&T) -> usize) -> Vec<T> {
         }
         next[group] += 1;
     }
+    // Counts 3, 0, 2 become the places 0, 3, 3 at which the groups begin.
     let mut before = 0;
     for count in &mut next {
         (*count, before) = (before, before + *count);
@@ -222,7 +224,7 @@ struct Recorder<'a> {
     reserve: Bytes,
     /// The last span of each stream of each rank.
     last: Vec<[Last; STREAMS]>,
-    /// The last stretch in which each rank's compute stalled, by its place in the trace.
+    /// The last stall of each rank's compute, by its place in the trace.
     idle: Vec<Option<usize>>,
 }
 
@@ -287,6 +289,7 @@ impl Observer for Recorder<'_> {
             sim::StallCause::Other => IdleCause::Other,
         };
         let (start, end) = (seconds(from), seconds(to));
+        // The simulator reports a stall piecewise, whenever anything ends; neighbours with one cause are one stall.
         match self.idle[rank].and_then(|last| self.trace.idle.get_mut(last)) {
             Some(last) if last.cause == cause && last.end == start => last.end = end,
             _ => {
@@ -302,7 +305,7 @@ impl Observer for Recorder<'_> {
     }
 
     fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {
-        // What ran all along is not repeated.
+        // What began before the fold ran all along, and spans the repeats as one task.
         for last in self.last[rank].iter_mut().filter(|last| last.began >= from) {
             last.skipped += (to - from) * times;
         }

@@ -1,4 +1,4 @@
-//! Whose work a span is: that of one micro-batch, or of more.
+//! Which micro-batches a span of a trace works for: one, all, or none in particular. Not for drawing it.
 
 use crate::plan::Reduction;
 use crate::program::{Lane, ModelPart, TaskKind};
@@ -13,7 +13,7 @@ pub enum SpanMicroBatches {
     One(u32),
     /// Every one of the step: their sum is reduced.
     All,
-    /// Whichever need it while it is there, or none.
+    /// None in particular: a stage's weights serve whichever micro-batches pass while they are there.
     Unsaid,
 }
 
@@ -24,6 +24,7 @@ impl Span {
         // A stage's weights come and its gradients go with the stage, whichever micro-batches cross it meanwhile.
         let staged = plan.staged();
         match self.lane {
+            // The sum of a tied embedding's gradients, between the ends of a pipeline.
             Lane::Pipeline if self.activity.kind == TaskKind::AllReduce => SpanMicroBatches::All,
             Lane::Reduce if reduced_once(scenario) => SpanMicroBatches::All,
             Lane::Replicas if plan.reduction != Reduction::MicroBatch => SpanMicroBatches::All,
@@ -40,7 +41,7 @@ impl Span {
 fn reduced_once(scenario: &Scenario) -> bool {
     let plan = &scenario.plan;
     let summed = || plan.reduction == Reduction::Step || scenario.layout().is_ok_and(|layout| layout.gradients == 1);
-    // Where micro-batches come in groups, backward leaves each stage once a group.
+    // Interleaved 1F1B on 4 ranks takes 8 micro-batches in two groups of 4: backward leaves each stage twice.
     let leaves_once = plan.pipeline == 1 || !plan.effective_schedule().rules().grouped;
     if plan.staged() { leaves_once || summed() } else { plan.operators.is_empty() && summed() }
 }

@@ -1,11 +1,12 @@
-//! What a stretch of a step comes to: work, waits and bytes of one rank, repeats that are folded away counted.
+//! Totals over a span of a step: one rank's busy time, stalls and bytes, folded repeats included. Not for the figures
+//! of the whole step, which come from the simulator's own books ([`super::summary`]).
 
 use crate::program::Lane;
 use crate::units::{Bytes, Seconds};
 
 use super::trace::{Folded, IdleCause, Span, Trace};
 
-/// What one rank does in a stretch of time.
+/// One rank's totals between two moments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowTotals {
     /// Time during which its compute is busy: with forward and backward, with the optimizer, with what the host does.
@@ -14,7 +15,7 @@ pub struct WindowTotals {
     pub exposed: Seconds,
     /// Time during which compute waits for another pipeline rank.
     pub bubble: Seconds,
-    /// Bytes by lane, of transfers that are only partly in it as much as their time; lanes without any left out.
+    /// Bytes by lane; a transfer that is half inside counts half its bytes. Lanes without any are left out.
     pub moved: Vec<(Lane, Bytes)>,
 }
 
@@ -37,15 +38,15 @@ impl Trace {
         let moved = Lane::ALL.into_iter().map(|lane| (lane, Bytes::new(bytes(lane))));
         WindowTotals {
             busy: Seconds::new(unfolded(self.folded_of(rank), (from, to), &busy)),
-            exposed: self.stands_still(rank, IdleCause::Communication, from, to),
-            bubble: self.stands_still(rank, IdleCause::Bubble, from, to),
+            exposed: self.stalled(rank, IdleCause::Communication, from, to),
+            bubble: self.stalled(rank, IdleCause::Bubble, from, to),
             moved: moved.filter(|(_, bytes)| *bytes > Bytes::ZERO).collect(),
         }
     }
 
     /// How long compute of one rank stalls for a cause.
     pub fn still(&self, rank: u32, cause: IdleCause) -> Seconds {
-        self.stands_still(rank, cause, Seconds::ZERO, Seconds::new(f64::INFINITY))
+        self.stalled(rank, cause, Seconds::ZERO, Seconds::new(f64::INFINITY))
     }
 
     /// How long between two moments compute of one rank stalls for transfers while a lane runs something.
@@ -54,6 +55,7 @@ impl Trace {
         let waits = self.idle_of(rank).iter().filter(|idle| idle.cause == IdleCause::Communication);
         let waits: Vec<(Seconds, Seconds)> = waits.map(|idle| (idle.start, idle.end)).collect();
         let within = |from: Seconds, to: Seconds| -> f64 {
+            // Spans and stalls are both in order of time, so that stalls that ended before a span are left behind.
             let mut rest = &waits[..];
             let mut sum = Seconds::ZERO;
             for span in spans {
@@ -67,30 +69,32 @@ impl Trace {
         Seconds::new(unfolded(self.folded_of(rank), (from, to), &within))
     }
 
-    fn stands_still(&self, rank: u32, cause: IdleCause, from: Seconds, to: Seconds) -> Seconds {
+    fn stalled(&self, rank: u32, cause: IdleCause, from: Seconds, to: Seconds) -> Seconds {
         let within = |from: Seconds, to: Seconds| -> f64 {
-            let stretches = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
-            stretches.map(|idle| overlap((idle.start, idle.end), from, to)).sum::<Seconds>().get()
+            let stalls = self.idle_of(rank).iter().filter(|idle| idle.cause == cause);
+            stalls.map(|idle| overlap((idle.start, idle.end), from, to)).sum::<Seconds>().get()
         };
         Seconds::new(unfolded(self.folded_of(rank), (from, to), &within))
     }
 }
 
-/// A sum over a stretch of time, with what is listed and what of its repeats falls into the stretch; what repeats
-/// inside a stretch that repeats is listed before that.
+/// A sum over what is listed between two moments, and over the part of folded repeats that falls between them. A repeat
+/// inside a repeat comes before it in the list.
 fn unfolded(folded: &[Folded], (from, to): (Seconds, Seconds), within: &impl Fn(Seconds, Seconds) -> f64) -> f64 {
     let repeats = folded.iter().enumerate().map(|(index, repeated)| {
         let seen = overlap((repeated.end, repeated.over()), from, to);
         if seen <= Seconds::ZERO {
             return 0.0;
         }
-        let stretch = (repeated.start, repeated.end);
-        unfolded(&folded[..index], stretch, within) * (seen / (repeated.end - repeated.start))
+        // 10 to 12 is listed and repeats 4 times, until 20. Of a window from 0 to 15 the repeats fill 12 to 15, which
+        // is one and a half times what the sum is over 10 to 12.
+        let once = (repeated.start, repeated.end);
+        unfolded(&folded[..index], once, within) * (seen / (repeated.end - repeated.start))
     });
     within(from, to) + repeats.fold(0.0, |sum, seen| sum + seen)
 }
 
-/// How much of a stretch lies between two moments.
+/// How much of a span lies between two moments.
 fn overlap((start, end): (Seconds, Seconds), from: Seconds, to: Seconds) -> Seconds {
     (end.min(to) - start.max(from)).max(Seconds::ZERO)
 }

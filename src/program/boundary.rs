@@ -25,6 +25,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
     let owned: Count = shares.iter().map(|share| share.parameters / f64::from(share.costs.layout.optimizer)).sum();
     if plan.offload.optimizer() {
         // The host's own arithmetic is not counted: it overlaps the copies on a machine made for it.
+        // A whole state on the host has its gradients there already, and its weights come back with the next gather.
         let gradients = if plan.offload.state() { Bytes::ZERO } else { owned * rates.gradient() };
         copy(costs, builder, gradients, HOST_OUT, Lane::HostOut, TaskEvent::HostOut);
         let weights = if plan.offload.state() { Bytes::ZERO } else { owned * rates.storage() };
@@ -34,6 +35,7 @@ pub(super) fn build(shares: &[ParameterGroup<'_>], streams: CollectiveStreams, b
         let mut task = builder.compute(piece, TaskClass::Optimizer, label(Lane::Compute, TaskKind::Optimizer));
         task.waits = done(builder);
         task.signals = [Some(TaskEvent::Computed), None];
+        // Copies that the update makes live as long as it does.
         (task.takes, task.gives) =
             [(); 2].map(|()| held_bytes(held::GRADIENTS, owned * Bytes::new(stack.update_copies))).into();
         builder.push(task);
@@ -89,6 +91,7 @@ fn weights(share: &ParameterGroup<'_>, streams: CollectiveStreams, builder: &mut
         let label = label(Lane::Gather, gather.kind);
         let contention = share.costs.rates.calibrated.runtime.contention;
         let mut task = builder.transfer(&gather.transfer, streams.gather, contention, label);
+        // The update itself is the last thing that raises `Computed`; where the host updates, its copy raises `HostIn`.
         let before = [TaskEvent::Computed, TaskEvent::Gathered, TaskEvent::HostIn, TaskEvent::Stored];
         task.waits = waits(before.map(|event| Some(builder.after(event, 0))));
         task.signals = [Some(TaskEvent::Gathered), None];
@@ -105,6 +108,8 @@ fn ways_back(
 ) -> impl Iterator<Item = UnitCollective> {
     let ParameterGroup { costs, parameters } = *share;
     let (rates, layout) = (costs.rates, costs.layout);
+    // With weights over 8 ranks and optimizer state over 64, each rank gathers the 8 shards that make up its own, once
+    // across. With ZeRO-3 all extents are equal and nothing is gathered here: the next forward does it.
     let middle = layout.gradients.max(layout.weights);
     let ways = [(layout.optimizer, middle), (middle, layout.weights)].into_iter();
     ways.filter(|(outer, inner)| outer > inner).map(move |(outer, inner)| {

@@ -49,6 +49,7 @@ impl GraphBuilder<'_> {
         if body.tasks.is_empty() {
             return;
         }
+        // The tasks are stored once, whatever `repeat` is: 32 layers that each raise `Gathered` once announce 32 of it.
         for (announced, one) in self.graph.advance.iter_mut().zip(body.advance) {
             *announced += i64::from(repeat) * one;
         }
@@ -63,6 +64,8 @@ impl GraphBuilder<'_> {
 
     /// A wait for everything announced to an event so far, less the latest `behind`.
     pub fn after(&self, event: TaskEvent, behind: i64) -> EventWait {
+        // Relative to the beginning of this iteration, so that the one wait is right in every iteration. After three
+        // gathers in the body, `after(Gathered, 1)` is an offset of 2: two of the three must be done.
         EventWait { event, offset: self.body.advance[event as usize] - behind }
     }
 
@@ -89,6 +92,7 @@ impl GraphBuilder<'_> {
 
     /// A compute task; `push` it after setting waits, signals and memory.
     pub fn compute(&mut self, piece: LaunchedWork, class: TaskClass, label: Label) -> Task {
+        // Rounded apart from the device's time, so that the host's share of the step is what the tasks add up to.
         let host = picos(piece.host);
         let (volume, repeat) = (&mut self.graph.volume, self.body.repeat);
         volume.host = volume.host.saturating_add(host.saturating_mul(repeat.into()));
@@ -120,10 +124,13 @@ impl GraphBuilder<'_> {
         let mut demand = [0; RESOURCES];
         for (demand, busy) in demand.iter_mut().zip(transfer.busy) {
             if busy > Seconds::ZERO {
+                // A transfer of 8 ms, 2 of them latency, keeps its link busy for 6: it demands 3/4 of the link, 3072 of
+                // 4096, and another one of 1/4 beside it slows neither down. Rounded up, so that no demand vanishes.
                 let share = (busy / transfer.time).min(1.0);
                 *demand = (libm::ceil(share * f64::from(WHOLE)) as u32).min(WHOLE);
             }
         }
+        // Kernels of a collective occupy part of the device: compute beside them runs slower by `contention`.
         demand[DEVICE] = libm::round(contention * f64::from(WHOLE)) as u32;
         let label = Label {
             bytes: libm::round(transfer.received.get()) as u64,
@@ -160,6 +167,7 @@ impl<'a> RankBuilder<'a> {
 
     /// A group loop of all that it is filled with, `repeat` times, each time so many micro-batches later.
     pub fn group_loop(&mut self, repeat: u32, micro_batches: u32, fill: impl FnOnce(&mut Self)) {
+        // Without a repeat the loop is left out: what it would have held joins its neighbours.
         if repeat == 1 {
             return fill(self);
         }
@@ -173,6 +181,7 @@ impl<'a> RankBuilder<'a> {
         if let (true, Some(group_loop), Some(last)) =
             (self.open, self.program.group_loops.last_mut(), self.program.batch_loops.last())
         {
+            // The micro-batch loops of a group count from the group's beginning, so the last one's end is all of it.
             group_loop.advance = announced(&last.base, last.repeat, &last.advance);
         }
         (self.open, self.begun) = (false, false);
@@ -209,6 +218,8 @@ impl<'a> RankBuilder<'a> {
     /// does there; and whether every stream that it is chained to does so too.
     fn entry(&self, graph: &TaskGraph) -> (Option<[Option<EventWait>; WAITS]>, bool) {
         let task_loops = &self.code.task_loops[graph.task_loops.start as usize..graph.task_loops.end as usize];
+        // A stream that is serialised with compute has no task left from the launches before: those are over only when
+        // it is idle. So a wait for what it did before holds already, and is left out.
         let chained =
             |wait: &EventWait| !wait.event.remote() && SERIAL.contains(self.code.producer[wait.event as usize].into());
         let begin = |stream: usize| {
@@ -216,13 +227,13 @@ impl<'a> RankBuilder<'a> {
             let counted = |wait: EventWait| EventWait { offset: wait.offset + body.base[wait.event as usize], ..wait };
             Some(self.code.tasks[body.first[stream] as usize].waits.map(|wait| wait.map(counted)))
         };
+        // A positive offset is something that this launch itself must do first: the stream cannot start before compute.
         let closed = |stream: usize| {
             let waits = begin(stream);
             waits.iter().flatten().flatten().any(|wait| chained(wait) && wait.offset > 0)
         };
         let others = |among: StreamSet| (graph.streams & among).iter().filter(|stream| *stream != COMPUTE as usize);
         let first = begin(COMPUTE as usize).filter(|_| others(!SERIAL).all(closed));
-        // What is chained to compute is done when the launches before are over.
         let entry = first.map(|first| waits(first.map(|wait| wait.filter(|wait| !chained(wait) || wait.offset > 0))));
         (entry, entry.is_some() && others(SERIAL).all(closed))
     }
@@ -274,6 +285,7 @@ impl<'a> RankBuilder<'a> {
         }
         let RankProgram { group_loops, batch_loops, launches } = &mut *self.program;
         let Some(group_loop) = group_loops.last_mut() else { return };
+        // The first loop of a group counts from the group's beginning, every other one from where the one before ended.
         let before = batch_loops.last().filter(|_| !group_loop.batch_loops.is_empty());
         let after = |before: &MicroBatchLoop| announced(&before.base, before.repeat, &before.advance);
         let (base, start) = (before.map_or([0; EVENTS], after), launches.len() as u32);

@@ -81,6 +81,8 @@ impl<'a> HalfLayer<'a> {
     fn half(&self, index: usize, work: &LayerWork, recomputed: bool) -> HalfPasses {
         let activations = &self.costs.activations;
         let own = activations.halves[index];
+        // Context ranks exchange keys and values, which attention alone has: once forward, and twice backward, where
+        // their gradients travel too.
         let exchange = u32::from(index == 0);
         let ahead = SliceCompute { work: work.forward[index], launch: 1.0, tensor: 1, exchange };
         let back = SliceCompute { work: work.backward[index], launch: 1.5, tensor: 1, exchange: 2 * exchange };
@@ -97,10 +99,13 @@ impl<'a> HalfLayer<'a> {
                 backward: self.sliced(Traversal::Backward, [again, back], [working + own.working, -kept]),
             };
         }
+        // The checkpoint is the layer's input, so attention's: all else that forward needs is gone when it ends, and
+        // comes back with the second forward, which leaves it to backward.
         let input = if index == 0 { self.share(activations.checkpoint) } else { Bytes::ZERO };
         let left = whole_left - input;
         let inputs = input * f64::from(self.slices);
         let mut forward = self.sliced(Traversal::Forward, [ahead, SliceCompute::default()], [whole - inputs, input]);
+        // The MLP in one piece: its second forward and its backward are one pass on one gather.
         if index == 1 && self.slices == 1 {
             let backward = self.sliced(Traversal::Backward, [ahead, back], [whole + own.working, Bytes::ZERO]);
             return HalfPasses { forward, again: Vec::new(), backward };
@@ -140,6 +145,7 @@ impl<'a> HalfLayer<'a> {
         let host = self.costs.rates.launched(work.time, compute.launch * self.host) - work.time;
         ComputeStep {
             piece: LaunchedWork { work, host },
+            // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
             tensor: if slice + 1 == self.slices { compute.tensor } else { 0 },
             exchange: if slice == 0 { compute.exchange } else { 0 },
         }

@@ -1,7 +1,8 @@
-//! How a plan places the operators of a model, and what is passed of a part of it.
+//! Which sharding each operator of a model has, and the units that follow from it. Not for the tasks of a step
+//! ([`super::step`], [`super::pipeline`]).
 //!
-//! A layer is one unit where one entry of the plan places both its attention and its MLP and cuts neither,
-//! else two; layers in a row that are alike take turns in one pattern.
+//! A layer is one unit where one entry of the plan places both its attention and its MLP and slices neither, else two.
+//! Equal neighbouring layers form one range, whose units repeat as one group: A0 M0 A1 M1 and so on.
 
 use crate::units::Count;
 use std::ops::Range;
@@ -16,14 +17,14 @@ use super::unit_costs::UnitCosts;
 use super::unit_order::UnitList;
 use super::unit_pass::UnitPass;
 
-/// One way in which operators are placed.
+/// One sharding of operators, and into how many slices it cuts them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct OperatorLayout {
     layout: Layout,
     slices: u32,
 }
 
-/// Layers in a row that are alike.
+/// Neighbouring layers with the same placement and the same recompute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LayerRange {
     /// Counted from the part's first layer.
@@ -39,15 +40,15 @@ struct LayerRange {
 /// A part of a model: layers in a row, and the ends that go with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StageLayers {
-    stretches: Vec<LayerRange>,
+    ranges: Vec<LayerRange>,
     embedding: bool,
     head: bool,
 }
 
-/// Parameters of part of a model that are sharded alike.
+/// The parameters of a stage that share one sharding.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct StageParameters {
-    /// Their way, by index.
+    /// Their sharding, by index.
     pub way: usize,
     pub parameters: u64,
     /// Units that they are in, and collectives that gather or reduce all of these.
@@ -55,7 +56,7 @@ pub(super) struct StageParameters {
     pub collectives: Count,
 }
 
-/// The ways in which a plan shards operators, and which one each of its entries is.
+/// The shardings that a plan gives to operators, and which of them each of its entries names.
 pub(super) struct OperatorLayouts<'a> {
     scenario: &'a Scenario,
     /// The plan's own sharding first.
@@ -95,22 +96,26 @@ impl<'a> OperatorLayouts<'a> {
         self.scenario.plan.placement(site).map_or(0, |entry| self.entries[entry])
     }
 
-    /// These layers, of which those before the `recomputed`th are computed again, and these ends.
+    /// The ranges of some layers, with embedding and head where the stage has them. Layers before `recomputed` are
+    /// recomputed.
     pub fn stage_layers(&self, layers: Range<u32>, recomputed: u32, [embedding, head]: [bool; 2]) -> StageLayers {
-        let mut stretches: Vec<LayerRange> = Vec::new();
+        let mut ranges: Vec<LayerRange> = Vec::new();
         for layer in layers.clone() {
             let sites = [Site::Attention(layer), Site::Mlp(layer)];
             let placed = sites.map(|site| self.way(site));
             let [attention, mlp] = sites.map(|site| self.scenario.plan.placement(site));
+            // Compared by entry, not by layout: two entries are two units for a runtime even where they shard the same
+            // way.
             let apart = attention != mlp || self.ways[placed[0]].slices > 1;
             let first = layer - layers.start;
             let next = LayerRange { first, layers: 1, placed, apart, recomputed: layer < recomputed };
-            match stretches.last_mut() {
+            // 32 equal layers are one range; with every fourth layer placed elsewhere they are ranges of 3, 1, 3, 1 ...
+            match ranges.last_mut() {
                 Some(last) if last.alike(&next) => last.layers += 1,
-                _ => stretches.push(next),
+                _ => ranges.push(next),
             }
         }
-        StageLayers { stretches, embedding, head }
+        StageLayers { ranges, embedding, head }
     }
 
     /// The parameters of part of a model, way by way; logits that are tied to an embedding elsewhere have a copy of its
@@ -125,7 +130,7 @@ impl<'a> OperatorLayouts<'a> {
             held[way].units += units;
             held[way].collectives += collectives * units.get();
         };
-        for LayerRange { layers: count, placed: [attention, mlp], apart, .. } in layers.stretches.iter().copied() {
+        for LayerRange { layers: count, placed: [attention, mlp], apart, .. } in layers.ranges.iter().copied() {
             if apart {
                 let half = halves::collectives(whole);
                 add(attention, (count, self.ways[attention].slices), model.attention_parameters(), half);
@@ -134,6 +139,8 @@ impl<'a> OperatorLayouts<'a> {
                 add(attention, (count, 1), model.layer_parameters(), whole);
             }
         }
+        // A tied model counts the shared matrix with the embedding. The last stage of a pipeline has no embedding, and
+        // keeps a copy of the matrix, as in Megatron-LM (`shared_embedding_or_output_weight`).
         let copied = if model.tied && !layers.embedding { u64::from(model.vocab) * u64::from(model.hidden) } else { 0 };
         if layers.embedding {
             add(self.way(Site::Embedding), (1, 1), model.embedding_parameters(), whole);
@@ -148,13 +155,14 @@ impl<'a> OperatorLayouts<'a> {
     /// Lists the passes over the units of these layers and ends.
     pub fn list(&self, costs: &[UnitCosts<'_>], layers: &StageLayers, pass: Pass, listing: &mut UnitList) {
         let backward = pass.is_backward();
-        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.stretches.len() + 2);
+        let mut turns: Vec<(Vec<UnitPass>, u32, u32)> = Vec::with_capacity(layers.ranges.len() + 2);
         if layers.embedding {
             turns.push((vec![*costs[self.way(Site::Embedding)].embedding().get(pass)], 1, 0));
         }
-        for stretch in &layers.stretches {
-            let layer = stretch.first + if backward { stretch.layers - 1 } else { 0 };
-            turns.push((self.layer(costs, stretch, pass), stretch.layers, layer));
+        for range in &layers.ranges {
+            // Backward begins with the last layer of the range and counts down.
+            let layer = range.first + if backward { range.layers - 1 } else { 0 };
+            turns.push((self.layer(costs, range, pass), range.layers, layer));
         }
         if layers.head {
             turns.push((vec![*costs[self.way(Site::Head)].head().get(pass)], 1, 0));
@@ -168,12 +176,12 @@ impl<'a> OperatorLayouts<'a> {
     }
 
     /// A pass over one of the layers, unit by unit.
-    fn layer(&self, costs: &[UnitCosts<'_>], stretch: &LayerRange, pass: Pass) -> Vec<UnitPass> {
-        let [attention, mlp] = stretch.placed;
-        if !stretch.apart {
-            return vec![*costs[attention].layers(stretch.recomputed).get(pass)];
+    fn layer(&self, costs: &[UnitCosts<'_>], range: &LayerRange, pass: Pass) -> Vec<UnitPass> {
+        let [attention, mlp] = range.placed;
+        if !range.apart {
+            return vec![*costs[attention].layers(range.recomputed).get(pass)];
         }
-        let slices = stretch.placed.map(|way| self.ways[way].slices);
-        halves::layer([&costs[attention], &costs[mlp]], slices, stretch.recomputed, pass)
+        let slices = range.placed.map(|way| self.ways[way].slices);
+        halves::layer([&costs[attention], &costs[mlp]], slices, range.recomputed, pass)
     }
 }

@@ -1,4 +1,5 @@
-//! The step of a rank whose operators are not all sharded alike.
+//! The step of a rank where a plan shards some operators in a way of their own. Not for which way that is
+//! ([`super::operator_layouts`]).
 
 use crate::cost::Rates;
 use crate::plan::pass::Pass;

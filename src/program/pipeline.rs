@@ -83,6 +83,7 @@ impl RankWalk {
         while self.gathers.get(self.needed).is_some_and(|gather| gather.run <= run) {
             self.needed += 1;
         }
+        // Of 5 gathers issued, 3 were for runs up to this one: the pass waits for all announced but 2.
         self.issued - self.needed
     }
 
@@ -111,6 +112,7 @@ impl<'a> PipelineBuilder<'a> {
         let mut walk = RankWalk { stages, runs, loops, gathers, stretches, ..RankWalk::default() };
         let left = held_last(&walk.gathers).map(|stage| context.taken(walk.stage(stage).work, None)).sum();
         let rest = group.end..walk.runs.len();
+        // Before the first pass both buffers are free, so that up to two stages are gathered here.
         self.issue_gathers(&mut builder, &mut walk, 0);
         self.once(&mut builder, 0, |cache| &mut cache.begins, alike, |graph| context.begin(graph, rank));
         self.runs(&mut builder, &mut walk, rank, 0..group.start);
@@ -135,6 +137,7 @@ impl<'a> PipelineBuilder<'a> {
         let stalls = self.context.gathers && self.context.streams.gather == COMPUTE;
         let (mut gathers, mut last) = (stage_gathers(runs), 0);
         for gather in &mut gathers {
+            // Gathers share a stream, so that none can be issued before the one needed before it.
             last = last.max(if stalls { gather.run } else { gather.place });
             gather.place = last;
         }
@@ -193,6 +196,8 @@ impl<'a> PipelineBuilder<'a> {
         }
         let (run, ahead) = (walk.runs[index], walk.gathered_ahead(index));
         let rest = run.later(run.repeat - 1);
+        // Three backwards in a row, then a forward: the first two prefetch the next backward's checkpoint, the third
+        // does not, so that they are two graphs.
         let following = self.next(walk, rest.last(), walk.runs.get(index + 1).map(|run| run.first));
         let again = if run.repeat > 1 { self.next(walk, run.last(), Some(run.later(1).first)) } else { following };
         if again == following {
@@ -248,6 +253,7 @@ impl<'a> PipelineBuilder<'a> {
             .get_or_insert_with(|| self.shape(context.shape(rank, stage.index, stage.work, pass.pass)));
         let fill = |graph: &mut GraphBuilder<'_>| context.pass_tasks(graph, self.shapes[shape], ahead, next);
         let cached = &mut self.graphs.passes[shape];
+        // How many gathers are ahead is part of the key, since it is part of the wait for `Gathered`.
         let known = cached.iter().find(|(other, _)| *other == (ahead, next)).map(|(_, graph)| *graph);
         let graph = known.unwrap_or_else(|| {
             let graph = builder.graph(fill);

@@ -162,6 +162,8 @@ impl RankProgram {
     /// The launch after another; `None` after the last.
     pub fn after(&self, mut at: LaunchPosition) -> Option<LaunchPosition> {
         let batch_loop = &self.batch_loops[at.batch_loop as usize];
+        // Like an odometer: the launch turns fastest, then the iteration of its micro-batch loop, then the loop, then
+        // the iteration of the group, then the group loop.
         at.launch += 1;
         if at.launch < batch_loop.launches.end {
             return Some(at);
@@ -206,6 +208,8 @@ impl RankProgram {
         let (group_loop, batch_loop) =
             (&self.group_loops[at.group_loop as usize], &self.batch_loops[at.batch_loop as usize]);
         let (launch, [group_loops, batch_loops]) = (self.launch(at), [at.group, at.batch].map(i64::from));
+        // In the second iteration of a loop that announces 4 each time, after 10 before the loop, a launch with base 1
+        // begins at 10 + 1 x 4 + 1 = 15.
         move |event| {
             let group_loop = group_loop.base[event] + group_loops * group_loop.advance[event];
             group_loop
@@ -254,6 +258,7 @@ impl RankProgram {
     pub fn activity(&self, task: &Task, place: &TaskPosition) -> Activity {
         let (at, first) = (&place.at, task.label.first);
         let Some(launch) = self.launches.get(at.launch as usize) else { return first };
+        // One graph serves several stages: layer 3 of its labels is layer 11 in a launch whose stage begins at layer 8.
         let from = if matches!(first.part, ModelPart::Layer | ModelPart::Attention | ModelPart::Mlp) {
             launch.layer
         } else {

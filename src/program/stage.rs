@@ -42,6 +42,7 @@ impl PipelineStages {
         let (embedding, head) = if ends { (time(&costs.embedding()), time(&costs.head())) } else { (0.0, 0.0) };
         // The share of the layers that is computed again is that of each stage, and without a pipeline the first
         // layers.
+        // With 24 of 32 layers recomputed, the first 8 layers count 6, the first 16 count 12: 6 in each stage of 8.
         let again = |layers: u32| match ranks {
             1 => layers.min(recomputed),
             _ => (u64::from(layers) * u64::from(recomputed) / u64::from(model.layers)) as u32,
@@ -57,6 +58,8 @@ impl PipelineStages {
             let ends = [ends && index == 0, ends && index + 1 == count];
             let computed_again = first + again(first + layers) - again(first);
             let own = places.stage_layers(first..first + layers, computed_again, ends);
+            // A pipeline of 64 equal stages has three different ones: the first with the embedding, the last with the
+            // head, and one for all between. Tasks are built once for each.
             let known = all.works.iter().position(|other| other.layers == own);
             let place = known.unwrap_or(all.works.len());
             if known.is_none() {
@@ -126,6 +129,8 @@ fn split(layers: u32, stages: u32, layer: f64, embedding: f64, head: f64) -> Vec
         return counts;
     }
     // Stages between the ends fill up level by level.
+    // `level` is the time of the stage between the ends that is next to get a layer: those before it are one layer
+    // ahead.
     let (mut first_time, mut level, mut last_time) = (embedding, 0.0, head);
     let mut next = 1;
     for _ in 0..layers {

@@ -27,6 +27,7 @@ pub(super) fn stage_gathers(runs: &[PassRun]) -> Vec<StageGather> {
     let mut gathers = Vec::with_capacity(runs.len());
     for (run, passes) in runs.iter().map(PassRun::passes).enumerate() {
         for StagePass { stage, pass, micro_batch } in passes {
+            // The buffer is free for another stage after this run, the last so far to use it.
             let held = buffers[stage_buffer(stage)].replace((stage, run + 1));
             if held.is_none_or(|(held, _)| held != stage) {
                 let (evicts, place) = held.map_or((None, 0), |(held, free)| (Some(held), free));
@@ -64,6 +65,7 @@ pub(super) fn backward_stretches(runs: &[PassRun], micro_batches: u32) -> Vec<Ba
         let Some(StagePass { stage, micro_batch, .. }) = run.backward() else { continue };
         let last = micro_batch + run.repeat == micro_batches;
         match stretches.last_mut() {
+            // Forwards between two backwards of one stage do not disturb its gradient buffer.
             Some(stretch) if stretch.stage == stage => (stretch.ends, stretch.last) = (index, last),
             _ => stretches.push(BackwardStretch { stage, begins: index, ends: index, first: micro_batch == 0, last }),
         }

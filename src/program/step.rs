@@ -41,12 +41,15 @@ pub(super) fn build_order(order: UnitOrder<'_>, shares: &[ParameterGroup<'_>], m
     // A gather that stops compute gains nothing from being early.
     let ahead = if streams.gather == COMPUTE { 0 } else { plan.prefetch };
     let emit = TaskEmitter { costs, streams, ahead, contention: costs.rates.calibrated.runtime.contention };
+    // The prologue: what would have been prefetched during the units before the first one.
     builder.batch_loop(1, |graph| {
         TaskEmitter::host(graph, costs.rates.host_step(costs.layout.optimizer));
         for distance in 0..ahead {
             graph.task_loop(1, |body| emit.fetch(body, order, UnitPosition::default(), distance, Some(0)));
         }
     });
+    // The last micro-batch is written apart: its reductions complete the gradients, and nothing is prefetched past its
+    // end. With 8 micro-batches the loop before runs 7 times, each prefetching the first units of the next.
     let last = plan.accumulate - 1;
     if last > 0 {
         builder.batch_loop(last, |graph| emit.micro_batch(graph, order, None));
@@ -60,6 +63,8 @@ impl TaskEmitter<'_> {
     fn micro_batch(&self, builder: &mut GraphBuilder<'_>, order: UnitOrder<'_>, last: Option<u32>) {
         Self::host(builder, self.costs.rates.calibrated.software.micro_batch);
         for (index, pattern) in order.patterns.iter().enumerate() {
+            // With prefetch 2 and 32 layers, the first 30 turns prefetch a layer of the same run and are one loop; the
+            // last two prefetch what comes after it, and are written one by one.
             let alike = order.alike(*pattern, self.ahead);
             let mut turn = |position: u32, repeat: u32| {
                 builder.task_loop(repeat, |builder| {
@@ -80,6 +85,8 @@ impl TaskEmitter<'_> {
         let (wrap, micro_batch) = (last.is_none(), last.unwrap_or(0));
         self.fetch(builder, order, place, self.ahead, last);
         let upcoming = (1..=self.ahead).filter_map(|distance| order.find(place, distance, wrap));
+        // Gathers are announced in the order of their issue, and those of the next units are announced already: this
+        // unit's weights are there once all but these are.
         let ahead = upcoming.fold([0; 2], |[gathers, copies], place| {
             let unit_pass = &order.run(place).unit_pass;
             [gathers + i64::from(unit_pass.gather.is_some()), copies + i64::from(unit_pass.from_host > Bytes::ZERO)]
@@ -127,6 +134,9 @@ impl TaskEmitter<'_> {
             let label = Self::label(run, place.position, Lane::HostIn, TaskKind::Copy, micro_batch);
             let mut task = self.copy(builder, unit_pass.from_host, HOST_IN, label);
             let written = (unit_pass.checkpoint > Bytes::ZERO).then(|| {
+                // The checkpoint must be on the host before it is fetched. Writes of the units between here and there
+                // are listed later than this wait, hence the negative `behind`: it waits for them ahead of their
+                // announcement.
                 let between = (0..ahead).filter_map(|distance| order.find(from, distance, wrap));
                 let writes = between.filter(|place| order.run(*place).unit_pass.to_host > Bytes::ZERO);
                 builder.after(TaskEvent::HostOut, -writes.map(|_| 1_i64).sum::<i64>())
@@ -163,6 +173,7 @@ impl TaskEmitter<'_> {
         let unit_pass = &run.unit_pass;
         let reduce = unit_pass.reduce[usize::from(last)].reduce;
         // Two gradient buffers: one is filled while the other is emptied.
+        // Backward of layer 5 waits for the reduction of layer 7; that of layer 6 may still run.
         let emptied = match (unit_pass.store[usize::from(last)] > Bytes::ZERO, reduce) {
             (true, _) => Some(TaskEvent::Stored),
             (false, reduce) => reduce.filter(|_| unit_pass.gradients > Bytes::ZERO).map(|_| TaskEvent::Reduced),
@@ -300,6 +311,8 @@ impl TaskEmitter<'_> {
             let ready = waits(begin.into_iter().chain(chained));
             if exchange {
                 let label = Self::label(run, position, Lane::Context, TaskKind::PointToPoint, micro_batch);
+                // The exchange runs beside this piece of compute, not before it: `chained` was read before the exchange
+                // is announced, so the first to wait for it is the next piece.
                 let transfer = (1..step.exchange).fold(self.costs.exchange, |sum, _| sum + self.costs.exchange);
                 let mut task = builder.transfer(&transfer, CONTEXT, self.contention, label);
                 let computed = builder.after(TaskEvent::Computed, 0);

@@ -65,6 +65,7 @@ impl StepTerms {
     pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
         let rates = Rates::new(scenario, &Factors::default());
         let costs = UnitCosts::new(&rates, layout, scenario.plan.staged());
+        // A bound must not exceed any step, so the cheapest hop stands for all of them.
         let hops = (0..layout.pipeline).filter(|_| layout.pipeline > 1).map(|rank| costs.hop(rank, Pass::Forward));
         let send = hops.map(|level| costs.send(level).time).reduce(Seconds::min).unwrap_or(Seconds::ZERO);
         let buffered = !whole_gradients(&rates, layout);

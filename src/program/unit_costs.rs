@@ -79,6 +79,9 @@ impl<'a> UnitCosts<'a> {
         let (embedding, logits) = (self.local(model.embedding_parameters()), self.local(model.head_parameters()));
         let part = if head { ModelPart::Head } else { ModelPart::Embedding };
         let own = if head { logits } else { embedding };
+        // Forward passes the embedding first and the head last; backward the other way round. So the tied matrix is
+        // gathered with the first of the two in either direction, and reduced with the embedding, which backward passes
+        // last.
         if !model.tied {
             return UnitParameters { part, gathered: own, reduced: own };
         }
@@ -106,6 +109,8 @@ impl<'a> UnitCosts<'a> {
         let forward = self.layer.forward;
         let all = forward[0] + forward[1];
         let launched = |work: DeviceTime, host: Seconds| self.rates.launched(work.time, host) - work.time;
+        // `late` is what the host adds to the device's time of the whole layer; each half has its share, so that
+        // cutting the layer into halves does not change its total.
         let late = launched(all, host);
         let half = |work: DeviceTime, whole: DeviceTime, late: Seconds, tensor: u32, exchange: u32| ComputeStep {
             piece: LaunchedWork { work, host: late * share(work, whole) },
@@ -179,12 +184,15 @@ impl<'a> UnitCosts<'a> {
         let pass = traversal.pass();
         let last = traversal == Traversal::Backward;
         let steps = if self.layout.tensor == 1 && self.layout.context == 1 { in_one(steps) } else { steps };
+        // A stage gathers, reduces and offloads as a whole; its units only compute and hold activations.
         if self.staged {
             return UnitPass { part: unit.part, pass, steps, ..UnitPass::default() };
         }
         let kept_gathered = pass.is_backward() && !self.regathers() && self.layout.weights > 1;
         let fetched =
             if self.fetched() && unit.gathered > Count::ZERO && !kept_gathered { unit.gathered } else { Count::ZERO };
+        // What backward does not gather again, forward must not drop (`reshard_after_forward=False` of `fully_shard`).
+        // Where only the host has the weights, they go after each pass, and come back by a copy.
         let drops = self.fetched() && (last || self.regathers() || self.layout.weights == 1);
         // A shared unit is dropped by its second pass: the one that gathers nothing.
         let shared = matches!(unit.part, ModelPart::Embedding | ModelPart::Head) && self.rates.scenario.model.tied;

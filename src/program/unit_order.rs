@@ -142,6 +142,7 @@ pub(super) fn whole_layers(costs: &UnitCosts<'_>) -> ([UnitRun; RUNS], usize) {
     if let Some((embedding, _)) = &ends {
         run(embedding.forward, 1, 0, 0);
     }
+    // The recomputed layers are the first ones; backward meets them last, in the opposite order.
     run(again, recomputed, 0, 1);
     run(kept, layers - recomputed, recomputed, 1);
     if let Some((_, head)) = &ends {
@@ -174,6 +175,8 @@ impl<'a> UnitOrder<'a> {
         if place.position + 1 < count {
             return Some(UnitPosition { run: 0, position: place.position + 1, ..place });
         }
+        // Attention and MLP of a layer are two runs of one group: A0 M0 A1 M1 ... With one run each it is A0 A1 ...
+        // alone.
         let begun = UnitPosition { run: 0, position: 0, ..place };
         if place.pattern + 1 < self.patterns.len() {
             return Some(UnitPosition { pattern: place.pattern + 1, ..begun });

@@ -122,6 +122,7 @@ impl UnitPass {
 
     pub fn gives(&self) -> [i64; HELD] {
         let mut gives = held_bytes(held::ACTIVATIONS, self.working);
+        // What forward keeps is given back less; backward has `kept` negative, and gives back more than it took.
         gives[held::ACTIVATIONS] -= bytes(self.kept);
         gives[held::GATHERED] = bytes(self.freed);
         gives[held::SECONDARY] = bytes((-self.secondary).max(Bytes::ZERO));

@@ -80,6 +80,9 @@ impl UnitCosts<'_> {
     /// and over its replicas (`rest`).
     pub fn reduction(&self, elements: Count, shard: bool, rest: bool, parts: Count) -> GradientReduction {
         let (layout, wire) = (self.layout, self.rates.scenario.plan.sharding.wire);
+        // With 64 ranks, gradients over 8 and optimizer state over 32: a reduce-scatter over 8 leaves 1/8, one over the
+        // 4 groups up to 32 leaves 1/32, and an all-reduce of that over the 2 replicas is the end. With both over 8 it
+        // is the reduce-scatter and the all-reduce of FSDP's `HYBRID_SHARD`.
         let format = self.gradient_wire(wire.gradients);
         let payload = Payload { parts, ..self.payload(elements, format) };
         let sharded = (shard && layout.gradients > 1).then(|| {

@@ -1,8 +1,9 @@
-//! What has been sent to a rank and when it arrives, in runs of equal distances.
+//! What has been sent to a rank and when it arrives, as trains: arrivals at equal distances. So a thousand
+//! micro-batches that a neighbour sends in its steady state are three numbers.
 
 use crate::program::{Picos, TaskEvent};
 
-/// Arrivals at equal distances.
+/// Arrivals at equal distances: at `first`, `first + period` and so on, `count` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ArrivalTrain {
     pub first: Picos,
@@ -20,8 +21,9 @@ impl ArrivalTrain {
         self.first + index * self.period
     }
 
-    /// Appends another where the distances go on.
+    /// Appends another where it continues this one at the same distance.
     fn join(&mut self, other: &Self) -> bool {
+        // Arrivals at 3, 5 and 7 are one train; 10 begins another.
         let Some(gap) = other.first.checked_sub(self.nth(self.count - 1)) else { return false };
         let goes_on = (self.count == 1 || self.period == gap) && (other.count == 1 || other.period == gap);
         if goes_on {
@@ -35,7 +37,7 @@ impl ArrivalTrain {
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     trains: Vec<ArrivalTrain>,
-    /// How many of those trains have been taken, and of all that was sent.
+    /// How many of those trains have been used up, and how many arrivals have been taken in all.
     gone: usize,
     taken: u64,
 }
@@ -96,6 +98,7 @@ impl Arrivals {
     /// When the `nth` one arrives, counted from 1; `None` if it has not been sent.
     pub fn nth(&self, nth: i64) -> Option<Picos> {
         match nth - self.taken.cast_signed() {
+            // It was taken, so that it has arrived.
             ..1 => Some(0),
             1 => self.next(),
             _ => self.from(nth).map(|train| train.first),
@@ -106,6 +109,7 @@ impl Arrivals {
     /// or, unless `exactly`, no later.
     pub fn in_step(&self, nth: i64, start: Picos, period: Picos, exactly: bool) -> u64 {
         let Some(ArrivalTrain { first, period: own, count }) = self.from(nth) else { return 0 };
+        // The first one decides how early the train is; its distances decide how long that lasts.
         let Some(early) = (start + period).checked_sub(first) else { return 0 };
         match (own.checked_sub(period), exactly) {
             _ if count == 1 => u64::from(early == 0 || !exactly),
@@ -118,6 +122,8 @@ impl Arrivals {
             }
             (_, true) => u64::from(early == 0),
             (None | Some(0), false) => count,
+            // The first is 5 early, and they come every 12 where one is taken every 10: 5, 3 and 1 early, then too
+            // late. So 5 / 2 + 1 = 3 are in time.
             (Some(slower), false) => count.min(early / slower + 1),
         }
     }

@@ -15,7 +15,7 @@ use super::observer::Observer;
 use super::rank::RankState;
 use super::stream::{Cursor, RankRole};
 
-/// A loop context a task.
+/// A level of the loops around a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopLevel {
     /// Its task loop: layers.
@@ -36,7 +36,7 @@ pub(super) struct Shift {
 }
 
 impl LoopLevel {
-    /// The outermost loop that repeats context a launch.
+    /// The outermost loop around a launch that repeats.
     pub fn outermost(program: &RankProgram, at: &LaunchPosition) -> Self {
         if program.group_loops[at.group_loop as usize].repeat > 1 { Self::Group } else { Self::MicroBatch }
     }
@@ -59,6 +59,8 @@ impl LoopLevel {
 
     /// The iterations between two places that differ in nothing else; `None` if they do, or if there are none.
     fn between(self, before: &Cursor, now: &Cursor) -> Option<u32> {
+        // Layer 4 and layer 5 of one micro-batch are 1 apart. Layer 4 of one and layer 5 of the next micro-batch differ
+        // in two loops: that is no shift of this one.
         let iterations = self.iteration(now).checked_sub(self.iteration(before))?;
         let mut moved = *before;
         *self.iteration_mut(&mut moved) += iterations;
@@ -77,7 +79,7 @@ impl LoopLevel {
         }
     }
 
-    /// Repeats of the loop context a place, and how one iteration moves the events.
+    /// Iterations of the loop around a place, and by how much each raises the events.
     fn repeat(self, cursor: &Cursor, role: &RankRole<'_>) -> (u32, [i64; EVENTS]) {
         match self {
             Self::Task => {
@@ -115,9 +117,12 @@ pub(super) fn shift(
     if level != LoopLevel::Task && flags(before) != flags(now) {
         return None;
     }
+    // In a loop of 20, at iteration 4 with a period of 2: (19 - 4) / 2 = 7 shifts, the last to iteration 18.
     let left = |cursor: &Cursor| u64::from((repeat - 1 - level.iteration(cursor)) / iterations);
     // How often a task can move as it did: with the loop, or on in it until it would end.
     let moves = |earlier: &Cursor, head: &Cursor, [before, now]: [Picos; 2]| {
+        // It ran all along. With 10 left before and 7 now it loses 3 each time: (7 - 1) / 3 = 2 shifts leave it
+        // running, and it ends in the third, which is run.
         if earlier == head {
             let done = before - now;
             return Some(now.saturating_sub(1).checked_div(done).unwrap_or(u64::MAX));
@@ -136,6 +141,7 @@ pub(super) fn shift(
         (None, None) => {
             let same = (before.active, before.running) == (now.active, now.running)
                 && (level == LoopLevel::Task || before.pending == now.pending);
+            // An event that moved by anything else than was announced shows a stream that falls behind or catches up.
             let counted = |event: usize| now.events[event] - before.events[event];
             if !same || (0..EVENTS).any(|event| counted(event) != i64::from(iterations) * advance[event]) {
                 return None;
@@ -147,7 +153,7 @@ pub(super) fn shift(
                     let remaining = if running { [earlier.remaining, head.remaining] } else { [0; 2] };
                     moves(&earlier.cursor, &head.cursor, remaining)?
                 } else {
-                    patience(stream, now, role, &advance, iterations)?
+                    shifts_while_waiting(stream, now, role, &advance, iterations)?
                 });
             }
         }
@@ -160,7 +166,7 @@ pub(super) fn shift(
 }
 
 /// How many shifts a stream that waits keeps waiting through; `None` if it waits for another rank, or for nothing.
-fn patience(
+fn shifts_while_waiting(
     stream: usize,
     rank: &RankState,
     role: &RankRole<'_>,
@@ -171,9 +177,11 @@ fn patience(
         let event = need.event as usize;
         let missing = need.least - rank.events[event];
         let pace = advance[event] * i64::from(iterations);
+        // Missing 5, with 2 more each shift: after 2 shifts 1 is missing still, the third lets it go.
         let shifts = if pace <= 0 { u64::MAX } else { ((missing - 1) / pace) as u64 };
         (missing > 0).then_some(shifts)
     });
+    // One condition that does not hold is enough to keep a task waiting, so that the longest decides.
     shifts.max()
 }
 

@@ -48,6 +48,7 @@ impl InFlight {
             for event in task.signals.iter().flatten() {
                 state.owed[*event as usize] += 1;
             }
+            // What leaves memory behind when it ends could set a new peak at a moment that no record has seen.
             state.plain &= task.class == TaskClass::Transfer && task.gives.iter().sum::<i64>() >= 0;
         }
         for transfer in 0..in_flight.count {
@@ -97,6 +98,8 @@ impl InFlightSets {
         let mut in_flight = Few::default();
         for stream in rank.running.iter() {
             let StreamHead { cursor, remaining, .. } = rank.streams[stream];
+            // Which micro-batch a transfer belongs to makes no difference to what follows, so that it is kept apart, in
+            // `of`: gaps in all micro-batches then share one state.
             in_flight.push(Cursor { at: LaunchPosition::default(), ..cursor })?;
             (gap.left[in_flight.count - 1], gap.of[in_flight.count - 1]) = (remaining, cursor.at);
         }
@@ -141,15 +144,15 @@ impl InFlightSets {
             if next > by {
                 return next;
             }
-            self.pass(rank, next, phase, context);
+            self.wait_until(rank, next, phase, context);
         }
         Picos::MAX
     }
 
     /// Waits for another rank, in some phase, until the moment `at`; no transfer ends before.
-    pub fn pass<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
+    pub fn wait_until<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
         rank.totals.bubble += at - rank.clock;
-        self.fly(rank, at, phase, context);
+        self.advance_to(rank, at, phase, context);
     }
 
     /// Waits for a transfer, as long as none ends.
@@ -157,12 +160,12 @@ impl InFlightSets {
         let (Some(next), Some(gap)) = (self.next(rank), &rank.gap) else { return };
         let label = self.get(gap.state).task(transfer, context.role.code).label;
         rank.totals.exposed[label.level.map_or(RESOURCES - 1, usize::from)] += next - rank.clock;
-        self.fly(rank, next, label.phase, context);
+        self.advance_to(rank, next, label.phase, context);
     }
 
     /// Moves to the moment `at`, ending what ends then; nothing ends before.
-    fn fly<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
-        self.look(rank);
+    fn advance_to<O>(&mut self, rank: &mut RankState, at: Picos, phase: Phase, context: &mut RankContext<'_, O>) {
+        self.sample_memory(rank);
         let Some(gap) = &mut rank.gap else { return };
         let (passed, state) = (at - rank.clock, self.get(gap.state));
         let ended = state.ends(gap, rank.clock).enumerate();
@@ -179,13 +182,13 @@ impl InFlightSets {
             ended &= !(1 << transfer);
             let transfer = transfer as usize;
             let after = self.without(state, transfer, context.role.code);
-            self.land(state, transfer, after, rank, context);
+            self.finish_transfer(state, transfer, after, rank, context);
             state = after;
         }
     }
 
     /// Looks at the memory in use from now on.
-    fn look(&self, rank: &mut RankState) {
+    fn sample_memory(&self, rank: &mut RankState) {
         let held = rank.held.iter().sum();
         if held > rank.fullest
             && let Some(gap) = &rank.gap
@@ -199,7 +202,7 @@ impl InFlightSets {
     }
 
     /// Ends a transfer of what was in flight `before`; the others are in flight `after`.
-    pub fn land<O>(
+    pub fn finish_transfer<O>(
         &self,
         before: u32,
         transfer: usize,
@@ -222,7 +225,7 @@ impl InFlightSets {
     }
 
     /// Puts what is in flight on a rank's streams, and its events where they are then.
-    pub fn spread(&self, rank: &mut RankState, role: &RankRole<'_>) {
+    pub fn restore_streams(&self, rank: &mut RankState, role: &RankRole<'_>) {
         let Some(gap) = &rank.gap else { return };
         let InFlight { running, transfers, load, owed, .. } = self.get(gap.state);
         (rank.active, rank.running, rank.load, rank.changed) = (*running, *running, *load, true);

@@ -42,8 +42,8 @@ pub(super) struct JointFold {
 /// How many earlier iterations a state is compared with.
 const PERIODS: usize = 3;
 
-/// Whether a rank that can begin with a launch begins an iteration that is worth a look: the first rank's,
-/// of a loop through which ranks wait for each other.
+/// Whether a rank that can begin a launch begins an iteration at which all ranks should be compared: an iteration of
+/// the first rank, in a loop through which ranks wait for each other.
 pub(super) fn begins(role: &RankRole<'_>, rank: &RankState) -> bool {
     let Some(at) = rank.at.filter(|_| role.rank == 0) else { return false };
     let (group_loop, batch_loop) =
@@ -79,6 +79,7 @@ impl JointFold {
         let roles = |rank: usize| RankRole { code, program: &programs[rank], rank };
         // Where there are many ranks, their states are kept once their clocks are in step.
         let keeps = self.in_step(ranks) || level == LoopLevel::Group;
+        // The latest first: the shortest period is found before its multiples.
         for state in (0..self.used).rev() {
             let Some(times) = self.repeats(state, (ranks, inboxes, ready_queue), roles, states) else { continue };
             let Self { states, shifts, .. } = self;
@@ -111,6 +112,7 @@ impl JointFold {
         self.shifts.clear();
         for (rank, (earlier, now)) in before.ranks.iter().zip(ranks).enumerate() {
             let (moment, inbox) = (ready_queue.moment(rank), &inboxes[rank]);
+            // A rank that has finished, say: it has not moved, and nothing new is on its way.
             if earlier == now && moment == Picos::MAX && inbox.shifted(&before.inboxes[rank], 0) {
                 self.shifts.push(None);
                 continue;
@@ -130,7 +132,7 @@ impl JointFold {
         (times > 0).then_some(times)
     }
 
-    /// Whether all clocks have moved alike, or not at all, since one of the last iterations.
+    /// Whether each clock has moved by the same period, or not at all, since one of the last iterations.
     fn in_step(&mut self, ranks: &[RankState]) -> bool {
         let moved = |clocks: &Vec<Picos>| {
             let period = ranks[0].clock - clocks[0];

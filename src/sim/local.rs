@@ -10,11 +10,11 @@ use super::observer::Observer;
 use super::rank::{RankContext, RankState};
 use super::stream::RankRole;
 
-/// The fewest iterations of a task loop that are worth a look, and of a micro-batch loop whose launches are seldom
-/// remembered.
+/// The fewest iterations for which a search for repeats pays: of a task loop, and of a micro-batch loop whose launches
+/// are seldom remembered.
 const FEWEST: u32 = 4;
 
-/// The fewest iterations of any other micro-batch loop that are: a launch that is remembered costs less than a look.
+/// The same of any other micro-batch loop: replaying a remembered launch costs less than comparing states.
 pub(super) const FEWEST_LAUNCHES: u32 = 24;
 
 /// Skips what repeats of the task loop that compute has just begun again; whether anything did.
@@ -50,8 +50,8 @@ pub(super) fn fold_layers<O: Observer>(
     false
 }
 
-/// Whether the launch that a rank is at repeats by itself so often that its repeats may be skipped.
-pub(super) fn worth_a_look(rank: &RankState, role: &RankRole<'_>) -> bool {
+/// Whether the launch that a rank is at repeats alone, and often enough for a search for repeats to pay.
+pub(super) fn worth_comparing(rank: &RankState, role: &RankRole<'_>) -> bool {
     let Some(at) = &rank.at else { return false };
     let batch_loop = &role.program.batch_loops[at.batch_loop as usize];
     // A launch in which something starts before compute is seldom remembered.
@@ -73,7 +73,7 @@ pub(super) fn fold_micro_batches<O: Observer>(
     }
     let found = history.latest().find_map(|before| {
         let shift = shift(before, rank, &role, LoopLevel::MicroBatch, states)?;
-        let times = shift.times.min(letters(before, rank, context));
+        let times = shift.times.min(times_in_step(before, rank, context));
         (times > 0).then_some((before, shift, times))
     });
     let Some((before, shift, times)) = found else { return history.keep(rank) };
@@ -81,6 +81,7 @@ pub(super) fn fold_micro_batches<O: Observer>(
     for (way, event) in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward].into_iter().enumerate() {
         let sent = rank.sent[way];
         if sent.count > before.sent[way].count {
+            // The neighbour gets the arrivals of all skipped iterations at once, as one train.
             context.sent.push((ArrivalTrain { first: sent.last + period, period, count: times }, event));
         }
         let taken = rank.events[event as usize] - before.events[event as usize];
@@ -91,18 +92,20 @@ pub(super) fn fold_micro_batches<O: Observer>(
     history.clear();
 }
 
-/// How often a rank can move as it did since `before`, as far as what arrives is concerned: what it takes
-/// must come in step, and what it sends go out in step.
-fn letters<O>(before: &RankState, now: &RankState, context: &RankContext<'_, O>) -> u64 {
+/// How many times a rank can repeat what it did since `before`, as far as arrivals allow: one per period, in step with
+/// what it sends.
+fn times_in_step<O>(before: &RankState, now: &RankState, context: &RankContext<'_, O>) -> u64 {
     let period = now.clock - before.clock;
     let mut times = u64::MAX;
     for (way, event) in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward].into_iter().enumerate() {
         let (sent, taken) = (now.sent[way].count - before.sent[way].count, now.events[event as usize]);
         let passed = taken - before.events[event as usize];
+        // A period of several iterations sends several at distances of their own, which are no train.
         if sent > 1 || passed > 1 {
             return 0;
         }
         if passed == 1 {
+            // The launch that begins now has arrival `taken + 1`; the one a period later needs the next.
             let arrivals = context.inbox.by(event);
             times = times.min(arrivals.in_step(taken + 2, now.clock, period, now.waited));
         }

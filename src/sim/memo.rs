@@ -1,9 +1,13 @@
-//! What a launch does is done once and remembered: which ranks and micro-batches it is for makes no difference.
+//! Memoises what a launch does to a rank. Not for finding repeats ([`super::fold`]).
 //!
-//! What a rank does after a gap depends on the launch's graph and on what is in flight there. So a rank goes from gap
-//! to gap: a record of the launch that finds the same transfers in flight, with the same work left, ends the same way;
-//! so does one that finds more of it left, where it was in flight all along. Where transfers end beside the first piece
-//! of the launch's compute, the rest is known from the record without them.
+//! Which rank and which micro-batch a launch is for makes no difference to its course: that follows from its graph and
+//! from the transfers in flight when it begins. So a rank moves from gap to gap between launches by records:
+//! - a record made with the same transfers in flight applies where the same work is left of each;
+//! - it applies too where more is left of a transfer that was in flight all along;
+//! - where a transfer ends beside the launch's first piece of compute, the record without it applies from then on.
+//!
+//! In 1F1B the first `F B` of the steady state is run task by task; each later one that begins with the same transfers
+//! in flight is two look-ups.
 
 mod record;
 mod start;
@@ -20,7 +24,7 @@ use super::{joint, local};
 use record::{RecordedLaunch, Recording};
 use start::{BegunLaunch, FirstCompute, first_compute};
 
-/// What a graph is, whatever is in flight.
+/// Properties of a graph that do not depend on what is in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct GraphTraits {
     /// Whether nothing can come before it but the next arrival from one neighbour, and transfers of the rank's own.
@@ -32,7 +36,7 @@ struct GraphTraits {
     instant: bool,
 }
 
-/// How a graph goes after some transfers in flight.
+/// What is known of launches of a graph that begin with some transfers in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct Remembered {
     gate: Gate,
@@ -42,7 +46,7 @@ struct Remembered {
     latest: Option<u32>,
 }
 
-/// With what a launch begins.
+/// How compute begins in a launch.
 #[derive(Debug, Clone, Copy, Default)]
 enum FirstPiece {
     /// Nobody has asked yet.
@@ -68,13 +72,13 @@ enum Gate {
     Shut,
 }
 
-/// How far a rank came from gap to gap.
+/// Why a rank stopped moving from gap to gap.
 pub(super) enum Stride {
-    /// To a wait for another rank; it has something to do again then.
+    /// It waits for another rank, until then at most.
     Until(Picos),
-    /// To an iteration that is worth a look.
-    Look,
-    /// To a launch that is not remembered.
+    /// It begins an iteration at which all ranks are compared with earlier states.
+    Compare,
+    /// It is at a launch that no record fits.
     Unknown,
 }
 
@@ -99,8 +103,7 @@ impl Memo {
         self.recording = None;
     }
 
-    /// Goes from gap to gap, as far as what is remembered and what is known of the others lets a rank; all of them
-    /// have come to the moment `now`.
+    /// Moves a rank from gap to gap, as far as records and known arrivals allow; all ranks have reached `now`.
     pub fn stride<O: Observer>(
         &mut self,
         rank: &mut RankState,
@@ -128,14 +131,14 @@ impl Memo {
                         rank.awaits[awaited.map_or(0, way)] = true;
                         return Stride::Until(next);
                     };
-                    self.states.pass(rank, arrival, phase, context);
+                    self.states.wait_until(rank, arrival, phase, context);
                     rank.waited = true;
                 }
                 if !rank.paused && joint::begins(&role, rank) {
                     rank.paused = true;
-                    return Stride::Look;
+                    return Stride::Compare;
                 }
-                if local::worth_a_look(rank, &role) {
+                if local::worth_comparing(rank, &role) {
                     local::fold_micro_batches(rank, batch_loop, &self.states, context);
                 }
             }
@@ -143,7 +146,7 @@ impl Memo {
                 break;
             }
         }
-        self.states.spread(rank, &role);
+        self.states.restore_streams(rank, &role);
         rank.gap = None;
         Stride::Unknown
     }
@@ -153,6 +156,8 @@ impl Memo {
         let (Some(at), Some(gap)) = (&rank.at, &rank.gap) else { return false };
         let graph = context.role.program.launch(at).graph as usize;
         let Remembered { along, latest, .. } = *self.known(gap.state, graph);
+        // First the record in which every transfer outlasts the launch: it fits whatever is left of them beyond that.
+        // Then those in which some end inside, which fit only what they saw, to the picosecond.
         let some_end = std::iter::successors(latest, |record| self.records[*record as usize].earlier);
         let mut records = along.into_iter().chain(some_end).map(|record| &self.records[record as usize]);
         if let Some(record) = records.find(|record| record.fits(&gap.left)) {
@@ -160,6 +165,8 @@ impl Memo {
             return true;
         }
         let Some(first) = self.start(gap.state, graph, context.role.code) else { return false };
+        // No record fits as it is. Let transfers end one after the other beside the first piece of compute, until those
+        // that are still in flight outlast a launch that is remembered.
         let (mut begun, mut start) = (BegunLaunch::after(gap), first);
         while begun.advance(&start, &mut self.states, context.role.code) {
             let Some(next) = self.start(begun.state, graph, context.role.code) else { return false };
@@ -203,6 +210,8 @@ impl Memo {
         }
         let flying = self.states.get(state);
         let mut waits = code.graphs[graph].entry.iter().flatten().flatten();
+        // In a gap an event stands at what was announced less what is owed. A wait for what was announced plus an
+        // offset is open exactly if the two together are positive.
         let unmet = waits.find(|wait| !wait.event.remote() && flying.owed[wait.event as usize] + wait.offset > 0);
         let producer = |wait: &EventWait| {
             let stream = code.producer(wait.event);
@@ -219,7 +228,7 @@ impl Memo {
         gate
     }
 
-    /// Runs the launch with which a rank on its streams begins, if what it does is remembered; watches it otherwise.
+    /// Replays the launch that a rank begins, if a record fits; begins a recording otherwise.
     pub fn replay_or_record<O>(&mut self, rank: &mut RankState, context: &mut RankContext<'_, O>) -> bool {
         rank.gap = self.states.gap(rank, rank.due(&context.role), context.role.code);
         let remembered = self.replay(rank, context);
@@ -234,7 +243,7 @@ impl Memo {
         rank.at.is_some_and(|at| self.kinds[role.program.launch(&at).graph as usize].instant)
     }
 
-    /// Ends watching: remembers the launch if it is over and has left nothing but what records.
+    /// Ends a recording: keeps it if the launch is over and nothing but transfers is in flight.
     pub fn finish<O>(&mut self, rank: &mut RankState, context: &RankContext<'_, O>) {
         let Some(recording) = self.recording.take() else { return };
         let over = rank.launch_is_over().then(|| self.states.gap(rank, &[0; STREAMS], context.role.code)).flatten();
@@ -258,6 +267,7 @@ impl GraphTraits {
         let (first, second) = (waits.next(), waits.next());
         let arrival = first.map(|wait| wait.event);
         let next = |event: TaskEvent| advance[event as usize] == i64::from(arrival == Some(event));
+        // An offset of 1 is the very next arrival; and no arrival but this one is taken.
         let simple = entry.is_some() && second.is_none() && first.is_none_or(|wait| wait.offset == 1);
         let phase = first_compute(code, graph).map(|task| code.tasks[task as usize].label.phase);
         Self {

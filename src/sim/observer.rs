@@ -1,4 +1,4 @@
-//! What a run tells of itself while it runs.
+//! What a run reports while it runs: for traces and tests. The summary needs none of it.
 
 use crate::program::{Picos, Task, TaskPosition};
 
@@ -26,7 +26,7 @@ pub trait Observer {
     fn idle(&mut self, _rank: usize, _cause: StallCause, _from: Picos, _to: Picos) {}
     /// Memory in use changed.
     fn memory(&mut self, _rank: usize, _held: i64, _at: Picos) {}
-    /// What a rank did between two moments it does so many times more.
+    /// What a rank did between two moments repeats so many times more, and is skipped.
     fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
 }
 

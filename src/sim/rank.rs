@@ -19,40 +19,41 @@ pub(super) struct RankState {
     pub at: Option<LaunchPosition>,
     /// What was announced to the events before it.
     base: [i64; EVENTS],
-    /// How far it is with that launch.
+    /// Its progress in that launch.
     pub stage: LaunchStage,
-    /// Whether it had to wait for another rank to begin, and whether it has stopped to be looked at.
+    /// Whether it had to wait for another rank to begin, and whether it has stopped to be compared with earlier states.
     pub waited: bool,
     pub paused: bool,
     /// Whether it waits for what the rank before sends, and the one after.
     pub awaits: [bool; 2],
     pub streams: [StreamHead; STREAMS],
-    /// Streams with tasks, and those among them that run one, as bits.
+    /// Streams with tasks queued, and those of them that run one.
     pub active: StreamSet,
     pub running: StreamSet,
     /// Tasks on each stream, the running one included.
     pub pending: [u32; STREAMS],
-    /// What tasks have counted; of what other ranks raise, how much has been taken.
+    /// How often each event was raised; of arrivals, how many were used.
     pub events: [i64; EVENTS],
     /// How much was sent to the next rank and to the one before, and when the last of it was.
     pub sent: [Sent; 2],
     pub clock: Picos,
     pub held: [i64; HELD],
-    /// Whether that has changed since it was last looked at, and its sum then.
+    /// Whether that has changed since the last sample, and its sum then.
     pub changed: bool,
     seen: i64,
     pub totals: TimeTotals,
     pub peak: MemoryPeak,
     pub fullest: i64,
     pub load: [u32; RESOURCES],
-    /// Where it is instead, while it goes from gap to gap: the launch is not begun then, and what is on streams, loads
-    /// resources and is counted, except what other ranks raise, is left as it was.
+    /// Its state instead, while it moves from gap to gap: the launch is not begun then, and streams, loads and events,
+    /// arrivals apart, are stale.
     pub gap: Option<Gap>,
 }
 
-/// How far a rank is with a launch. Transfers of it may start before its compute can, so that it may be issued before
-/// it is begun; where all that compute waits for is there, it is begun first, and may then be replayed without being
-/// issued.
+/// A rank's progress in a launch: whether its tasks are queued (issued), and whether compute has begun with it.
+///
+/// Either may be first. Gathers may start before compute can, so that a launch may be issued before it is begun; and
+/// where all that compute waits for is there, it is begun first, and may then be replayed without being issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaunchStage {
     /// Nothing is done.
@@ -92,7 +93,7 @@ pub(super) struct Sent {
     pub last: Picos,
 }
 
-/// What surrounds a rank that moves.
+/// What a rank reads and writes beside itself while it advances.
 pub(super) struct RankContext<'a, O> {
     pub role: RankRole<'a>,
     pub inbox: &'a mut Inbox,
@@ -101,10 +102,10 @@ pub(super) struct RankContext<'a, O> {
     pub observer: &'a mut O,
 }
 
-/// When a rank that waits can go on, as far as other ranks are concerned.
+/// What a rank's wait for other ranks leaves to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemoteWait {
-    /// It waits for itself only.
+    /// It waits for its own tasks only.
     Own,
     /// Another rank has sent what it waits for; it arrives then.
     Until(Picos),
@@ -218,10 +219,12 @@ impl RankState {
         if self.running.iter().any(|stream| self.pending[stream] > 1) {
             return None;
         }
+        // From here on nothing that is queued can start before this launch: every stream with work runs its last task.
         let mut entry = LaunchEntry::Now;
         for crate::program::EventWait { event, offset } in waits.iter().map_while(|wait| *wait) {
             let least = self.base[event as usize] + offset;
             if !event.remote() {
+                // A running task will raise it, at a moment that is not known here: the launch goes the exact way.
                 if self.events[event as usize] < least {
                     return None;
                 }
@@ -239,33 +242,34 @@ impl RankState {
         Some(entry)
     }
 
-    /// Stalls before a launch until what it needs arrives.
-    pub fn stand<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
+    /// Stalls before a launch until the arrival that it needs.
+    pub fn stall_until<O: Observer>(&mut self, arrival: Picos, context: &mut RankContext<'_, O>) {
         self.waited = true;
         self.rest(arrival, context);
         if self.clock < arrival {
-            self.pass(arrival, context);
+            self.advance_to(arrival, context);
         }
     }
 
-    /// Stalls before a launch while what runs ends, as far as that is by the moment given. Returns when more
-    /// of it ends.
+    /// Stalls before a launch while running tasks end, up to the moment `by`. Returns when the next one after it ends.
     pub fn rest<O: Observer>(&mut self, by: Picos, context: &mut RankContext<'_, O>) -> Picos {
         loop {
-            self.foresee(&context.role);
+            self.find_ends(&context.role);
             let next = self.next();
             if next > by || next == Picos::MAX {
                 return next;
             }
-            self.pass(next, context);
+            self.advance_to(next, context);
         }
     }
 
-    /// Goes to the launch after the one that is over.
-    pub fn leave<O>(&mut self, context: &mut RankContext<'_, O>) {
+    /// Moves on to the launch after the one that is over.
+    pub fn leave_launch<O>(&mut self, context: &mut RankContext<'_, O>) {
         let Some(at) = self.at else { return };
         let graph = context.role.graph(&at);
         for event in [TaskEvent::ArrivedForward, TaskEvent::ArrivedBackward] {
+            // Arrivals are forgotten when the launch that used them is over, never earlier: until then its tasks may
+            // still ask for them.
             let taken = graph.advance[event as usize];
             if taken > 0 {
                 self.events[event as usize] += taken;
@@ -282,12 +286,14 @@ impl RankState {
     /// Sets the events to what was announced before the launch, less what is owed.
     pub fn count(&mut self, role: &RankRole<'_>, owed: &[i64; EVENTS]) {
         let Some(at) = &self.at else { return };
+        // In a gap nothing is queued, so that each event stands at what was announced, less what transfers in flight
+        // have still to raise.
         self.base = role.program.all_announced(at);
         self.events = std::array::from_fn(|event| self.base[event] - owed[event]);
     }
 
-    /// Moves the events on by what whole iterations announce; and what was announced before the launch, if
-    /// they are iterations of launches.
+    /// Advances the events by what whole iterations announce; and what was announced before the launch too, where the
+    /// iterations are of launches.
     pub fn announce(&mut self, announced: &[i64; EVENTS], launches: bool) {
         for ((count, base), announced) in self.events.iter_mut().zip(&mut self.base).zip(announced) {
             *count += announced;
@@ -301,17 +307,20 @@ impl RankState {
     }
 
     /// Starts every task of some streams whose conditions hold, then finds when each running one ends.
-    pub fn settle<O: Observer>(&mut self, among: StreamSet, context: &mut RankContext<'_, O>) {
+    pub fn start_ready<O: Observer>(&mut self, among: StreamSet, context: &mut RankContext<'_, O>) {
+        // Starting a task raises no event, so that one round over the streams, in any order, starts all that can.
         for stream in (self.active & !self.running & among).iter() {
             if self.ready(stream, context.role, context.inbox) {
                 self.start(stream, context);
             }
         }
-        self.foresee(&context.role);
+        self.find_ends(&context.role);
     }
 
     /// Finds when each running task ends.
-    pub fn foresee(&mut self, role: &RankRole<'_>) {
+    pub fn find_ends(&mut self, role: &RankRole<'_>) {
+        // Two transfers that need 3/4 and 1/2 of a link load it with 5/4: both run at a pace of 5120 of 4096, that is
+        // 5/4 of their time alone, and have 3/5 and 2/5 of the link.
         let shared = self.load.iter().any(|load| *load > WHOLE);
         for stream in self.running.iter() {
             let stream = &mut self.streams[stream];
@@ -322,6 +331,7 @@ impl RankState {
 
     /// Whether the conditions of the task at a stream's head hold.
     pub fn ready(&mut self, stream: usize, role: RankRole<'_>, inbox: &Inbox) -> bool {
+        // Events only grow, so that the condition that failed last is asked first; most often it fails again.
         let head = &self.streams[stream];
         if head.unmet.is_some_and(|need| !self.met(&need, inbox)) {
             return false;
@@ -336,9 +346,14 @@ impl RankState {
         let cursor = self.streams[stream].cursor;
         let here = self.at == Some(cursor.at);
         role.task(&cursor).waits.iter().map_while(|wait| *wait).map(move |wait| {
+            // A gather in iteration 3 of its loop (one gather each), 10 gathers into the step, with an offset of 0: at
+            // least 10 + 3 + 0 = 13 must be done.
             let before =
                 if here { self.base[wait.event as usize] } else { role.program.announced(&cursor.at, wait.event) };
-            Requirement { event: wait.event, least: before + role.in_block(&cursor, wait.event) + wait.offset }
+            Requirement {
+                event: wait.event,
+                least: before + role.announced_in_launch(&cursor, wait.event) + wait.offset,
+            }
         })
     }
 
@@ -350,11 +365,13 @@ impl RankState {
         }
     }
 
-    /// What tasks that could start otherwise wait for.
+    /// What other ranks hold up: of tasks that miss nothing else.
     pub fn wait(&self, role: RankRole<'_>, inbox: &Inbox) -> RemoteWait {
         let mut wait = RemoteWait::Own;
         for stream in (self.active & !self.running).iter() {
             let Some(unmet) = self.streams[stream].unmet.filter(|need| need.event.remote()) else { continue };
+            // Where something of the rank's own is missing too, the end of an own task is the next moment to look
+            // again.
             let own = |need: &Requirement| !need.event.remote() && self.events[need.event as usize] < need.least;
             if self.needs(stream, role).any(|need| own(&need)) {
                 continue;
@@ -369,12 +386,14 @@ impl RankState {
     }
 
     /// Moves to the moment `at`, ending what ends then; nothing ends before.
-    pub fn pass<O: Observer>(&mut self, at: Picos, context: &mut RankContext<'_, O>) {
+    pub fn advance_to<O: Observer>(&mut self, at: Picos, context: &mut RankContext<'_, O>) {
         let passed = at - self.clock;
         if passed > 0 {
             self.account(passed, context);
             for stream in self.running.iter() {
                 let stream = &mut self.streams[stream];
+                // Work done is rounded down, and the end found from what is left is rounded up: no task ends before its
+                // work is done.
                 stream.remaining = stream.remaining.saturating_sub(scaled(passed, stream.pace));
             }
             self.clock = at;
@@ -436,6 +455,7 @@ impl RankState {
             self.send(self.clock, event, context);
         }
         context.observer.ended(context.role.rank, task, self.clock);
+        // Tasks of a launch further on may be queued as well, where that was issued ahead; they follow in order.
         self.pending[stream] -= 1;
         if self.pending[stream] == 0 {
             self.active.remove(stream);
@@ -471,6 +491,7 @@ pub(super) fn scaled(value: Picos, pace: u32) -> Picos {
     if pace == WHOLE {
         return value;
     }
+    // Up to 75 minutes the product fits 64 bits; beyond, it is computed in 128.
     match value.checked_mul(u64::from(WHOLE)) {
         Some(product) => product / u64::from(pace),
         None => (u128::from(value) * u128::from(WHOLE) / u128::from(pace)) as Picos,

@@ -14,7 +14,7 @@ use super::observer::Observer;
 use super::rank::{LaunchEntry, RankContext, RankState, RemoteWait};
 use super::{joint, local};
 
-/// A rank that runs, and what surrounds it.
+/// A rank that runs, and what its turn reads and writes.
 pub(super) struct RankTurn<'a, O> {
     pub rank: &'a mut RankState,
     pub context: RankContext<'a, O>,
@@ -57,23 +57,24 @@ impl<O: Observer> RankTurn<'_, O> {
     }
 
     fn step(&mut self) -> Step {
+        // A step that breaks off either starts this sequence over at the rank's moment, or hands the turn back.
         self.replay()?;
         self.issue_launch()?;
         self.begin_launch()?;
-        self.rank.settle(StreamSet::ALL, &mut self.context);
+        self.rank.start_ready(StreamSet::ALL, &mut self.context);
         self.end_launch()?;
         self.skip_layers()?;
         self.pass_time()
     }
 
-    /// Goes on from a gap between launches, as far as what follows is remembered.
+    /// Replays the launches after a gap, as far as they are remembered.
     fn replay(&mut self) -> Step {
         if self.rank.gap.is_none() {
             return Step::Continue(());
         }
         match self.memo.stride(self.rank, self.micro_batches, self.now, &mut self.context) {
             Stride::Until(next) => until(next),
-            Stride::Look => until(self.rank.clock),
+            Stride::Compare => until(self.rank.clock),
             Stride::Unknown => Step::Continue(()),
         }
     }
@@ -88,17 +89,19 @@ impl<O: Observer> RankTurn<'_, O> {
         }
         match rank.entry(role, context.inbox) {
             Some(LaunchEntry::Now) => {}
-            Some(LaunchEntry::At(arrival)) => rank.stand(arrival, context),
+            Some(LaunchEntry::At(arrival)) => rank.stall_until(arrival, context),
             Some(LaunchEntry::Unknown) => {
                 rank.awaits = [true; 2];
                 return until(rank.rest(self.now, context));
             }
             None => {
+                // Something may start ahead of compute: the gathers of the next pass run while compute ends the one
+                // before. So the tasks are queued now, and compute's own turn comes when it can begin.
                 if self.remember && self.memo.instant(rank, &role) && self.memo.replay_or_record(rank, context) {
                     return AGAIN;
                 }
                 rank.issue(&role);
-                rank.settle(!SERIAL, context);
+                rank.start_ready(!SERIAL, context);
             }
         }
         Step::Continue(())
@@ -116,7 +119,7 @@ impl<O: Observer> RankTurn<'_, O> {
             return until(rank.clock);
         }
         rank.begin();
-        if self.fold && local::worth_a_look(rank, &role) {
+        if self.fold && local::worth_comparing(rank, &role) {
             local::fold_micro_batches(rank, self.micro_batches, &self.memo.states, context);
         }
         if self.remember && self.memo.replay_or_record(rank, context) {
@@ -133,7 +136,7 @@ impl<O: Observer> RankTurn<'_, O> {
             return Step::Continue(());
         }
         memo.finish(rank, context);
-        rank.leave(context);
+        rank.leave_launch(context);
         rank.gap = if self.remember { memo.states.gap(rank, &[0; STREAMS], context.role.code) } else { None };
         AGAIN
     }
@@ -156,7 +159,8 @@ impl<O: Observer> RankTurn<'_, O> {
                 rank.waited = true;
                 next.min(arrival)
             }
-            // Nothing that is sent from now on arrives before `now`.
+            // Nothing that is sent from now on arrives before `now`. With `now` at 5, a gather that ends at 5 may end;
+            // one that ends at 8 may not yet, since an arrival at 6 could start compute that slows it down.
             RemoteWait::Unknown if next <= self.now => next,
             RemoteWait::Unknown => {
                 rank.awaits = [true; 2];
@@ -164,12 +168,14 @@ impl<O: Observer> RankTurn<'_, O> {
                 return until(next);
             }
         };
+        // No task runs and no arrival is known: the rank has finished, or all wait for each other, which the caller
+        // tells apart.
         if moment == Picos::MAX {
             memo.finish(rank, context);
-            rank.look(context);
+            rank.sample_memory(context);
             return until(moment);
         }
-        rank.pass(moment, context);
+        rank.advance_to(moment, context);
         Step::Continue(())
     }
 }

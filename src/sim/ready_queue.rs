@@ -1,11 +1,12 @@
-//! Which rank goes on: any that can, in turn; then the one that has something to do first.
+//! Which rank runs next: those that were sent something, first come first served; then the one whose next moment is the
+//! earliest.
 
 use crate::program::Picos;
 
-/// Ranks that can go on, and moments of those that wait.
+/// Ranks that can run, and when the others have something to do.
 #[derive(Debug, Default)]
 pub(super) struct ReadyQueue {
-    /// Ranks that have been sent something, in turn; beyond `asked` they have not been asked since.
+    /// Ranks that have been sent something, in order; those before `asked` have run since.
     ready: Vec<usize>,
     asked: usize,
     /// When each of the others has something to do, whatever is sent to it; `MAX` for never.
@@ -25,7 +26,7 @@ impl ReadyQueue {
         self.now = 0;
     }
 
-    /// The rank that goes on next, and the moment to which all have come.
+    /// The rank that runs next, and the moment that all have reached.
     pub fn next(&mut self) -> Option<(usize, Picos)> {
         let Some(rank) = self.ready.get(self.asked) else {
             return self.first().map(|rank| (rank, self.now));
@@ -38,6 +39,7 @@ impl ReadyQueue {
     fn first(&mut self) -> Option<usize> {
         self.ready.clear();
         self.asked = 0;
+        // Every rank has run as far as it can without the others, so that nothing is sent before the earliest moment.
         let (rank, moment) = self.moments.iter_mut().enumerate().min_by_key(|(_, moment)| **moment)?;
         self.now = std::mem::replace(moment, Picos::MAX);
         (self.now < Picos::MAX).then_some(rank)
@@ -61,7 +63,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Lets a rank go on with what has been sent to it.
+    /// Makes a rank that was sent something ready to run.
     pub fn wake(&mut self, rank: usize) {
         self.moments[rank] = Picos::MAX;
         self.ready.push(rank);

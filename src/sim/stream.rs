@@ -1,4 +1,4 @@
-//! One stream of one rank: where it stands in the program and what it runs.
+//! One stream of one rank: its place in the program, and the task at its head.
 
 use crate::program::{Code, LaunchPosition, NONE, Picos, RankProgram, Task, TaskEvent, TaskGraph, WHOLE};
 
@@ -22,7 +22,7 @@ impl<'p> RankRole<'p> {
     }
 
     /// What a task's launch has announced to an event before the task's iteration of its task loop.
-    pub fn in_block(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
+    pub fn announced_in_launch(&self, cursor: &Cursor, event: TaskEvent) -> i64 {
         let task_loop = &self.code.task_loops[cursor.task_loop as usize];
         task_loop.base[event as usize] + i64::from(cursor.iteration) * task_loop.advance[event as usize]
     }
@@ -83,7 +83,7 @@ impl Cursor {
     }
 }
 
-/// A stream that has work: its first task, and that task's run if it has begun.
+/// The head of a stream's queue: its first task, and that task's progress if it has begun.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StreamHead {
     pub cursor: Cursor,

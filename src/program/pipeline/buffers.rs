@@ -87,6 +87,8 @@ impl<'a> PipelineContext<'a> {
         let StageFill { work, evicts, pass, leaves } = fill;
         graph.task_loop(1, |body| {
             let mut tasks = self.bring(body, work, pass);
+            // One stage may be several transfers, one for each way in which its operators are placed. The first takes
+            // the buffer and the last reports the stage: the stream is in order, so that all are done by then.
             if let Some(first) = tasks.first_mut() {
                 first.takes[held::GATHERED] += self.taken(work, evicts);
             }
@@ -120,6 +122,8 @@ impl<'a> PipelineContext<'a> {
             tasks.push(task);
             gathered = true;
         }
+        // Passes count on one `Gathered` for each stage, raised in the order of need on one stream. A stage that needs
+        // no transfer there gets one that takes no time.
         if tasks.is_empty() || (self.gathers && !gathered) {
             let stream = if self.gathers { self.streams.gather } else { HOST_IN };
             let label = label(Lane::Gather, TaskKind::AllGather, ModelPart::Layer, phase);
@@ -151,6 +155,8 @@ impl<'a> PipelineContext<'a> {
         let waiting = self.waiting(work);
         graph.task_loop(u32::from(waiting > 0), |body| {
             let mut task = pause(body);
+            // Two gradient buffers: this stage may begin while the one before is reduced, not before the one before
+            // that is done.
             let emptied = if self.offload.state() { TaskEvent::Stored } else { TaskEvent::Reduced };
             task.waits = waits([Some(body.after(emptied, 1))]);
             task.takes[held::GRADIENTS] = waiting;

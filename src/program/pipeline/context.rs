@@ -62,6 +62,7 @@ impl<'a> PipelineContext<'a> {
         let mut alike: Vec<u32> = Vec::with_capacity(ranks as usize);
         for rank in 0..ranks {
             let same = |before: &u32| (0..stages_per_rank).all(|k| stages.work(*before, k) == stages.work(rank, k));
+            // Compared with the last group only: ranks 1 to 6 of 8 mostly hold the same, the two ends do not.
             alike.push(alike.last().copied().filter(same).unwrap_or(rank));
         }
         Self {

@@ -33,6 +33,7 @@ impl PipelineContext<'_> {
             _ => return,
         };
         let Some(transfer) = self.ways[self.embedding].tied() else { return };
+        // Each rank sends its share and waits for the other's, so that both go on at the later of the two.
         graph.expect(arrival);
         graph.task_loop(1, |body| {
             let label = label(Lane::Pipeline, TaskKind::AllReduce, ModelPart::Embedding, Phase::Backward);

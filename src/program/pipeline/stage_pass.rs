@@ -65,6 +65,8 @@ impl PipelineContext<'_> {
         let mut turns = listing.turns().peekable();
         while let Some(runs) = turns.next() {
             let after = turns.peek().map_or(after, |next| CheckpointFetch::new(&next[0], 0));
+            // Each layer's backward fetches the checkpoint of the next one. The last layer of a run fetches that of
+            // what follows, or nothing, and is written apart: 8 layers are a loop of 7 and one more.
             let apart = u32::from(after.is_some() || runs[0].unit_pass.checkpoint > Bytes::ZERO);
             let count = runs[0].count;
             let mut costs = |times: u32, position: u32, copy: Option<CheckpointFetch>| {

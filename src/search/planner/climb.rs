@@ -1,8 +1,9 @@
-//! Search with the simulator as the cost model: from good plans, step by step to better ones.
+//! Hill climbing with the simulator as the cost model: from good plans, move by move, to better ones. Not guaranteed
+//! optimal.
 //!
-//! The simulator's time is no sum over operators, since transfers hide behind compute, so no search short
-//! of all plans is exact. This one starts from the best uniform plan and from the paper's optimum of each batch and
-//! recompute, and moves layers from one way to another as long as that helps.
+//! The simulator's time is no sum over operators, since transfers hide behind compute, so that only a search over all
+//! plans would be exact. This one starts from the best uniform plan and from the paper's optimum of each batch and
+//! recompute, and moves layers from one sharding to another as long as that helps.
 
 use super::candidate::{OperatorChoice, OperatorPlan};
 use super::judge::{Judge, JudgedPlan};
@@ -10,8 +11,8 @@ use super::paper;
 use super::request::Objective;
 use super::space::Space;
 
-/// How much faster a plan may become than it is hoped of its batch and recompute: batches that are further behind than
-/// this are left out.
+/// Margin on the estimate of what a batch and recompute can reach: those that are further behind the best plan so far
+/// are left out.
 const MARGIN: f64 = 1.03;
 
 /// The best plan of each batch and recompute that fits, best first.
@@ -45,7 +46,7 @@ pub(super) fn search(
     found
 }
 
-/// What is best where memory is no limit: tokens per second, or steps.
+/// The rate to be maximised where memory is no limit: tokens per second, or steps per second.
 fn speed(one: &JudgedPlan, objective: Objective) -> f64 {
     match objective {
         Objective::Throughput | Objective::Devices => one.summary.tokens_per_s_per_device,
@@ -62,6 +63,8 @@ fn hope(group: &[&JudgedPlan], objective: Objective) -> f64 {
     };
     let costs: Vec<(f64, f64)> = group.iter().map(|one| cost(one)).collect();
     let (inside, beyond): (Vec<_>, Vec<_>) = costs.iter().copied().partition(|(over, _)| *over <= 0.0);
+    // A plan 4 GB inside the limit takes 10 s, one 8 GB beyond it 7 s: a third of the layers in the second one's way
+    // fills the memory, and takes 10 - 3 / 3 = 9 s. Inside, the distance to the limit is negative.
     let mixed = |(room, slow): (f64, f64)| {
         let with = move |(over, fast): &(f64, f64)| slow + (fast - slow) * room / (room - over);
         beyond.iter().map(with).fold(slow, f64::min)
@@ -125,8 +128,8 @@ struct Move<'a> {
     make: Box<dyn Fn(u32) -> OperatorPlan + 'a>,
 }
 
-/// A step as far as it helps. All layers, if that does; where it does not, often for lack of memory, as many as do; where
-/// nothing fitted before, as few as make it fit. How many, bisection finds.
+/// A move for the best number of layers. All layers, if that helps; if not, often for lack of memory, as many as help;
+/// where nothing fitted before, as few as make it fit. Bisection finds the number.
 fn farthest(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut Judge<'_>) -> Option<JudgedPlan> {
     let mut helps = |layers: u32, than: &JudgedPlan| {
         let one = judge.judge(space, from.batch, (step.make)(layers))?;
@@ -137,8 +140,8 @@ fn farthest(space: &Space<'_>, from: &JudgedPlan, step: &Move<'_>, judge: &mut J
         Some(all) => (all, step.most, 0),
         None => (helps(1, from)?, 1, step.most),
     };
-    // Invariant: `good` layers help and `bad` do not, or do more than is needed, so one of the counts between them is the
-    // last that helps.
+    // Invariant: `good` layers help and `bad` do not, or do more than is needed, so one of the counts between them is
+    // the last that helps.
     while good.abs_diff(bad) > 1 {
         let layers = good.midpoint(bad);
         match helps(layers, &best) {

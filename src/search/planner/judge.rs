@@ -25,8 +25,8 @@ pub(super) struct JudgedPlan {
     pub paper_s: Option<f64>,
 }
 
-/// What candidates came to, by devices, batch and assignment: the same within every memory limit of a job, except
-/// whether it fits. `None` for one that cannot be.
+/// Results of candidates by devices, batch and assignment: the same within every memory limit of a job, except for
+/// whether it fits. `None` for one that is no valid plan.
 #[derive(Default)]
 pub(super) struct PlanMemo(Mutex<BTreeMap<(u32, usize, OperatorPlan), Option<Summary>>>);
 

@@ -1,4 +1,4 @@
-//! Where a simulated step goes, on the rank that ends last.
+//! Where the time of a simulated step goes, on the rank that ends last. Not for bounds on it ([`super::bound`]).
 
 use crate::bounds::layered::LayeredStep;
 use crate::cost::{Factors, Rates};
@@ -30,7 +30,7 @@ pub struct Account {
     pub transfers: Seconds,
     /// What the optimizer takes after the last reduction.
     pub update: Seconds,
-    /// Launches, and waits for nothing of these.
+    /// Launch overhead, and stalls for any other cause.
     pub other: Seconds,
 }
 
@@ -79,7 +79,7 @@ impl Account {
     }
 }
 
-/// Stretches in which compute of the rank that ends last waits for transfers.
+/// Stalls for transfers on the rank that ends last.
 #[derive(Debug, Default)]
 struct Waits {
     /// Before its first forward.

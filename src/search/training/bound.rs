@@ -1,9 +1,9 @@
-//! What no simulation of a plan undercuts: a step's time and its memory, in closed form.
+//! Lower bounds on a plan's step time and memory in closed form: no simulation of the plan is below them.
 //!
-//! The laws of [layered B8] for stages of any length, with what no schedule hides: the first gather,
-//! sends between stages, the last reduction, the update; and what passes one level of the cluster, one
-//! transfer after the other. Every term is a line in the micro-batches of a step, so a plan's bounds for
-//! all their counts are found at once. Not an estimate: whatever may overlap is taken to.
+//! The formulas of [layered B8] for stages of any length, with what no schedule hides: the first gather, sends between
+//! stages, the last reduction, the update; and each level's traffic, one transfer after the other. Every term is linear
+//! in the number of micro-batches, so that a plan's bounds for all their counts are found at once. Not an estimate:
+//! whatever may overlap is assumed to.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul};
@@ -26,6 +26,7 @@ struct Envelope<Q>(Vec<(Q, Q)>);
 
 impl<Q: Copy + Default + PartialOrd + Add<Output = Q> + Mul<f64, Output = Q>> Envelope<Q> {
     fn add(&mut self, fixed: Q, each: Q) {
+        // 3 + 2 m is nowhere above 4 + 2 m, so that it adds nothing.
         if !self.0.iter().any(|(other, slope)| *other >= fixed && *slope >= each) {
             self.0.push((fixed, each));
         }
@@ -37,7 +38,7 @@ impl<Q: Copy + Default + PartialOrd + Add<Output = Q> + Mul<f64, Output = Q>> En
     }
 }
 
-/// Bounds on a step of any count of micro-batches.
+/// Bounds on a step as functions of its number of micro-batches.
 #[derive(Debug, Default)]
 pub(super) struct StepBounds {
     /// Until the last rank has passed all forward, and from then on.
@@ -74,8 +75,8 @@ impl StepBounds {
     /// Time of a step.
     pub fn time(&self, micro_batches: u32) -> Seconds {
         let count = f64::from(micro_batches);
-        // The last rank passes all forward before it passes all backward, so those two add up; the whole step is bounded
-        // beside them, by what one wire or one rank carries in all.
+        // The last rank passes all forward before it passes all backward, so those two add up; the whole step is
+        // bounded beside them, by what one wire or one rank carries in all.
         (self.forward.at(count) + self.backward.at(count)).max(self.whole.at(count)) * ROUNDING
     }
 
@@ -93,7 +94,8 @@ impl StepBounds {
         let outside =
             |pass: Pass| if ends { *first.compute.get(pass) + *last.compute.get(pass) } else { Seconds::ZERO };
         let gathers = layers.len().saturating_sub(ahead as usize) as f64;
-        // A pass takes at least all its arithmetic, and at least its gathers in a row and the shortest unit behind the last.
+        // A pass takes at least all its arithmetic, and at least its gathers in a row and the shortest unit behind the
+        // last.
         let whole = |pass: Pass| {
             let compute = |unit: &StageCost| *unit.compute.get(pass);
             let shortest = layers.iter().copied().map(compute).fold(Seconds::new(f64::INFINITY), Seconds::min);
@@ -127,7 +129,7 @@ impl StepBounds {
         self.memory.push((1, Envelope(vec![(held.max(held - logits + layer.working + layer.buffers), Bytes::ZERO)])));
     }
 
-    /// Ranks visit their stages with all micro-batches; in `pairs`, a forward and a backward in turn.
+    /// Ranks pass their stages with all micro-batches; in `pairs` of a forward and a backward under 1F1B.
     fn staged(&mut self, stages: &StageOrder<'_>, pairs: bool) {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);
@@ -174,11 +176,12 @@ impl StepBounds {
         self.backward.add(stages.around(0, Pass::Backward) + wire + update, leading.compute.backward);
     }
 
-    /// 1F1B lets the rank that is `held` ranks from the end hold so many micro-batches: it begins forward of `m + held`
-    /// after backward of `m`, which comes from the last rank, which begins backward of `m + held` after that forward. So
-    /// many micro-batches take a round of all ranks between the two, a send at each step, and there are at least
-    /// `micro-batches / held - 1` rounds between the first backward of the last rank and its last one. The first
-    /// micro-batch passes all ranks there and the last one all ranks back.
+    /// The round trip that limits 1F1B where sends are slow. The rank that is `held` ranks from the end holds as many
+    /// micro-batches: it begins forward of `m + held` after its backward of `m`, which waited for the last rank; and
+    /// the last rank begins backward of `m + held` after that forward has reached it. So `held` micro-batches take one
+    /// round trip between the two ranks, with a send at each step, and there are at least `micro-batches / held - 1`
+    /// round trips between the first and the last backward of the last rank. Before them the first micro-batch passes
+    /// all ranks forward, and after them the last one passes all ranks backward.
     fn alternate(&mut self, stages: &StageOrder<'_>, opening: Seconds, closing: Seconds) {
         let StageOrder { order, ranks, send, .. } = *stages;
         // Both ways, from a rank to the last one.
@@ -190,6 +193,8 @@ impl StepBounds {
         let through = between(0);
         self.whole.add(opening + through - own + closing, own);
         for held in 2..=ranks {
+            // 2 ranks, forward 1, backward 2, send 3: a round trip is 1 + 3 + 1 + 2 + 3 + 2 = 12 for two micro-batches,
+            // where the last rank's own arithmetic is 6.
             let round = between(ranks - held);
             let count = held as f64;
             // Else the last rank's own arithmetic takes longer, which is counted above.

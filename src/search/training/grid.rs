@@ -1,4 +1,5 @@
-//! The plans that are compared, and what each must take at least.
+//! The plans that are compared, each with lower bounds on its days and memory. Not for finding the best of them
+//! ([`super::run`]).
 
 use std::cmp::Ordering;
 
@@ -12,7 +13,7 @@ use super::choice::TrainingChoice;
 use super::method::{Method, StageAssignment};
 use super::question::TrainingSearch;
 
-/// A choice and the days and the memory that it takes at least.
+/// A choice, with lower bounds on its days and memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct BoundedChoice {
     pub days: f64,
@@ -38,11 +39,12 @@ impl Ord for BoundedChoice {
 /// Micro-batches of at most so many sequences are tried: powers of two.
 const MOST_SEQUENCES: u32 = 64;
 
-/// Batches beyond so many critical ones are tried only where a pipeline needs them: from here on a batch
-/// without end saves no more than an eighth of the steps.
+/// Batches beyond this many critical batches are tried only where a pipeline needs them: from here on even an infinite
+/// batch saves no more than an eighth of the steps.
 const MOST_CRITICAL: f64 = 8.0;
 
-/// All counts up to 8, then four per octave: no count between lies further than an eighth from one of them.
+/// All counts up to 8, then four per octave: 8, 10, 12, 14, 16, 20 and so on. No count between is further than an
+/// eighth from one of them.
 fn counts() -> impl Iterator<Item = u32> {
     let octaves = (1_u32..28).flat_map(|power| [4, 5, 6, 7].map(|quarter| quarter << power));
     (1..8).chain(octaves)

@@ -118,6 +118,8 @@ impl Recording {
             rank.running.contains(stream) && before.streams[stream].cursor == rank.streams[stream].cursor
         };
         for (stream, left) in state.running.iter().zip(gap.left) {
+            // One that is still in flight did some work in the launch, and must have had more than that left. One that
+            // ended set the moment of what followed, so that it must have had exactly as much.
             let ends = !goes_on(stream);
             record
                 .needs
@@ -144,6 +146,8 @@ impl Recording {
         if rank.fullest == i64::MIN {
             return Some(Fullest { more: i64::MIN / 2, peak: MemoryPeak::default(), beside: None });
         }
+        // The task at the fullest moment may belong to an earlier launch: a transfer in flight, which is another one at
+        // each replay.
         let beside = if place.at == self.at {
             None
         } else {
@@ -166,6 +170,7 @@ impl RecordedLaunch {
     /// Takes a rank from the gap before the launch to the one after it, with what it needs of the transfers in flight.
     pub fn apply<O>(&self, needs: &Few<TransferNeed>, rank: &mut RankState, context: &mut RankContext<'_, O>) {
         let (Some(at), Some(gap)) = (rank.at, &mut rank.gap) else { return };
+        // Before `held` moves on: the record's fullest moment is relative to what was held when the launch began.
         let fullest = rank.held.iter().sum::<i64>() + self.fullest.more;
         if fullest > rank.fullest {
             let Fullest { peak, beside, .. } = &self.fullest;

@@ -1,7 +1,6 @@
-//! How a launch begins: with a piece of compute beside transfers in flight that may end.
+//! The beginning of a launch: a first piece of compute beside transfers in flight, some of which end before it does.
 //!
-//! Once some of them have, the rest of the launch is the same as without them, earlier or later by what is left of the
-//! piece.
+//! Once they have ended, the rest of the launch is that of a launch without them, shifted by what is left of the piece.
 
 use std::ops::Range;
 
@@ -92,10 +91,12 @@ impl BegunLaunch {
         true
     }
 
-    /// How much later the launch goes on than one that begins with what is still in flight (it may be earlier: the sum
-    /// wraps group loop), and what that needs of each transfer, if all outlast it.
+    /// The delay of the rest of the launch against one that begins with what is still in flight (it may be negative:
+    /// the sum wraps around), and what that needs of each transfer, if all outlast it.
     pub fn along(&self, start: &FirstCompute, mut needs: Few<TransferNeed>) -> Option<(Picos, Few<TransferNeed>)> {
         let FirstCompute { duration, own, its, .. } = *start;
+        // The piece takes 10 beside what is still in flight. Another transfer ended after 4, and what was left of the
+        // piece then takes 7: the rest of the launch is 4 + 7 - 10 = 1 later.
         let (whole, left) = (scaled_up(duration, own), scaled_up(self.piece, own));
         for (need, its) in needs.items.iter_mut().zip(its).take(needs.count) {
             need.left = need.left + scaled(left, its) - scaled(whole, its);
@@ -123,7 +124,7 @@ impl BegunLaunch {
         let after = self.ended.as_slice().iter().skip(1).map(|(state, ..)| *state).chain([self.state]);
         for ((before, transfer, passed), after) in self.ended.as_slice().iter().zip(after) {
             rank.clock = began + passed;
-            states.land(*before, *transfer, after, rank, context);
+            states.finish_transfer(*before, *transfer, after, rank, context);
         }
         rank.clock = began.wrapping_add(late);
         if let Some(gap) = &mut rank.gap {

@@ -8,11 +8,13 @@ use super::super::stream::{Cursor, RankRole};
 use super::{RankContext, RankState, place};
 
 impl RankState {
-    /// Books a stretch of time under what it went into, and looks at the memory in use then.
+    /// Books a span of time under what it was spent on, and samples the memory in use.
     pub(super) fn account<O: Observer>(&mut self, passed: Picos, context: &mut RankContext<'_, O>) {
         if self.changed {
-            self.look(context);
+            self.sample_memory(context);
         }
+        // Each picosecond is booked once: under what computes, or else under what compute waits for. Communication is
+        // counted beside that, hidden or not.
         let role = context.role;
         let class = |stream: usize| role.task(&self.streams[stream].cursor).class;
         if self.running.iter().any(|stream| class(stream) == TaskClass::Transfer) {
@@ -32,6 +34,7 @@ impl RankState {
             self.totals.phases[phase as usize] += passed;
             return;
         }
+        // Where the stack overlaps nothing, collectives run on compute's own stream, and are exposed from end to end.
         let cause = if running.is_some() { StallCause::Transfer(COMPUTE) } else { self.cause(COMPUTE, STREAMS, role) };
         let awaited = match cause {
             StallCause::Transfer(stream) => Some(role.task(&self.streams[stream as usize].cursor)),
@@ -71,6 +74,8 @@ impl RankState {
             return travelling.map_or(StallCause::Other, |stream| StallCause::Transfer(stream as u8));
         }
         let mut waits = false;
+        // Compute waits for a gather, which waits for a copy from the host that runs: the copy is the cause. A chain
+        // without a circle visits each stream once at most, so that `depth` cuts nothing off.
         for need in self.needs(stream as usize, role) {
             let Some(producer) = role.code.producer(need.event) else { continue };
             if self.events[need.event as usize] >= need.least || producer == stream {
@@ -91,8 +96,8 @@ impl RankState {
         if !waits && remote.next().is_some() { StallCause::Bubble } else { StallCause::Other }
     }
 
-    /// Looks at the memory in use from now on. What is taken and given back at the same moment is not seen.
-    pub fn look<O: Observer>(&mut self, context: &mut RankContext<'_, O>) {
+    /// Samples the memory in use from now on. What is allocated and freed at the same moment does not count.
+    pub fn sample_memory<O: Observer>(&mut self, context: &mut RankContext<'_, O>) {
         self.changed = false;
         let held = self.held.iter().sum();
         if held != self.seen {

@@ -41,6 +41,7 @@ impl Price {
     /// memory, fractions of an operator allowed. With it the bound is that of the linear relaxation; with
     /// any other it would hold too, but cut off less.
     pub fn at(classes: &[OperatorClass], limit: u64) -> Self {
+        // Every operator takes its smallest form first; what is left of the limit is spent on faster ones.
         let mut left = limit;
         let mut steps: Vec<HullStep> = Vec::new();
         for class in classes {
@@ -68,8 +69,8 @@ pub fn relaxed(classes: &[OperatorClass], limit: u64) -> u64 {
     let price = Price::at(classes, limit);
     let least = |class: &OperatorClass| class.useful().iter().map(|choice| price.total(choice)).min().unwrap_or(0);
     let priced: u128 = classes.iter().map(|class| u128::from(class.copies) * least(class)).sum();
-    // Any assignment within the limit has time x memory' + memory x time' >= priced, so its time is at least what is left
-    // when the whole limit is taken as spent; rounded up, since times are whole.
+    // Any assignment within the limit has time x memory' + memory x time' >= priced, so its time is at least what is
+    // left when the whole limit is taken as spent; rounded up, since times are whole.
     let time = priced.saturating_sub(price.spent(limit)).div_ceil(u128::from(price.memory.max(1)));
     u64::try_from(time).unwrap_or(u64::MAX)
 }
@@ -102,7 +103,8 @@ fn hull(choices: &[Useful]) -> impl Iterator<Item = HullStep> {
             if to.worth_against(&from) > from.worth_against(&to) {
                 break;
             }
-            // The step after `last` is worth as much as the one to it: go past it.
+            // From (memory 1, time 9), a step to (2, 8) saves 1 per unit and one on to (3, 4) saves 4: the direct step
+            // to (3, 4) saves 2.5 per unit, so that the choice between is never the best.
             corners.pop();
         }
         corners.push(choice);

@@ -10,7 +10,7 @@ use super::class::{Assignment, OperatorClass};
 /// Nodes after which the search gives up: a few milliseconds.
 const MOST_NODES: u64 = 100_000;
 
-/// Too many branches are nearly alike.
+/// The search has visited too many nodes: too many branches differ too little to be cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
@@ -60,8 +60,8 @@ pub fn depth_first(classes: &[OperatorClass], limit: u64) -> Result<Option<Assig
 }
 
 impl DepthFirst<'_> {
-    /// Goes on with the class at `place`; behind the last one an assignment is complete, and better than
-    /// those before it.
+    /// Continues with the class at `place`; behind the last one an assignment is complete, and better than those before
+    /// it.
     fn class(&mut self, place: usize, time: u64, memory: u64) -> Result<(), TooLong> {
         if let Some(class) = self.open.get(place) {
             return self.count(class, Node { place, choice: 0, left: class.copies, time, memory });
@@ -113,8 +113,8 @@ impl DepthFirst<'_> {
         if (node.time + fastest, node.memory + smallest) >= (best.time, best.memory) {
             return true;
         }
-        // The linear relaxation: memory counts at its price, fractions allowed. The limit's worth is added on the other side
-        // so that no subtraction can go below zero.
+        // The linear relaxation: memory counts at its price, fractions allowed. The limit's worth is added on the other
+        // side so that no subtraction can go below zero.
         let priced = rest.iter().map(|choice| self.price.total(choice)).min().unwrap_or(0);
         let spent = self.price.time(node.time) + self.price.spent(node.memory);
         let least = spent + u128::from(node.left) * priced + class.priced_after;

@@ -36,6 +36,7 @@ pub fn dynamic(classes: &[OperatorClass], limit: u64) -> Option<Assignment> {
 
 /// The least times with one more operator, and the choice for it, by memory spent.
 fn extended(times: &[u64], choices: &[Useful]) -> (Vec<u64>, Vec<u8>) {
+    // The knapsack's recurrence: next[m] = min over choices of times[m - memory] + time.
     let mut next = vec![NEVER; times.len()];
     let mut taken = vec![0; times.len()];
     for (index, choice) in (0_u8..=u8::MAX).zip(choices) {
