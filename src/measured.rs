@@ -1,8 +1,8 @@
 //! Published measurements: rows become scenarios, predictions meet what was measured, and the errors are
 //! scored beside a null model's.
 //!
-//! Takes the text of CSV files and a way to evaluate scenarios; not for reading files, for threads, or
-//! for what a report looks like.
+//! Takes the text of CSV files and a function that evaluates scenarios. Not for reading files, for threads, or for the
+//! layout of a report.
 
 mod case;
 mod null;
@@ -122,7 +122,7 @@ impl ScoreKey {
     }
 }
 
-/// All comparisons of some rows.
+/// The comparison of predictions with measured rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validation {
     /// What could be compared: step times in the order of the rows, then peaks of memory.
@@ -147,7 +147,7 @@ pub fn cases(rows: &[MeasuredRow], library: &Library) -> (Vec<Case>, Vec<Skipped
     (cases, skipped)
 }
 
-/// Evaluates cases and compares; `evaluate` answers scenarios in their order.
+/// Evaluates cases and compares them with what was measured; `evaluate` answers scenarios in their order.
 pub fn validate(
     cases: &[Case],
     evaluate: impl FnOnce(&[Scenario]) -> Vec<Result<Summary, Vec<Problem>>>,
@@ -157,6 +157,7 @@ pub fn validate(
     let (mut skipped, mut assumed) = (Vec::new(), BTreeMap::new());
     let mut answered = Vec::new();
     for case in cases {
+        // Two scenarios where the micro-batches are no whole number; if one cannot be evaluated, the row is dropped.
         let own: Result<Vec<Summary>, _> = summaries.by_ref().take(case.scenarios.len()).collect();
         match own {
             Ok(own) if !own.is_empty() => {

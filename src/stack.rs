@@ -1,8 +1,8 @@
-//! The software that trains, as data: kernels, fusion, overlap, the collective forms its library has,
-//! and the calibration that says what it makes of each device.
+//! The training software, as data: kernels, fusion, overlap, the algorithms of its collective library, and the
+//! calibration that says which share of each peak it reaches.
 //!
-//! Not for models or plans. The preset `ideal` reaches every peak at no latency: bounds and
-//! golden values are checked on it.
+//! Not for models or plans. The preset `ideal` reaches every peak without latency: bounds and hand-computed values are
+//! checked on it.
 
 mod band;
 mod calibration;
@@ -54,7 +54,7 @@ pub struct Stack {
     /// Year and month, as in 202501, since which a compiled run compiles its loss too, where it did not always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled_since: Option<u32>,
-    /// What the program around the kernels costs, by its name in the calibration.
+    /// The overheads of the runtime, by its name in the calibration.
     pub runtime: String,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.
     pub sequence_parallel: bool,
@@ -76,8 +76,8 @@ pub struct Stack {
     /// Format in which accumulated gradients are kept, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_format: Option<Format>,
-    /// Format of whole gradients that micro-batches add up before they are reduced into shards, where it is another one.
-    /// FSDP2 casts them to the format of the reduction (PyTorch, `FSDPParam.to_accumulated_grad_if_needed`).
+    /// Format of whole gradients that micro-batches add up before they are reduced into shards, where it is another
+    /// one. FSDP2 casts them to the format of the reduction (PyTorch, `FSDPParam.to_accumulated_grad_if_needed`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreduced_format: Option<Format>,
     /// Bytes per parameter of further copies of whole gradients: halves beside fp32 sums, buffers.
@@ -162,6 +162,7 @@ pub enum Balance {
 impl Balance {
     /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given what they take.
     pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
+        // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are dealt out evenly, 4 per stage.
         match self {
             Self::Time => times,
             Self::LayersAndEnds if !layers.is_multiple_of(stages) => [1.0; 3],

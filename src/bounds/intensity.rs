@@ -84,8 +84,8 @@ pub struct Intensity {
     pub kind: TransferKind,
     /// On which link: of the levels that its group crosses, the slowest.
     pub link: TransferLink,
-    /// How the intensity comes about, of the arithmetic that the transfer runs beside; of all of the step's,
-    /// where it runs beside none.
+    /// The intensity as a formula: of the arithmetic that runs beside the transfer, or of the whole step's where none
+    /// does.
     pub formula: IntensityFormula,
     /// What it has of the link, one way: of a level that a ring passes the level's bandwidth, times the ranks that
     /// the ring has in each group below it, since it passes through the ports of all of them.
@@ -114,7 +114,7 @@ pub struct IntensityFormula {
 }
 
 impl IntensityFormula {
-    /// What it comes to, in flop per byte.
+    /// Its value in flop per byte.
     pub fn value(&self) -> f64 {
         self.flop * self.count / self.bytes
     }
@@ -155,8 +155,8 @@ impl Intensity {
     }
 }
 
-/// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators are
-/// not all placed alike.
+/// The transfers that a scenario has, the state's first; none if it cannot be laid out, or if its operators do not all
+/// have the same sharding.
 pub fn transfers(scenario: &Scenario) -> Vec<Intensity> {
     let Ok(layout) = scenario.layout() else { return Vec::new() };
     if !scenario.plan.operators.is_empty() {

@@ -31,8 +31,8 @@ impl Pipeline {
         (self.schedule.rules().bubble)(self.counts)
     }
 
-    /// How often a rank gathers the weights of a stage in a step, and how often it reduces the gradients of one, where
-    /// two buffers hold what is gathered [layered C5].
+    /// Gathers of a stage's weights by a rank in a step, and reductions of a stage's gradients, where two buffers hold
+    /// what is gathered [layered C5].
     pub fn collectives(self) -> [u32; 2] {
         (self.schedule.rules().collectives)(self.counts)
     }

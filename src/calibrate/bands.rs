@@ -97,6 +97,8 @@ fn width(rows: &[&Miss<'_>]) -> Option<f64> {
     let mut errors: Vec<(f64, f64)> =
         rows.iter().map(|miss| (miss.error(), 1.0 / sizes[miss.residual.group.as_str()])).collect();
     errors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // 19 groups of one row each: the rank is 0.8 x 20 = 16, so the 16th smallest error is the half width. A group of
+    // four rows would count a quarter for each.
     let mut below = 0.0;
     errors.into_iter().find_map(|(error, share)| {
         below += share;

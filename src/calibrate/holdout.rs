@@ -1,6 +1,6 @@
 //! Fits that leave rows out: folds of groups, whole sources, and all that is larger than what was fitted.
 //!
-//! Each is a fit of its own that begins at the solution of all rows.
+//! Each is a fit of its own that starts from the solution for all rows. Not for scoring what it predicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +31,7 @@ pub(super) fn folds(model: &FitModel<'_>) -> Vec<usize> {
         let next = assigned.len();
         assigned.entry(group).or_insert(next);
     }
+    // Dealt out in the order of stacks, so that each fold has groups of every stack that has five or more.
     (0..model.len()).map(|row| assigned[&model.case(row).row.group()] % FOLDS).collect()
 }
 

@@ -163,6 +163,7 @@ impl Rates<'_> {
     /// inside the node first and then, reduced there, across nodes [frontier D6: `qgZ`].
     pub fn all_to_all(&self, payload: Payload, group: Group, two_hop: bool) -> Transfer {
         let launches = self.launches(payload);
+        // After the hop inside a node of 8, eight gradients have become one sum: an eighth of the bytes goes across.
         if !two_hop {
             return self.pairwise(payload.bytes(), group, launches);
         }
@@ -229,6 +230,7 @@ impl Rates<'_> {
         }
         let ranks = f64::from(group.size);
         transfer.received = bytes * (ranks - 1.0) / ranks;
+        // Every hop adds its latency once for each collective; bytes are the same however many collectives carry them.
         let mut latency = self.calibrated.efficiency.collective_launch;
         let mut slowest = Seconds::ZERO;
         // Pieces pass all levels at once, so the slowest sets the pace; hops come one after the other.
@@ -298,6 +300,8 @@ impl Rates<'_> {
     fn stages(&self, group: Group, stage: impl Fn(u32, Group) -> Transfer) -> Transfer {
         let mut total = Transfer::default();
         let mut inside = 1;
+        // A gather of 64 MB over 8 nodes of 8: inside a node all 64 MB arrive, in 8 pieces; across nodes each of the 8
+        // columns carries the 8 MB that its members own.
         for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
             // Each rank inside has a column of its own across: the first of every inner group, the second, and so on.
             let across = Group { stride: group.stride * inside, size: span.members / inside };

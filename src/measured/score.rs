@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// One comparison: its group, its signed error and the null model's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredError<'a> {
-    /// The publication and configuration that the row is from; groups weigh alike.
+    /// The publication and configuration that the row is from; all groups have the same weight.
     pub group: &'a str,
     /// Predicted over measured, less 1.
     pub error: f64,

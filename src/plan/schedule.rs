@@ -1,5 +1,5 @@
-//! The schedules of a pipeline: their names, and for each the rules that its file writes down. Nothing else knows one
-//! from another: who needs to tell them apart asks for [`Schedule::rules`].
+//! The schedules of a pipeline: their names, and the rules of each, which stand in a file of its own. No other module
+//! tells schedules apart: it asks for [`Schedule::rules`]. Not for the tasks of a pass ([`crate::program`]).
 //!
 //! A further schedule is a file beside the others and a line in both lists here.
 
@@ -26,7 +26,7 @@ choice!(
 );
 
 impl Schedule {
-    /// What makes this schedule another than the others.
+    /// The rules that define this schedule.
     pub const fn rules(self) -> &'static ScheduleRules {
         match self {
             Self::GPipe => &gpipe::RULES,
@@ -42,17 +42,17 @@ impl Schedule {
 pub struct ScheduleRules {
     /// Whether a rank has several virtual stages, each rank every `P`-th of the model.
     pub virtual_stages: bool,
-    /// Whether micro-batches come in groups of as many as there are ranks, so that their count is a multiple of that.
-    /// Backward comes back to each stage then for every group.
+    /// Whether micro-batches run in groups of as many as there are ranks, so that their number must be a multiple of
+    /// that. Backward then returns to each stage in every group.
     pub grouped: bool,
-    /// What a rank does, in order. The last argument says whether stages take turns in buffers.
+    /// The passes of a rank, in order. The last argument says whether stages share weight buffers.
     pub order: fn(PipelineCounts, rank: u32, buffered: bool) -> PassOrder,
     /// Bubble overhead: idle over busy time.
     pub bubble: fn(PipelineCounts) -> f64,
     /// The most checkpoints that a rank holds, each of one stage and one micro-batch [layered B6, C4].
     pub checkpoints: fn(PipelineCounts) -> u32,
-    /// How often a rank gathers the weights of a stage in a step, and how often it reduces the gradients of one, where
-    /// two buffers hold what is gathered [layered C5].
+    /// Gathers of a stage's weights by a rank in a step, and reductions of a stage's gradients, where two buffers hold
+    /// what is gathered [layered C5].
     pub collectives: fn(PipelineCounts) -> [u32; 2],
     /// Micro-batches that pass a stage before its rank turns to another.
     pub together: fn(PipelineCounts) -> u32,

@@ -143,7 +143,7 @@ impl GraphBuilder<'_> {
 
 /// A graph to run, and what its labels count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LaunchOf {
+pub(crate) struct GraphLaunch {
     pub graph: u32,
     pub layer: u32,
     pub micro_batch: u32,
@@ -241,7 +241,7 @@ impl<'a> RankBuilder<'a> {
     /// A micro-batch loop that runs a graph of its own `repeat` times.
     pub fn batch_loop(&mut self, repeat: u32, fill: impl FnOnce(&mut GraphBuilder<'_>)) {
         let graph = self.graph(fill);
-        self.repeat(repeat, |builder| builder.run(LaunchOf { graph, layer: 0, micro_batch: 0 }));
+        self.repeat(repeat, |builder| builder.run(GraphLaunch { graph, layer: 0, micro_batch: 0 }));
     }
 
     /// A micro-batch loop of all that it is filled with, `repeat` times.
@@ -258,7 +258,7 @@ impl<'a> RankBuilder<'a> {
     }
 
     /// A launch. All that follow one another outside of micro-batch loops that repeat are one micro-batch loop.
-    pub fn run(&mut self, LaunchOf { graph, layer, micro_batch }: LaunchOf) {
+    pub fn run(&mut self, GraphLaunch { graph, layer, micro_batch }: GraphLaunch) {
         if self.code.graphs[graph as usize].task_loops.is_empty() {
             return;
         }

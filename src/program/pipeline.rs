@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use crate::plan::pass::{Pass, PassLoop, PassOrder, PassRun, StagePass};
 
-use super::build::{GraphBuilder, LaunchOf, RankBuilder};
+use super::build::{GraphBuilder, GraphLaunch, RankBuilder};
 use super::stage_buffers::{BackwardStretch, StageGather, backward_stretches, held_last, stage_gathers};
 use super::stream::COMPUTE;
 use buffers::{GradientBuffer, GradientDrain, StageFill};
@@ -170,7 +170,7 @@ impl<'a> PipelineBuilder<'a> {
         fill: impl FnOnce(&mut GraphBuilder<'_>),
     ) {
         let graph = self.graph(builder, cached, key, fill);
-        builder.run(LaunchOf { graph, layer, micro_batch: 0 });
+        builder.run(GraphLaunch { graph, layer, micro_batch: 0 });
     }
 
     /// Runs of passes in order.
@@ -246,7 +246,7 @@ impl<'a> PipelineBuilder<'a> {
         pass: StagePass,
         ahead: usize,
         next: NextPass,
-    ) -> LaunchOf {
+    ) -> GraphLaunch {
         let context = self.context;
         let stage = &mut walk.stages[pass.stage as usize];
         let shape = *stage.shapes[pass.pass as usize]
@@ -260,7 +260,7 @@ impl<'a> PipelineBuilder<'a> {
             cached.push(((ahead, next), graph));
             graph
         });
-        LaunchOf { graph, layer: stage.layer, micro_batch: pass.micro_batch }
+        GraphLaunch { graph, layer: stage.layer, micro_batch: pass.micro_batch }
     }
 
     /// The index of a shape.

@@ -127,7 +127,7 @@ pub struct LaunchPosition {
     pub launch: u32,
 }
 
-/// Where a task stands in all loops around it.
+/// The position of one run of a task in all its loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskPosition {
     /// The launch that it belongs to.

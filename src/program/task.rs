@@ -1,8 +1,9 @@
-//! One task: the stream that runs it, for how long, what it needs and what it leaves behind.
+//! One task: its stream, duration, demands, waits and events. Not for the order of tasks ([`super::rank_program`]).
 //!
-//! Within a rank a task runs on a stream, in the order of the list, once the events that it waits
-//! for are high enough; finishing, it raises events. Waits are relative to what the list has
-//! announced so far, so one task stands for all its repeats ([`crate::program`]).
+//! A task runs on its stream, in the order of the list, once the events that it waits for have been raised often enough;
+//! when it ends it raises events itself. Waits are relative to what the list has announced so far, so that one task stands
+//! for all its repeats. With a prefetch of one layer, the gathers of layers 0 to 6 are announced when layer 5 computes: it
+//! waits for all of them but the latest, six.
 
 use crate::hardware::MAX_LEVELS;
 use crate::units::{Bytes, Seconds};
@@ -30,7 +31,7 @@ pub fn seconds(picos: Picos) -> Seconds {
     Seconds::new(picos as f64 / PICOS)
 }
 
-/// Things that tasks share: the levels, and the device itself, for which overlapping work contends.
+/// The resources that tasks share: the levels' links, and the device itself, for which overlapping work contends.
 pub const RESOURCES: usize = MAX_LEVELS + 1;
 
 /// The index of the device among the resources.

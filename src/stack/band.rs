@@ -1,5 +1,5 @@
-//! Bands around predicted step times, as data: how far off runs like the current one were. Not for working
-//! them out of measured rows.
+//! Error bands of predicted step times, as data: how far off predictions of similar runs were. Not for deriving them
+//! from measured rows ([`crate::calibrate`]).
 
 use std::fmt;
 
@@ -64,7 +64,7 @@ impl Division {
     }
 }
 
-/// What runs have in common that share a band.
+/// The properties of a run that decide which band it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Likeness<'a> {
     /// The stack's id.

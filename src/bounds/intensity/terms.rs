@@ -99,9 +99,13 @@ impl<'a> Terms<'a> {
         let whole =
             Passages { gathers: [gathers / 2.0; 2], reductions, together: self.accumulate(), beside: Beside::Step };
         match (ranks, stages) {
+            // Without a pipeline each pass gathers its own layer: for one micro-batch, or for all where they are
+            // accumulated layer by layer.
             (1, _) => Passages { together: f64::from(together), ..EACH_PASS },
+            // The only stage of a rank is gathered before its first forward and stays.
             (_, 1) => Passages { gathers: [1.0, 0.0], beside: Beside::Nothing, ..whole },
             _ if together == micro_batches => Passages { together: self.accumulate(), ..EACH_PASS },
+            // Two stages have a buffer each, and stay as well.
             (_, 2) => whole,
             _ => Passages { beside: Beside::Nothing, ..whole },
         }

@@ -21,6 +21,8 @@ const STEADY: u32 = 3;
 
 /// Forwards that a rank runs before its first backward.
 fn warm_up(counts: PipelineCounts, rank: u32) -> u32 {
+    // As in Megatron-LM (`forward_backward_pipelining_with_interleaving`): two for each rank that follows, since a
+    // forward and a backward are on their way to it and back, and a group for each further stage.
     2 * (counts.ranks - 1 - rank) + (counts.stages - 1) * counts.ranks
 }
 
@@ -36,7 +38,8 @@ fn order(counts: PipelineCounts, rank: u32, buffered: bool) -> PassOrder {
     let repeated = steady * ranks..steady * ranks + period;
     let total = listed * period;
     let warm_up = warm_up(counts, rank).min(total);
-    // Forward number `index` of a rank is of stage `index / P mod K`; so is a backward, from the last stage.
+    // Forward number `index` of a rank is of stage `index / P mod K`; so is a backward, from the last stage. On 2 ranks
+    // with 2 stages each, forwards 0 to 7 are of stages 0 0 1 1 0 0 1 1 and of micro-batches 0 1 0 1 2 3 2 3.
     let in_a_row = |index: u32| ranks - index % ranks;
     let mut index = 0;
     while index < total + warm_up {

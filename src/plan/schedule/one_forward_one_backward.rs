@@ -17,6 +17,8 @@ pub(super) const RULES: ScheduleRules = ScheduleRules {
 
 fn order(counts: PipelineCounts, rank: u32, _buffered: bool) -> PassOrder {
     let micro_batches = counts.micro_batches;
+    // Rank 1 of 4 with 8 micro-batches: F0 F1, then F2 B0 to F7 B5, then B6 B7. The warm-up is Megatron-LM's
+    // (`forward_backward_pipelining_without_interleaving`): a forward for each rank that follows.
     let warm_up = (counts.ranks - 1 - rank).min(micro_batches);
     let mut order = PassOrder::new();
     order.add(warm_up, StagePass::forward(0, 0), None);

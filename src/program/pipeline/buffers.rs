@@ -35,7 +35,7 @@ pub(super) struct StageFill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GradientBuffer {
     pub work: usize,
-    /// Whether sums that earlier stretches of backward left on the host come into it.
+    /// Whether sums that earlier spanes of backward left on the host come into it.
     pub resumed: bool,
 }
 

@@ -1,4 +1,5 @@
-//! One shape of a stage: forward or backward for one micro-batch, from what arrives to what is sent on.
+//! The tasks of one pass over a stage for one micro-batch, from what arrives to what is sent on. Not for the stage's
+//! weights and gradients ([`super::buffers`]).
 
 use crate::plan::pass::Pass;
 use crate::units::Bytes;

@@ -1,4 +1,4 @@
-//! One assignment of ways and slices to the operators of a model.
+//! One assignment of shardings and slices to the operators of a model. Not for what it costs ([`super::judge`]).
 
 use crate::model::Model;
 use crate::plan::{Extent, Layers, Operator, Placement};
@@ -89,7 +89,7 @@ impl OperatorPlan {
         scenario
     }
 
-    /// Entries that place every operator.
+    /// Entries of a plan that place every operator.
     pub fn cover(&self, space: &Space<'_>) -> Vec<Placement> {
         let place = |layers: Option<Layers>, operator: Operator, slot: OperatorChoice| Placement {
             layers,
@@ -111,7 +111,7 @@ impl OperatorPlan {
                 _ => found.push(placement),
             }
         };
-        for (layers, [attention, mlp]) in self.stretches() {
+        for (layers, [attention, mlp]) in self.ranges() {
             if attention == mlp {
                 add(place(Some(layers), Operator::Layer, attention));
             } else {
@@ -125,14 +125,16 @@ impl OperatorPlan {
         found
     }
 
-    /// Layers in a row that are treated alike, with the slots of their halves.
-    fn stretches(&self) -> Vec<(Layers, [OperatorChoice; 2])> {
-        let mut stretches = Vec::new();
+    /// Ranges of layers with the same choices, and the choices of their halves.
+    fn ranges(&self) -> Vec<(Layers, [OperatorChoice; 2])> {
+        let mut ranges = Vec::new();
         let mut halves = self.halves.clone().map(|half| half.into_iter().peekable());
+        // Attention is A for 24 layers and B for 8, the MLP A for 8 and B for 24: 8 layers are A A, 16 are A B, 8 are B
+        // B.
         let mut first = 0;
         while let [Some((attention, left)), Some((mlp, right))] = halves.each_mut().map(|half| half.peek().copied()) {
             let layers = left.min(right);
-            stretches.push((Layers { first, last: first + layers - 1 }, [attention, mlp]));
+            ranges.push((Layers { first, last: first + layers - 1 }, [attention, mlp]));
             first += layers;
             for half in &mut halves {
                 if let Some((_, count)) = half.peek_mut() {
@@ -141,7 +143,7 @@ impl OperatorPlan {
                 half.next_if(|(_, count)| *count == 0);
             }
         }
-        stretches
+        ranges
     }
 }
 

@@ -20,7 +20,7 @@ use super::judge::{Judge, JudgedPlan};
 use super::request::Objective;
 use super::space::Space;
 
-/// How often a plan is made smaller when the simulator finds that it needs more memory than the model says.
+/// The most times that a plan is made smaller when the simulator finds that it needs more memory than the model says.
 const TRIES: usize = 5;
 
 /// Units in which memory is counted: an operator's share is rounded up, which wastes less than a percent of the
@@ -35,7 +35,7 @@ pub(super) struct PaperModel<'a> {
     room: f64,
 }
 
-/// Operators that are alike.
+/// Equal operators of a model: all attentions, all MLPs, or one of the ends.
 #[derive(Debug, Clone, Copy)]
 struct Alike {
     part: PaperOperator,
@@ -54,7 +54,7 @@ enum PaperOperator {
     Head,
 }
 
-/// One way to treat operators that are alike.
+/// One choice for an operator, and its cost.
 #[derive(Debug, Clone, Copy)]
 struct Treatment {
     slot: OperatorChoice,
@@ -63,13 +63,13 @@ struct Treatment {
     held: u64,
 }
 
-/// Operators with all ways to treat them.
+/// Equal operators with all choices for them.
 struct Treated {
     copies: u32,
     treatments: Vec<Treatment>,
 }
 
-/// Assignments that hold at most so much of an operator, in units of memory.
+/// The assignments that hold at most a given part of an operator, in units of memory: a problem of its own.
 struct Bounded<'a> {
     held: u64,
     /// What of it counts as time.
@@ -83,7 +83,7 @@ struct Bounded<'a> {
     classes: Vec<OperatorClass>,
 }
 
-/// Where the model leads.
+/// The optimum by the paper's model.
 pub(super) struct Led {
     pub candidate: OperatorPlan,
     /// Seconds of a step by the model.
@@ -133,8 +133,8 @@ impl<'a> PaperModel<'a> {
             if one.summary.fits {
                 return Some(JudgedPlan { paper_s: Some(led.seconds), ..one });
             }
-            // The model left out what the simulator found beyond the limit: take it from the room and try again. A byte less
-            // each time makes sure that the room shrinks.
+            // The model left out what the simulator found beyond the limit: take it from the room and try again. A byte
+            // less each time makes sure that the room shrinks.
             let beyond = one.summary.memory.peak - one.summary.memory.capacity;
             self.room = self.room.min(led.memory)
                 - beyond.get() / (1.0 + self.scenario.calibration.allocator.fragmentation)
@@ -149,8 +149,8 @@ impl<'a> PaperModel<'a> {
         let unit = (self.room / UNITS).max(1.0);
         let treated: Vec<Treated> =
             self.operators().iter().map(|alike| self.treated(&rates, alike, ways, unit)).collect();
-        // The largest operator held is a maximum, not a sum, so it cannot be a cost of a class. Every value that it may take
-        // is a problem of its own: only treatments that hold no more, and the limit less by it.
+        // The largest operator held is a maximum, not a sum, so it cannot be a cost of a class. Every value that it may
+        // take is a problem of its own: only treatments that hold no more, and the limit less by it.
         let mut helds: Vec<u64> = treated.iter().flat_map(|of| &of.treatments).map(|one| one.held).collect();
         helds.sort_unstable();
         helds.dedup();

@@ -55,7 +55,7 @@ pub struct BatchPlan {
     pub uncut_mib: f64,
 }
 
-/// What a request came to.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plans {
     /// Of each batch that fits; the best throughput first, of equals the one with less memory.
