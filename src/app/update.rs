@@ -357,7 +357,7 @@ impl App {
             Action::Close => return Vec::new(),
             Action::Take => {
                 if let Some(text) = list.chosen().map(str::to_owned) {
-                    return self.take_item(list.subject, text);
+                    return self.take_item(list.subject, &text);
                 }
             }
             Action::Search => list.searching = true,
@@ -371,14 +371,14 @@ impl App {
     }
 
     /// The item of a list becomes a field's value, or the view of that name is shown.
-    fn take_item(&mut self, subject: Subject, text: String) -> Vec<Command> {
+    fn take_item(&mut self, subject: Subject, text: &str) -> Vec<Command> {
         match subject {
-            Subject::Field(field) => self.give(field, &text),
+            Subject::Field(field) => self.give(field, text),
             Subject::Pin(_) | Subject::Set => Vec::new(),
             Subject::Screen => {
                 Format::ALL.into_iter().filter(|format| format.name() == text).map(Command::SaveScreen).collect()
             }
-            Subject::Axis(at) => self.take_axis(at, &text),
+            Subject::Axis(at) => self.take_axis(at, text),
             Subject::Views => {
                 let named = SPECS.into_iter().find(|spec| spec.id.name == text);
                 named.map_or_else(Vec::new, |spec| self.open_view(spec.id))

@@ -60,6 +60,7 @@ impl KeyLine {
 ///
 /// Keys are written as in the configuration, with a blank between those that do the same: `"up k"`.
 #[derive(Debug, Clone)]
+#[must_use = "each line is added to a new list"]
 pub struct KeyLines {
     place: KeyPlace,
     lines: Vec<KeyLine>,

@@ -41,7 +41,7 @@ fn it_opens_on_each_reproduction() {
 fn every_view_has_a_key_and_a_line_in_the_list() {
     for view in crate::app::views::SPECS.map(|spec| spec.id) {
         let mut app = explorer();
-        let key = app.keymap.key_of(view, false).to_owned();
+        let key = app.keymap.key_of(view, false);
         let shown =
             |app: &mut App, keys: &str| press_obeying(app, keys, |command| !matches!(command, Command::Work { .. }));
         shown(&mut app, &key);

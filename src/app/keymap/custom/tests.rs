@@ -106,7 +106,7 @@ fn the_documented_keys_are_the_table() {
 #[test]
 fn the_names_of_keys_read_back() {
     for (_, binding) in bindings(&TABLE) {
-        for key in binding.keys.iter() {
+        for key in &binding.keys {
             assert_eq!(names::key(&names::name(*key)), Ok(*key));
         }
     }

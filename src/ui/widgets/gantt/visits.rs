@@ -23,9 +23,7 @@ const EXPOSED: usize = 4;
 
 /// Draws each column as what most of its time goes into, and over each visit that has room its micro-batch.
 pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &mut Buffer) {
-    let visits = |scale: Scale| {
-        track.within(scale.window).chunk_by(|span, next| span.leads_to(next)).filter_map(StageVisit::new)
-    };
+    let visits = |scale: Scale| track.within(scale.window).chunk_by(goes_on).filter_map(StageVisit::new);
     let shares = scale.shares(track.folded, &|scale| {
         let mut shares = vec![[0.0; 5]; scale.columns];
         for idle in track.stalls(scale.window) {
@@ -53,6 +51,11 @@ pub(super) fn draw(track: &Track, theme: Theme, scale: Scale, plot: Rect, buf: &
     for visit in visits(scale).filter(|visit| visit.first.activity.kind != TaskKind::Optimizer) {
         visit.number(theme, scale, plot, buf);
     }
+}
+
+/// Whether two spans that follow one another belong to the same visit.
+fn goes_on(span: &Span, next: &Span) -> bool {
+    span.leads_to(next)
 }
 
 /// The spans of one visit, by its ends.
