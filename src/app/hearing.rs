@@ -28,7 +28,7 @@ impl App {
                 return self.take_answer(result);
             }
             JobReport::Explained { generation, result } if generation == self.explanation => {
-                self.take_explained(result)
+                self.take_explained(result);
             }
             JobReport::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
             JobReport::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
