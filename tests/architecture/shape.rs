@@ -21,7 +21,7 @@ const AGAIN: Limit = Limit { name: "names of types used again", now: 8, aim: 0 }
 const OF: Limit = Limit { name: "functions called `of`", now: 6, aim: 10 };
 const BARE: Limit = Limit { name: "bare f64 that others see in cost and program", now: 20, aim: 20 };
 const EMPTY: Limit = Limit { name: "comments that document nothing", now: 30, aim: 0 };
-const ENGINE: Limit = Limit { name: "engine functions named by app and ui", now: 8, aim: 0 };
+const ENGINE: Limit = Limit { name: "engine functions named by app and ui", now: 0, aim: 0 };
 
 /// A measure of the whole crate, with what it counted.
 struct Measure {
