@@ -236,6 +236,21 @@ impl Model {
         u64::from(self.layers) * layer + u64::from(self.vocab) * u64::from(self.hidden)
     }
 
+    /// Flop of five Newton-Schulz iterations over every weight matrix of the layers, as Muon runs them on each update
+    /// (K. Jordan et al., "Muon", 2024). One iteration on an `m x n` matrix `X`, `m` the smaller side, is `X Xt`, its
+    /// square, and the product of both with `X`: `4 m^2 n + 2 m^3`. Query, key, value and gate are matrices of their own.
+    pub fn orthogonalisation_flop(&self) -> Flop {
+        let hidden = f64::from(self.hidden);
+        let (queries, keys) = (self.attention_width() as f64, self.kv_width() as f64);
+        let one = |width: f64| {
+            let (m, n) = (width.min(hidden), width.max(hidden));
+            4.0 * m * m * n + 2.0 * m * m * m
+        };
+        let products = self.expert_count() as f64 * if self.gated { 3.0 } else { 2.0 };
+        let layer = 2.0 * one(queries) + 2.0 * one(keys) + products * one(f64::from(self.ffn_hidden));
+        Flop::new(5.0 * f64::from(self.layers) * layer)
+    }
+
     /// Flop of one token in one forward pass of all attention cores: scores and values over the full
     /// square, not halved for causality.
     pub fn attention_flop(&self, sequence: u32) -> Flop {

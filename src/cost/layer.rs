@@ -3,8 +3,9 @@
 use std::ops::Mul;
 
 use crate::model::Matrix;
+use crate::plan::Optimizer;
 use crate::stack::Attention;
-use crate::units::{Bytes, Count, FlopPerSecond, Seconds};
+use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
 
 use super::device_time::DeviceTime;
 use super::matmul::Product;
@@ -183,12 +184,21 @@ impl Rates<'_> {
         }
     }
 
-    /// The update of `parameters` local parameters: gradient read, state read and written, weight written.
+    /// The update of `parameters` local parameters: gradient read, state read and written, weight written; and what
+    /// Muon computes, ranks that share the state having whole matrices of it each.
     pub fn optimizer(&self, parameters: Count) -> DeviceTime {
         let storage = self.scenario.plan.precision.storage();
         let state = self.scenario.plan.optimizer.state(storage);
         let each = Bytes::new(2.0 * state + 2.0 * storage.bytes());
-        DeviceTime::traffic(parameters * each * self.calibrated.software.optimizer_traffic / self.memory)
+        let traffic = parameters * each * self.calibrated.software.optimizer_traffic / self.memory;
+        DeviceTime::traffic(traffic) + DeviceTime::arithmetic(self.orthogonalisation(parameters) / self.matmul_storage)
+    }
+
+    /// Flop with which the optimizer makes the updates of so many parameters orthogonal.
+    pub fn orthogonalisation(&self, parameters: Count) -> Flop {
+        let (model, plan) = (&self.scenario.model, &self.scenario.plan);
+        let all = Count::from(model.parameters());
+        if plan.optimizer == Optimizer::Muon { model.orthogonalisation_flop() * (parameters / all) } else { Flop::ZERO }
     }
 
     /// Reading and writing `bytes` of device memory: what quantising and dequantising cost.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::hardware::Group;
-use crate::plan::{Format, Recompute};
+use crate::plan::{Format, Optimizer, Recompute};
 use crate::scenario::Scenario;
 use crate::stack::{AllReduceForm, Attention, Efficiency, Runtime, Selective};
 use crate::testing;
@@ -325,6 +325,22 @@ fn the_optimizer_reads_and_writes_its_state() {
     Arc::make_mut(&mut scenario.calibration).software.optimizer_traffic = 1.0;
     // Per parameter: 12 bytes of state read and written, a gradient read, a weight written: 28 bytes.
     close(rates(&scenario).optimizer(Count::new(1e9)).time, 28e9 / 1e12);
+}
+
+/// Five iterations of `4 m^2 n + 2 m^3` flop: on each of four matrices of 1024 x 1024 in attention `5 x 6 x 1024^3`, on each
+/// of two of 1024 x 4096 in the MLP `5 x 18 x 1024^3`; 300 x 1024^3 a layer, 1e14 flop/s.
+#[test]
+fn muon_makes_updates_orthogonal() {
+    let mut scenario = testing::scenario();
+    let all = Count::from(scenario.model.parameters());
+    let time = |scenario: &Scenario, parameters: Count| rates(scenario).optimizer(parameters).time;
+    scenario.plan.optimizer = Optimizer::SgdMomentum;
+    let plain = time(&scenario, all);
+    scenario.plan.optimizer = Optimizer::Muon;
+    let flop = 8.0 * 300.0 * 1024.0 * 1024.0 * 1024.0;
+    close(time(&scenario, all) - plain, flop / 1e14);
+    // Eight ranks have an eighth of the matrices each.
+    close(time(&scenario, all / 8.0), (plain.get() + flop / 1e14) / 8.0);
 }
 
 /// The toy scenario with what `change` makes of its efficiency.

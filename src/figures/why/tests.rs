@@ -14,7 +14,7 @@ mod readme;
 
 /// Scenarios that lean on every rule: extents, formats on the wire, second copies, recompute of each kind, tensor,
 /// context and pipeline parallelism, orders, offload, experts.
-const SCENARIOS: [&[(&str, &str)]; 19] = [
+const SCENARIOS: [&[(&str, &str)]; 20] = [
     &[],
     &[("strategy", "ddp"), ("model", "mpt-1b"), ("tokens", "3e11")],
     &[("strategy", "zero1"), ("model", "mpt-3b"), ("accumulate", "4"), ("recompute", "selective")],
@@ -33,6 +33,7 @@ const SCENARIOS: [&[(&str, &str)]; 19] = [
     &[("offload", "all"), ("accumulation", "layered"), ("accumulate", "4"), ("nodes", "2"), ("recompute", "full")],
     &[("strategy", "zeropp"), ("pp", "4"), ("stages-per-rank", "4"), ("schedule", "breadth-first"), ("nodes", "4")],
     &[("model", "mixtral-8x7b"), ("nodes", "8"), ("recompute", "full")],
+    &[("optimizer", "muon"), ("nodes", "2")],
     &[("stack", "megatron-2021"), ("hardware", "a100-80gb-dgx"), ("recompute", "selective"), ("nodes", "2")],
 ];
 

@@ -3,7 +3,7 @@
 use crate::bounds::pipeline::Pipeline;
 use crate::evaluate::{ErrorBand, IdleCause, Lane, Span, TaskKind, evidence};
 use crate::plan::{Accumulation, Recompute};
-use crate::units::{Seconds, significant};
+use crate::units::{Flop, Seconds, significant};
 
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::{Figure, TIME_PARTS};
@@ -284,7 +284,17 @@ impl FormulaFacts<'_> {
             * input("bytes moved per parameter", per, adam)
             * input("optimizer traffic", count(self.rates.calibrated.software.optimizer_traffic, ""), self.software())
             / input("memory rate reached", self.rates.memory, self.calibrated());
-        Some(self.with_slowing(stream, &[TaskKind::Optimizer]))
+        let owned = parameters / f64::from(self.layout.optimizer);
+        let flop = self.rates.orthogonalisation(owned);
+        let update = if flop > Flop::ZERO {
+            let muon = Citation::paper("Muon, K. Jordan et al. (2024): five Newton-Schulz iterations");
+            stream
+                + input("flop that make updates orthogonal", flop, muon)
+                    / input("matrix rate reached", self.rates.matmul_storage, self.calibrated())
+        } else {
+            stream
+        };
+        Some(self.with_slowing(update, &[TaskKind::Optimizer]))
     }
 
     /// Late launches, fixed work of the host, waits.
