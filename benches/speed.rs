@@ -99,7 +99,7 @@ fn pipelines(criterion: &mut Criterion) {
         let scenario = pipeline("ddp", 1, (16, 8, 64), schedule);
         let name = format!("trace, {schedule}, 16 ranks x 8 stages x 64 micro-batches (target 10 ms)");
         criterion.bench_function(&name, |bench| {
-            bench.iter(|| scenario.checked().and_then(|checked| traced(&checked, &mut workspace)))
+            bench.iter(|| black_box(&scenario).checked().and_then(|checked| traced(&checked, &mut workspace)));
         });
     }
 }
