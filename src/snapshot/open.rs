@@ -105,7 +105,7 @@ pub fn open(name: &str, library: &Library) -> Result<Opened, OpenError> {
         let entry = library.scenario_text(name).map_err(OpenError::Unknown)?;
         (place(entry), entry.text.to_string())
     };
-    from_text(&name, text, library).map_err(|error| OpenError::File(error.in_file(&name)))
+    from_text(&name, &text, library).map_err(|error| OpenError::File(error.in_file(&name)))
 }
 
 /// Where a preset's text is from.
@@ -121,9 +121,9 @@ pub(super) fn read(path: &Path) -> io::Result<String> {
     disk::read_text(path, MOST_BYTES)
 }
 
-fn from_text(name: &str, text: String, library: &Library) -> Result<Opened, FileError> {
-    let source = Source::new(&text)?;
-    opened(name, &source, text.clone(), library).map_err(|error| written_by(&source, error))
+fn from_text(name: &str, text: &str, library: &Library) -> Result<Opened, FileError> {
+    let source = Source::new(text)?;
+    opened(name, &source, text.to_owned(), library).map_err(|error| written_by(&source, error))
 }
 
 /// The same mistakes, the last with the version that wrote the file, where that is another one.

@@ -131,9 +131,8 @@ impl Paste {
 
 fn meaning(bytes: &[u8]) -> Meaning {
     match bytes {
-        [ESC] => Meaning::Unfinished,
+        [ESC] | [ESC, b'O'] => Meaning::Unfinished,
         [ESC, ESC] => key(KeyCode::Esc, KeyModifiers::NONE),
-        [ESC, b'O'] => Meaning::Unfinished,
         [ESC, b'O', last] => named(*last).map_or(Meaning::Nothing, |code| key(code, KeyModifiers::NONE)),
         [ESC, b'[', rest @ ..] => control_sequence(rest),
         [ESC, rest @ ..] => match meaning(rest) {
@@ -212,11 +211,10 @@ const fn numbered(number: u16) -> Option<KeyCode> {
 /// What follows `ESC [`: parameters, then one last byte (ECMA-48, 5.4).
 fn control_sequence(bytes: &[u8]) -> Meaning {
     let (parameters, last) = match bytes {
+        [] | [b'['] | [.., 0x20..=0x3f] => return Meaning::Unfinished,
         // The keys F1 to F5 of Linux's console.
-        [b'['] => return Meaning::Unfinished,
         [b'[', letter @ b'A'..=b'E'] => return key(KeyCode::F(letter - b'A' + 1), KeyModifiers::NONE),
         [parameters @ .., last @ 0x40..=0x7e] => (parameters, *last),
-        [.., 0x20..=0x3f] | [] => return Meaning::Unfinished,
         _ => return Meaning::Nothing,
     };
     let Ok(text) = std::str::from_utf8(parameters) else { return Meaning::Nothing };
