@@ -18,7 +18,7 @@ use crate::units::{Bytes, Seconds};
 pub struct Figures {
     /// Whether the peak of the memory is within its capacity.
     pub fits: bool,
-    /// TimeRecord of one optimizer step, in seconds.
+    /// Time of one optimizer step, in seconds.
     pub step_time_s: Option<f64>,
     /// Tokens per second and device.
     pub tokens_per_s_per_device: Option<f64>,
@@ -66,6 +66,7 @@ pub struct BandRecord {
 /// Parts of the step, in seconds; see [`crate::evaluate::TimeParts`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "keys of JSON end in their unit")]
 pub struct TimeRecord {
     pub compute_s: Option<f64>,
     pub communication_s: Option<f64>,
@@ -75,16 +76,17 @@ pub struct TimeRecord {
     pub other_s: Option<f64>,
 }
 
-/// PhasesRecord of the step, in seconds; see [`crate::evaluate::Phases`].
+/// Phases of the step, in seconds; see [`crate::evaluate::Phases`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "keys of JSON end in their unit")]
 pub struct PhasesRecord {
     pub forward_s: Option<f64>,
     pub backward_s: Option<f64>,
     pub update_s: Option<f64>,
 }
 
-/// MemoryRecord of the fullest device, in whole bytes.
+/// Memory of the fullest device, in whole bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryRecord {
@@ -98,7 +100,7 @@ pub struct MemoryRecord {
     pub stages: Vec<StageRecord>,
 }
 
-/// MemoryRecord of one pipeline rank, in whole bytes.
+/// Memory of one pipeline rank, in whole bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageRecord {
@@ -110,7 +112,7 @@ pub struct StageRecord {
     pub parts: PartsRecord,
 }
 
-/// MemoryRecord by what it holds, in whole bytes; see [`MemoryParts`].
+/// Memory by what it holds, in whole bytes; see [`crate::evaluate::MemoryParts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartsRecord {
@@ -130,7 +132,7 @@ pub struct PartsRecord {
 pub struct TrafficRecord {
     /// The level's name.
     pub level: String,
-    /// PartsRecord that one device sends into it.
+    /// Bytes that one device sends into it.
     pub bytes_per_device: u64,
     /// Seconds during which it is busy.
     pub busy_s: Option<f64>,
@@ -150,7 +152,7 @@ pub struct HostLink {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopiesRecord {
-    /// PartsRecord.
+    /// Bytes.
     pub bytes_per_device: u64,
     /// Seconds during which that way is busy.
     pub busy_s: Option<f64>,
