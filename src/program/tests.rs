@@ -309,7 +309,9 @@ fn selective_recompute_that_keeps_attention_sends_nothing_again() {
     };
     let [none, kept, repeated] =
         [with(Recompute::None, 0.0), with(Recompute::Selective, 0.0), with(Recompute::Selective, 1.0)];
-    assert_eq!(kept, none);
+    for way in 0..2 {
+        close(kept[way], none[way]);
+    }
     assert!(repeated[0] > kept[0] && repeated[1] > kept[1], "{repeated:?} sends no more than {kept:?}");
 }
 

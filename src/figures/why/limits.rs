@@ -75,11 +75,11 @@ impl LimitEntry {
 static TABLE: [LimitEntry; 18] = [
     number(Limit::Parameters, "parameters", |limits, _| count(limits.parameters, ""))
         .about("Those of the layers' matrices; of a model with experts all.")
-        .formula(|given| given.parameters()),
+        .formula(Given::parameters),
     number(Limit::State, "state of a parameter", |limits, _| limits.state().into())
         .label("state")
         .about("What a device holds of weights, gradients and optimizer: each over the devices that share it.")
-        .formula(|given| given.state()),
+        .formula(Given::state),
     number(Limit::Free, "free memory", |limits, _| limits.free().into())
         .about(
             "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
@@ -88,7 +88,7 @@ static TABLE: [LimitEntry; 18] = [
     number(Limit::Activation, "activations of a token", |limits, _| limits.activation().into())
         .label("activations")
         .about("From the inputs of the layers alone, where all is computed again, to everything but the scores.")
-        .formula(|given| given.activation()),
+        .formula(Given::activation),
     number(Limit::Tokens, "token capacity", |limits, _| count(limits.token_capacity(), "tokens"))
         .about("Tokens whose activations fit on a device.")
         .formula(|given| {
@@ -99,7 +99,7 @@ static TABLE: [LimitEntry; 18] = [
         .formula(|given| given.figure(Limit::Tokens)),
     number(Limit::Transfer, "transfer", |limits, _| limits.transfer().into())
         .about("One gather, or one reduction, of all parameters.")
-        .formula(|given| given.transfer()),
+        .formula(Given::transfer),
     number(Limit::ForwardFlop, "forward flop of a token", |limits, _| limits.forward_flop().into())
         .label("forward flop")
         .about("Forward only; attention over the full square of scores.")

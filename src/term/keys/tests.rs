@@ -1,4 +1,4 @@
-//! KeyReader as terminals send them, and every other byte.
+//! [`KeyReader`] as terminals send them, and every other byte.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -72,12 +72,13 @@ fn columns(count: usize) -> u16 {
 /// Some fields, one under another.
 fn column(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), area: Rect, buf: &mut Buffer) {
     let mut y = area.y;
-    for index in first(app, &fields, area)..fields.end {
+    let shown = first(app, &fields, area)..fields.end;
+    for (index, field) in shown.clone().zip(&rows[shown]) {
         let left = Rect { y, height: area.bottom().saturating_sub(y), ..area };
         if left.is_empty() {
             break;
         }
-        y += row(app, theme, (rows[index], app.inputs.cursor == index), left, buf);
+        y += row(app, theme, (*field, app.inputs.cursor == index), left, buf);
     }
 }
 

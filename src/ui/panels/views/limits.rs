@@ -100,11 +100,11 @@ fn numbers(limits: &fsdp::FsdpLimits, theme: Theme) -> Vec<Line<'static>> {
     ];
     let (given, bounds) = NUMBERS.split_at(GIVEN);
     let row = |limit: &Limit, forms: &[BoundForm], equals: &str| {
-        let values: String = forms.iter().map(|form| format!("{:>NUMBER$}", limit.text(*form, limits))).collect();
+        let values = forms.iter().map(|form| format!("{:>NUMBER$}", limit.text(*form, limits))).collect::<Vec<_>>();
         let formula = limit.formula(BoundForm::Floor, limits);
         Line::from(vec![
             Span::styled(format!(" {:<width$}", limit.label(), width = NAMES - 1), theme.style(Role::Dim)),
-            Span::raw(values),
+            Span::raw(values.concat()),
             Span::styled(format!("  {equals}{formula}"), theme.style(Role::Dim)),
         ])
     };
