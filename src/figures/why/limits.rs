@@ -72,14 +72,15 @@ impl LimitEntry {
 
 /// Every number, in the order in which they are shown; the bounds, from the shortest step on, have two
 /// forms. Its rows stand in the order of [`Limit`].
+#[expect(clippy::redundant_closure_for_method_calls, reason = "a method of one lifetime is no function for all")]
 static TABLE: [LimitEntry; 18] = [
     number(Limit::Parameters, "parameters", |limits, _| count(limits.parameters, ""))
         .about("Those of the layers' matrices; of a model with experts all.")
-        .formula(Given::parameters),
+        .formula(|given| given.parameters()),
     number(Limit::State, "state of a parameter", |limits, _| limits.state().into())
         .label("state")
         .about("What a device holds of weights, gradients and optimizer: each over the devices that share it.")
-        .formula(Given::state),
+        .formula(|given| given.state()),
     number(Limit::Free, "free memory", |limits, _| limits.free().into())
         .about(
             "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
@@ -88,7 +89,7 @@ static TABLE: [LimitEntry; 18] = [
     number(Limit::Activation, "activations of a token", |limits, _| limits.activation().into())
         .label("activations")
         .about("From the inputs of the layers alone, where all is computed again, to everything but the scores.")
-        .formula(Given::activation),
+        .formula(|given| given.activation()),
     number(Limit::Tokens, "token capacity", |limits, _| count(limits.token_capacity(), "tokens"))
         .about("Tokens whose activations fit on a device.")
         .formula(|given| {
@@ -99,7 +100,7 @@ static TABLE: [LimitEntry; 18] = [
         .formula(|given| given.figure(Limit::Tokens)),
     number(Limit::Transfer, "transfer", |limits, _| limits.transfer().into())
         .about("One gather, or one reduction, of all parameters.")
-        .formula(Given::transfer),
+        .formula(|given| given.transfer()),
     number(Limit::ForwardFlop, "forward flop of a token", |limits, _| limits.forward_flop().into())
         .label("forward flop")
         .about("Forward only; attention over the full square of scores.")
