@@ -1,8 +1,6 @@
 //! The place where a job waits, under many orders of its threads' steps: the latest job wins, the work on the others is
 //! cancelled, and nobody waits for ever. `shuttle` runs the very file of the explorer with threads of its own.
 
-#![expect(clippy::unwrap_used, reason = "a helper of tests ends the test")]
-
 #[path = "../src/app/jobs/slot.rs"]
 mod slot;
 
@@ -75,7 +73,9 @@ fn closing_ends_every_worker_whatever_it_waits_for() {
             .collect();
         slot.put(1);
         slot.close();
-        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        for worker in workers {
+            worker.join().unwrap();
+        }
         slot.put(2);
         assert_eq!(slot.take(), None);
     };
