@@ -179,7 +179,7 @@ fn explorer() -> App {
     let file = parse(&library.scenario_text("default").unwrap().text).unwrap();
     let scenario = library.resolve(&file).unwrap();
     let (mut app, commands) =
-        App::new(Start { library, file, scenario, pins: Vec::new(), options: Options::default() });
+        App::new(Start { library, file, scenario, stored: None, pins: Vec::new(), options: Options::default() });
     commands.into_iter().flat_map(jobs::in_line).for_each(|report| drop(app.hear(report)));
     app
 }

@@ -8,6 +8,7 @@ use crate::config::{Background, Markers, Palette};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
+use crate::snapshot::Stored;
 
 /// What the explorer opens on.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct Start {
     pub file: ScenarioFile,
     /// The same, resolved.
     pub scenario: Scenario,
+    /// What its snapshot says came out.
+    pub stored: Option<Stored>,
     /// The scenarios of a set, to compare with.
     pub pins: Vec<(String, Scenario)>,
     /// How to show it.

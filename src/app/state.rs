@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use crate::evaluate::Summary;
+use crate::figures::Figures;
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Fixes};
+use crate::snapshot::Stored;
 use crate::units::{Bytes, significant};
 
 use super::action::Command;
@@ -58,6 +60,8 @@ pub struct App {
     pub looking: bool,
     /// The last answer, perhaps of an earlier question.
     pub answer: Option<Answer>,
+    /// The scenario of an opened snapshot, and what that says came out, until it has come out here.
+    pub(super) stored: Option<(Scenario, Stored)>,
     /// Whether the answer is that of an earlier question.
     pub stale: bool,
     /// Whether the map's cursor has gone on, and the panels are still to follow it.
@@ -103,7 +107,7 @@ pub struct App {
 impl App {
     /// The explorer as it opens, and the first questions.
     pub fn new(start: Start) -> (Self, Vec<Command>) {
-        let Start { library, file, scenario, pins, options } = start;
+        let Start { library, file, scenario, stored, pins, options } = start;
         let base = base(&library, &file, &scenario, axes::usual(&scenario));
         let mut app = Self {
             library,
@@ -114,6 +118,7 @@ impl App {
             views: Views { evidence: EvidenceView::new(options.rows), ..Views::default() },
             shown: Ok(scenario.clone()),
             looking: false,
+            stored: stored.map(|stored| (scenario.clone(), stored)),
             scenario,
             answer: None,
             stale: true,
@@ -192,6 +197,11 @@ impl App {
     }
 
     pub(super) fn show(&mut self, answer: Answer) {
+        if let Some((_, stored)) = self.stored.take_if(|(scenario, _)| *scenario == answer.scenario)
+            && let Some(doubt) = stored.doubt(&Figures::new(&answer.scenario, &answer.evaluation))
+        {
+            self.tell(doubt.to_owned());
+        }
         self.answer = Some(answer);
         self.stale = false;
         self.map.settled = self.map.cursor;

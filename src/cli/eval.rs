@@ -4,7 +4,7 @@ use crate::evaluate::Workspace;
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
 use crate::search;
-use crate::snapshot::{Opened, Stored};
+use crate::snapshot::Opened;
 
 use super::args::{EvalArgs, EvalFormat};
 use super::exit::{Exit, Failure};
@@ -24,12 +24,12 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let evaluation = search::full(scenario, &mut workspace)?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
     let now = Figures::new(scenario, &evaluation);
-    // Figures of this version are the same to the bit: there is nothing to put beside them.
-    let own = |stored: &&Stored| stored.version == env!("CARGO_PKG_VERSION");
-    let stored = stored.as_ref().filter(|stored| !own(stored) || stored.figures != now);
-    if stored.as_ref().is_some_and(own) {
-        output::warning(&"the evaluation in the file is not what this very version finds: one of them was changed");
+    let doubt = stored.as_ref().and_then(|stored| stored.doubt(&now));
+    if let Some(doubt) = doubt {
+        output::warning(&doubt);
     }
+    // There is nothing to put beside figures that came out again.
+    let stored = stored.as_ref().filter(|stored| !stored.is_own() || doubt.is_some());
     let report = || EvaluationReport::new(scenario, &evaluation, comparison.as_ref());
     match format {
         EvalFormat::Text => {

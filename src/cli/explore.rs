@@ -22,10 +22,10 @@ pub(super) fn run(session: Session, input: &ScenarioArgs, rows: &[PathBuf]) -> R
     if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return eval::report(&session.library, &opened, EvalFormat::Text);
     }
-    let Opened { file, scenario, pins, .. } = opened;
+    let Opened { file, scenario, stored, pins, .. } = opened;
     let Session { library, mut options } = session;
     options.rows = tables;
-    term::run(Start { library, file, scenario, pins, options })
+    term::run(Start { library, file, scenario, stored, pins, options })
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
 }

@@ -73,7 +73,7 @@ impl Session {
         }
         if !flags.is_empty() {
             // What a file stores is of its own scenario.
-            opened.stored = opened.stored.filter(|stored| stored.version != env!("CARGO_PKG_VERSION"));
+            opened.stored = opened.stored.filter(|stored| !stored.is_own());
             match self.library.resolve_over(&opened.file, Some(&opened.scenario)) {
                 Ok(scenario) => opened.scenario = scenario,
                 Err(more) => problems.extend(more),

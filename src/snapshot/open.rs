@@ -50,6 +50,19 @@ pub struct Stored {
     pub figures: Figures,
 }
 
+impl Stored {
+    /// Whether this very version wrote it.
+    pub fn is_own(&self) -> bool {
+        self.version == env!("CARGO_PKG_VERSION")
+    }
+
+    /// What is to be said of it beside what comes out now: one version finds the same figures, to the bit.
+    pub fn doubt(&self, now: &Figures) -> Option<&'static str> {
+        let doubt = "the evaluation in the file is not what this very version finds: one of them was changed";
+        (self.is_own() && self.figures != *now).then_some(doubt)
+    }
+}
+
 /// Why a scenario could not be opened.
 #[derive(Debug)]
 pub enum OpenError {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use super::*;
 use crate::app::action::JobReport;
 use crate::app::keys::KeyPlace;
-use crate::app::tests::{explorer, press, value};
-use crate::app::views;
+use crate::app::tests::{H100, explorer, obey, press, start, value};
+use crate::app::{Start, views};
 use crate::presets::Library;
-use crate::snapshot::{self, HeldSnapshot, Set, Snapshot};
+use crate::snapshot::{self, HeldSnapshot, Opened, Set, Snapshot};
 
 fn held(name: &str) -> HeldSnapshot {
     let app = explorer();
@@ -141,6 +141,37 @@ fn an_opened_snapshot_stays_what_it_holds_by_value() {
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9));
     press(&mut app, "1gjjjjl");
     assert_eq!(app.scenario.cluster.device.memory, crate::units::Bytes::new(7e9), "also after an edit");
+}
+
+#[test]
+fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
+    let mut app = explorer();
+    let answer = app.answer.clone().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut snapshot = Snapshot::new(&answer.scenario, &answer.evaluation);
+    let open = |snapshot: &Snapshot, name: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, snapshot.to_toml().unwrap()).unwrap();
+        snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap()
+    };
+    let honest = open(&snapshot, "honest.toml");
+    snapshot.evaluation.step_time_s = Some(1.0);
+    let tampered = open(&snapshot, "tampered.toml");
+
+    let doubts = |app: &App| app.notice.as_ref().is_some_and(|notice| notice.contains("not what this very version"));
+    let commands = app.hear(JobReport::Opened(Box::new(honest), "honest.toml".to_owned()));
+    obey(&mut app, commands);
+    assert_eq!(app.notice.as_deref(), Some("opened honest.toml"));
+    // Its answer is kept, and there at once.
+    let commands = app.hear(JobReport::Opened(Box::new(tampered.clone()), "tampered.toml".to_owned()));
+    obey(&mut app, commands);
+    assert!(doubts(&app), "{:?}", app.notice);
+    // Where the explorer opens on it, the answer comes after the first frame.
+    let Opened { file, scenario, stored, .. } = tampered;
+    let (mut app, commands) = App::new(Start { file, scenario, stored, ..start(H100) });
+    assert!(!doubts(&app));
+    obey(&mut app, commands);
+    assert!(doubts(&app), "{:?}", app.notice);
 }
 
 #[test]

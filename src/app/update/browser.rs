@@ -75,17 +75,18 @@ impl App {
 
     /// A file was opened: its scenario is the one in hand, a set's are pinned.
     pub(crate) fn opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
-        let Opened { file, scenario, pins, .. } = opened;
+        let Opened { file, scenario, stored, pins, .. } = opened;
         if let Err(problems) = scenario.layout() {
             self.tell(format!("{path}: {}", problems[0]));
             return Vec::new();
         }
         let pinned = pins.len();
         self.pin_all(pins);
-        let commands = self.adopt(file, scenario);
         let pinned = if pinned == 0 { String::new() } else { format!(", {pinned} pinned: c compares") };
+        // First, so that what its answer tells replaces it: that may be known at once.
         self.tell(format!("opened {path}{pinned}"));
-        commands
+        self.stored = stored.map(|stored| (scenario.clone(), stored));
+        self.adopt(file, scenario)
     }
 
     /// Pins the scenarios of a set beside those that are pinned already.
