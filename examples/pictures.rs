@@ -116,7 +116,14 @@ fn draw(picture: &Picture, library: &Arc<Library>, folder: &Path) -> Result<()> 
         file.set(field, value).map_err(|problem| eyre!("{problem}"))?;
     }
     let scenario = library.resolve(&file).map_err(|problems| eyre!("{problems:?}"))?;
-    let start = Start { library: Arc::clone(library), file, scenario, stored: None, pins: Vec::new(), options: Options::default() };
+    let start = Start {
+        library: Arc::clone(library),
+        file,
+        scenario,
+        stored: None,
+        pins: Vec::new(),
+        options: Options::default(),
+    };
     let (mut app, commands) = App::new(start);
     obey(&mut app, commands);
     for key in picture.keys.chars() {
