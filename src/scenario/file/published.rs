@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::scenario::Problem;
 use crate::units::{Bytes, FlopPerSecond, Seconds, significant};
 
+/// The most figures of one scenario: each may take two runs to compare with, and no publication has so many.
+const MOST_FIGURES: usize = 100;
+
 /// What was published of a scenario (`[published]` in its file).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +156,12 @@ impl fmt::Display for PublishedFigure {
 impl Published {
     /// What is wrong with it.
     pub(super) fn problems(&self) -> Vec<Problem> {
+        let many = self.figures.len();
+        if many > MOST_FIGURES {
+            let what = format!("{many} figures are too many");
+            let fix = format!("keep at most {MOST_FIGURES}");
+            return vec![Problem { field: "published.figures".to_owned(), what, fix }];
+        }
         self.figures.iter().enumerate().flat_map(|(index, figure)| figure.problems(index)).collect()
     }
 }

@@ -404,6 +404,15 @@ fn published_figures_have_units_and_partners() {
 }
 
 #[test]
+fn more_figures_than_a_publication_has_are_refused() {
+    let figure = "what = \"mfu\", value = 0.5, tolerance = 0.1";
+    let many = |count: usize| with_published(&vec![figure; count].join(" },\n  { "));
+    assert!(parse(&many(100)).is_ok());
+    let message = message(&many(40_000));
+    assert!(message.contains("40000 figures are too many; keep at most 100"), "{message}");
+}
+
+#[test]
 fn an_unknown_published_quantity_is_refused_with_the_list() {
     let message = message(&with_published("what = \"iteration\", value = \"3.5 s\", tolerance = 0.1"));
     assert!(message.contains("`iteration`") && message.contains("`step-time`"), "{message}");
