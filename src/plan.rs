@@ -43,16 +43,16 @@ pub struct Strategy {
 pub struct Sharding {
     /// Extent of the weights' shards.
     pub weights: Extent,
-    /// Extent of the gradients' shards; at least that of the weights.
+    /// Extent over which gradients are sharded; at least that of the weights.
     pub gradients: Extent,
-    /// Extent of the optimizer state's shards; at least that of the gradients.
+    /// Extent over which optimizer state is sharded; at least that of the gradients.
     pub optimizer: Extent,
     /// A second copy of the weights from which backward gathers, if any (`hpZ` of ZeRO++).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secondary: Option<Secondary>,
     /// What travels.
     pub wire: Wire,
-    /// Whether gathered weights are dropped after forward and gathered again for backward.
+    /// Whether gathered weights are freed after forward and gathered again for backward.
     #[serde(default = "yes")]
     pub reshard_after_forward: bool,
     /// Whether gradients are reduced by all-to-all inside the node and then across nodes (`qgZ` of ZeRO++).
@@ -137,7 +137,7 @@ pub struct Plan {
     pub optimizer: Optimizer,
     /// What backward computes again.
     pub recompute: Recompute,
-    /// What lives in the host's memory.
+    /// What is offloaded to host memory.
     pub offload: Offload,
     /// When gradients are reduced.
     pub reduction: Reduction,

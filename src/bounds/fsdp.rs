@@ -70,7 +70,7 @@ pub struct FsdpLimits {
     pub peak: FlopPerSecond,
     /// Tokens per sequence.
     pub sequence: f64,
-    /// Share of the activations that is kept: 0 computes all layers again, 1 none (gamma).
+    /// Share of the activations that is kept: 0 recomputes all layers, 1 recomputes none (gamma).
     pub gamma: f64,
     /// Transfers of the whole model in backward: 2 counts a gather and a reduction (`n_bwd`).
     pub n_bwd: f64,

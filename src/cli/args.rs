@@ -31,7 +31,7 @@ pub use plan::{PlanArgs, PlanGoal};
 pub struct Cli {
     #[command(flatten)]
     pub input: ScenarioArgs,
-    /// Measured runs for the explorer's view of the evidence, instead of its own; may be repeated
+    /// Measured runs for the explorer's evidence view, instead of the built-in ones; may be repeated
     #[arg(long, value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
     #[command(subcommand)]
@@ -61,21 +61,21 @@ pub enum CliCommand {
     Sweep(SweepArgs),
     /// Find the best plan for an objective
     Plan(Box<PlanArgs>),
-    /// Bound what FSDP reaches by memory, bandwidth and peak
+    /// Bound the throughput of FSDP by memory, bandwidth and peak
     Limits(LimitsArgs),
-    /// Write a plan as another tool takes it
+    /// Export a plan for another tool
     Export(ExportArgs),
     /// Compare predictions with published measurements
     Validate(ValidateArgs),
     /// Fit the constants of a calibration to measured runs
     Calibrate(CalibrateArgs),
-    /// List or show the presets, the user's own included
+    /// List or show presets, including your own
     Presets(PresetsArgs),
     /// Print a commented config.toml
     Config(ConfigArgs),
-    /// Print the completions of a shell
+    /// Print shell completions
     Completions {
-        /// Shell to complete for
+        /// Shell that completes
         shell: Shell,
     },
     /// Print the man page
@@ -85,7 +85,7 @@ pub enum CliCommand {
 /// Arguments of `eval`.
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: EvalFormat,
     #[command(flatten)]
@@ -103,11 +103,11 @@ pub enum EvalFormat {
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// What varies across, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
+    /// Horizontal axis, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
     #[arg(long, value_name = "AXIS=VALUES")]
     pub x: Axis,
-    /// What varies down, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag but tokens and
-    /// flop-count; memory is the factor on the device's memory
+    /// Vertical axis, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag except tokens and flop-
+    /// count; memory is the what-if factor on device memory
     #[arg(long, value_name = "AXIS=VALUES")]
     pub y: Axis,
     /// Figure of each cell, in the same unit in every format: throughput and limit in TFLOP/s per device,
@@ -117,7 +117,7 @@ pub struct SweepArgs {
     /// Give each cell its best micro-batch, recompute and accumulation
     #[arg(long)]
     pub tune: bool,
-    /// Form of the map
+    /// Format of the map
     #[arg(long, value_enum, default_value = "text")]
     pub format: TableForm,
     #[command(flatten)]
@@ -144,16 +144,16 @@ pub enum TableForm {
 pub struct LimitsArgs {
     #[command(flatten)]
     pub bare: Bare,
-    /// Share of the activations that is kept: 0 computes all layers again, 1 none
+    /// Share of the activations that is kept: 0 recomputes all layers, 1 recomputes none
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     pub gamma: f64,
-    /// What is sharded: 1 optimizer state, 2 gradients too, 3 weights too
+    /// ZeRO stage: 1 shards optimizer state, 2 gradients too, 3 weights too
     #[arg(long, default_value = "3", value_parser = words([("1", ZeroStage::One), ("2", ZeroStage::Two), ("3", ZeroStage::Three)]))]
     pub stage: ZeroStage,
-    /// Memory taken before any state: runtime, allocator, gathered layers
+    /// Memory reserved before any state: runtime, allocator, gathered layers
     #[arg(long, value_name = "SIZE", default_value = "0 B")]
     pub reserve: Bytes,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
     #[command(flatten)]
@@ -166,8 +166,8 @@ pub struct Bare {
     /// Memory of a device, like "40 GB"
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Bytes>,
-    /// Rate at which a device receives the gathered model, like "25 GB/s" of its port; else that of a ring over
-    /// all devices, which passes through every port of a node
+    /// Rate at which a device receives the gathered model, like "25 GB/s" of its port; by default that of a ring over
+    /// all devices, which uses every port of a node
     #[arg(long, value_name = "RATE")]
     pub link: Option<BytesPerSecond>,
     /// Peak of a device's arithmetic, like "312 TFLOP/s"
@@ -197,10 +197,10 @@ fn n_bwd(text: &str) -> Result<f64, String> {
 /// Arguments of `validate`.
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
-    /// CSV files of measured runs; without one, the table that the program carries
+    /// CSV files of measured runs; by default the built-in table
     #[arg(value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: TableForm,
 }
@@ -211,13 +211,13 @@ pub struct CalibrateArgs {
     /// CSV files of measured runs
     #[arg(value_name = "ROWS.csv", required = true)]
     pub rows: Vec<PathBuf>,
-    /// Write the calibration with the fitted constants there; the file must be new
+    /// Write the calibration with the fitted constants here; an existing file needs --force
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
-    /// Replace what is there
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
 }
@@ -225,7 +225,7 @@ pub struct CalibrateArgs {
 /// Arguments of `presets`.
 #[derive(Debug, Args)]
 pub struct PresetsArgs {
-    /// Kind to list; all kinds without it
+    /// Kind to list; all kinds by default
     #[arg(value_parser = kinds())]
     pub kind: Option<Kind>,
     /// Print this preset's file
@@ -262,7 +262,8 @@ impl ScenarioArgs {
         self.scenario.clone().or_else(flag)
     }
 
-    /// The flag of what a problem names (`plan.tensor`): one that was given, or any where no file can have set the field.
+    /// The flag of what a problem names (`plan.tensor`): one that was given, or any where no file can have set the
+    /// field.
     pub fn flag(&self, path: &str) -> Option<Field> {
         let behind = Field::behind(path);
         let given = behind.iter().find(|field| self.flags.has(**field));
@@ -277,14 +278,14 @@ impl ScenarioArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct Everywhere {
-    /// Threads of a sweep; else `$RAYON_NUM_THREADS`, else the cores less one, at most 4
+    /// Threads for sweeps; default: `$RAYON_NUM_THREADS`, or one less than the cores, at most 4
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Configuration file, or the folder with config.toml and presets; else `$SHARDSCOPE_CONFIG`, else
-    /// shardscope in `$XDG_CONFIG_HOME`
+    /// Configuration file, or the folder with config.toml and presets; default: `$SHARDSCOPE_CONFIG`, or shardscope in
+    /// `$XDG_CONFIG_HOME`
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// One more folder with clusters/, stacks/, models/, strategies/ and scenarios/; may be repeated
+    /// Additional folder with clusters/, stacks/, models/, strategies/ and scenarios/; may be repeated
     #[arg(long, global = true, value_name = "DIR")]
     pub presets: Vec<PathBuf>,
     /// Colours of the explorer
@@ -293,10 +294,10 @@ pub struct Everywhere {
     /// Draw with ASCII only
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// Spare the line: at most 256 colours, maps drawn twice a second, panels when the cursor rests
+    /// For slow connections: at most 256 colours, maps redrawn twice a second, panels when the cursor rests
     #[arg(long, global = true)]
     pub low_bandwidth: bool,
-    /// Append what happens to a file
+    /// Append a log of events to this file
     #[arg(long, global = true, value_name = "FILE")]
     pub log: Option<PathBuf>,
 }

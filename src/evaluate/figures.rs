@@ -139,7 +139,7 @@ impl MemoryParts {
 pub struct Traffic {
     /// Bytes that one device sends into it, on average over the devices.
     pub bytes_per_device: Bytes,
-    /// Time during which it would be busy if each transfer had it alone.
+    /// Time during which it would be busy if each transfer ran alone.
     pub busy: Seconds,
     /// Time during which compute stalls for a transfer that keeps this level busiest.
     pub exposed: Seconds,

@@ -41,7 +41,7 @@ pub struct HostTraffic {
 pub struct Copies {
     /// Bytes, of the rank that ends last.
     pub bytes: Bytes,
-    /// Time during which that way would be busy if each copy had it alone.
+    /// Time during which that way would be busy if each copy ran alone.
     pub busy: Seconds,
 }
 

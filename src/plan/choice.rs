@@ -229,7 +229,7 @@ impl Optimizer {
 }
 
 choice!(
-    /// What lives in the host's memory.
+    /// What is offloaded to host memory.
     Offload, "an offload" {
         /// Nothing.
         None = "none",
@@ -313,7 +313,7 @@ choice!(
     }
 );
 
-/// What backward computes again instead of keeping it from forward.
+/// What activation checkpointing makes backward compute again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Recompute {
     /// Nothing.

@@ -65,7 +65,7 @@ pub struct GridSearch {
     pub limits: FsdpLimits,
     /// What the sizes are multiples of.
     pub scenario: Scenario,
-    /// The share of the peak that kernels reach where nothing waits for the network.
+    /// The share of the peak that kernels reach when nothing waits for the network.
     pub efficiency: f64,
 }
 

@@ -37,7 +37,7 @@ pub struct GridView {
     /// Devices, and what is sought, of the row that has the keys, once it was moved: before that it is the first of
     /// the scenario's own size. A point that is taken changes which sizes there are, so no place in the rows lasts.
     cursor: Option<(u32, Best)>,
-    /// Twentieths of the peak that kernels reach where nothing waits for the network.
+    /// Twentieths of the peak that kernels reach when nothing waits for the network.
     efficiency: u8,
     /// What was asked last.
     asked: Option<Arc<GridSearch>>,
@@ -53,7 +53,7 @@ impl Default for GridView {
 }
 
 impl GridView {
-    /// The share of the peak that kernels reach where nothing waits for the network.
+    /// The share of the peak that kernels reach when nothing waits for the network.
     pub fn efficiency(&self) -> f64 {
         f64::from(self.efficiency) / 20.0
     }

@@ -11,13 +11,13 @@ use super::ScenarioArgs;
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Whom it is for
+    /// Tool to export for
     #[arg(long, value_enum)]
     pub to: ExportTarget,
-    /// Folder for the files, made if it is missing; else the specification alone goes to standard output
+    /// Folder for the files, created if missing; by default the specification alone is printed
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace what is there
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
     #[command(flatten)]

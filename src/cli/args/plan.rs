@@ -16,27 +16,28 @@ use super::{Bare, ReportForm, ScenarioArgs, words};
 #[derive(Debug, Args)]
 #[command(group = bare())]
 pub struct PlanArgs {
-    /// What is best: tokens per second, the time of one optimizer step, the memory of the fullest device, fewest devices,
+    /// What to optimize: tokens per second, the time of one optimizer step, the memory of the fullest device, fewest
+    /// devices,
     /// or the days of the whole training
     #[arg(long, default_value = "throughput", value_parser = words(GOALS))]
     pub objective: PlanGoal,
-    /// What the search takes a plan to cost: what the simulator says, or OSDP's alpha, beta and gamma, added up, where
-    /// nothing overlaps; the simulator evaluates the plan that it chooses
+    /// How the search costs a plan: by simulation, or by OSDP's sum of alpha, beta and gamma terms without overlap,
+    /// whose choice is then simulated
     #[arg(long, default_value = "simulator", value_parser = words(COST_MODELS))]
     pub cost_model: CostModel,
-    /// Memory that a device may use at most, like "16 GiB"; never more than what it has
+    /// Most memory that a device may use, like "16 GiB"; never more than it has
     #[arg(long, value_name = "SIZE", value_parser = some_memory)]
     pub memory_limit: Option<Bytes>,
     /// Plans to print, best first
     #[arg(long, value_name = "K", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub top: u32,
-    /// Form of the report
+    /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportForm,
-    /// Write the best plan as a scenario too, for eval, export or the explorer; the file must be new
+    /// Also write the best plan as a scenario, for eval, export or the explorer; an existing file needs --force
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["file", "wanted"])]
     pub out: Option<PathBuf>,
-    /// Replace what is there
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
     #[command(flatten)]
@@ -76,10 +77,10 @@ const COST_MODELS: [(&str, CostModel); 2] = [("simulator", CostModel::Simulator)
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Grid of the FSDP limits")]
 pub struct GridArgs {
-    /// Search stage, kept share of the activations, sequence length and batch by the closed forms of `limits`
+    /// Search ZeRO stage, kept share of the activations, sequence length and batch with the closed forms of `limits`
     #[arg(long = "grid", group = "search", conflicts_with_all = SIMULATED)]
     pub wanted: bool,
-    /// Share of the peak that kernels reach where nothing waits for the network
+    /// Share of the peak that kernels reach when nothing waits for the network
     #[arg(long, value_name = "SHARE", default_value = "0.75", value_parser = efficiency, requires = "wanted")]
     pub alpha: f64,
     #[command(flatten)]
@@ -109,13 +110,14 @@ fn efficiency(text: &str) -> Result<f64, String> {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training time")]
 pub struct TrainingArgs {
-    /// Devices to use at most
+    /// Most devices to use
     #[arg(long, value_name = "N")]
     pub devices_max: Option<u64>,
     /// Optimizer steps at the critical batch
     #[arg(long, value_name = "S", conflicts_with = "tokens")]
     pub steps: Option<f64>,
-    /// Batch beyond which more data parallelism stops paying: kaplan, layered (the default), or a count of
+    /// Critical batch, beyond which more data parallelism stops paying off: kaplan, layered (the default), or a count
+    /// of
     /// sequences
     #[arg(long, value_name = "LAW")]
     pub critical_batch: Option<CriticalBatch>,
@@ -150,7 +152,7 @@ pub struct ProfileArgs {
     /// Only this batch of the profile, counted from 1
     #[arg(long, value_name = "K", requires = "file")]
     pub batch_index: Option<u32>,
-    /// Memory kept free; else 800 MiB, as the search of the paper's authors keeps, and none by --grid
+    /// Memory to keep free; default: 800 MiB, as in the search of the paper's authors, and none with --grid
     #[arg(long, value_name = "SIZE", requires = "search")]
     pub reserve: Option<Bytes>,
 }

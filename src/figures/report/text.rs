@@ -169,7 +169,7 @@ fn step(plan: &Plan) -> String {
     parts.join("; ")
 }
 
-/// What lives in the host's memory.
+/// What is offloaded to host memory.
 fn on_host(plan: &Plan) -> &'static str {
     let checkpoints = plan.offload.checkpoints() && plan.recompute.layers() > 0.0;
     match plan.offload {
@@ -199,11 +199,11 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
         Some(band) => {
             let [low, high] = band.model_flops(summary);
             let held = format!("{} to {}, {low} to {high} per device", band.low, band.high);
-            let known = evidence(scenario).map(|band| row("known from", band.to_string()));
-            let told = [row("step time", summary.step_time.to_string()), row("8 of 10 such runs", held)];
+            let known = evidence(scenario).map(|band| row("based on", band.to_string()));
+            let told = [row("step time", summary.step_time.to_string()), row("80 % interval", held)];
             told.into_iter().chain(known).collect()
         }
-        None => vec![row("step time", format!("{}; no measured rows behind it", summary.step_time))],
+        None => vec![row("step time", format!("{}; no measured runs to compare with", summary.step_time))],
     };
     let counted = match scenario.plan.flop_count {
         FlopCount::Parameters => "6 per parameter and token, and attention",

@@ -14,11 +14,11 @@ const PER_BYTE: &str = "flop/B";
 
 /// Each kind of transfer against its link.
 pub(super) const FIGURES: [FigureEntry; 3] = [
-    figure(Figure::Slowdown(0), "slowdown", "{}: factor on its arithmetic's time", Dimension::Of(""))
+    figure(Figure::Slowdown(0), "slowdown", "{}: slowdown of its arithmetic", Dimension::Of(""))
         .less_is_better()
         .about(
-            "What the transfer makes of the time of the arithmetic beside which it runs, in steady state: 1 where that \
-             hides it.",
+            "How much the transfer stretches the arithmetic it overlaps with, in steady state: 1 if it is fully \
+             hidden.",
         )
         .value(|of, at| Some(of.transfer(at)?.slowdown()))
         .why(|facts, at| {
@@ -42,7 +42,7 @@ pub(super) const FIGURES: [FigureEntry; 3] = [
         }),
     figure(Figure::Threshold(0), "threshold", "intensity that {}", Dimension::Of(PER_BYTE))
         .about(
-            "The intensity from which the link is fast enough. Bytes in and out are added, and so are the two \
+            "The lowest intensity at which the link is fast enough. Bytes in and out are added, and so are the two \
              directions of the link. A ring passes a level at the level's bandwidth times its ranks in each group \
              below, since it goes through the ports of all of them.",
         )
@@ -82,9 +82,9 @@ const fn about(transfer: &Intensity) -> &'static str {
             "Sums of gradients over the ranks that hold the same weights, beside the last backward."
         }
         TransferKind::PartitionedState | TransferKind::StateOffload if !transfer.overlapped => {
-            "All that weights and gradients move in a step, of all its arithmetic. Nothing computes meanwhile: a rank's \
-             only stage comes before its first pass and goes after its last, interleaved stages take the buffers from \
-             each other, and some stacks overlap nothing."
+            "All that weights and gradients move in a step, of all its arithmetic. Nothing computes meanwhile: a \
+             rank's only stage comes before its first pass and goes after its last, interleaved stages take the \
+             buffers from each other, and some stacks overlap nothing."
         }
         TransferKind::PartitionedState => {
             "Gathers of weights and reductions of gradients, each for all micro-batches that are visited together; of \

@@ -75,20 +75,21 @@ impl LimitEntry {
 #[expect(clippy::redundant_closure_for_method_calls, reason = "a method of one lifetime is no function for all")]
 static TABLE: [LimitEntry; 18] = [
     number(Limit::Parameters, "parameters", |limits, _| count(limits.parameters, ""))
-        .about("Those of the layers' matrices; of a model with experts all.")
+        .about("Parameters of the layers' matrices, including all experts.")
         .formula(|given| given.parameters()),
     number(Limit::State, "state of a parameter", |limits, _| limits.state().into())
         .label("state")
-        .about("What a device holds of weights, gradients and optimizer: each over the devices that share it.")
+        .about("Weights, gradients and optimizer state on a device: each divided by the devices that share it.")
         .formula(|given| given.state()),
     number(Limit::Free, "free memory", |limits, _| limits.free().into())
         .about(
-            "What weights, gradients and optimizer leave to activations; negative where the state alone does not fit.",
+            "What weights, gradients and optimizer state leave for activations; negative if the state alone does not \
+             fit.",
         )
         .formula(|given| given.memory() - given.figure(Limit::Parameters) * given.figure(Limit::State)),
     number(Limit::Activation, "activations of a token", |limits, _| limits.activation().into())
         .label("activations")
-        .about("From the inputs of the layers alone, where all is computed again, to everything but the scores.")
+        .about("From only the inputs of the layers, with full recomputation, to everything but the attention scores.")
         .formula(|given| given.activation()),
     number(Limit::Tokens, "token capacity", |limits, _| count(limits.token_capacity(), "tokens"))
         .about("Tokens whose activations fit on a device.")
@@ -110,30 +111,30 @@ static TABLE: [LimitEntry; 18] = [
         }),
     number(Limit::Flop, "flop of a token", |limits, _| (limits.forward_flop() + limits.backward_flop()).into())
         .label("flop")
-        .about("Forward, backward as two of it, and again what is not kept: 1 - gamma.")
+        .about("Forward, backward at twice its cost, and recomputation of what is not kept: 1 - gamma.")
         .formula(|given| given.forwards() * given.figure(Limit::ForwardFlop)),
     number(Limit::Arithmetic, "forward", |limits, _| limits.arithmetic().into())
-        .about("Arithmetic of forward, memory full, kernels at the peak.")
+        .about("Arithmetic of forward with memory full and kernels at the peak.")
         .formula(|given| given.figure(Limit::Tokens) * given.figure(Limit::ForwardFlop) / given.peak()),
     number(Limit::Forward, "overlap in forward", |limits, _| {
         count(limits.overlap(limits.token_capacity(), 1.0)[0], "")
     })
     .label("forward overlap")
-    .about("Transfers of forward over its arithmetic at the peak, memory full: up to 1 they hide.")
+    .about("Transfers of forward over its arithmetic at the peak, with memory full: up to 1 they are hidden.")
     .formula(|given| given.forward_transfers() * given.figure(Limit::Transfer) / given.figure(Limit::Arithmetic)),
     number(Limit::Backward, "overlap in backward", |limits, _| {
         count(limits.overlap(limits.token_capacity(), 1.0)[1], "")
     })
     .label("backward overlap")
-    .about("Transfers of backward over its arithmetic at the peak, recompute included: up to 1 they hide.")
+    .about("Transfers of backward over its arithmetic at the peak, recompute included: up to 1 they are hidden.")
     .formula(|given| {
         given.backward_transfers() * given.figure(Limit::Transfer)
             / (given.backward_forwards() * given.figure(Limit::Arithmetic))
     }),
     number(Limit::Shortest, "shortest step", |limits, form| form.step(limits).into())
         .about(
-            "Its transfers one after the other, before which no step ends; or, with no exposed communication, the \
-                shortest step in which each pass still hides its own.",
+            "Its transfers one after the other, the least that a step can take; or, with no exposed communication, \
+             the shortest step in which each pass hides its own.",
         )
         .formula(|given| match given.form {
             BoundForm::Hidden => given.forwards() * given.slower_pass() * given.figure(Limit::Transfer),
@@ -142,28 +143,30 @@ static TABLE: [LimitEntry; 18] = [
             }
         }),
     number(Limit::Uncapped, "uncapped HFU", |limits, form| share(form.bound(limits).hfu))
-        .about("What the network allows of the peak, memory full; above it the network is not what limits.")
+        .about(
+            "The share of the peak that the network allows with memory full; above 100 % the network is not the limit.",
+        )
         .formula(|given| given.forwards() * given.figure(Limit::Arithmetic) / given.figure(Limit::Shortest)),
     number(Limit::UncappedTokens, "uncapped tokens/s", |limits, form| {
         count(form.bound(limits).tokens_per_s, "tokens/s")
     })
     .label("uncapped")
-    .about("Per device, what the network allows.")
+    .about("What the network allows per device.")
     .formula(|given| given.figure(Limit::Tokens) / given.figure(Limit::Shortest)),
     number(Limit::Hfu, "HFU", |limits, form| share(limits.capped(form.bound(limits)).hfu))
-        .about("Uncapped HFU, but no more than the peak.")
+        .about("Uncapped HFU, capped at the peak.")
         .formula(|given| {
             let uncapped = || given.figure(Limit::Uncapped);
             uncapped() / Formula::Largest(vec![1.0.into(), uncapped()])
         }),
     number(Limit::Mfu, "MFU", |limits, form| share(limits.capped(form.bound(limits)).mfu))
-        .about("HFU without what is recomputed: of 4 - gamma forwards 3 are the model's.")
+        .about("HFU without recomputation: 3 of the 4 - gamma forward equivalents are the model's.")
         .formula(|given| given.figure(Limit::Hfu) * 3.0 / given.forwards()),
     number(Limit::TokensPerSecond, "tokens/s and device", |limits, form| {
         count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s")
     })
     .label("tokens/s, device")
-    .about("Per device, at most what the peak allows.")
+    .about("The same, capped at the peak.")
     .formula(|given| given.figure(Limit::Hfu) * given.peak() / given.figure(Limit::Flop)),
 ];
 

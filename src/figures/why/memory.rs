@@ -22,61 +22,61 @@ pub(super) const FIGURES: [FigureEntry; 11] = [
         .label("memory")
         .less_is_better()
         .map("Peak memory, GiB", "GiB at the peak")
-        .about("Everything that the fullest device holds at its fullest moment of the step.")
+        .about("Everything that the fullest device holds at its peak during the step.")
         .value(|of, _| Some(of.summary.memory.peak.get()))
         .why(|facts, _| {
             let source = "the parts at the moment of the peak, on the pipeline rank with the highest one";
             because(facts.parts_in_use(), Citation::convention(source))
         }),
     figure(Figure::Weights, "weights", "weights", Dimension::Bytes)
-        .about("This device's shard of the weights, all through the step.")
+        .about("This device's shard of the weights, held throughout the step.")
         .value(|of, _| Some(of.summary.memory.parts.weights.get()))
         .why(|facts, _| because(facts.weights()?, Citation::paper(STATE))),
     figure(Figure::Gradients, "gradients", "gradients", Dimension::Bytes)
         .about(
-            "This device's shard, or all of them where they are summed at the end of the step; and the gradients of \
-             units that wait for their reduction, or to go to the host.",
+            "This device's shard, or all gradients if they are reduced at the end of the step; plus those of units \
+             that wait to be reduced or copied to the host.",
         )
         .value(|of, _| Some(of.summary.memory.parts.gradients.get()))
         .why(|facts, _| because(facts.gradients()?, Citation::paper(STATE))),
     figure(Figure::OptimizerState, "optimizer-state", "optimizer", Dimension::Bytes)
-        .about("Moments, and master weights beside weights of fewer bits.")
+        .about("Moments, and master weights if the weights themselves have fewer bits.")
         .value(|of, _| Some(of.summary.memory.parts.optimizer.get()))
         .why(|facts, _| because(facts.optimizer()?, Citation::paper(STATE))),
     figure(Figure::SecondaryWeights, "secondary-weights", "secondary weights", Dimension::Bytes)
         .about(
-            "A second copy of the weights near by, from which backward gathers: held from a unit's forward to its \
-             backward.",
+            "A second copy of the weights on nearby ranks, from which backward gathers; held from a unit's forward to \
+             its backward.",
         )
         .value(|of, _| Some(of.summary.memory.parts.secondary_weights.get()))
         .why(|facts, _| because(facts.secondary(), Citation::paper("ZeRO++, arXiv 2306.10209, section 3.2 (hpZ)"))),
     figure(Figure::Activations, "activations", "activations", Dimension::Bytes)
-        .about("What forward keeps for backward, what the layer at the peak works in, and logits.")
+        .about("What forward keeps for backward, the working memory of the layer at the peak, and logits.")
         .value(|of, _| Some(of.summary.memory.parts.activations.get()))
         .why(|facts, _| because(facts.activations(), Citation::paper(ACTIVATIONS))),
     figure(Figure::Gathered, "gathered", "gathered", Dimension::Bytes)
-        .about("Whole weights of the units, or the stages of a pipeline, that compute now or next.")
+        .about("Unsharded weights of the units, or pipeline stages, that compute now or next.")
         .value(|of, _| Some(of.summary.memory.parts.gathered.get()))
         .why(|facts, _| because(facts.gathered(), Citation::paper("PyTorch FSDP, arXiv 2304.11277, section 3.3"))),
     figure(Figure::Buffers, "buffers", "communication", Dimension::Bytes)
-        .about("Packed copies of what travels in another format than it is kept in.")
+        .about("Packed copies of data that is sent in a format other than it is stored in.")
         .value(|of, _| Some(of.summary.memory.parts.communication.get()))
         .why(|facts, _| {
             let held = facts.memory_of_fullest().parts.communication;
             because(counted("buffers of collectives", held.into()), Citation::simulated())
         }),
     figure(Figure::Reserved, "reserved", "reserved", Dimension::Bytes)
-        .about("Context, libraries and workspaces; and what the allocator loses to fragments.")
+        .about("Context, libraries and workspaces, and what the allocator loses to fragmentation.")
         .value(|of, _| Some(of.summary.memory.parts.reserved.get()))
         .why(|facts, _| because(facts.reserved(), facts.software())),
     figure(Figure::Capacity, "capacity", "memory of a device", Dimension::Bytes)
-        .about("What a device has.")
+        .about("Memory capacity of one device.")
         .value(|of, _| Some(of.summary.memory.capacity.get()))
         .why(|facts, _| because(facts.capacity(), facts.sheet())),
     figure(Figure::Headroom, "headroom", "memory left", Dimension::Bytes)
         .more_is_better()
         .map("Memory left, GiB", "GiB left")
-        .about("What the peak leaves of the device; negative where the job does not fit.")
+        .about("Capacity minus the peak; negative if the job does not fit.")
         .value(|of, _| Some((of.summary.memory.capacity - of.summary.memory.peak).get()))
         .why(|facts, _| {
             let left = facts.figure(Figure::Capacity)? - facts.figure(Figure::Peak)?;
@@ -195,7 +195,8 @@ impl FormulaFacts<'_> {
         let kept = self.rates.activations();
         let one = if self.recomputed_layers() > 0.0 { kept.checkpoint } else { kept.layer };
         let ordered = self.in_order().then(|| self.kept_in_order(held)).flatten();
-        // The simulator rounds each layer to whole bytes, up and down: a formula within a few bytes a layer is the same.
+        // The simulator rounds each layer to whole bytes, up and down: a formula within a few bytes a layer is the
+        // same.
         let close = |formula: &Formula| {
             (formula.value() - held.parts.activations.get()).abs() <= 64.0 * f64::from(self.scenario.model.layers)
         };

@@ -21,12 +21,12 @@ const PALM: &str = "Chowdhery et al., PaLM, arXiv 2204.02311, appendix B";
 /// Tokens, flop, utilisation, and the length of a training.
 pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::Devices, "devices", "devices", Dimension::Of(""))
-        .about("Devices of the job: what one rank runs on.")
+        .about("Devices in the job, one for each rank.")
         .value(|of, _| Some(f64::from(of.summary.devices)))
         .why(|facts, _| because(facts.devices(), Citation::chosen("nodes x devices of a node, or as given"))),
     figure(Figure::TokensPerStep, "tokens-per-step", "tokens per step", Dimension::Of("tokens"))
         .about(
-            "Every data-parallel rank takes its micro-batches, one after the other; ranks of a tensor, context or \
+            "The global batch in tokens: all micro-batches of every data-parallel rank; ranks of a tensor, context or \
              pipeline group work on the same tokens.",
         )
         .value(|of, _| Some(of.summary.tokens_per_step))
@@ -34,7 +34,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::TokensPerSecond, "tokens", "tokens per second and device", Dimension::Of("tokens/s"))
         .label("tokens/s")
         .more_is_better()
-        .about("Tokens of a step over its time, per device so that jobs of different sizes compare.")
+        .about("Tokens of a step over its time, per device so that jobs of different sizes can be compared.")
         .value(|of, _| Some(of.summary.tokens_per_s_per_device))
         .why(|facts, _| {
             let device_time = facts.figure(Figure::StepTime)? * facts.devices();
@@ -52,7 +52,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
             because(flop, facts.flop_convention())
         }),
     figure(Figure::Recomputed, "recomputed", "recomputed flop per token", Dimension::Flop)
-        .about("What backward computes again instead of keeping it from forward.")
+        .about("What activation checkpointing makes backward compute again.")
         .value(|of, _| {
             let Summary { hardware_flops, model_flops, tokens_per_s_per_device, .. } = of.summary;
             Some((*hardware_flops - *model_flops).get() / tokens_per_s_per_device)
@@ -62,7 +62,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
         .label("TFLOP/s")
         .more_is_better()
         .map("Throughput, TFLOP/s per device", "TFLOP/s per device")
-        .about("The arithmetic that the model needs; what is computed twice counts once.")
+        .about("The arithmetic that the model needs; recomputation does not count.")
         .value(|of, _| Some(of.summary.model_flops.get()))
         .why(|facts, _| {
             let rate = facts.figure(Figure::FlopPerToken)? * facts.figure(Figure::TokensPerSecond)?;
@@ -70,7 +70,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
         }),
     figure(Figure::HardwareFlops, "hardware-flop", "hardware flop per second and device", Dimension::FlopPerSecond)
         .more_is_better()
-        .about("The arithmetic that the device does, recompute counted.")
+        .about("The arithmetic that the device performs, including recomputation.")
         .value(|of, _| Some(of.summary.hardware_flops.get()))
         .why(|facts, _| {
             let flop = facts.figure(Figure::FlopPerToken)? + facts.figure(Figure::Recomputed)?;
@@ -80,15 +80,15 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
         .label("MFU")
         .more_is_better()
         .map("Model flop utilisation, %", "% MFU")
-        .about("The share of the peak that goes into what the model needs.")
+        .about("MFU: the share of the peak spent on what the model needs.")
         .value(|of, _| Some(of.summary.mfu))
         .why(|facts, _| because(facts.figure(Figure::ModelFlops)? / facts.peak(), Citation::paper(PALM))),
     figure(Figure::Hfu, "hfu", "hardware flop utilisation", Dimension::Share)
         .label("HFU")
         .more_is_better()
         .about(
-            "The share of the peak that is used, recompute counted; above 100 % where causal kernels skip half of the \
-             scores.",
+            "HFU: the share of the peak that is used, including recomputation; above 100 % if causal kernels skip \
+             half of the scores.",
         )
         .value(|of, _| Some(of.summary.hfu))
         .why(|facts, _| because(facts.figure(Figure::HardwareFlops)? / facts.peak(), Citation::paper(PALM))),
@@ -96,8 +96,8 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
         .more_is_better()
         .map("Throughput limit, TFLOP/s per device", "TFLOP/s per device at most")
         .about(
-            "No schedule of this plan's work beats it: the peak, the busiest level or the link to the host takes the \
-             whole step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
+            "No schedule of this plan can exceed it: arithmetic, the busiest level or the link to the host would be \
+             busy all step. Causal kernels skip half of the scores, all of which count: it may be above the peak.",
         )
         .value(|of, _| Some(of.summary.limit.get()))
         .why(|facts, _| {
@@ -106,7 +106,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::ShareOfLimit, "share-of-limit", "share of the limit", Dimension::Share)
         .more_is_better()
         .map("Throughput, % of its limit", "% of the limit")
-        .about("Throughput over what no schedule of the plan beats: the rest is what could still be won.")
+        .about("Throughput over the limit that no schedule of this plan can exceed: the rest could still be gained.")
         .value(|of, _| Some(of.summary.model_flops / of.summary.limit))
         .why(|facts, _| {
             let formula = facts.figure(Figure::ModelFlops)? / facts.figure(Figure::Limit)?;
@@ -116,7 +116,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::Days, "days", "training time", Dimension::Of("days"))
         .label("days")
         .less_is_better()
-        .about("The whole training at the speed of this step from beginning to end: no restarts, no evaluation.")
+        .about("The whole training run at the speed of this step, without restarts or evaluation.")
         .value(|of, _| Some(of.expense()?.time.days()))
         .why(|facts, _| {
             let rate = facts.figure(Figure::TokensPerSecond)? * facts.devices();
@@ -125,7 +125,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::DeviceHours, "device-hours", "device-hours", Dimension::Of("device-hours"))
         .less_is_better()
         .map("Device-hours of {}", "device-hours")
-        .about("Hours of all devices together: what the whole training takes, whatever their number.")
+        .about("Hours of all devices added up, for the whole training run.")
         .value(|of, _| Some(of.expense()?.device_time.hours()))
         .why(|facts, _| {
             let hours = facts.tokens()? / facts.figure(Figure::TokensPerSecond)? / 3600.0;
@@ -135,7 +135,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
         .label("cost")
         .less_is_better()
         .map("Cost of {}", "")
-        .about("Money for the device-hours alone: no storage, no people, no discount.")
+        .about("Price of the device-hours alone, without storage, staff or discounts.")
         .value(|of, _| Some(of.expense()?.cost?.amount))
         .why(|facts, _| {
             let price = facts.scenario.cluster.price_per_device_hour?;
@@ -146,7 +146,7 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
         .label("energy")
         .less_is_better()
         .map("Energy of {}, kWh", "kWh")
-        .about("What the devices draw at their stated power from beginning to end, busy or not.")
+        .about("What the devices draw at their stated power over the whole run, busy or idle.")
         .value(|of, _| Some(of.expense()?.energy?.get()))
         .why(|facts, _| {
             let power = input("power of a device", facts.scenario.cluster.watts_per_device?, facts.stated());
@@ -175,8 +175,8 @@ impl FormulaFacts<'_> {
             );
         }
         format!(
-            "A better schedule could win exposed communication, {} of the step, and bubble, {}; faster kernels what these \
-             lose against the data sheet's peak, {}. Update, launches and waits take {}.",
+            "A better schedule could win exposed communication, {} of the step, and bubble, {}; faster kernels what \
+             these lose against the data sheet's peak, {}. Update, launches and waits take {}.",
             of(time.exposed),
             of(time.bubble),
             of(time.compute - *step_time * reached),

@@ -12,7 +12,7 @@ use super::facts::{FigureEntry, FormulaFacts, LAYERED, because, count, figure, i
 use super::formula::{Citation, Formula};
 
 /// What tells the parts of a step apart.
-const PARTS: &str = "at each moment the step is charged to what compute does, or to what its next task waits for";
+const PARTS: &str = "each moment of the step counts as what compute does, or as what its next task waits for";
 
 /// Less than this is rounding: sums of spans that begin and end at whole picoseconds.
 const LEAST: Seconds = Seconds::new(1e-9);
@@ -22,7 +22,7 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
     figure(Figure::StepTime, "step-time", "step time", Dimension::Seconds)
         .less_is_better()
         .map("Step time, s", "s per step")
-        .about("One optimizer step on the rank that ends last. The parts cover it without gap or overlap.")
+        .about("One optimizer step on the rank that finishes last. The parts cover it without gap or overlap.")
         .value(|of, _| Some(of.summary.step_time.get()))
         .why(|facts, _| {
             let parts = TIME_PARTS.into_iter().map(|part| facts.figure(part)).collect::<Option<_>>()?;
@@ -31,7 +31,7 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
     figure(Figure::Compute, "compute", "compute", Dimension::Seconds)
         .about(
             "Forward, recompute and backward: matrix products and attention at the rate that their shape reaches, \
-             element-wise operators at the memory's.",
+             element-wise operators at memory bandwidth.",
         )
         .value(|of, _| Some(of.summary.time.compute.get()))
         .why(|facts, _| because(facts.computing()?, facts.calibrated())),
@@ -39,37 +39,38 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
         .label("exposed")
         .less_is_better()
         .about(
-            "Compute stalls for a transfer that its next task needs. Communication behind compute costs nothing here.",
+            "Time that compute stalls for a transfer that its next task needs. Communication hidden behind compute \
+             costs nothing here.",
         )
         .value(|of, _| Some(of.summary.time.exposed.get()))
         .why(|facts, _| because(facts.exposed(), Citation::convention(PARTS))),
     figure(Figure::Bubble, "bubble", "bubble", Dimension::Seconds)
         .less_is_better()
         .about(
-            "Compute waits for what another pipeline rank has not sent yet. Its law holds where all stages take as \
-             long and transfers take no time; what it leaves out stands beside it.",
+            "Time that compute waits for another pipeline rank to send its data. Its law holds where all stages take \
+             as long and transfers take no time; what it leaves out stands beside it.",
         )
         .value(|of, _| Some(of.summary.time.bubble.get()))
         .why(|facts, _| because(facts.bubble()?, facts.overhead_and_share())),
     figure(Figure::Optimizer, "optimizer", "optimizer's update", Dimension::Seconds)
         .label("optimizer")
         .about(
-            "Gradients are read, state and master weights read and written, weights written: all at the memory's \
-             rate, over this rank's shard.",
+            "Gradients are read, state and master weights read and written, weights written: all at memory bandwidth, \
+             for this rank's shard.",
         )
         .value(|of, _| Some(of.summary.time.optimizer.get()))
         .why(|facts, _| because(facts.update()?, facts.calibrated())),
     figure(Figure::Other, "other", "other", Dimension::Seconds)
         .about(
-            "The host: launching small kernels too slowly, fixed work at each micro-batch and step; and waits that \
-             belong to nothing else.",
+            "Host overhead (small kernels launched too slowly, fixed work per micro-batch and step) and waits not \
+             counted elsewhere.",
         )
         .value(|of, _| Some(of.summary.time.other.get()))
         .why(|facts, _| because(facts.other()?, facts.software())),
     figure(Figure::BubbleLaw, "bubble-overhead", "bubble overhead (idle / busy)", Dimension::Share)
         .less_is_better()
         .about(
-            "Idle over busy time of a rank, where all stages take as long and transfers take no time. A share of the \
+            "Idle over busy time of a rank if all stages take equally long and transfers take no time. A share of the \
              step is less: overhead / (1 + overhead).",
         )
         .value(|of, _| {
@@ -90,7 +91,9 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
             because(share, Citation::convention(PARTS))
         }),
     figure(Figure::Communication, "communication", "communication, hidden or not", Dimension::Seconds)
-        .about("Any transfer runs, whether compute waits for it or not; two at a time count once.")
+        .about(
+            "Time that any transfer runs, whether or not compute waits for it; transfers at the same time count once.",
+        )
         .value(|of, _| Some(of.summary.time.communication.get()))
         .why(|facts, _| {
             let source = "the union of the transfers' time on the rank that ends last";
@@ -107,11 +110,11 @@ impl FormulaFacts<'_> {
     fn confidence(&self) -> String {
         match (self.evaluation.error_band, evidence(self.scenario)) {
             (Some(ErrorBand { low, high, .. }), Some(behind)) => format!(
-                "80 % of such runs take {low} to {high}: as far from what was predicted without them as {behind} were \
+                "80 % interval {low} to {high}: from held-out errors of {behind} \
                  (calibration {})",
                 self.scenario.calibration.id
             ),
-            _ => "no measured rows behind it".to_owned(),
+            _ => "no measured runs to compare with".to_owned(),
         }
     }
 

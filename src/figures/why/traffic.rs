@@ -25,7 +25,7 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
     figure(Figure::Busy(0), "busy", "the {} level's busy time", Dimension::Seconds)
         .less_is_better()
         .about(
-            "How long the level would be busy if each transfer had it alone. More than the step means that the level \
+            "How long the level would be busy if each transfer ran alone. More than the step means that the level \
              cannot keep up.",
         )
         .value(|of, level| Some(of.summary.traffic.get(level)?.busy.get()))
@@ -41,7 +41,7 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
     figure(Figure::Copying(HostDirection::Out), "copying", "busy time of copies {}", Dimension::Seconds)
         .less_is_better()
         .about(
-            "How long this way of the link would be busy if each copy had it alone. More than the step means that the \
+            "How long this way of the link would be busy if each copy ran alone. More than the step means that the \
              link cannot keep up.",
         )
         .value(|of, at| Some(of.summary.host.way(way(at)).busy.get()))
@@ -52,7 +52,7 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
         }),
     figure(Figure::Elasticity(0), "elasticity", "10 % {}", Dimension::Change)
         .about(
-            "Throughput goes with a power of the resource, its elasticity: d ln throughput / d ln resource. 1 means \
+            "Throughput scales with a power of the resource, its elasticity: d ln throughput / d ln resource. 1 means \
              that nothing else counts, 0 that it does not matter.",
         )
         .value(|of, at| Some(of.elasticity.get(at)?.gain()))

@@ -68,15 +68,15 @@ pub(super) static TABLE: &[FieldSpec] = &[
     id(Field::Cluster, "cluster", "hardware").help("ID", "Cluster (`shardscope presets clusters`)"),
     id(Field::Stack, "stack", "stack").help("ID", "Software stack (`shardscope presets stacks`)"),
     id(Field::Model, "model", "model")
-        .help("ID", "Model (`shardscope presets models`); brings its own sequence length"),
+        .help("ID", "Model (`shardscope presets models`); sets the default sequence length"),
     id(Field::Strategy, "strategy", "strategy").help("ID", "Sharding strategy (`shardscope presets strategies`)"),
     plan(Field::Nodes, "plan.nodes", "nodes", COUNT, "1")
-        .help("N", "Nodes of the job")
+        .help("N", "Number of nodes")
         .steps(Steps::Nodes)
         .range(1, 512)
         .lens(|plan| whole_nodes(plan.size), |plan, nodes| put_size(plan, nodes, Size::Nodes)),
     plan(Field::Devices, "plan.devices", "devices", COUNT, "those of the nodes")
-        .help("N", "Devices of the job, instead of whole nodes")
+        .help("N", "Number of devices, instead of whole nodes")
         .unit("device", "devices")
         .steps(Steps::Powers(1, 1 << 16))
         .range(1, 4096)
@@ -96,26 +96,26 @@ pub(super) static TABLE: &[FieldSpec] = &[
     sharding(Field::Shard, "plan.shard", "shard", Type::Extent)
         .help(
             "EXTENT",
-            "Extent of the first sharded part of the state: device, innermost, node, system, another level of the \
-             cluster, or a count of ranks",
+            "Extent of sharding for the first part of the state that is sharded: device, innermost, node, system, \
+             another level of the cluster, or a count of ranks",
         )
         .steps(Steps::Extents)
         .state(|sharding| some(sharding.first_extent().cloned().unwrap_or(Extent::Device)), shard),
     sharding(Field::WeightsOver, "plan.weights_over", "weights-over", Type::Extent)
         .label("weights")
-        .help("EXTENT", "Extent of the weights' shards, whatever the strategy says")
+        .help("EXTENT", "Extent over which weights are sharded, overriding the strategy")
         .steps(Steps::Extents)
         .rare()
         .state(|sharding| some(sharding.weights.clone()), |sharding, extent| extent.put(&mut sharding.weights)),
     sharding(Field::GradientsOver, "plan.gradients_over", "gradients-over", Type::Extent)
         .label("gradients")
-        .help("EXTENT", "Extent of the gradients' shards; at least that of the weights")
+        .help("EXTENT", "Extent over which gradients are sharded; at least that of the weights")
         .steps(Steps::Extents)
         .rare()
         .state(|sharding| some(sharding.gradients.clone()), |sharding, extent| extent.put(&mut sharding.gradients)),
     sharding(Field::OptimizerOver, "plan.optimizer_over", "optimizer-over", Type::Extent)
         .label("moments")
-        .help("EXTENT", "Extent of the optimizer state's shards; at least that of the gradients")
+        .help("EXTENT", "Extent over which optimizer state is sharded; at least that of the gradients")
         .steps(Steps::Extents)
         .rare()
         .state(|sharding| some(sharding.optimizer.clone()), |sharding, extent| extent.put(&mut sharding.optimizer)),
@@ -140,7 +140,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(512, 131_072)
         .lens(|plan| some(plan.sequence), |plan, count| count.put(&mut plan.sequence)),
     plan(Field::Recompute, "plan.recompute", "recompute", Type::Recompute, "none")
-        .help("WHAT", "What backward computes again: none, selective, full, or the share of layers from 0 to 1")
+        .help("WHAT", "Activation checkpointing: none, selective, full, or the share of layers to recompute")
         .axis("recompute")
         .lens(|plan| some(plan.recompute), |plan, what| what.put(&mut plan.recompute)),
     word::<Precision>(Field::Precision, "plan.precision", "precision", "bf16, or fp16 on a device without it")
@@ -164,54 +164,57 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .range(1, 64)
         .lens(|plan| some(plan.pipeline), |plan, count| count.put(&mut plan.pipeline)),
     word::<Schedule>(Field::Schedule, "plan.schedule", "schedule", "1f1b")
-        .help("SCHEDULE", "Order of the pipeline's work")
+        .help("SCHEDULE", "Pipeline schedule")
         .lens(|plan| some(plan.schedule), |plan, schedule| schedule.put(&mut plan.schedule)),
     plan(Field::StagesPerRank, "plan.stages_per_rank", "stages-per-rank", COUNT, "1")
         .label("stages")
-        .help("K", "Stages on each pipeline rank, for the interleaved and breadth-first schedules")
+        .help("K", "Virtual stages per pipeline rank, for the interleaved and breadth-first schedules")
         .steps(Steps::Powers(1, 128))
         .range(1, 64)
         .lens(|plan| some(plan.stages_per_rank), |plan, count| count.put(&mut plan.stages_per_rank)),
     word::<Accumulation>(Field::Accumulation, "plan.accumulation", "accumulation", "standard")
         .label("order")
-        .help("ORDER", "Whether all layers of a micro-batch come before the next one, or all micro-batches of a layer")
+        .help("ORDER", "Order of gradient accumulation: one micro-batch after the other, or layer by layer")
         .lens(|plan| some(plan.accumulation), |plan, order| order.put(&mut plan.accumulation)),
     word::<Optimizer>(Field::Optimizer, "plan.optimizer", "optimizer", "adam")
-        .help("OPTIMIZER", "Optimizer, which says how much state there is")
+        .help("OPTIMIZER", "Optimizer, which sets how much state there is")
         .lens(|plan| some(plan.optimizer), |plan, optimizer| optimizer.put(&mut plan.optimizer)),
     word::<Offload>(Field::Offload, "plan.offload", "offload", "none")
-        .help("OFFLOAD", "What lives in the host's memory")
+        .help("OFFLOAD", "What is offloaded to host memory")
         .lens(|plan| some(plan.offload), |plan, offload| offload.put(&mut plan.offload)),
     sharding(Field::Qwz, "plan.qwz", "qwz", Type::Switch)
         .label("qwZ")
-        .help("SWITCH", "Gathered weights in int8, as ZeRO++ has them")
+        .help("SWITCH", "All-gather weights in int8 (ZeRO++ qwZ)")
         .state(|sharding| some(sharding.wire.weights.quantised()), quantise_weights),
     sharding(Field::Hpz, "plan.hpz", "hpz", Type::Extent)
         .label("hpZ")
-        .help("EXTENT", "Extent of a second copy of the weights for backward, as ZeRO++ has it; device: none")
+        .help("EXTENT", "Extent of the second copy of the weights that backward gathers (ZeRO++ hpZ); device: none")
         .steps(Steps::Levels)
         .state(|sharding| some(second_copy(sharding)), copy_weights),
     sharding(Field::Qgz, "plan.qgz", "qgz", Type::Switch)
         .label("qgZ")
-        .help("SWITCH", "Gradients in int4 and two hops, as ZeRO++ has them")
+        .help("SWITCH", "Reduce gradients in int4 and two hops (ZeRO++ qgZ)")
         .state(|sharding| some(sharding.wire.gradients.quantised()), quantise_gradients),
     plan(Field::Tokens, "plan.tokens", "tokens", Type::Tokens, "none")
-        .help("T", "Tokens of the whole training, for days and device-hours")
+        .help("T", "Tokens of the whole training run, for days and device-hours")
         .steps(LENGTHS)
         .no_axis()
         .lens(|plan| plan.tokens.map(Value::Number), put_tokens),
     word::<Reduction>(Field::Reduction, "plan.reduction", "reduction", "default")
-        .help("WHEN", "When gradients are reduced: as they are sharded, at each micro-batch, or once per step")
+        .help(
+            "WHEN",
+            "When gradients are reduced: as their sharding requires, after each micro-batch, or once per step",
+        )
         .rare()
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
     plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
-        .help("N", "Gathers that may run ahead of the unit that computes")
+        .help("N", "Units whose all-gather may run ahead of the unit that computes")
         .steps(Steps::Powers(1, 16))
         .range(1, 16)
         .rare()
         .lens(|plan| some(plan.prefetch), |plan, count| count.put(&mut plan.prefetch)),
     sharding(Field::Reshard, "plan.reshard_after_forward", "reshard", Type::Switch)
-        .help("SWITCH", "Whether gathered weights are dropped after forward and gathered again for backward")
+        .help("SWITCH", "Whether gathered weights are freed after forward and gathered again for backward")
         .rare()
         .state(
             |sharding| some(sharding.reshard_after_forward),
@@ -219,7 +222,7 @@ pub(super) static TABLE: &[FieldSpec] = &[
         ),
     word::<FlopCount>(Field::FlopCount, "plan.flop_count", "flop-count", "parameters")
         .label("MFU counts")
-        .help("CONVENTION", "What counts as model flop: trained parameters, or the weights of matrix products")
+        .help("CONVENTION", "How MFU counts model flop: by trained parameters, or by the weights of matrix products")
         .rare()
         .no_axis()
         .lens(|plan| some(plan.flop_count), |plan, count| count.put(&mut plan.flop_count)),

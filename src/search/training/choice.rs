@@ -18,7 +18,7 @@ pub struct TrainingChoice {
     pub micro_batch: u32,
     /// Micro-batches per step.
     pub accumulate: u32,
-    /// What lives in the host's memory.
+    /// What is offloaded to host memory.
     pub offload: Offload,
     /// How layers are assigned, by index into the method's.
     pub assignment: usize,
