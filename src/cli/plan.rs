@@ -16,7 +16,7 @@ pub(super) fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failu
         files::vacant(out, arguments.force, arguments.input.file())?;
     }
     if arguments.profile.file.is_some() {
-        return profile::run(arguments);
+        return profile::run(session, arguments);
     }
     if arguments.grid.wanted {
         return grid::run(session, arguments);

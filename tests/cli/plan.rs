@@ -162,12 +162,10 @@ fn the_shortest_training_is_written() {
     assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""), "refused before the search");
 }
 
-#[test]
-fn an_interrupted_search_prints_the_best_so_far_and_dies_by_the_signal() {
-    let home = Home::new();
-    let long = "plan --hardware a100-80gb-dgx --model megatron-1t --strategy zero3 --nodes 8 --tp 4 --cp 4 --offload state \
-                --objective memory --log log --format json";
-    let child = home.command(long).spawn().expect("the binary runs");
+/// What a search prints as JSON that is interrupted as soon as it has begun; it dies by the signal.
+fn interrupted(home: &Home, search: &[&str]) -> serde_json::Value {
+    let mut command = home.command("plan --log log --format json");
+    let child = command.args(search).spawn().expect("the binary runs");
     let started = || std::fs::read_to_string(home.path().join("log")).is_ok_and(|log| log.contains("searching plans"));
     let begin = std::time::Instant::now();
     while !started() && begin.elapsed().as_secs() < 20 {
@@ -176,8 +174,33 @@ fn an_interrupted_search_prints_the_best_so_far_and_dies_by_the_signal() {
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.expect("kill").success());
     let output = child.wait_with_output().expect("the binary ends");
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(2));
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(2), "{search:?}");
     assert!(begin.elapsed().as_secs() < 15, "{:?}", begin.elapsed());
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(report["plans"].is_array(), "{report}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn an_interrupted_search_prints_the_best_so_far_and_dies_by_the_signal() {
+    let words = |text: &'static str| text.split_whitespace().collect::<Vec<_>>();
+    let plan = words(
+        "--hardware a100-80gb-dgx --model megatron-1t --strategy zero3 --nodes 8 --tp 4 --cp 4 --offload state \
+         --objective memory",
+    );
+    assert!(interrupted(&Home::new(), &plan)["plans"].is_array());
+
+    let training = words(
+        "--objective training-time --hardware a100-80gb-nvlink16 --model megatron-1t --devices-max 65536 --steps 1000",
+    );
+    assert!(interrupted(&Home::new(), &training)["methods"].is_array());
+
+    // A hundred batches of 64 ways to shard each of 4,096 layers.
+    let home = Home::new();
+    let rows = (1..=100).flat_map(|batch| (0..64).map(move |way| (batch, way))).map(|(batch, way)| {
+        let noise = f64::from((batch * 37 + way * 101) % 97) / 100.0;
+        let (time, memory) = (1.0 + f64::from(way) / 100.0 + noise, 10_000.0 - 140.0 * f64::from(way) + 50.0 * noise);
+        format!("1024,{batch},{way},{},{}\n", time * f64::from(batch), memory * f64::from(batch) / 100.0)
+    });
+    home.write("rows.csv", &format!("hidden,batch_index,strategy,time_s,mem_mib\n{}", rows.collect::<String>()));
+    let profile = ["--profile", "rows.csv", "--layers", "4096", "--hidden", "1024", "--memory-limit", "20000 GiB"];
+    assert!(interrupted(&home, &profile)["plans"].is_array());
 }

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::output;
+use crate::cli::session::Session;
+use crate::cli::{interrupt, log, output, progress};
 use crate::disk;
 use crate::figures::ProfileReport;
+use crate::search::Cancel;
 use crate::search::planner::profile::{MeasuredProfile, ProfileRequest};
 use crate::units::Bytes;
 
@@ -19,7 +21,7 @@ const MOST_LAYERS: u32 = 4096;
 /// The largest profile that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
-pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
+pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.profile;
     // The command line has made sure that these are there.
     let (Some(file), Some(layers), Some(hidden), Some(limit)) =
@@ -34,9 +36,19 @@ pub fn run(arguments: &PlanArgs) -> Result<Exit, Failure> {
     check(&profile, arguments)?;
     let reserve = wanted.reserve.unwrap_or(RESERVE);
     let room_mib = ((limit / Bytes::MIB).floor() - (reserve / Bytes::MIB).ceil()).max(0.0) as u64;
-    let plans = profile.plan(ProfileRequest { layers, hidden, room_mib, batch_index: wanted.batch_index });
+    let request = ProfileRequest { layers, hidden, room_mib, batch_index: wanted.batch_index };
+    let cancel = Cancel::default();
+    interrupt::cancels(&cancel)?;
+    log::line("searching plans");
+    let waiting = progress::waiting("planning; Ctrl-C prints the batches so far", &session.options);
+    let plans = profile.plan(request, &cancel);
+    waiting.finish_and_clear();
+    if cancel.is_cancelled() {
+        output::warning(&"interrupted: larger batches were not planned");
+    }
     let report = ProfileReport { layers, hidden, limit, reserve, plans: &plans };
     output::report(arguments.format, || report.text(), || report.json())?;
+    interrupt::ends(&cancel)?;
     Ok(if plans.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }
 

@@ -6,13 +6,13 @@ use crate::bounds::layered::CriticalBatch;
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::{Exit, Failure, Refusals};
 use crate::cli::session::{Session, note_chosen, refused};
-use crate::cli::{log, output, progress};
+use crate::cli::{interrupt, log, output, progress};
 use crate::evaluate::{Memory, Workspace, stages};
 use crate::figures::TrainingReport;
 use crate::scenario::{Field, Scenario};
-use crate::search::Evaluator;
 use crate::search::planner::CostModel;
 use crate::search::training::{Account, BestTraining, Closed, Goal, METHODS, TrainingSearch};
+use crate::search::{Cancel, Evaluator};
 use crate::units::Seconds;
 
 use super::best;
@@ -44,7 +44,12 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let law = arguments.training.critical_batch.unwrap_or(CriticalBatch::Layered);
     let training = search(session, arguments, law)?;
     note_chosen(&arguments.input, &CHOSEN);
-    let found = TrainingFindings::search(&training, session)?;
+    let cancel = Cancel::default();
+    interrupt::cancels(&cancel)?;
+    let found = TrainingFindings::search(&training, session, &cancel)?;
+    if cancel.is_cancelled() {
+        output::warning(&"interrupted: each plan is the best so far");
+    }
     let report = TrainingReport {
         training: &training,
         source: law.source(),
@@ -59,6 +64,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     output::report(arguments.format, || report.text(), || report.json())?;
     let shortest = shortest(&training, &found.best);
     best::save(arguments, shortest.as_ref())?;
+    interrupt::ends(&cancel)?;
     Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 
@@ -116,10 +122,11 @@ struct TrainingFindings {
 }
 
 impl TrainingFindings {
-    fn search(training: &TrainingSearch, session: &Session) -> Result<Self, Failure> {
+    fn search(training: &TrainingSearch, session: &Session, cancel: &Cancel) -> Result<Self, Failure> {
         let (pool, start) = (session.pool()?, Instant::now());
+        log::line("searching plans");
         let answers = progress::collect(training.len(), "answers", &session.options, |done| {
-            training.run(&Evaluator::on(&pool), done);
+            training.run(&Evaluator::new(&pool, cancel), done);
         });
         let (plans, simulated) = answers
             .iter()
@@ -135,7 +142,7 @@ impl TrainingFindings {
             (account, stages)
         });
         let (accounts, stages) = parts.unzip();
-        let closed = training.closed(&pool);
+        let closed = if cancel.is_cancelled() { Vec::new() } else { training.closed(&pool) };
         let time = Seconds::new(start.elapsed().as_secs_f64());
         log::line(&format!("{plans} plans, {simulated} simulated on {} threads", pool.current_num_threads()));
         Ok(Self { best, accounts, stages, closed, plans, simulated, time })

@@ -8,6 +8,7 @@ mod read;
 use std::collections::BTreeMap;
 
 use crate::program::{PICOS, picos};
+use crate::search::Cancel;
 use crate::units::Seconds;
 
 use super::classes::{OperatorClass, OptionCost, fastest};
@@ -83,9 +84,12 @@ impl MeasuredProfile {
     }
 
     /// Raises the batch until all-sharded layers no longer fit and plans each [osdp C4].
-    pub fn plan(&self, request: ProfileRequest) -> Plans {
+    pub fn plan(&self, request: ProfileRequest, cancel: &Cancel) -> Plans {
         let mut found = Plans::default();
         for batch in self.batches(request.hidden) {
+            if cancel.is_cancelled() {
+                break;
+            }
             if request.batch_index.is_some_and(|wanted| wanted != batch) {
                 continue;
             }

@@ -10,7 +10,9 @@ const RESERVE_MIB: u64 = 800;
 
 fn plans(layers: u32, hidden: u32, limit_gib: u64, batch_index: Option<u32>) -> Plans {
     let room_mib = limit_gib * 1024 - RESERVE_MIB;
-    MeasuredProfile::parse(ROWS).expect("valid").plan(ProfileRequest { layers, hidden, room_mib, batch_index })
+    MeasuredProfile::parse(ROWS)
+        .expect("valid")
+        .plan(ProfileRequest { layers, hidden, room_mib, batch_index }, &Cancel::default())
 }
 
 fn close(found: f64, expected: f64) {
@@ -100,13 +102,18 @@ fn the_measured_runs() {
 #[test]
 fn equal_throughput_goes_to_less_memory() {
     let text = "hidden,batch_index,strategy,time_s,mem_mib\n8,1,0,1.0,10\n8,2,0,2.0,9\n";
-    let found = MeasuredProfile::parse(text).expect("valid").plan(ProfileRequest {
-        layers: 1,
-        hidden: 8,
-        room_mib: 100,
-        batch_index: None,
-    });
+    let found = MeasuredProfile::parse(text)
+        .expect("valid")
+        .plan(ProfileRequest { layers: 1, hidden: 8, room_mib: 100, batch_index: None }, &Cancel::default());
     assert_eq!(found.plans[0].batch_index, 2);
+}
+
+#[test]
+fn a_cancelled_search_plans_no_further_batch() {
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let request = ProfileRequest { layers: 48, hidden: 1024, room_mib: 1 << 20, batch_index: None };
+    assert!(MeasuredProfile::parse(ROWS).expect("valid").plan(request, &cancel).plans.is_empty());
 }
 
 #[test]
