@@ -40,7 +40,7 @@ pub struct Config {
 pub struct Terminal {
     /// Colours.
     #[serde(deserialize_with = "palette")]
-    pub palette: Palette,
+    pub palette: ColorDepth,
     /// The terminal's background; `None` for what `COLORFGBG` says.
     pub theme: Option<Background>,
     /// Only ASCII glyphs, whatever the locale says.
@@ -55,7 +55,7 @@ pub struct Terminal {
 
 /// Colours, as `--palette` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Palette {
+pub enum ColorDepth {
     /// What the environment tells: `NO_COLOR`, `COLORTERM`, `TERM`.
     #[default]
     Auto,
@@ -106,19 +106,19 @@ impl Markers {
     }
 }
 
-/// The words of [`Palette`], on the command line and in the file.
-pub const PALETTES: [(&str, Palette); 5] = [
-    ("auto", Palette::Auto),
-    ("truecolor", Palette::Truecolor),
-    ("256", Palette::Xterm256),
-    ("16", Palette::Ansi16),
-    ("none", Palette::None),
+/// The words of [`ColorDepth`], on the command line and in the file.
+pub const PALETTES: [(&str, ColorDepth); 5] = [
+    ("auto", ColorDepth::Auto),
+    ("truecolor", ColorDepth::Truecolor),
+    ("256", ColorDepth::Xterm256),
+    ("16", ColorDepth::Ansi16),
+    ("none", ColorDepth::None),
 ];
 
 /// A commented `config.toml` that changes nothing.
 pub const DEFAULT: &str = include_str!("config/default.toml");
 
-fn palette<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Palette, D::Error> {
+fn palette<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ColorDepth, D::Error> {
     let word = String::deserialize(deserializer)?;
     let known = PALETTES.iter().find(|(known, _)| *known == word);
     let words = || PALETTES.map(|(word, _)| word).join(", ");

@@ -2,6 +2,7 @@
 //! sweeps and elasticities do ([`crate::search`]), and not for explaining or printing figures ([`crate::figures`]).
 
 mod band;
+mod details;
 mod evaluation;
 mod expense;
 mod figures;
@@ -16,7 +17,8 @@ use crate::scenario::{Checked, Problem, Scenario};
 
 pub use crate::program::{Activity, Lane, ModelPart, TaskKind};
 pub use band::{ErrorBand, evidence, likeness};
-pub use evaluation::{Details, Elasticity, Evaluation, Property};
+pub use details::Details;
+pub use evaluation::{Elasticity, Evaluation, Property};
 pub use expense::Expense;
 pub use figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 pub use host::{Copies, HostDirection, HostTraffic};
@@ -47,7 +49,7 @@ pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
 
 /// What reasons count with of the run that was made last in this workspace.
 pub fn details(scenario: &Checked, workspace: &Workspace) -> Details {
-    summary::details(scenario, workspace)
+    Details::new(scenario, workspace)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Money, Seconds, Watts};
 
-pub use network::{Group, Network, Span};
+pub use network::{Group, Network, RingSpan};
 pub use ring::Rings;
 
 /// The most levels a cluster may have (package, node, rack, pod, system and one to spare).

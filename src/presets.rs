@@ -94,7 +94,7 @@ pub enum Origin {
 
 /// One preset of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct PresetFile {
     /// What flags and scenario files call it: the file's name without `.toml`.
     pub id: String,
     /// What people call it.
@@ -116,7 +116,7 @@ type ById<T> = BTreeMap<String, Arc<T>>;
 pub struct Library {
     /// The user's own folder, and others.
     folders: (Option<PathBuf>, Vec<PathBuf>),
-    entries: Vec<Entry>,
+    entries: Vec<PresetFile>,
     clusters: ById<Cluster>,
     stacks: ById<Stack>,
     calibrations: ById<Calibration>,
@@ -149,7 +149,7 @@ impl Library {
     }
 
     /// The presets of one kind: the embedded ones in the order of their table, then the user's by name.
-    pub fn entries(&self, kind: Kind) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self, kind: Kind) -> impl Iterator<Item = &PresetFile> {
         self.entries.iter().filter(move |entry| entry.kind == kind)
     }
 
@@ -185,7 +185,7 @@ impl Library {
     }
 
     /// A scenario, as text.
-    pub fn scenario_text(&self, id: &str) -> Result<&Entry, Unknown> {
+    pub fn scenario_text(&self, id: &str) -> Result<&PresetFile, Unknown> {
         self.entries(Kind::Scenario).find(|entry| entry.id == id).ok_or_else(|| self.unknown(Kind::Scenario, id))
     }
 
@@ -199,8 +199,8 @@ impl Library {
 
     /// How many presets are not what they are in another library.
     pub fn difference(&self, other: &Self) -> usize {
-        let same = |entry: &&Entry| {
-            let of = |there: &&Entry| there.kind == entry.kind && there.id == entry.id;
+        let same = |entry: &&PresetFile| {
+            let of = |there: &&PresetFile| there.kind == entry.kind && there.id == entry.id;
             other.entries.iter().find(of).is_some_and(|there| there.text == entry.text)
         };
         let gone = other.entries.len().saturating_sub(self.entries.len());
@@ -252,7 +252,8 @@ impl Library {
             Kind::Strategy => keep(&mut self.strategies, id, text)?,
             Kind::Scenario => read::scenario_name(id, text)?,
         };
-        let mut entry = Entry { id: id.to_owned(), name, kind, origin, overrides_embedded: false, text: text.into() };
+        let mut entry =
+            PresetFile { id: id.to_owned(), name, kind, origin, overrides_embedded: false, text: text.into() };
         match self.entries.iter_mut().find(|other| other.kind == kind && other.id == id) {
             Some(other) => {
                 entry.overrides_embedded = other.overrides_embedded || other.origin == Origin::Embedded;

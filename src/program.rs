@@ -70,7 +70,7 @@ pub use state::ModelState;
 pub use stream::{COMPUTE, SERIAL, STREAMS, StreamSet};
 pub use task::{
     DEVICE, EVENTS, EventWait, HELD, LONGEST, NONE, PICOS, Picos, RESOURCES, Task, TaskClass, TaskEvent, WAITS, WHOLE,
-    held, picos,
+    held, picos, seconds,
 };
 pub use terms::{StageCost, StepTerms};
 pub use volume::Volume;

@@ -27,17 +27,17 @@ pub use layout::Layout;
 pub struct Scenario {
     /// Its name, for people.
     pub name: String,
-    /// The machine.
+    /// Devices, and the levels that join them.
     pub cluster: Arc<Cluster>,
-    /// The software.
+    /// The software that trains.
     pub stack: Arc<Stack>,
     /// What the software reaches on the machine.
     pub calibration: Arc<Calibration>,
-    /// The transformer.
+    /// The transformer that is trained.
     pub model: Arc<Model>,
     /// The id of the strategy that the plan's sharding started from.
     pub strategy: Arc<str>,
-    /// The job.
+    /// How the job is laid out on the devices.
     pub plan: Plan,
 }
 

@@ -45,7 +45,7 @@ fn worded(value: &str, unit: &str) -> String {
 /// A value being typed.
 #[derive(Debug, Clone)]
 pub struct Typing {
-    /// The text.
+    /// What is typed so far, and where the cursor is in it.
     pub input: Input,
     /// Whether it is still the old value, which the first character replaces.
     pub untouched: bool,
@@ -55,7 +55,7 @@ pub struct Typing {
 #[derive(Debug, Clone)]
 pub struct Form {
     pub(super) draft: Draft,
-    /// The fields.
+    /// One for each field, in the order of the file.
     pub rows: Vec<Row>,
     /// The field that has the keys.
     pub cursor: usize,

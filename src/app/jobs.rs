@@ -68,7 +68,7 @@ impl Filling {
     }
 }
 
-/// Of a view.
+/// What a view has asked for and not heard of yet.
 struct Working {
     generation: u64,
     work: Work,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::keymap::Keymap;
-use crate::config::{Background, Markers, Palette};
+use crate::config::{Background, ColorDepth, Markers};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -33,7 +33,7 @@ pub struct Options {
     /// Threads of a sweep; `None` for the default of a shared machine.
     pub threads: Option<usize>,
     /// Colours.
-    pub palette: Palette,
+    pub palette: ColorDepth,
     /// The terminal's background; `None` for what `COLORFGBG` says.
     pub theme: Option<Background>,
     /// Only ASCII glyphs, whatever the locale says.

@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::bounds::fsdp::ZeroStage;
-use crate::config::{PALETTES, Palette};
+use crate::config::{ColorDepth, PALETTES};
 use crate::figures::{self, Figure, METRICS};
 use crate::presets::Kind;
 use crate::scenario::Field;
@@ -290,7 +290,7 @@ pub struct Everywhere {
     pub presets: Vec<PathBuf>,
     /// Colours of the explorer
     #[arg(long, global = true, value_parser = palettes())]
-    pub palette: Option<Palette>,
+    pub palette: Option<ColorDepth>,
     /// Draw with ASCII only
     #[arg(long, global = true)]
     pub ascii: bool,
@@ -313,7 +313,7 @@ fn kinds() -> impl TypedValueParser<Value = Kind> {
     words(KINDS.map(|kind| (kind.folder(), kind)))
 }
 
-fn palettes() -> impl TypedValueParser<Value = Palette> {
+fn palettes() -> impl TypedValueParser<Value = ColorDepth> {
     words(PALETTES)
 }
 

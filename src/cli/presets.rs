@@ -3,7 +3,7 @@
 use crate::hardware::Cluster;
 use crate::model::Model;
 use crate::plan::Strategy;
-use crate::presets::{Entry, Kind, Library, Origin, Unknown};
+use crate::presets::{Kind, Library, Origin, PresetFile, Unknown};
 use crate::scenario::file;
 use crate::text::printable;
 use crate::units::{BytesPerSecond, significant, thousands};
@@ -28,7 +28,7 @@ pub(super) fn run(session: &Session, presets: &PresetsArgs) -> Result<Exit, Fail
 
 /// The text of a preset's file.
 fn file_of(library: &Library, kinds: &[Kind], id: &str) -> Result<String, Failure> {
-    let found: Vec<&Entry> =
+    let found: Vec<&PresetFile> =
         kinds.iter().flat_map(|kind| library.entries(*kind)).filter(|entry| entry.id == id).collect();
     match found[..] {
         [entry] => Ok(entry.text.to_string()),
@@ -87,7 +87,7 @@ fn columns(kind: Kind) -> &'static [&'static str] {
 }
 
 /// The key figures of a preset, as many as its kind has columns.
-fn figures(library: &Library, entry: &Entry) -> Option<Vec<String>> {
+fn figures(library: &Library, entry: &PresetFile) -> Option<Vec<String>> {
     let id = entry.id.as_str();
     Some(match entry.kind {
         Kind::Cluster => of_cluster(library.cluster(id).ok()?.as_ref()),
@@ -140,7 +140,7 @@ fn of_strategy(strategy: &Strategy) -> Vec<String> {
 }
 
 /// Marks what is the user's own.
-fn mark(entry: &Entry) -> Option<String> {
+fn mark(entry: &PresetFile) -> Option<String> {
     let Origin::File(path) = &entry.origin else { return None };
     let what = if entry.overrides_embedded { "yours, overrides the preset" } else { "yours" };
     Some(format!("{what}: {}", path.display()))

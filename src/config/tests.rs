@@ -34,7 +34,7 @@ fn settings_are_read() {
     let text = "threads = 2\n[terminal]\npalette = \"256\"\ntheme = \"light\"\nascii = true\nlow_bandwidth = true\nmarkers = \"dot\"\n\
                 mouse = true\n";
     let terminal = Terminal {
-        palette: Palette::Xterm256,
+        palette: ColorDepth::Xterm256,
         theme: Some(Background::Light),
         ascii: true,
         low_bandwidth: true,

@@ -1,12 +1,9 @@
 //! The whole answer about one scenario, and what throughput depends on.
 
-use crate::bounds::intensity::Intensity;
-use crate::hardware::MAX_LEVELS;
-use crate::program::{Lane, ModelState};
 use crate::scenario::Scenario;
-use crate::units::{Bytes, Seconds};
 
 use super::band::ErrorBand;
+use super::details::Details;
 use super::figures::{Memory, Resource, Summary};
 use super::trace::Trace;
 
@@ -108,19 +105,6 @@ pub struct Evaluation {
     pub error_band: Option<ErrorBand>,
     /// What reasons count with beyond the figures.
     pub details: Details,
-}
-
-/// What reasons count with beyond the figures, so that whoever asks for one later need not build the step again.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Details {
-    /// Each pipeline rank's part of the model.
-    pub states: Vec<ModelState>,
-    /// What a device of the rank that ends last sends into each level, by lane in the order of [`Lane::ALL`].
-    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
-    /// How much later that rank's compute begins because the host launches it too slowly.
-    pub late_launches: Seconds,
-    /// Each kind of transfer against the link that carries it.
-    pub transfers: Vec<Intensity>,
 }
 
 impl Evaluation {

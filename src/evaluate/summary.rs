@@ -1,15 +1,13 @@
 //! From a run of the simulator to the figures that people ask for: rates, shares of time, memory, bottleneck. Not for
 //! what ran when ([`super::trace`]).
 
-use crate::bounds::intensity;
 use crate::cost::{Factors, TokenFlop, peak};
 use crate::hardware::MAX_LEVELS;
-use crate::program::{LONGEST, PICOS, Picos, Program, Volume, held};
+use crate::program::{LONGEST, Program, Volume, held, seconds};
 use crate::scenario::{Checked, Layout, Problem, Scenario};
 use crate::sim::{MemoryPeak, Observer, Outcome, Simulator};
 use crate::units::{Bytes, Flop, Seconds};
 
-use super::evaluation::Details;
 use super::figures::{Memory, MemoryParts, Phases, Resource, Summary, TimeParts, Traffic};
 use super::host::HostTraffic;
 
@@ -86,18 +84,6 @@ pub(super) fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> 
     ranks.map(|rank| memory(scenario, &workspace.program, rank, &workspace.simulator.outcome(rank).peak)).collect()
 }
 
-/// What reasons count with of the run that was made last.
-pub(super) fn details(scenario: &Checked, workspace: &Workspace) -> Details {
-    let Workspace { program, simulator } = workspace;
-    let volume = program.volume(simulator.last());
-    Details {
-        states: program.states.clone(),
-        sent: volume.sent,
-        late_launches: seconds(volume.host),
-        transfers: intensity::transfers(scenario),
-    }
-}
-
 /// A finished run and what it ran.
 struct RunFigures<'a> {
     scenario: &'a Scenario,
@@ -112,10 +98,6 @@ struct RunFigures<'a> {
     memory: Memory,
     /// Peak of the first rank's memory.
     first_peak: Bytes,
-}
-
-fn seconds(picos: Picos) -> Seconds {
-    Seconds::new(picos as f64 / PICOS)
 }
 
 impl<'a> RunFigures<'a> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, COMPUTE, Lane, ModelPart, PICOS, Picos, Program, STREAMS, Task, TaskClass, TaskPosition,
+    Activity, COMPUTE, Lane, ModelPart, Picos, Program, STREAMS, Task, TaskClass, TaskPosition, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
@@ -236,10 +236,6 @@ struct Last {
     /// When it began, and time that has been folded away since then.
     began: Picos,
     skipped: Picos,
-}
-
-fn seconds(picos: Picos) -> Seconds {
-    Seconds::new(picos as f64 / PICOS)
 }
 
 impl<'a> Recorder<'a> {

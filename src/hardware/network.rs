@@ -15,7 +15,7 @@ pub struct Group {
 
 /// How a ring over a group crosses one level.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Span {
+pub struct RingSpan {
     /// Hops on this level along the path that a piece of data takes past all ranks.
     pub hops: u32,
     /// Ring edges on this level, the closing one included.
@@ -48,8 +48,8 @@ impl<'a> Network<'a> {
     ///
     /// All groups of the same shape run the same collective at the same time, so a group may use the
     /// share of a node's ports that its members are of the node's devices.
-    pub fn ring(&self, group: Group) -> [Span; MAX_LEVELS] {
-        let mut spans = [Span::default(); MAX_LEVELS];
+    pub fn ring(&self, group: Group) -> [RingSpan; MAX_LEVELS] {
+        let mut spans = [RingSpan::default(); MAX_LEVELS];
         let (mut inside_devices, mut inside_members) = (1_u32, 1_u32);
         for (index, (span, level)) in spans.iter_mut().zip(&self.cluster.levels).enumerate() {
             // Of 8 ranks on nodes of 4: level 0 has 4 members and 8 - 2 = 6 hops, level 1 has 2 - 1 = 1 more.
@@ -57,7 +57,7 @@ impl<'a> Network<'a> {
             let members = (devices / group.stride).clamp(1, group.size);
             let (below, here) = (group.size.div_ceil(inside_members), group.size.div_ceil(members));
             let (rate, per_rank) = self.rates(index, level, group, members, inside_members, inside_devices);
-            *span = Span {
+            *span = RingSpan {
                 hops: below - here,
                 // The ring closes on the level that holds the whole group.
                 edges: if here == 1 && below > 1 { below } else { below - here },

@@ -13,7 +13,7 @@ use crate::scenario::field;
 use crate::scenario::file::{FileError, printable};
 
 use super::schema::{self, KeyType, SchemaKey};
-use super::{Entry, Kind, Library, Origin, Saving, read};
+use super::{Kind, Library, Origin, PresetFile, Saving, read};
 
 /// Keys that are no fields: the file's format, its name, which has a row of its own, and which devices a link joins, which
 /// says what link it is.
@@ -33,7 +33,7 @@ pub struct DraftField {
     takes: KeyType,
 }
 
-/// The copy.
+/// A file being edited: what saving it would write.
 #[derive(Debug, Clone)]
 pub struct Draft {
     /// A cluster or a model.
@@ -63,7 +63,7 @@ impl Library {
         };
         let document = text.parse().map_err(|error: toml_edit::TomlError| printable(error.message()))?;
         let replaces = match entry {
-            Some(Entry { origin: Origin::File(path), .. }) => Some(path.clone()),
+            Some(PresetFile { origin: Origin::File(path), .. }) => Some(path.clone()),
             _ => None,
         };
         let id = if replaces.is_some() { id.clone() } else { self.free(kind, id) };

@@ -12,7 +12,7 @@ use super::Kind;
 pub struct Unknown {
     /// What was looked for.
     pub kind: Kind,
-    /// The id.
+    /// The id that nothing has.
     pub id: String,
     /// Ids that look like it, the nearest first.
     pub near: Vec<String>,

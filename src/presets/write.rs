@@ -15,7 +15,7 @@ use super::{Kind, Library, Origin, Warning, read};
 pub struct Saving {
     /// What it describes.
     pub kind: Kind,
-    /// Its id.
+    /// The id that it gets, which is the name of its file.
     pub id: String,
     /// The user's own file that it takes the place of; a new one in the user's folder without it.
     pub replaces: Option<PathBuf>,
@@ -39,7 +39,7 @@ impl Library {
         for entry in &self.entries {
             let Origin::File(path) = &entry.origin else { continue };
             let broken = warnings.iter().any(|warning| path.starts_with(&warning.path));
-            let found = |other: &super::Entry| other.kind == entry.kind && other.id == entry.id;
+            let found = |other: &super::PresetFile| other.kind == entry.kind && other.id == entry.id;
             if broken && !library.entries.iter().any(|other| found(other) && other.origin != Origin::Embedded) {
                 // It was read before.
                 let _ = library.add(entry.kind, &entry.id, &entry.text, entry.origin.clone());

@@ -44,7 +44,7 @@ pub struct ScenarioFile {
     pub model: String,
     /// Id of the strategy.
     pub strategy: String,
-    /// The job.
+    /// How the job is laid out; what is absent is as `Plan::new` has it.
     #[serde(default)]
     pub plan: PlanFile,
     /// What was published of it.

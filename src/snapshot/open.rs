@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::disk;
 use crate::figures::Figures;
-use crate::presets::{Entry, Library, Origin, Unknown};
+use crate::presets::{Library, Origin, PresetFile, Unknown};
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
 
@@ -122,7 +122,7 @@ pub fn open(name: &str, library: &Library) -> Result<Opened, OpenError> {
 }
 
 /// Where a preset's text is from.
-fn place(entry: &Entry) -> String {
+fn place(entry: &PresetFile) -> String {
     match &entry.origin {
         Origin::File(path) => path.display().to_string(),
         Origin::Embedded => format!("preset {}", entry.id),

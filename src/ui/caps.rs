@@ -5,7 +5,7 @@
 
 use crate::app::Options;
 use crate::app::diagnostics::Finding;
-use crate::config::{Background, Markers, Palette};
+use crate::config::{Background, ColorDepth, Markers};
 
 /// How many colours the terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -51,11 +51,11 @@ pub struct Overrides {
 impl From<&Options> for Overrides {
     fn from(options: &Options) -> Self {
         let depth = match options.palette {
-            Palette::Auto => None,
-            Palette::Truecolor => Some(Depth::True),
-            Palette::Xterm256 => Some(Depth::C256),
-            Palette::Ansi16 => Some(Depth::C16),
-            Palette::None => Some(Depth::None),
+            ColorDepth::Auto => None,
+            ColorDepth::Truecolor => Some(Depth::True),
+            ColorDepth::Xterm256 => Some(Depth::C256),
+            ColorDepth::Ansi16 => Some(Depth::C16),
+            ColorDepth::None => Some(Depth::None),
         };
         Self {
             depth,

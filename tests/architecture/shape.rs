@@ -12,15 +12,15 @@ struct Limit {
     aim: usize,
 }
 
-const CODE: Limit = Limit { name: "lines of code", now: 39_700, aim: 34_000 };
+const CODE: Limit = Limit { name: "lines of code", now: 40_000, aim: 34_000 };
 const LONGEST: Limit = Limit { name: "lines of code in the longest file", now: 450, aim: 450 };
 const MEDIAN: Limit = Limit { name: "lines of code in the median file", now: 150, aim: 150 };
-const UNCOMMENTED: Limit = Limit { name: "lines of code for each comment", now: 110, aim: 50 };
-const CIRCLES: Limit = Limit { name: "siblings in circles", now: 3, aim: 0 };
-const AGAIN: Limit = Limit { name: "names of types used again", now: 3, aim: 0 };
-const OF: Limit = Limit { name: "functions called `of`", now: 6, aim: 10 };
+const UNCOMMENTED: Limit = Limit { name: "lines of code for each comment", now: 68, aim: 50 };
+const CIRCLES: Limit = Limit { name: "siblings in circles", now: 0, aim: 0 };
+const AGAIN: Limit = Limit { name: "names of types used again", now: 0, aim: 0 };
+const OF: Limit = Limit { name: "functions called `of`", now: 10, aim: 10 };
 const BARE: Limit = Limit { name: "bare f64 that others see in cost and program", now: 20, aim: 20 };
-const EMPTY: Limit = Limit { name: "comments that document nothing", now: 30, aim: 0 };
+const EMPTY: Limit = Limit { name: "comments that document nothing", now: 0, aim: 0 };
 const ENGINE: Limit = Limit { name: "engine functions named by app and ui", now: 0, aim: 0 };
 
 /// A measure of the whole crate, with what it counted.

@@ -1,0 +1,36 @@
+//! What reasons count with beyond the figures. Not for the reasons themselves, which are [`crate::figures`]'s.
+
+use crate::bounds::intensity::{self, Intensity};
+use crate::hardware::MAX_LEVELS;
+use crate::program::{Lane, ModelState, seconds};
+use crate::scenario::Checked;
+use crate::units::{Bytes, Seconds};
+
+use super::summary::Workspace;
+
+/// What reasons count with beyond the figures, so that whoever asks for one later need not build the step again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Details {
+    /// Each pipeline rank's part of the model.
+    pub states: Vec<ModelState>,
+    /// What a device of the rank that ends last sends into each level, by lane in the order of [`Lane::ALL`].
+    pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
+    /// How much later that rank's compute begins because the host launches it too slowly.
+    pub late_launches: Seconds,
+    /// Each kind of transfer against the link that carries it.
+    pub transfers: Vec<Intensity>,
+}
+
+impl Details {
+    /// Those of the run that was made last.
+    pub(super) fn new(scenario: &Checked, workspace: &Workspace) -> Self {
+        let Workspace { program, simulator } = workspace;
+        let volume = program.volume(simulator.last());
+        Self {
+            states: program.states.clone(),
+            sent: volume.sent,
+            late_launches: seconds(volume.host),
+            transfers: intensity::transfers(scenario),
+        }
+    }
+}
