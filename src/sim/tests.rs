@@ -239,6 +239,25 @@ fn sharing_is_not_monotone_and_this_is_why() {
     assert_eq!((end(50), end(100)), (1150, 1100));
 }
 
+/// The same where a link gets faster: 100 bytes at 1 and at 4 bytes per ps, and all else as it is.
+#[test]
+fn a_faster_link_can_give_a_later_end() {
+    let end = |rate: Picos| {
+        let node = |stream, duration, signal| demanding(task(stream, duration, signal), 1, WHOLE);
+        let system = |stream, duration, signal| demanding(task(stream, duration, signal), 0, WHOLE);
+        // Inside the node a reduction; what follows it on its stream sums replicas over the system's link.
+        let inside = node(2, 100 / rate, TaskEvent::Reduced);
+        let replicas = system(2, 100, TaskEvent::Reduced);
+        // Meanwhile a gather over the system's link, for which all that is left to compute waits.
+        let gather = system(1, 100, GATHERED);
+        let compute = waiting(task(0, 1000, COMPUTED), &[after(1, GATHERED)]);
+        run(&once(&[inside, replicas, gather, compute]), true)[0].end
+    };
+    // Rate 1: the replicas begin at 100, when the gather is there: compute 100-1100.
+    // Rate 4: they begin at 25, and the gather's other 75 take 150: there at 175, compute 175-1175.
+    assert_eq!((end(1), end(4)), (1100, 1175));
+}
+
 /// A task of a random program: it waits for events as announced when it is listed, so there is no circle.
 #[derive(Debug, Clone)]
 struct Sketch {
