@@ -1,6 +1,7 @@
 //! Files: read whole within a limit and a time, and written whole or not at all.
 //!
-//! Nothing else in the crate opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe or
+//! Nothing else in the crate opens a file to read it (`disallowed-methods` in `clippy.toml`), so that no device, pipe
+//! or
 //! flood makes the program grow or wait for ever. Not for what a file means.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -83,7 +84,8 @@ fn wait(file: &File) -> io::Result<()> {
     let mut ready = [PollFd::new(file, PollFlags::IN)];
     match poll(&mut ready, Some(&silence)) {
         Ok(0) => {
-            let what = format!("nothing came for {} s; name a file, or a pipe that is written to", SILENCE.as_secs());
+            let what =
+                format!("nothing arrived for {} s; name a file, or a pipe that is written to", SILENCE.as_secs());
             Err(io::Error::new(ErrorKind::TimedOut, what))
         }
         Ok(_) => Ok(()),
@@ -162,7 +164,7 @@ fn irreplaceable(facts: &Metadata) -> Option<&'static str> {
     #[cfg(not(unix))]
     let names = 1;
     if !facts.is_file() {
-        Some("is no regular file; choose another name")
+        Some("is not a regular file; choose another name")
     } else if facts.permissions().readonly() {
         Some("is read-only; make it writable or choose another name")
     } else if names > 1 {

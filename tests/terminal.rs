@@ -185,7 +185,7 @@ fn a_view_is_chosen_by_name_and_left_again() {
     session.press("\x1b");
     session.wait("showing the map again", |session| session.text().contains("weights over"));
     session.press("H");
-    session.wait_for("from the present hardware on");
+    session.wait_for("from the current hardware on");
     session.press("q");
     assert!(session.end().success());
 }

@@ -45,7 +45,7 @@ pub enum Action {
     Close,
     /// The keys go to the next panel.
     NextPanel,
-    /// The keys go to the panel before.
+    /// The keys go to previous panel.
     PreviousPanel,
     /// The keys go to this panel.
     Panel(Panel),

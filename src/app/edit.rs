@@ -77,7 +77,7 @@ impl App {
             .iter()
             .map(|field| format!("{} {}", field.spec().label, inputs.text(*field, &self.scenario)));
         let changed = changed.collect::<Vec<_>>().join(", ");
-        let word = if back { "undone" } else { "done again" };
+        let word = if back { "undone" } else { "redone" };
         self.tell(if changed.is_empty() { word.to_owned() } else { format!("{word}: {changed}") });
         commands
     }

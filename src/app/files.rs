@@ -1,5 +1,6 @@
 //! Files, as the explorer asks for them, on a thread that takes one errand after the other: snapshots, sets and maps
-//! written, snapshots and sets looked for, opened and deleted, presets saved and read again. What they hold is [`crate::snapshot`]'s.
+//! written, snapshots and sets looked for, opened and deleted, presets saved and read again. What they hold is
+//! [`crate::snapshot`]'s.
 
 use std::fmt::Display;
 use std::io;
@@ -57,7 +58,7 @@ impl Files {
                 let report = catch_unwind(AssertUnwindSafe(|| errand.run()));
                 tell(report.unwrap_or_else(|panic| {
                     JobReport::Said(format!(
-                        "the files broke down: {}; this is a bug, please report it",
+                        "reading or writing files failed: {}; this is a bug, please report it",
                         message(&*panic)
                     ))
                 }));

@@ -43,7 +43,7 @@ impl App {
             JobReport::Failed { generation, job, message }
                 if [self.question, self.map.generation, self.explanation, self.work].contains(&generation) =>
             {
-                self.notice = Some(format!("{job} broke down: {message}; this is a bug, please report it"));
+                self.notice = Some(format!("{job} failed: {message}; this is a bug, please report it"));
             }
             _ => {}
         }
@@ -91,7 +91,7 @@ impl App {
     pub(super) fn hear_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
         let why = result.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string);
         if let (Some(pin), Some(why)) = (self.pins.evaluated(id, result.ok()), why) {
-            self.tell(format!("let go of {}, which is not possible: {why}", pin.name));
+            self.tell(format!("unpinned {}, which is not possible: {why}", pin.name));
         }
     }
 }

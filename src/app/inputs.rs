@@ -1,4 +1,5 @@
-//! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed are folded
+//! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed are
+//! folded
 //! away under a row that opens.
 
 use crate::hardware::Level;
@@ -130,7 +131,7 @@ pub fn about(field: Field, scenario: &Scenario) -> Option<String> {
         Field::Memory => "a device's memory".to_owned(),
         _ => return None,
     };
-    Some(format!("a factor on {of}; 1 is the machine as it is"))
+    Some(format!("a factor on {of}; 1 leaves the machine unchanged"))
 }
 
 /// What stands beside a field's value: its unit, or what it comes to; or that the plan does not follow it.
@@ -145,7 +146,7 @@ pub fn aside(field: Field, scenario: &Scenario, library: &Library) -> String {
             scenario.cluster.levels.last().map_or_else(String::new, rate)
         }
         (Field::Memory, _) => format!("= {}", scenario.cluster.device.memory * plan.memory_factor),
-        (Field::Strategy, _) if !plan.operators.is_empty() => "operators placed apart".to_owned(),
+        (Field::Strategy, _) if !plan.operators.is_empty() => "operators sharded apart".to_owned(),
         (Field::Qwz, Some(Value::Switch(true))) => "weights quantised".to_owned(),
         (Field::Qgz, Some(Value::Switch(true))) => "gradients quantised".to_owned(),
         (Field::Hpz, Some(Value::Extent(Extent::Device))) => "no second copy".to_owned(),

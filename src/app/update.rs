@@ -201,7 +201,7 @@ impl App {
         let Some(text) = self.map.csv() else { return Vec::new() };
         let (done, all) = self.map.progress();
         if done < all {
-            self.tell(format!("{done} of {all} cells are there: the others are left empty"));
+            self.tell(format!("{done} of {all} cells are computed; the others are left empty"));
         }
         vec![if save { Command::SaveMap(text) } else { Command::Copy(text) }]
     }
@@ -230,9 +230,9 @@ impl App {
         let Some(answer) = &self.answer else { return };
         let step = ShownStep::new(&answer.evaluation);
         let (found, missed) = match action {
-            Action::Zoom => (self.timeline.to_layer(step), "no layer is in sight here"),
+            Action::Zoom => (self.timeline.to_layer(step), "no layer is visible here"),
             Action::Follow => {
-                (self.timeline.follow(step), "nothing is gathered for it, and it is for nothing on the rank")
+                (self.timeline.follow(step), "nothing is gathered for it, and nothing on this rank uses it")
             }
             Action::NextExposed => (self.timeline.to_exposed(true, step), "no further exposed communication"),
             Action::PreviousExposed => (self.timeline.to_exposed(false, step), "no exposed communication before"),
@@ -268,7 +268,7 @@ impl App {
         };
         if let Some(index) = self.pins.position(&scenario) {
             self.pins.remove(index);
-            return self.tell("let go of the pinned scenario".to_owned());
+            return self.tell("unpinned the scenario".to_owned());
         }
         let known = self.answer.as_ref().filter(|_| !self.stale);
         self.pins.pin(scenario, known.map(|answer| Arc::clone(&answer.evaluation)));
@@ -332,9 +332,9 @@ impl App {
     fn toggle_mouse(&mut self) -> Command {
         self.mouse.taken = !self.mouse.taken;
         self.tell(if self.mouse.taken {
-            "the mouse is taken: click, wheel, drag; with Shift the terminal has it".to_owned()
+            "mouse captured: click, wheel, drag; hold Shift to select in the terminal".to_owned()
         } else {
-            "the terminal has the mouse again".to_owned()
+            "mouse released to the terminal".to_owned()
         });
         Command::Mouse(self.mouse.taken)
     }
@@ -342,7 +342,7 @@ impl App {
     /// Pasted text goes where text is typed, as one line; elsewhere it does nothing, whatever keys it looks like.
     pub fn paste(&mut self, text: &str) -> Vec<Command> {
         if !self.place().takes_text() {
-            self.tell("pasted text is ignored here: it goes where text is typed".to_owned());
+            self.tell("pasted text is ignored here; paste it where text is typed".to_owned());
             return Vec::new();
         }
         let line = printable(text.trim());

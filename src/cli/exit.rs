@@ -45,7 +45,7 @@ impl Failure {
         let what = what.display();
         match error.kind() {
             ErrorKind::AlreadyExists => {
-                Self::Io(format!("{what}: is there already; choose another name, or replace it with --force"))
+                Self::Io(format!("{what}: already exists; choose another name, or overwrite it with --force"))
             }
             // It was read, and is not what was asked for.
             ErrorKind::InvalidData => Self::input(format!("{what}: {error}")),

@@ -1,4 +1,4 @@
-//! `validate`: predictions beside published measurements.
+//! `validate`: predictions against published measurements.
 
 use crate::figures::ValidateReport;
 use crate::measured;

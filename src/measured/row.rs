@@ -47,7 +47,7 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
     let columns: Arc<[String]> = match reader.headers() {
         Ok(header) => header.iter().map(str::to_owned).collect(),
         Err(error) => {
-            skip(1, &format!("is no table: {error}"));
+            skip(1, &format!("is not a table: {error}"));
             return (rows, skipped);
         }
     };
@@ -101,7 +101,7 @@ impl MeasuredRow {
 
     /// The count of a cell that must not be blank.
     pub fn needed(&self, column: &str) -> Result<u32, String> {
-        self.count(column)?.ok_or_else(|| format!("'{column}' is blank, and nothing stands for it"))
+        self.count(column)?.ok_or_else(|| format!("'{column}' is blank, and has no default"))
     }
 
     /// Its id, or where it is if it has none.

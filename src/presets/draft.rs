@@ -1,4 +1,5 @@
-//! A copy of a cluster or a model being edited: its fields, which are the keys of its schema, read from the file's text and
+//! A copy of a cluster or a model being edited: its fields, which are the keys of its schema, read from the file's text
+//! and
 //! changed one at a time; comments and whatever is no field stay as they are. Not for the form on the screen, nor for
 //! writing the file.
 
@@ -15,7 +16,8 @@ use crate::scenario::file::{FileError, printable};
 use super::schema::{self, KeyType, SchemaKey};
 use super::{Kind, Library, Origin, PresetFile, Saving, read};
 
-/// Keys that are no fields: the file's format, its name, which has a row of its own, and which devices a link joins, which
+/// Keys that are no fields: the file's format, its name, which has a row of its own, and which devices a link joins,
+/// which
 /// says what link it is.
 const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[].b"];
 
@@ -132,7 +134,8 @@ impl Draft {
         format!("between {a} and {b}")
     }
 
-    /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given. What
+    /// Gives a field a text, in its unit where the text names none; no text leaves a field out that need not be given.
+    /// What
     /// cannot stand there is refused with how to write it.
     pub fn set(&mut self, slot: &DraftField, text: &str) -> Result<(), String> {
         let text = printable(text.trim());
@@ -197,7 +200,7 @@ impl Draft {
 
     /// Writes or removes a field; tables on the way to it are made.
     fn put(&mut self, path: &str, value: Option<Value>) -> Result<(), String> {
-        let lost = || "stands in no table of the file".to_owned();
+        let lost = || "is in no table of the file".to_owned();
         let (tables, name) = path.rsplit_once('.').unwrap_or(("", path));
         let mut item = self.document.as_item_mut();
         for step in tables.split('.').filter(|step| !step.is_empty()) {

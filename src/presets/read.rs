@@ -57,7 +57,7 @@ pub(super) fn id(path: &Path) -> Result<String, String> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
     if stem.is_empty() || !stem.chars().all(plain) {
-        return Err("its name is no id; use letters, digits, '.', '-', '_' and '+' before .toml".to_owned());
+        return Err("its name is not an id; use letters, digits, '.', '-', '_' and '+' before .toml".to_owned());
     }
     Ok(stem.to_owned())
 }

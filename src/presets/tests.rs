@@ -231,7 +231,7 @@ fn bad_files_are_warnings_that_say_where_and_what() {
         ("models/d.toml", good.replace("format = 1", ""), vec!["write 'format = 1'".to_owned()]),
         ("models/e.toml", good.replace("Llama 2 7B", r"\u001b[31m"), vec!["control characters".to_owned()]),
         ("models/f.toml", "layers = [".to_owned(), vec!["line 1, column".to_owned()]),
-        ("models/g h.toml", good.to_string(), vec!["its name is no id".to_owned()]),
+        ("models/g h.toml", good.to_string(), vec!["its name is not an id".to_owned()]),
         (
             "scenarios/h.toml",
             "name = 'x\u{9b}31m'".to_owned(),

@@ -54,7 +54,7 @@ impl Library {
         let path = match &saving.replaces {
             Some(path) => fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
             None => home()
-                .ok_or("there is no home to save it in; name a folder with --config")?
+                .ok_or("there is no home directory to save it in; name a folder with --config")?
                 .join(saving.id.clone() + ".toml"),
         };
         let failed = |error: io::Error| format!("cannot write {}: {error}", shown(&path));
@@ -69,7 +69,7 @@ impl Library {
             None => disk::create(&[(path.clone(), &saving.text)]).map_err(|(_, error)| error),
         };
         written.map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => format!("{} is there already; choose another id", shown(&path)),
+            ErrorKind::AlreadyExists => format!("{} already exists; choose another id", shown(&path)),
             _ => failed(error),
         })?;
         Ok((library, path))

@@ -82,7 +82,7 @@ fn ranges(scenario: &Scenario, checks: &mut Checks) {
         checks.refuse(
             wrong,
             "plan.recompute",
-            || format!("{share} is no share"),
+            || format!("{share} is not a share"),
             || "choose a share from 0 to 1".to_owned(),
         );
     }

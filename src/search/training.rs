@@ -1,4 +1,4 @@
-//! The shortest training: the plan of each method that takes the fewest days on at most so many devices.
+//! The shortest training: the plan of each method that takes the fewest days by device limit.
 //!
 //! Every plan of a grid has a bound on its days (module `bound`); plans are simulated in the order of their
 //! bounds until the next bound is beyond the best that fits, so that the answer is the grid's best and

@@ -58,7 +58,7 @@ impl Stored {
 
     /// What is to be said of it beside what comes out now: one version finds the same figures, to the bit.
     pub fn doubt(&self, now: &Figures) -> Option<&'static str> {
-        let doubt = "the evaluation in the file is not what this very version finds: one of them was changed";
+        let doubt = "the evaluation in the file differs from what this same version computes: one of them was changed";
         (self.is_own() && self.figures != *now).then_some(doubt)
     }
 }
@@ -184,7 +184,7 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
         Some(other) => {
             return Err(source.mistakes(&[Problem {
                 field: "kind".to_owned(),
-                what: format!("'{other}' is no kind of file that can be opened"),
+                what: format!("'{other}' is not a kind of file that can be opened"),
                 fix: "write 'snapshot' or 'set', or leave it out for a scenario".to_owned(),
             }]));
         }

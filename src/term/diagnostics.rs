@@ -13,7 +13,7 @@ pub(super) fn find(app: &App, screen: &Screen, options: &Options) -> io::Result<
     let var = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let (_, mut findings) = Caps::found(&var, Overrides::from(options));
     let (width, height) = screen.size()?;
-    findings.insert(0, Finding::new("size", &format!("{width} x {height}"), "as the terminal says", ""));
+    findings.insert(0, Finding::new("size", &format!("{width} x {height}"), "reported by the terminal", ""));
     findings.push(bytes(options));
     findings.push(Finding::new(
         "mouse",
@@ -56,15 +56,15 @@ fn clipboard(var: &dyn Fn(&str) -> Option<String>) -> Finding {
 
 fn files(app: &App, options: &Options) -> Vec<Finding> {
     let config = match &options.config {
-        None => Finding::new("settings", "the defaults", "there is no home", "--config FILE"),
+        None => Finding::new("settings", "the defaults", "no home directory", "--config FILE"),
         Some(file) => {
-            let why = if file.exists() { "" } else { "not there: the defaults are used" };
+            let why = if file.exists() { "" } else { "not found: the defaults are used" };
             let fix = "shardscope config --default prints one";
             Finding::new("settings", &file.display().to_string(), why, fix)
         }
     };
     let threads =
-        options.threads.map_or_else(|| "the cores less one, at most 4".to_owned(), |threads| threads.to_string());
+        options.threads.map_or_else(|| "one less than the cores, at most 4".to_owned(), |threads| threads.to_string());
     let threads = Finding::new("threads", &threads, "of a sweep", "--threads, RAYON_NUM_THREADS, or config.toml");
     let (undo, _) = app.history.depth();
     let held = format!("{undo} edits can be undone, {} scenarios are pinned", app.pins.all().len());

@@ -103,7 +103,7 @@ impl Caps {
         };
         // What the user asked for by name is not taken back by a slow link.
         let held = overrides.depth.is_none() && depth > limit;
-        let (depth, held) = if held { (limit, ", held down by --low-bandwidth") } else { (depth, "") };
+        let (depth, held) = if held { (limit, ", limited by --low-bandwidth") } else { (depth, "") };
         let (ascii, ascii_why) = match overrides.ascii {
             Some(ascii) => (ascii, said("--ascii or config.toml")),
             None => ascii(&var),

@@ -45,7 +45,7 @@ fn rows_without_a_step_time_are_refused() {
     assert!(!home.path().join("fit.toml").exists());
 }
 
-/// A link stays one, and what is no regular file is left alone.
+/// A link stays one, and what is not a regular file is left alone.
 #[test]
 fn a_fit_is_written_through_links_and_over_nothing_else() {
     let home = Home::new();
@@ -58,7 +58,7 @@ fn a_fit_is_written_through_links_and_over_nothing_else() {
     assert_contains(&text, &["format = 1"]);
     let folder = home.run("calibrate rows.csv --out there --force");
     assert_eq!(folder.code, Some(1));
-    assert_contains(&folder.stderr, &["there: is no regular file; choose another name"]);
+    assert_contains(&folder.stderr, &["there: is not a regular file; choose another name"]);
     assert_contains(&folder.stdout, &["cross-validated"]);
 }
 
@@ -117,7 +117,7 @@ fn a_fit_replaces_no_input_and_another_file_only_where_that_is_insisted_on() {
     }
     let taken = home.run("calibrate rows.csv --out kept.toml");
     assert_eq!((taken.code, taken.stdout.as_str()), (Some(1), ""));
-    assert_contains(&taken.stderr, &["kept.toml: is there already", "--force"]);
+    assert_contains(&taken.stderr, &["kept.toml: already exists", "--force"]);
     let read = |name: &str| std::fs::read_to_string(home.path().join(name)).expect("there");
     assert_eq!((read("rows.csv").as_str(), read("kept.toml").as_str()), (ROWS, "kept"));
 }

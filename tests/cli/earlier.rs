@@ -128,7 +128,7 @@ fn a_stored_evaluation_that_this_version_does_not_find_is_reported() {
     home.write("s.toml", &toml::to_string(&snapshot).expect("TOML"));
     let told = home.run("eval ./s.toml");
     assert_eq!(told.code, Some(0));
-    assert_contains(&told.stderr, &["not what this very version finds"]);
+    assert_contains(&told.stderr, &["differs from what this same version computes"]);
     assert_contains(&told.stdout, &["stored by shardscope"]);
     let edited = home.run("eval ./s.toml --micro-batch 1");
     assert!(!edited.stderr.contains("not what"), "another scenario has other figures: {}", edited.stderr);

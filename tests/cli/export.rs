@@ -25,7 +25,7 @@ fn a_plan_goes_from_the_search_to_fsdp2() {
     for again in ["export ./plan.toml --to fsdp2 --out pytorch", &format!("plan {SMALL} --out plan.toml")] {
         let run = home.run(again);
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{again}");
-        assert_contains(&run.stderr, &["is there already; choose another name"]);
+        assert_contains(&run.stderr, &["already exists; choose another name"]);
     }
 }
 
@@ -37,7 +37,7 @@ fn files_are_written_whole_or_not_at_all() {
     let export = format!("export {SMALL} --to fsdp2 --out");
     let run = home.run(&format!("{export} taken"));
     assert_eq!(run.code, Some(1));
-    assert_contains(&run.stderr, &["taken/fsdp2.py: is there already"]);
+    assert_contains(&run.stderr, &["taken/fsdp2.py: already exists"]);
     let names = |folder: &str| {
         let entries = std::fs::read_dir(home.path().join(folder)).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));

@@ -128,7 +128,7 @@ fn floods_and_silence_are_refused_wherever_a_file_is_named() {
     assert!(std::process::Command::new("mkfifo").arg(home.path().join("pipe.toml")).status().is_ok());
     let silent = home.run("eval ./pipe.toml");
     assert_eq!(silent.code, Some(1));
-    assert_contains(&silent.stderr, &["pipe.toml", "nothing came for 10 s"]);
+    assert_contains(&silent.stderr, &["pipe.toml", "nothing arrived for 10 s"]);
 }
 
 #[test]

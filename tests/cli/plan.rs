@@ -63,7 +63,10 @@ fn a_plan_is_compared_with_every_uniform_strategy() {
     let zero1 = way(["device", "device", "system"])["peak_bytes"].as_f64().expect("it fits");
     assert!(zero1 <= 4e9 && gains["two_way"].as_f64().expect("a gain") >= 0.0);
     let text = plan("").stdout;
-    assert_contains(&text, &["over all ranks or not at all", "places all alike: device / system / system"]);
+    assert_contains(
+        &text,
+        &["over all ranks or not at all", "shards all operators the same way: device / system / system"],
+    );
 }
 
 /// The scenario in the answer, written as a file, evaluates to what the answer says.
@@ -141,7 +144,7 @@ fn a_limit_above_the_devices_memory_gives_none() {
 #[test]
 fn fewer_plans_than_were_asked_for_are_counted() {
     let few = plan("--top 1000").stdout;
-    assert_contains(&few, &[" of the 1000 plans that were asked for: no other was found"]);
+    assert_contains(&few, &[" of the 1000 plans asked for: no more were found"]);
     assert!(!plan("").stdout.contains("asked for"));
 }
 

@@ -29,7 +29,7 @@ fn a_panic_of_a_job_is_shown_and_logged_and_the_rest_goes_on() {
         let mut session = Session::start(folder.path(), &options);
         session.wait_for(READY);
         session.press(keys);
-        session.wait_for(&format!("{part} broke down: broken by a test"));
+        session.wait_for(&format!("{part} failed: broken by a test"));
         assert!(session.screen(vt100::Screen::alternate_screen) && session.is_raw(), "{part}");
         session.press("?");
         session.wait_for("Keys");

@@ -158,7 +158,8 @@ fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
     snapshot.evaluation.step_time_s = Some(1.0);
     let tampered = open(&snapshot, "tampered.toml");
 
-    let doubts = |app: &App| app.notice.as_ref().is_some_and(|notice| notice.contains("not what this very version"));
+    let doubts =
+        |app: &App| app.notice.as_ref().is_some_and(|notice| notice.contains("differs from what this same version"));
     let commands = app.hear(JobReport::Opened(Box::new(honest), "honest.toml".to_owned()));
     obey(&mut app, commands);
     assert_eq!(app.notice.as_deref(), Some("opened honest.toml"));

@@ -136,11 +136,11 @@ fn presets_changed_on_disk_are_read_again_and_wrong_ones_leave_what_was_there() 
     let path = home.path().join("clusters/mine.toml");
     let text = fs::read_to_string(&path).unwrap();
     reload(&mut app);
-    assert_eq!(app.notice.as_deref(), Some("presets read again: nothing has changed"));
+    assert_eq!(app.notice.as_deref(), Some("presets reloaded: nothing has changed"));
     fs::write(&path, text.replace("memory = \"79.65 GiB\"", "memory = \"39.825 GiB\"")).unwrap();
     let before = app.scenario.cluster.device.memory;
     reload(&mut app);
-    assert_eq!(app.notice.as_deref(), Some("presets read again: 1 changed"));
+    assert_eq!(app.notice.as_deref(), Some("presets reloaded: 1 changed"));
     assert_eq!(app.scenario.cluster.device.memory, before * 0.5);
     assert_eq!(app.answer.clone().unwrap().evaluation.summary.memory.capacity, app.scenario.cluster.device.memory);
     fs::write(&path, "format = 1\nnodes = \"many\"\n").unwrap();

@@ -58,7 +58,7 @@ impl Keymap {
             let text = |key: &KeyStroke| matches!(key, (KeyCode::Char(_), KeyModifiers::NONE)) && place.takes_text();
             let mut keys: Vec<_> = wish.keys.iter().copied().filter(|key| !text(key)).collect();
             if keys.is_empty() && wish.place.is_some() {
-                return Err("characters are text here; take another key".to_owned());
+                return Err("characters are typed as text here; choose another key".to_owned());
             }
             let interrupt = (KeyCode::Char('c'), KeyModifiers::CONTROL);
             if binding.action == Action::Quit && !keys.contains(&interrupt) && !keys.is_empty() {

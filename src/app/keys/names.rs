@@ -32,7 +32,9 @@ pub fn key(name: &str) -> Result<(KeyCode, KeyModifiers), String> {
     let mut letters = rest.chars();
     let code = match (letters.next(), letters.next()) {
         (Some(letter), None) => KeyCode::Char(letter),
-        _ => named(rest).ok_or_else(|| format!("'{name}' is no key; write q, Q, ctrl-c, alt-x, {} or f1", list()))?,
+        _ => {
+            named(rest).ok_or_else(|| format!("'{name}' is not a key; write q, Q, ctrl-c, alt-x, {} or f1", list()))?
+        }
     };
     let same = match code {
         KeyCode::Char('i') => "Tab",
@@ -42,7 +44,7 @@ pub fn key(name: &str) -> Result<(KeyCode, KeyModifiers), String> {
         _ => "",
     };
     if modifiers == KeyModifiers::CONTROL && !same.is_empty() {
-        return Err(format!("a terminal sends the same for {name} and {same}; take another key"));
+        return Err(format!("a terminal sends the same for {name} and {same}; choose another key"));
     }
     Ok((code, modifiers))
 }

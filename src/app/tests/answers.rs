@@ -85,7 +85,7 @@ fn a_pin_is_kept_by_who_moves_on_before_its_figures_are_there() {
 fn a_pin_that_waits_is_taken_back_by_the_same_key() {
     let (mut app, first) = App::new(start(H100));
     press(&mut app, "pp");
-    assert_eq!(app.notice.as_deref(), Some("let go of the pinned scenario"));
+    assert_eq!(app.notice.as_deref(), Some("unpinned the scenario"));
     obey(&mut app, first);
     assert!(app.pins.all().is_empty());
 }
@@ -130,7 +130,7 @@ fn a_broken_job_is_told_and_survived() {
     let mut app = explorer();
     let generation = app.map.generation;
     app.hear(JobReport::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
-    assert!(app.notice.as_ref().unwrap().contains("the map broke down: index out of bounds"));
+    assert!(app.notice.as_ref().unwrap().contains("the map failed: index out of bounds"));
     press(&mut app, "l");
     assert_eq!(figures(&app).devices, 32 * 8);
 }

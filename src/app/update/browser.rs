@@ -38,7 +38,7 @@ impl App {
             (false, Action::Close) => return commands,
             (false, Action::Take) => match (browser.file().map(|file| file.holds.is_err()), path) {
                 (Some(false), Some(path)) => return vec![Command::Open(path)],
-                (Some(true), _) => self.tell("it cannot be opened as it is: the reason stands beside it".to_owned()),
+                (Some(true), _) => self.tell("it cannot be opened as it is: the reason is shown with it".to_owned()),
                 _ => {}
             },
             (false, Action::Remove) => browser.asking = path.is_some(),

@@ -32,13 +32,13 @@ impl App {
                 None => commands.push(Command::SavePreset(form.draft.saving())),
                 Some(row) => {
                     form.cursor = row;
-                    self.tell("not saved: a field is wrong, its reason stands beside it".to_owned());
+                    self.tell("not saved: a field is wrong, the reason is shown with it".to_owned());
                 }
             },
             (false, Action::Close) if form.warned || !form.is_changed() => return commands,
             (false, Action::Close) => {
                 form.warned = true;
-                self.tell("not saved yet: s saves, Esc once more leaves it".to_owned());
+                self.tell("not saved yet: s saves, Esc again discards it".to_owned());
             }
             _ => {
                 let mut cursor = ListCursor::at(form.cursor);
@@ -91,10 +91,12 @@ impl App {
         let commands = self.switch(self.file.clone(), &scenario);
         if self.notice.is_none() {
             self.tell(match warnings {
-                [] if changed == 0 => "presets read again: nothing has changed".to_owned(),
-                [] => format!("presets read again: {changed} changed"),
-                [first] => format!("{first}; what it held before stays"),
-                [first, more @ ..] => format!("{first}; {} more wrong; what they held before stays", more.len()),
+                [] if changed == 0 => "presets reloaded: nothing has changed".to_owned(),
+                [] => format!("presets reloaded: {changed} changed"),
+                [first] => format!("{first}; the old version stays in use"),
+                [first, more @ ..] => {
+                    format!("{first}; {} more wrong; the old versions stay in use", more.len())
+                }
             });
         }
         commands

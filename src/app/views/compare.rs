@@ -22,12 +22,12 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "compare",
     keys: |keys| {
         keys.sideways("column", "previous and next scenario")
-            .key("enter", Action::Take, "take", "make the pinned scenario the one in hand")
+            .key("enter", Action::Take, "take", "make the pinned scenario the current one")
             .key("<", Action::Earlier, "", "move it towards the front")
             .key(">", Action::Later, "", "move it towards the end")
             .key("n", Action::Rename, "name", "give it a name")
-            .key("x delete", Action::Remove, "remove", "let go of it")
-            .more_less("zoom", "the timelines closer and further out")
+            .key("x delete", Action::Remove, "remove", "unpin it")
+            .more_less("zoom", "zoom the timelines in and out")
             .up_down("", "scroll")
             .ends("first and last scenario")
             .pages("a page up and down")

@@ -1,4 +1,4 @@
-//! The view of the evidence: predictions beside published measurements, filtered, with a cursor on one run.
+//! The view of the evidence: predictions against published measurements, filtered, with a cursor on one run.
 //!
 //! Not for building or scoring the runs ([`crate::measured`]).
 
@@ -20,20 +20,20 @@ use crate::measured::{Metric, Residual, Scores};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
-    id: ViewId { word: "evidence", name: "Evidence", about: "predictions beside published measurements" },
+    id: ViewId { word: "evidence", name: "Evidence", about: "predictions against published measurements" },
     opens: "E",
     hint: "",
     keys: |keys| {
         keys.sideways("run", "previous and next run by what was measured")
             .up_down("error", "previous and next run by the error")
-            .key("enter", Action::Take, "open", "make the run the scenario in hand")
-            .key("d", Action::Filter(Facet::Hardware), "hardware", "only the next hardware, in the end all")
-            .key("t", Action::Filter(Facet::Strategy), "strategy", "only the next class of strategy, in the end all")
-            .key("n", Action::Filter(Facet::Devices), "devices", "only runs on so many devices, in the end all")
+            .key("enter", Action::Take, "open", "make the run the current scenario")
+            .key("d", Action::Filter(Facet::Hardware), "hardware", "show only the next hardware, finally all")
+            .key("t", Action::Filter(Facet::Strategy), "strategy", "show only the next class of strategy, finally all")
+            .key("n", Action::Filter(Facet::Devices), "devices", "show only the next range of devices, finally all")
             .key("0", Action::Whole, "", "all runs again")
             .key("m", Action::Metric, "memory", "peak of memory, or step time")
             .key("r", Action::Ratio, "ratio", "predicted over measured, or predicted")
-            .ends("the least and the greatest measured")
+            .ends("smallest and largest measured")
             .pages("a page up and down")
     },
 };

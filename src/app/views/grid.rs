@@ -23,8 +23,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "",
     keys: |keys| {
         keys.rows("point")
-            .key("enter", Action::Take, "take", "make the point the scenario's")
-            .more_less("efficiency", "what kernels reach of the peak, more and less")
+            .key("enter", Action::Take, "take", "apply the point to the scenario")
+            .more_less("efficiency", "raise and lower the kernels' share of the peak")
     },
 };
 
@@ -79,7 +79,7 @@ impl GridView {
     /// The point under the cursor becomes the scenario's: data parallelism alone, each batch at once.
     fn take(&self, context: &Context) -> Vec<Effect> {
         let Some((row, point)) = self.rows.get(self.row(context.shown)).and_then(|row| Some((*row, row.point?))) else {
-            return vec![Effect::Tell("not one sequence fits on so many devices, by any stage".to_owned())];
+            return vec![Effect::Tell("not even one sequence fits on this many devices, at any stage".to_owned())];
         };
         let recompute = match 1.0 - point.gamma {
             none if none <= 0.0 => Recompute::None,

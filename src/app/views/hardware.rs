@@ -24,7 +24,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     hint: "",
     keys: |keys| {
         keys.around("move")
-            .key("enter", Action::Take, "take", "make the cell's hardware and batch the scenario's")
+            .key("enter", Action::Take, "take", "apply the cell's hardware and batch to the scenario")
             .key("m", Action::Metric, "metric", "next metric")
             .ends("least and most bandwidth")
             .pages("most and least memory")
@@ -59,7 +59,7 @@ impl LimitingFactor {
     }
 }
 
-/// What twice as much of the present hardware gives, as shares of the throughput.
+/// What twice as much of the current hardware gives, as shares of the throughput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gains {
     /// From memory; `None` where the job does not fit as it is.

@@ -1,4 +1,4 @@
-//! The view of the intensities: which transfers hide behind arithmetic.
+//! The view of the intensities: which transfers are hidden behind arithmetic.
 
 use crate::app::action::Action;
 use crate::app::context::Context;
@@ -12,7 +12,7 @@ use crate::figures::Figure;
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
-    id: ViewId { word: "intensities", name: "Intensities", about: "which transfers hide behind arithmetic" },
+    id: ViewId { word: "intensities", name: "Intensities", about: "which transfers are hidden behind arithmetic" },
     opens: "I",
     hint: "",
     keys: |keys| keys.rows("transfer"),

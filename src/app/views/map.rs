@@ -21,17 +21,17 @@ pub const SPEC: ViewSpec = ViewSpec {
             .key("enter", Action::Take, "take", "make the cell the scenario")
             .ends("first and last column")
             .pages("first and last row")
-            .key("t", Action::Tune, "tune", "each cell with its best batch and recompute, or the scenario's")
-            .key("x", Action::Across, "", "choose what runs across")
-            .key("X", Action::Along, "", "choose what runs down")
-            .key("o", Action::Contour, "", "draw the memory's contour, or take it away")
+            .key("t", Action::Tune, "tune", "tune batch and recompute per cell, or keep the scenario's")
+            .key("x", Action::Across, "", "choose the horizontal axis")
+            .key("X", Action::Along, "", "choose the vertical axis")
+            .key("o", Action::Contour, "", "show or hide the memory contour")
             .key("y", Action::Copy, "", "copy the map as CSV, through the terminal")
             .key("Y", Action::SaveMap, "", "write the map as CSV to a file")
     },
 };
 
 /// What is said where the cell under the cursor is the scenario already.
-pub(in crate::app) const NOTHING_TO_TAKE: &str = "this is the present scenario: nothing to take";
+pub(in crate::app) const NOTHING_TO_TAKE: &str = "this is the current scenario: nothing to take";
 
 /// A map, its cursor, and how far it is filled.
 #[derive(Debug, Clone)]
@@ -232,7 +232,8 @@ impl Map {
         Candidate::new(&self.sweep.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
-    /// Finds out where the first pinned scenario is now. Its values on the axes lead to one cell only, whose scenario may
+    /// Finds out where the first pinned scenario is now. Its values on the axes lead to one cell only, whose scenario
+    /// may
     /// still differ from it in anything else.
     pub fn find_pinned(&mut self, pinned: Option<&Scenario>) {
         let cell = |pinned: &Scenario| home(&self.sweep, pinned).filter(|index| self.is_cell(*index, pinned));

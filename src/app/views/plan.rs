@@ -26,8 +26,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     keys: |keys| {
         keys.keys(&[("[ left h", Action::Left), ("] right l", Action::Right)], "limit", "less and more memory")
             .up_down("operator", "previous and next operators")
-            .key("enter", Action::Take, "take", "make the plan the scenario's")
-            .key("m", Action::Metric, "objective", "best in throughput at any batch, or in the time of a step")
+            .key("enter", Action::Take, "take", "apply the plan to the scenario")
+            .key("m", Action::Metric, "objective", "optimize throughput at any batch, or step time")
             .ends("first and last operators")
             .pages("a page up and down")
     },

@@ -14,7 +14,7 @@ use crate::search::{StrategyOutcome, strategies, with_strategy};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
-    id: ViewId { word: "strategies", name: "Strategies", about: "all strategies on this scenario, the best first" },
+    id: ViewId { word: "strategies", name: "Strategies", about: "all strategies for this scenario, best first" },
     opens: "S",
     hint: "",
     keys: |keys| {
@@ -104,7 +104,8 @@ impl StrategiesView {
         self.sort();
     }
 
-    /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows: the edits that it was tried
+    /// The strategy under the cursor becomes the scenario's, on the cell that the screen shows: the edits that it was
+    /// tried
     /// with.
     fn take(&self, context: &Context) -> Option<Effect> {
         let row = self.rows.get(self.row())?;

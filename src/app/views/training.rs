@@ -22,16 +22,16 @@ use crate::units::{devices, short};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
-    id: ViewId { word: "training", name: "Training time", about: "the fewest days of each method, against devices" },
+    id: ViewId { word: "training", name: "Training time", about: "fewest days of each method, by device count" },
     opens: "D",
     hint: "",
     keys: |keys| {
         keys.sideways("devices", "fewer and more devices")
             .up_down("method", "previous and next method")
-            .key("enter", Action::Take, "take", "make the plan the scenario's")
-            .key("[", Action::Slower, "slower network", "half the bandwidth of the outermost level")
-            .key("]", Action::Faster, "", "twice the bandwidth of the outermost level")
-            .more_less("most", "twice and half as many devices at most")
+            .key("enter", Action::Take, "take", "apply the plan to the scenario")
+            .key("[", Action::Slower, "slower network", "halve the bandwidth of the outermost level")
+            .key("]", Action::Faster, "", "double the bandwidth of the outermost level")
+            .more_less("most", "double and halve the device limit")
             .key("m", Action::Metric, "law", "next law of the critical batch: layered, kaplan")
             .ends("fewest and most devices")
             .pages("first and last method")

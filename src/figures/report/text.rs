@@ -255,7 +255,7 @@ fn time(subject: &FigureSubject) -> Vec<(String, String)> {
         let copies = format!("{:>10} {:>6.1} %", host.exposed, 100.0 * (host.exposed / *step_time));
         rows.insert(exposed + 1, row("of it, host copies", copies));
     }
-    rows.push(row("communication in all", format!("{:>10}, hidden or not", time.communication)));
+    rows.push(row("total communication", format!("{:>10}, hidden or not", time.communication)));
     let Phases { forward, backward, update } = phases;
     rows.push(row("by phase", format!("forward {forward}, backward {backward}, update {update}")));
     rows

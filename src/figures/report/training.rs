@@ -183,7 +183,7 @@ impl TrainingReport<'_> {
         let mut lines = Lines(String::new());
         self.title(&mut lines);
         if self.rows().next().is_none() {
-            lines.line("nothing fits, by any method: choose more devices, or more memory");
+            lines.line("no method fits: choose more devices, or more memory");
             return lines.0;
         }
         Self::table(&mut lines, "shortest training of each method", &self.plans_table());
@@ -199,7 +199,7 @@ impl TrainingReport<'_> {
         Self::table(&mut lines, "bandwidth that hides each transfer, per device and direction", &self.network_table());
         Self::table(&mut lines, "by the closed forms alone", &self.closed_table());
         let absent = if self.best.iter().all(Option::is_some) { "" } else { "; x: nothing fits" };
-        Self::table(&mut lines, &format!("days on at most so many devices{absent}"), &self.curve_table());
+        Self::table(&mut lines, &format!("days by device limit{absent}"), &self.curve_table());
         lines.0
     }
 

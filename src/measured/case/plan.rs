@@ -31,7 +31,7 @@ pub(super) fn read(
     let devices = row.needed("num_gpus")?;
     let shared = tensor.saturating_mul(pipeline).saturating_mul(context);
     if shared == 0 || !devices.is_multiple_of(shared) {
-        return Err(format!("{devices} devices are no multiple of tp {tensor} x pp {pipeline} x cp {context}"));
+        return Err(format!("{devices} devices are not a multiple of tp {tensor} x pp {pipeline} x cp {context}"));
     }
     let data = cells.row.count("dp")?.unwrap_or(devices / shared);
     if data.saturating_mul(shared) != devices {

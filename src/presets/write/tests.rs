@@ -25,7 +25,7 @@ fn a_copy_is_written_whole_into_the_users_folder_which_need_not_be_there() {
     let left: Vec<_> = fs::read_dir(home.join("models")).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing half-written is left: {left:?}");
     let again = library.save(&saving(&library, None)).unwrap_err();
-    assert!(again.contains("is there already; choose another id"), "{again}");
+    assert!(again.contains("already exists; choose another id"), "{again}");
     let mut over = saving(&library, Some(path.clone()));
     over.text = over.text.replace("layers = 33", "layers = 34");
     with.save(&over).unwrap();

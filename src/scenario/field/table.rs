@@ -57,7 +57,7 @@ pub(in crate::scenario) const MOST: u32 = 1 << 22;
 /// A whole number from 1.
 const COUNT: Type = Type::Count(1, MOST);
 
-/// What a key makes of the outermost level's bandwidth and of a device's memory; 1 is the machine as it is.
+/// What a key makes of the outermost level's bandwidth and of a device's memory; 1 leaves the machine unchanged.
 const FACTORS: Steps = Steps::Numbers(&[0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]);
 
 /// Lengths of a training run, in tokens.

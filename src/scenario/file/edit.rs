@@ -78,7 +78,7 @@ impl ScenarioFile {
             let flags: Vec<&str> = Field::all().map(|field| field.spec().flag).collect();
             Problem {
                 field: printable(flag),
-                what: "is no field of a scenario".to_owned(),
+                what: "is not a field of a scenario".to_owned(),
                 fix: format!("choose one of {}", flags.join(", ")),
             }
         })?;

@@ -82,7 +82,8 @@ impl<'a> Source<'a> {
         FileError { file: String::new(), mistakes: mistakes.collect() }
     }
 
-    /// The field to name for a problem, and where it stands: an extent that the text does not give in full is that of the
+    /// The field to name for a problem, and where it stands: an extent that the text does not give in full is that of
+    /// the
     /// nearest field behind it.
     fn place(&self, path: &str) -> (String, usize) {
         let (exact, offset) = self.find(path);
@@ -141,7 +142,7 @@ impl<'a> Source<'a> {
 const SYNTAX: [(&str, &str); 6] = [
     ("duplicate key", "the same field is given twice; keep one of them"),
     ("string values must be quoted", "the value is missing or is text without quotes; write 8 or \"text\""),
-    ("invalid key-value pair", "this is no field; write it as NAME = VALUE"),
+    ("invalid key-value pair", "this is not a field; write it as NAME = VALUE"),
     ("invalid basic string, expected `\"`", "the text is not closed; add the closing quote"),
     ("invalid basic string, expected non-double-quote", "the text holds a control character; remove it"),
     ("cannot recurse further", "tables or arrays are nested too deep; write them flat"),

@@ -1,4 +1,5 @@
-//! The candidates of advice: the nearest values of each field, as an edit would set them, so that what is promised is what
+//! The candidates of advice: the nearest values of each field, as an edit would set them, so that what is promised is
+//! what
 //! taking it brings. Not for what they are worth ([`super::AdviceRound`]).
 
 use std::fmt;
@@ -8,7 +9,7 @@ use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Edit, Field, Scenario, Value};
 use crate::search::candidate::Candidate;
 
-/// The fields that are tried, and how many values after and before the present one; a change of the numbers (precision,
+/// The fields that are tried, and how many values after and before the current one; a change of the numbers (precision,
 /// optimizer) or of the task (model, sequence) is no advice.
 const TRIED: [(Field, usize, usize); 13] = [
     (Field::Strategy, 64, 64),
@@ -37,7 +38,7 @@ pub struct Adviser<'a> {
     pub file: &'a ScenarioFile,
     /// What the file means now.
     pub scenario: &'a Scenario,
-    /// The values of a field after the present one, or before it: the nearest first, not all of them possible.
+    /// The values of a field after the current one, or before it: the nearest first, not all of them possible.
     pub toward: &'a dyn Fn(Field, bool) -> Vec<Value>,
 }
 
@@ -61,7 +62,8 @@ impl Adviser<'_> {
         found
     }
 
-    /// Other schedules, each with more stages on each rank, where the plan follows both. They are one change: one stage has
+    /// Other schedules, each with more stages on each rank, where the plan follows both. They are one change: one stage
+    /// has
     /// nothing to interleave, and neither 1F1B nor `GPipe` knows more of them.
     fn staged(&self) -> Vec<Candidate> {
         let mut found = Vec::new();

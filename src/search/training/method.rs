@@ -65,7 +65,7 @@ pub const METHODS: [Method; 5] = [
     },
     Method {
         name: "layered + modular",
-        about: "layered, in a pipeline that deals the layers in turn",
+        about: "layered, in a pipeline that assigns layers round-robin",
         assignments: &[StageAssignment::Modular],
         accumulation: Accumulation::Layered,
         strategies: &["ddp", "zero2", "fsdp"],

@@ -109,7 +109,7 @@ fn the_findings_say_what_led_to_them_and_how_to_change_it() {
     assert_eq!(said[0], "colours: 16 (set by --palette or config.toml)");
     assert_eq!(said[2], "curves: dot (set by config.toml)");
     let thrifty = Overrides { low_bandwidth: true, ..Overrides::default() };
-    assert!(found("COLORTERM=truecolor", thrifty)[0].ends_with("held down by --low-bandwidth)"));
+    assert!(found("COLORTERM=truecolor", thrifty)[0].ends_with("limited by --low-bandwidth)"));
     assert_eq!(detect("TERM=linux LANG=C.UTF-8", Overrides::default()).markers, Markers::Block);
 }
 

@@ -38,7 +38,7 @@ pub(super) fn status(app: &App, width: u16) -> String {
     let (map, scenario) = (&app.map, &app.scenario);
     // A part of a node: such a count of devices is no column of the map.
     if map.home.is_none() && !app.looking {
-        return format!("the present scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
+        return format!("the current scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
     }
     let Some((x, y)) = map.values(map.cursor) else { return String::new() };
     let place = format!(

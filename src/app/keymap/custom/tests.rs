@@ -76,7 +76,7 @@ fn there_is_always_a_way_out() {
 #[test]
 fn what_cannot_be_is_refused_with_its_field_and_what_would_be_right() {
     for (text, parts) in [
-        ("pin = \"qq\"", &["keys.pin: 'qq' is no key", "ctrl-c", "pgdn"][..]),
+        ("pin = \"qq\"", &["keys.pin: 'qq' is not a key", "ctrl-c", "pgdn"][..]),
         ("pin = \"ctrl-i\"", &["keys.pin: a terminal sends the same for ctrl-i and Tab"]),
         ("pin = 7", &["keys.pin: write a key or a list of keys"]),
         ("pin = []", &["keys.pin: write a key or a list of keys"]),
@@ -86,7 +86,7 @@ fn what_cannot_be_is_refused_with_its_field_and_what_would_be_right() {
         ("[map]\ntune = \"o\"", &["keys.map.tune: o already means", "contour"]),
         ("pin = \"c\"", &["keys.pin: c already means", "compare"]),
         ("[map]\ntune = \"u\"", &["keys.map.tune: u already means 'undo the last change' (everywhere)"]),
-        ("[command-palette]\ntake = \"x\"", &["keys.command-palette.take: characters are text here"]),
+        ("[command-palette]\ntake = \"x\"", &["keys.command-palette.take: characters are typed as text here"]),
     ] {
         let message = wrong(text);
         for part in parts {

@@ -22,7 +22,7 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("right l", Action::Right, "", "the same")
             .key("left h", Action::Left, "back", "back to the figure that led here")
             .key("tab", Action::NextPanel, "next", "next figure")
-            .key("shift-tab", Action::PreviousPanel, "", "the figure before")
+            .key("shift-tab", Action::PreviousPanel, "", "previous figure")
             .ends("top and bottom")
             .pages("a page up and down")
             .key("/", Action::Search, "search", "search the inputs")
@@ -39,7 +39,7 @@ fn own(place: KeyPlace) -> KeyLines {
             .key("enter", Action::Take, "open", "open it; a set's scenarios are pinned")
             .key("e", Action::Export, "save", "save the scenario shown")
             .key("s", Action::SaveSet, "save set", "save all pinned as a set")
-            .key("x delete", Action::Remove, "delete", "delete it, after a question")
+            .key("x delete", Action::Remove, "delete", "delete it, after confirmation")
             .key("/", Action::Search, "search", "search")
             .key("esc", Action::Close, "close", "close"),
         KeyPlace::Question => keys.key("enter", Action::Take, "delete", "delete it for good").key(
@@ -50,10 +50,10 @@ fn own(place: KeyPlace) -> KeyLines {
         ),
         KeyPlace::Form => keys
             .rows("field")
-            .key("enter", Action::Take, "type", "type a value; none leaves an optional field out")
+            .key("enter", Action::Take, "type", "type a value; an empty one clears an optional field")
             .key("s", Action::Save, "save", "save it; the scenario switches to it")
             .key("/", Action::Search, "search", "search the fields")
-            .key("esc", Action::Close, "close", "close; what was changed is lost, after a warning"),
+            .key("esc", Action::Close, "close", "close, discarding changes after a warning"),
         KeyPlace::List => keys
             .up_down("move", "previous and next item")
             .pages("a page up and down")
@@ -69,10 +69,10 @@ fn own(place: KeyPlace) -> KeyLines {
             "esc",
             Action::Close,
             "cancel",
-            "leave the value as it was",
+            "keep the old value",
         ),
         KeyPlace::Find => keys
-            .keys(&arrows, "next", "the match before and after")
+            .keys(&arrows, "next", "previous and next match")
             .key("enter", Action::Take, "stay", "stay there")
             .key("esc", Action::Close, "back", "back to where the search began"),
         KeyPlace::Help => keys

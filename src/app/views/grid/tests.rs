@@ -111,10 +111,11 @@ fn where_nothing_fits_nothing_is_taken() {
     let asked = app.revise(file);
     obey(&mut app, asked);
     press(&mut app, "F<ret>");
-    assert_eq!(app.notice.as_deref(), Some("not one sequence fits on so many devices, by any stage"));
+    assert_eq!(app.notice.as_deref(), Some("not even one sequence fits on this many devices, at any stage"));
 }
 
-/// What is on the screen is what a search finds now, whatever was changed, and where: in a field, by taking and undoing,
+/// What is on the screen is what a search finds now, whatever was changed, and where: in a field, by taking and
+/// undoing,
 /// in the assumptions of the limits, in the efficiency.
 #[test]
 fn the_rows_are_always_those_of_what_is_shown() {

@@ -79,7 +79,7 @@ fn another_scenario_is_asked_about_and_the_picture_stays() {
     let mut scenario = app.scenario.clone();
     scenario.plan.sequence *= 2;
     let context = Context { shown: &scenario, ..app.context() };
-    assert!(matches!(hardware.follow(&context), Some(Work::Hardware(_, 24))), "from the present hardware on");
+    assert!(matches!(hardware.follow(&context), Some(Work::Hardware(_, 24))), "from the current hardware on");
     let map = hardware.map.as_ref().unwrap();
     assert!(!map.is_complete() && map.cell(0).is_some());
 }

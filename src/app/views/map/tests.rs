@@ -162,14 +162,15 @@ fn the_present_scenario_is_not_taken() {
     let nothing = |app: &mut App, keys: &str| {
         let before = (app.file.clone(), app.scenario.clone());
         press(app, keys);
-        assert_eq!(app.notice.as_deref(), Some("this is the present scenario: nothing to take"), "{keys}");
+        assert_eq!(app.notice.as_deref(), Some("this is the current scenario: nothing to take"), "{keys}");
         assert_eq!((&app.file, &app.scenario), (&before.0, &before.1), "{keys}");
     };
     let mut app = explorer();
     nothing(&mut app, "<ret>");
     press(&mut app, "u");
     assert_eq!(app.notice.as_deref(), Some("nothing to undo"));
-    // With the best batch of its cell it is another scenario, until that is taken: on the map and in the hardware's view.
+    // With the best batch of its cell it is another scenario, until that is taken: on the map and in the hardware's
+    // view.
     let before = Tuned::from(&app.scenario);
     press(&mut app, "t<ret>");
     assert_ne!(Tuned::from(&app.scenario), before);

@@ -97,7 +97,7 @@ impl PlanReport<'_> {
             lines.line("nothing fits");
         } else if self.planned.plans.len() < self.request.top {
             let (found, wanted) = (self.planned.plans.len(), self.request.top);
-            lines.line(&format!("{found} of the {wanted} plans that were asked for: no other was found"));
+            lines.line(&format!("{found} of the {wanted} plans asked for: no more were found"));
         }
         for (index, plan) in self.planned.plans.iter().enumerate() {
             lines.section(&format!("{}. {}", index + 1, headline(plan)), &figures(plan));
@@ -119,13 +119,14 @@ impl PlanReport<'_> {
             over("shards nothing (DDP)", ddp.as_ref()),
             over("shards each operator over all ranks or not at all", two_way.as_ref()),
         ];
-        let alike = |way: &Uniform| format!("places all alike: {}", printable(&way.extents.to_string()));
+        let alike =
+            |way: &Uniform| format!("shards all operators the same way: {}", printable(&way.extents.to_string()));
         let fitting = uniform.iter().filter(|way| way.best.is_some());
         rows.extend(fitting.map(|way| over(&alike(way), way.best.as_ref())));
         match uniform.iter().filter(|way| way.best.is_none()).count() {
             0 => {}
-            1 => rows.push(over("places all alike: one other way", None)),
-            others => rows.push(over(&format!("places all alike: {others} other ways"), None)),
+            1 => rows.push(over("shards all operators the same way: one other way", None)),
+            others => rows.push(over(&format!("shards all operators the same way: {others} other ways"), None)),
         }
         rows
     }

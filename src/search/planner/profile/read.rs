@@ -87,7 +87,7 @@ impl ProfileRows {
         };
         let layer = profile.layers.entry((hidden, batch)).or_default();
         if layer.insert(strategy, MeasuredLayer { time_s, mem_mib }).is_some() {
-            let what = format!("strategy {strategy} of hidden {hidden} at batch {batch} is there twice; keep one row");
+            let what = format!("strategy {strategy} of hidden {hidden} at batch {batch} appears twice; keep one row");
             self.mistakes.push(mistake(line, 1, &what));
         }
     }

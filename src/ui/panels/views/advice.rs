@@ -82,9 +82,9 @@ fn lines(app: &App, theme: Theme) -> Vec<ListLine<'static>> {
         lines.push((Line::default(), None));
         let nothing = match advice.fits() {
             _ if !advice.is_complete() => "the scenario is not possible: changes are tried once it is",
-            Some(false) if advice.pairs() => "no change of the plan lets it fit, nor any two tried together",
-            Some(false) => "no change of the plan lets it fit",
-            _ => "no single change of the plan makes it faster",
+            Some(false) if advice.pairs() => "no change to the plan makes it fit, nor any two that were tried",
+            Some(false) => "no change to the plan makes it fit",
+            _ => "no single change to the plan makes it faster",
         };
         lines.push((Line::styled(nothing, theme.style(Role::Dim)), None));
     }
@@ -103,7 +103,7 @@ fn status(app: &App) -> String {
 
 fn title(advice: &AdviceRound) -> &'static str {
     match advice.fits() {
-        Some(false) if advice.pairs() => "no single change lets it fit; two together would",
+        Some(false) if advice.pairs() => "no single change makes it fit; two together would",
         Some(false) => "it would fit with",
         _ => "throughput with another plan",
     }

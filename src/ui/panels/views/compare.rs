@@ -55,7 +55,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
             "nothing to compare with yet: p pins the scenario shown, then change it or move on the map; pinned \
              scenarios stand here beside the one shown"
         } else {
-            "the scenario shown is the pinned one: change it or move on the map, and both stand here"
+            "the scenario shown is the pinned one: change it or move on the map, and both appear here"
         };
         return Paragraph::new(text).wrap(Wrap { trim: true }).render(inside, buf);
     }

@@ -49,7 +49,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [grid, said] = halves(inside);
     heatmap(app, map, theme, |heatmap| heatmap.render(grid, buf));
-    let letters = "limited by  c compute: twice either gives less than 5 %  m memory  n network";
+    let letters = "limited by  c compute: doubling either adds under 5 %  m memory  n network";
     draw_lines(buf, said, &[gains(hardware.gains(), theme), letters.to_owned()].map(Line::raw), theme);
 }
 
@@ -77,7 +77,7 @@ fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) ->
     let heatmap = Heatmap {
         titles: (&across, ""),
         cursor: Some(at(map.cursor)),
-        marked: map.home.map(|home| (at(home), "present hardware")),
+        marked: map.home.map(|home| (at(home), "current hardware")),
         home: map.home.map(at),
         letters: &letters,
         lower_is_better: !map.metric.more_is_better(),
@@ -86,18 +86,18 @@ fn heatmap<T>(app: &App, map: &Map, theme: Theme, with: impl FnOnce(&Heatmap) ->
     with(&heatmap)
 }
 
-/// `▸ from the present hardware on: memory x2 +3.1 %, bandwidth x2 +12 %`.
+/// `▸ from the current hardware on: memory x2 +3.1 %, bandwidth x2 +12 %`.
 fn gains(gains: Option<Gains>, theme: Theme) -> String {
     let Some(Gains { memory, bandwidth }) = gains else { return String::new() };
     let home = theme.glyphs().pinned;
     if memory.is_none_or(f64::is_infinite) && bandwidth.is_none_or(f64::is_infinite) {
-        return format!("{home} it does not fit on the present hardware");
+        return format!("{home} it does not fit on the current hardware");
     }
     let words = |name: &str, gain: Option<f64>| match gain {
         Some(gain) if gain.is_finite() => format!("{name} x2 {}", words::change(1.0, 1.0 + gain, theme)),
         _ => format!("{name} x2: does not fit as it is"),
     };
-    format!("{home} from the present hardware on: {}, {}", words("memory", memory), words("bandwidth", bandwidth))
+    format!("{home} from the current hardware on: {}, {}", words("memory", memory), words("bandwidth", bandwidth))
 }
 
 fn letter(limiting: Option<LimitingFactor>) -> Option<char> {

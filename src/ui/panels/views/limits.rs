@@ -128,6 +128,6 @@ fn verdict(limits: &fsdp::FsdpLimits) -> &'static str {
     match (limits.hidden().hfu >= 1.0, limits.network_floor().hfu >= 1.0) {
         (true, _) => "memory full, the network allows the peak with all communication hidden",
         (false, true) => "memory full, the network allows the peak only with communication exposed",
-        (false, false) => "the network keeps it below the peak, however full the memory",
+        (false, false) => "even with memory full, the network keeps it below the peak",
     }
 }

@@ -196,7 +196,7 @@ fn status(app: &App) -> String {
     let planning = &app.views.plan;
     let fresh = planning.picture.as_ref().is_some_and(|picture| picture.is_fresh(planning.place()));
     match planning.chosen() {
-        Some(_) if fresh => "[ and ] move the limit; Enter makes this plan the scenario's".to_owned(),
+        Some(_) if fresh => "[ and ] move the limit; Enter applies this plan to the scenario".to_owned(),
         _ => String::new(),
     }
 }

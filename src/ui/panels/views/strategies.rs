@@ -44,7 +44,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
     let stale = if strategies.is_complete() { "" } else { ", computing" };
     let title = format!("Strategies {}{stale}{}", strategies.order.name(), outdated(app));
-    let against = app.pins.reference().map_or("the present one", |_| "the pinned one");
+    let against = app.pins.reference().map_or("the current one", |_| "the pinned one");
     let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
     let levels = levels(scenario, usize::from(inside.width));
     let [head, rows, foot, below] = places(app, inside);
@@ -144,7 +144,7 @@ fn present_one(app: &App) -> Option<&Summary> {
 fn legend(theme: Theme) -> Line<'static> {
     let glyphs = theme.glyphs();
     let text = format!(
-        "  {} present  {} fastest  {} does not fit  {} not possible  levels: bytes sent",
+        "  {} current  {} fastest  {} does not fit  {} not possible  levels: bytes sent",
         glyphs.more[0], glyphs.best, glyphs.too_big, glyphs.impossible
     );
     Line::styled(text, theme.style(Role::Dim))

@@ -55,7 +55,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     if curves(picture, theme).iter().all(|curve| curve.points.is_empty()) {
         let most = devices(picture.search.budgets.last().copied().unwrap_or(0));
         let nothing = if picture.is_complete() {
-            format!("nothing fits on at most {most}, by any method: + allows twice as many")
+            format!("no method fits on at most {most}: + allows twice as many")
         } else {
             "computing".to_owned()
         };
@@ -157,7 +157,7 @@ fn lines(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> Vec<
     let method = &METHODS[training.method()];
     let Some((_, best)) = training.chosen() else {
         let said = match picture.earlier(training.method(), place) {
-            Some(before) => format!("computing; {} days for the question before", days(before)),
+            Some(before) => format!("computing; {} days before the change", days(before)),
             None if picture.is_answered(training.method(), place) => "nothing fits".to_owned(),
             None => "computing".to_owned(),
         };
@@ -233,7 +233,8 @@ fn plan(
 }
 
 /// What the outermost level needs in each method's plan at the cursor's devices, so that everything on it that can
-/// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of 25.0
+/// hide does, except at the ends of the step, or the factor of what never hides: `d 102 · c x1.49 · m 8.46 · GB/s of
+/// 25.0
 /// hide all but ends · x: nothing does`.
 fn needs(picture: &TrainingPicture, place: usize, theme: Theme, width: u16) -> Line<'static> {
     let base = &picture.search.base;
@@ -285,7 +286,7 @@ fn days(days: f64) -> String {
 /// Nothing beyond what the panel says.
 fn status(app: &App) -> String {
     let chosen = app.views.training.chosen().filter(|_| app.shown.is_ok());
-    chosen.map_or_else(String::new, |(method, _)| format!("{}: Enter makes this plan the scenario's", method.name))
+    chosen.map_or_else(String::new, |(method, _)| format!("{}: Enter applies this plan to the scenario", method.name))
 }
 
 #[cfg(test)]

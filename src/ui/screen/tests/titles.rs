@@ -88,7 +88,7 @@ fn a_part_of_a_node_is_said_to_be_on_no_cell() {
     let one = engine::H100.replace("nodes = 16", "devices = 1");
     let shown = crate::ui::export::text(screen(&engine::explorer_on(&one), UTF8, (80, 24)).buffer());
     assert!(shown.contains(" 1 device ") && !shown.contains("1 devices"), "{shown}");
-    assert!(shown.contains("the present scenario is on no cell: 1 device, a part of a node"), "{shown}");
+    assert!(shown.contains("the current scenario is on no cell: 1 device, a part of a node"), "{shown}");
 }
 
 #[test]
