@@ -45,6 +45,9 @@ pub const SPECS: [&ViewSpec; 12] = [
     &evidence::SPEC,
 ];
 
+/// All but the map, which is a panel and no [`View`].
+const SHOWN: usize = SPECS.len() - 1;
+
 /// What the views know.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
@@ -64,7 +67,7 @@ pub struct Views {
 impl Views {
     /// A view; `None` for the map, which the views stand in the place of.
     pub fn get(&self, id: ViewId) -> Option<&dyn View> {
-        let all: [(&ViewSpec, &dyn View); 11] = [
+        let all: [(&ViewSpec, &dyn View); SHOWN] = [
             (&compare::SPEC, &self.compare),
             (&advice::SPEC, &self.advice),
             (&limits::SPEC, &self.limits),
@@ -82,7 +85,7 @@ impl Views {
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn View> {
-        let all: [(&ViewSpec, &mut dyn View); 11] = [
+        let all: [(&ViewSpec, &mut dyn View); SHOWN] = [
             (&compare::SPEC, &mut self.compare),
             (&advice::SPEC, &mut self.advice),
             (&limits::SPEC, &mut self.limits),

@@ -70,8 +70,7 @@ fn an_idle_choice_changes_nothing() {
 fn a_choice_that_counts_is_not_idle() {
     let base = testing::scenario().plan;
     for schedule in Schedule::ALL {
-        let looped = matches!(schedule, Schedule::Interleaved | Schedule::BreadthFirst);
-        let stages_per_rank = if looped { 2 } else { 1 };
+        let stages_per_rank = if schedule.rules().virtual_stages { 2 } else { 1 };
         let plan = Plan { pipeline: 2, schedule: *schedule, stages_per_rank, ..base.clone() };
         assert_eq!(plan.idle(), [], "{schedule}");
     }

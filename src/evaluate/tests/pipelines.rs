@@ -153,18 +153,18 @@ proptest! {
         schedule in proptest::sample::select(Schedule::ALL.to_vec()),
         bandwidth in 0.01..100.0_f64,
     ) {
-        // Depth first takes as many micro-batches at once as there are ranks.
-        let micro_batches = if schedule == Schedule::Interleaved { ranks * groups } else { groups };
+        let micro_batches = if schedule.rules().grouped { ranks * groups } else { groups };
         let mut scenario = pipeline(schedule, ranks, stages, micro_batches);
         (scenario.plan.size, scenario.plan.bandwidth_factor) = (Size::Nodes(ranks), bandwidth);
         let step = evaluate(&scenario).step_time.get();
         // [layered B8, C3], less the rounding of each slot.
         let (p, k, m) = (f64::from(ranks), f64::from(stages), f64::from(micro_batches));
-        let law = match schedule {
-            Schedule::GPipe | Schedule::OneForwardOneBackward => (m + p - 1.0) * k,
-            Schedule::Interleaved | Schedule::BreadthFirst => (k - 1.0) * m.max(p) + m + p - 1.0,
+        let slots = if schedule.rules().virtual_stages {
+            (k - 1.0) * m.max(p) + m + p - 1.0
+        } else {
+            (m + p - 1.0) * k
         };
-        prop_assert!(step >= law * layer_time() * (1.0 - 1e-6), "{step} is less than {law} layers");
+        prop_assert!(step >= slots * layer_time() * (1.0 - 1e-6), "{step} is less than {slots} layers");
     }
 }
 
@@ -180,7 +180,7 @@ fn long_pipelines() -> impl Strategy<Value = Scenario> {
             plan.size = Size::Nodes(8);
             plan.bandwidth_factor = libm::pow(10.0, speed);
             (plan.pipeline, plan.stages_per_rank, plan.schedule) = (ranks, stages, schedule);
-            plan.accumulate = if schedule == Schedule::Interleaved { (ranks * groups).min(96) } else { 3 * groups };
+            plan.accumulate = if schedule.rules().grouped { (ranks * groups).min(96) } else { 3 * groups };
             scenario
         },
     )

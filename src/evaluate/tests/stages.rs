@@ -121,7 +121,7 @@ fn sums_come_back_from_the_host_to_be_reduced() {
 #[test]
 fn offload_sends_the_same_between_devices() {
     for schedule in Schedule::ALL {
-        let stages = if matches!(schedule, Schedule::BreadthFirst | Schedule::Interleaved) { 4 } else { 1 };
+        let stages = if schedule.rules().virtual_stages { 4 } else { 1 };
         for sharding in [testing::zero3(), testing::sharding(Extent::Device, Extent::System, Extent::System)] {
             let mut scenario = looped(*schedule, (4, stages, 8));
             scenario.plan.sharding = sharding;

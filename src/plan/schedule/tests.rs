@@ -31,6 +31,28 @@ fn every_pass_runs_once_and_forward_first() {
     }
 }
 
+/// The most micro-batches of any stage that a rank has run forward and not yet backward.
+#[test]
+fn the_order_holds_as_many_checkpoints_as_the_closed_form_says() {
+    for schedule in Schedule::ALL {
+        let rules = schedule.rules();
+        for (ranks, stages_per_rank, groups) in [(1, 1, 1), (4, 1, 2), (4, 3, 2), (2, 4, 1), (3, 2, 11)] {
+            let stages = if rules.virtual_stages { stages_per_rank } else { 1 };
+            let counts = PipelineCounts { ranks, stages, micro_batches: ranks * groups };
+            let held_on = |rank: u32| {
+                let (mut held, mut most) = (0, 0);
+                for StagePass { pass, .. } in (rules.order)(counts, rank, false).unrolled(ranks) {
+                    held = if pass == Pass::Forward { held + 1 } else { held - 1 };
+                    most = most.max(held);
+                }
+                most
+            };
+            let most = (0..ranks).map(held_on).max();
+            assert_eq!(most, Some((rules.checkpoints)(counts)), "`checkpoints` of {schedule} with {counts:?}");
+        }
+    }
+}
+
 /// Groups that repeat stand for what would be listed without them: index by index, `warm_up` forwards first.
 #[test]
 fn a_repeated_group_stands_for_all() {

@@ -232,10 +232,10 @@ pub(super) static TABLE: &[FieldSpec] = &[
 const _: () = {
     let mut index = 0;
     while index < TABLE.len() {
-        assert!(TABLE[index].field as usize == index, "the table is in the order of the fields");
+        assert!(TABLE[index].field as usize == index, "`TABLE` is not in the order of `Field`");
         index += 1;
     }
-    assert!(Field::FlopCount as usize + 1 == TABLE.len(), "the last field is the last of the table");
+    assert!(Field::FlopCount as usize + 1 == TABLE.len(), "`TABLE` must end with the last of `Field`: name that here");
 };
 
 const fn field(field: Field, path: &'static str, flag: &'static str, takes: Type, place: FieldPlace) -> FieldSpec {

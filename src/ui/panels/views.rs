@@ -20,6 +20,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::panel::ViewId;
 use crate::app::pointing::PointerTarget;
+use crate::app::views::SPECS;
 use crate::app::{App, Panel};
 use crate::ui::theme::Theme;
 
@@ -37,7 +38,8 @@ struct Drawing {
     status: fn(&App, u16) -> String,
 }
 
-const ALL: [&Drawing; 12] = [
+/// In the order of the views' list.
+const ALL: [&Drawing; SPECS.len()] = [
     &map::DRAWING,
     &compare::DRAWING,
     &advice::DRAWING,
@@ -83,12 +85,11 @@ fn row(row: Option<usize>) -> Option<PointerTarget> {
 
 #[cfg(test)]
 mod tests {
-    use super::ALL;
-    use crate::app::views::SPECS;
+    use super::{ALL, SPECS};
 
     #[test]
     fn every_view_is_drawn() {
         let drawn = ALL.map(|drawing| drawing.id.name);
-        assert_eq!(drawn, SPECS.map(|spec| spec.id.name));
+        assert_eq!(drawn, SPECS.map(|spec| spec.id.name), "`ALL` is in the order of `SPECS`");
     }
 }
