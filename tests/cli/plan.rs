@@ -87,7 +87,7 @@ fn a_plan_can_be_evaluated_again() {
 fn the_answer_says_which_costs_it_went_by() {
     let paper = plan("--cost-model paper");
     assert_contains(&paper.stdout, &["by the paper's model, and evaluated by the simulator", "nothing overlaps"]);
-    assert_contains(&plan("").stdout, &["chosen by the simulator", "state over", "(FSDP)", "(DDP)", "all alike"]);
+    assert_contains(&plan("").stdout, &["chosen by the simulator", "state over", "(FSDP)", "(DDP)", "the same way"]);
     assert!(paper.stdout.lines().all(|line| line.len() <= 120), "{}", paper.stdout);
     assert!(json("--cost-model paper")["plans"][0]["paper_step_time_s"].is_number());
 }
