@@ -45,17 +45,25 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a file to read it; a pipe that nobody writes to does not hold this up.
+/// Opens a file to read it.
 fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
+    open_at_once(path, OpenOptions::new().read(true))
+}
+
+/// Opens a file to write behind what is in it.
+pub fn append(path: &Path) -> io::Result<File> {
+    open_at_once(path, OpenOptions::new().create(true).append(true))
+}
+
+/// Opens a file; a pipe with nobody at its other end does not hold this up.
+fn open_at_once(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         options.custom_flags(flags.bits().cast_signed());
     }
-    #[expect(clippy::disallowed_methods, reason = "the one place that opens a file to read it")]
+    #[expect(clippy::disallowed_methods, reason = "the one place that opens files")]
     options.open(path)
 }
 

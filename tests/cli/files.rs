@@ -87,6 +87,10 @@ fn the_log_is_appended_to_and_must_be_writable() {
     let log = std::fs::read_to_string(home.path().join("log")).expect("a log");
     assert!(log.starts_with("before\n"));
     assert_contains(&log, &[concat!("shardscope ", env!("CARGO_PKG_VERSION")), QUICK, "error: ", "mpt7b"]);
+    // A line break in an argument begins no entry.
+    home.command("eval --log log --model").arg("x\n0.000 forged").output().expect("the binary runs");
+    let log = std::fs::read_to_string(home.path().join("log")).expect("a log");
+    assert!(!log.lines().any(|entry| entry.starts_with("0.000 forged")), "{log}");
     let refused = home.run(&format!("{QUICK} --log absent/log"));
     assert_eq!(refused.code, Some(1));
     assert_contains(&refused.stderr, &["absent/log"]);
