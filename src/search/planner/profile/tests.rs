@@ -125,7 +125,7 @@ fn bad_rows_are_told_with_line_and_column() {
     assert!(lines[0].starts_with("p.csv:4:5: strategy: 'zero' is not a number from 0 to 63"), "{message}");
     assert!(lines[1].starts_with("p.csv:4:13: time_s: 'fast' is not seconds"), "{message}");
     assert!(lines[2].starts_with("p.csv:5:1: 2 fields where the header has 5"), "{message}");
-    assert!(lines[3].starts_with("p.csv:6:1: strategy 0 of hidden 8 at batch 1 is there twice"), "{message}");
+    assert!(lines[3].starts_with("p.csv:6:1: strategy 0 of hidden 8 at batch 1 appears twice"), "{message}");
 }
 
 #[test]
