@@ -9,16 +9,18 @@ mod class;
 mod depth;
 mod dynamic;
 
+use crate::search::evaluator::Cancel;
+
 pub use bound::relaxed;
 pub use class::{Assignment, OperatorClass, OptionCost};
 pub use depth::depth_first;
 pub use dynamic::dynamic;
 
 /// The least time within `limit`, and of equally fast assignments the one with least memory; `None` if
-/// nothing fits. Depth first, or by the dynamic programme where too many branches are nearly alike: then the
+/// nothing fits, or if it was cancelled. Depth first, or by the dynamic programme where too many branches are nearly alike: then the
 /// time grows with the limit.
-pub fn fastest(classes: &[OperatorClass], limit: u64) -> Option<Assignment> {
-    depth_first(classes, limit).unwrap_or_else(|_| dynamic(classes, limit))
+pub fn fastest(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option<Assignment> {
+    depth_first(classes, limit).unwrap_or_else(|_| dynamic(classes, limit, cancel))
 }
 
 #[cfg(test)]

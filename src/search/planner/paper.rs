@@ -11,6 +11,7 @@ use crate::hardware::Group;
 use crate::plan::{Format, Recompute};
 use crate::program::{PICOS, picos};
 use crate::scenario::{Layout, Scenario};
+use crate::search::evaluator::Cancel;
 use crate::search::tune::Tuned;
 use crate::units::{Bytes, Count, Seconds};
 
@@ -164,7 +165,7 @@ impl<'a> PaperModel<'a> {
             if best.as_ref().is_some_and(|(found, of)| cost(found, of).0 < problem.least) {
                 break;
             }
-            let Some(found) = fastest(&problem.classes, problem.limit) else { continue };
+            let Some(found) = fastest(&problem.classes, problem.limit, &Cancel::default()) else { continue };
             if best.as_ref().is_none_or(|(other, of)| cost(&found, problem) < cost(other, of)) {
                 best = Some((found, problem));
             }

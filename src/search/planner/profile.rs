@@ -95,7 +95,7 @@ impl MeasuredProfile {
             }
             let choices = &self.layers[&(request.hidden, batch)];
             let smallest = all_sharded(choices, request, batch);
-            let plan = best(choices, request, batch);
+            let plan = best(choices, request, batch, cancel);
             if plan.is_some() || found.all_sharded.is_empty() {
                 found.all_sharded.extend(smallest);
             }
@@ -116,10 +116,15 @@ fn cut(layer: &MeasuredLayer) -> u64 {
     layer.mem_mib as u64
 }
 
-fn best(choices: &BTreeMap<u32, MeasuredLayer>, request: ProfileRequest, batch_index: u32) -> Option<BatchPlan> {
+fn best(
+    choices: &BTreeMap<u32, MeasuredLayer>,
+    request: ProfileRequest,
+    batch_index: u32,
+    cancel: &Cancel,
+) -> Option<BatchPlan> {
     let cost = |layer: &MeasuredLayer| OptionCost { time: picos(Seconds::new(layer.time_s)), memory: cut(layer) };
     let class = OperatorClass { copies: request.layers, choices: choices.values().map(cost).collect() };
-    let found = fastest(&[class], request.room_mib)?;
+    let found = fastest(&[class], request.room_mib, cancel)?;
     let mut counts = vec![0; most_strategies(choices)];
     for (strategy, count) in choices.keys().zip(&found.counts[0]) {
         counts[*strategy as usize] = *count;

@@ -2,22 +2,32 @@
 //!
 //! Its time and memory grow with the limit: count memory in units that are worth telling apart.
 
+use crate::search::evaluator::Cancel;
+
 use super::class::{Assignment, OperatorClass, Useful};
 
 /// No assignment.
 const NEVER: u64 = u64::MAX;
 
-/// The least time within `limit`, then the least memory; `None` if nothing fits.
-pub fn dynamic(classes: &[OperatorClass], limit: u64) -> Option<Assignment> {
+/// The least time within `limit`, then the least memory; `None` if nothing fits, or if it was cancelled.
+pub fn dynamic(classes: &[OperatorClass], limit: u64, cancel: &Cancel) -> Option<Assignment> {
     let useful: Vec<Vec<Useful>> = classes.iter().map(OperatorClass::useful).collect();
     let order: Vec<usize> =
         classes.iter().enumerate().flat_map(|(class, of)| (0..of.copies).map(move |_| class)).collect();
-    let size = usize::try_from(limit).ok()?.checked_add(1)?;
+    // Nobody spends more than all operators in the way that takes most.
+    let most = |class: &OperatorClass| class.choices.iter().map(|choice| choice.memory).max().unwrap_or(0);
+    let all = classes
+        .iter()
+        .fold(0_u64, |sum, class| sum.saturating_add(u64::from(class.copies).saturating_mul(most(class))));
+    let size = usize::try_from(limit.min(all)).ok()?.checked_add(1)?;
     // By memory spent, exactly.
     let mut times = vec![NEVER; size];
     times[0] = 0;
     let mut taken = Vec::with_capacity(order.len());
     for class in &order {
+        if cancel.is_cancelled() {
+            return None;
+        }
         let (next, choices) = extended(&times, &useful[*class]);
         times = next;
         taken.push(choices);

@@ -32,7 +32,7 @@ fn memory_goes_where_it_saves_most() {
         OperatorClass { copies: 1, choices: vec![choice(0, 12), choice(10, 2)] },
         OperatorClass { copies: 2, choices: vec![choice(0, 6), choice(9, 1)] },
     ];
-    for best in [deep(&classes, 14), dynamic(&classes, 14)] {
+    for best in [deep(&classes, 14), dynamic(&classes, 14, &Cancel::default())] {
         assert_eq!(best, Some(Assignment { counts: vec![vec![0, 1], vec![2, 0]], time: 10, memory: 14 }));
     }
 }
@@ -40,14 +40,14 @@ fn memory_goes_where_it_saves_most() {
 #[test]
 fn nothing_fits_where_the_smallest_does_not() {
     let classes = [OperatorClass { copies: 3, choices: vec![choice(1, 5), choice(2, 4)] }];
-    assert_eq!((deep(&classes, 11), dynamic(&classes, 11)), (None, None));
+    assert_eq!((deep(&classes, 11), dynamic(&classes, 11, &Cancel::default())), (None, None));
     assert_eq!(deep(&classes, 12).expect("fits").counts, [[0, 3]]);
 }
 
 #[test]
 fn no_operator_is_an_assignment_too() {
     let empty = Some(Assignment { counts: vec![], time: 0, memory: 0 });
-    assert_eq!((deep(&[], 0), dynamic(&[], 0)), (empty.clone(), empty));
+    assert_eq!((deep(&[], 0), dynamic(&[], 0, &Cancel::default())), (empty.clone(), empty));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_search_among_equals_is_handed_to_the_programme() {
     };
     let classes: Vec<OperatorClass> = (0..8).map(class).collect();
     assert_eq!(depth_first(&classes, 13_219), Err(super::depth::TooLong));
-    let best = fastest(&classes, 13_219).expect("fits");
+    let best = fastest(&classes, 13_219, &Cancel::default()).expect("fits");
     let all: u64 = (0..8).map(|index| 10 * 10 * (50 + index)).sum();
     assert_eq!((best.memory, best.time), (13_215, all - 13_215));
 }
@@ -83,14 +83,14 @@ proptest! {
         let expected = brute_force(&classes, limit);
         let costs = |found: Option<Assignment>| found.map(|best| (best.time, best.memory));
         prop_assert_eq!(costs(deep(&classes, limit)), expected);
-        prop_assert_eq!(costs(dynamic(&classes, limit)), expected);
+        prop_assert_eq!(costs(dynamic(&classes, limit, &Cancel::default())), expected);
     }
 
     #[test]
     fn both_methods_agree(classes in classes(500, 30), share in 0.0..1.0_f64) {
         let most: u64 = classes.iter().map(|class| u64::from(class.copies) * 500).sum();
         let limit = (share * most as f64) as u64;
-        let (deep, dynamic) = (deep(&classes, limit), dynamic(&classes, limit));
+        let (deep, dynamic) = (deep(&classes, limit), dynamic(&classes, limit, &Cancel::default()));
         let costs = |found: &Option<Assignment>| found.as_ref().map(|best| (best.time, best.memory));
         prop_assert_eq!(costs(&deep), costs(&dynamic));
         prop_assert!(deep.as_ref().is_none_or(|best| relaxed(&classes, limit) <= best.time));

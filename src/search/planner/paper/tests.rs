@@ -163,6 +163,6 @@ fn latency_favours_small_operators() {
     let ring = Ring { ranks: 8, step: Seconds::new(1e-4), bandwidth: BytesPerSecond::new(1e9) };
     let classes = [two_way(&ring, 4, 1e6), two_way(&ring, 4, 4e6)];
     // All sharded take 4 x 2 MB + 4 x 8 MB; 56 MB more hold four small ones (14 MB each) or one large one (56 MB).
-    let best = fastest(&classes, 40_000_000 + 56_000_000).expect("fits");
+    let best = fastest(&classes, 40_000_000 + 56_000_000, &Cancel::default()).expect("fits");
     assert_eq!(best.counts, [[4, 0], [0, 4]]);
 }
