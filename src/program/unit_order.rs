@@ -130,30 +130,27 @@ pub(super) fn whole_layers(costs: &UnitCosts<'_>) -> ([UnitRun; RUNS], usize) {
     let layers = model.layers;
     let recomputed = recomputed_layers(costs);
     let (mut runs, mut used) = ([UnitRun::default(); RUNS], 0);
-    let mut run = |unit_pass: UnitPass, count: u32, layer: u32, step: i32| {
-        if count > 0 {
+    let mut run = |unit_pass: Option<UnitPass>, count: u32, layer: u32, step: i32| {
+        if let Some(unit_pass) = unit_pass {
             runs[used] = UnitRun { unit_pass, count, layer, step };
             used += 1;
         }
     };
-    let PerDirection { forward: again, backward: again_back } = costs.layers(true);
-    let PerDirection { forward: kept, backward: kept_back } = costs.layers(false);
-    let ends = (model.vocab > 0).then(|| (costs.embedding(), costs.head()));
-    if let Some((embedding, _)) = &ends {
-        run(embedding.forward, 1, 0, 0);
-    }
+    // Every evaluation comes through here, and most have one kind of layer: the other is not worked out.
+    let layers_of = |recomputed: bool, count: u32| (count > 0).then(|| costs.layers(recomputed));
+    let (again, kept) = (layers_of(true, recomputed), layers_of(false, layers - recomputed));
+    let (embedding, head) = (model.vocab > 0).then(|| (costs.embedding(), costs.head())).unzip();
+    let forward = |passes: &Option<PerDirection<UnitPass>>| passes.as_ref().map(|passes| passes.forward);
+    let backward = |passes: &Option<PerDirection<UnitPass>>| passes.as_ref().map(|passes| passes.backward);
+    run(forward(&embedding), 1, 0, 0);
     // The recomputed layers are the first ones; backward meets them last, in the opposite order.
-    run(again, recomputed, 0, 1);
-    run(kept, layers - recomputed, recomputed, 1);
-    if let Some((_, head)) = &ends {
-        run(head.forward, 1, 0, 0);
-        run(head.backward, 1, 0, 0);
-    }
-    run(kept_back, layers - recomputed, layers - 1, -1);
-    run(again_back, recomputed, recomputed.saturating_sub(1), -1);
-    if let Some((embedding, _)) = &ends {
-        run(embedding.backward, 1, 0, 0);
-    }
+    run(forward(&again), recomputed, 0, 1);
+    run(forward(&kept), layers - recomputed, recomputed, 1);
+    run(forward(&head), 1, 0, 0);
+    run(backward(&head), 1, 0, 0);
+    run(backward(&kept), layers - recomputed, layers - 1, -1);
+    run(backward(&again), recomputed, recomputed.saturating_sub(1), -1);
+    run(backward(&embedding), 1, 0, 0);
     (runs, used)
 }
 
