@@ -1,11 +1,13 @@
 //! Snapshots and sets on disk: a list with a preview, from which they are opened, saved and deleted.
 
-use tui_input::Input;
-
 use crate::snapshot::Listed;
 
-use super::action::Action;
+use super::action::{Action, Command};
+use super::context::Context;
 use super::cursor::ListCursor;
+use super::effect::{Effect, Opening, told};
+use super::list::ItemSearch;
+use super::view::View;
 
 /// The list on the screen.
 #[derive(Debug, Clone, Default)]
@@ -13,11 +15,9 @@ pub struct Browser {
     /// The files, once they have been looked for.
     pub files: Option<Vec<Listed>>,
     /// Which of them has the keys.
-    pub cursor: ListCursor,
+    cursor: ListCursor,
     /// What is searched for in names and contents.
-    pub search: Input,
-    /// Whether keys are text of the search.
-    pub searching: bool,
+    pub search: ItemSearch,
     /// Whether the user is asked if it is to be deleted.
     pub asking: bool,
 }
@@ -25,11 +25,10 @@ pub struct Browser {
 impl Browser {
     /// The files whose name or contents hold the searched text, in any case.
     pub fn found(&self) -> Vec<&Listed> {
-        let wanted = self.search.value().to_lowercase();
-        let holds = |text: &str| text.to_lowercase().contains(&wanted);
         let found = |file: &&Listed| {
             let held = file.holds.iter().flatten();
-            holds(&file.name) || held.into_iter().any(|held| holds(&held.what) || holds(&held.name))
+            self.search.holds(&file.name)
+                || held.into_iter().any(|held| self.search.holds(&held.what) || self.search.holds(&held.name))
         };
         self.files.iter().flatten().filter(found).collect()
     }
@@ -44,19 +43,57 @@ impl Browser {
         self.found().get(self.row()).copied()
     }
 
-    /// Does what the user asked of the search; says whether that was all.
-    pub(super) fn search(&mut self, action: Action) -> bool {
-        match action {
-            Action::Search => self.searching = true,
-            Action::Close if self.searching => self.searching = false,
-            Action::Type(request) => {
-                if self.search.handle(request).is_some_and(|changed| changed.value) {
-                    self.cursor = ListCursor::default();
-                }
+    /// The file under the cursor is opened, or it is said why it cannot be.
+    fn open(&self) -> Vec<Effect> {
+        match self.file() {
+            Some(Listed { holds: Ok(_), path, .. }) => {
+                vec![Effect::Close, Effect::Run(Command::Open(path.clone()))]
             }
-            _ => return false,
+            Some(_) => told("it cannot be opened as it is: the reason is shown with it"),
+            None => Vec::new(),
         }
-        true
+    }
+
+    /// The question whether the file is to be deleted was answered.
+    fn answer(&mut self, action: Action) -> Vec<Effect> {
+        self.asking = false;
+        let deleted = self.file().filter(|_| action == Action::Take).map(|file| Command::Delete(file.path.clone()));
+        deleted.map_or_else(Vec::new, |delete| [delete, Command::List].map(Effect::Run).into())
+    }
+}
+
+impl View for Browser {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        if self.search.update(action, &mut self.cursor) {
+            return Vec::new();
+        }
+        match action {
+            _ if self.asking => return self.answer(action),
+            Action::Close => return vec![Effect::Close],
+            Action::Take => return self.open(),
+            Action::Export => return vec![Effect::Export, Effect::Run(Command::List)],
+            Action::SaveSet if context.pins.all().is_empty() => {
+                return told("nothing is pinned: p pins the scenario shown, then a set can be saved");
+            }
+            Action::SaveSet if context.pins.are_waiting() => {
+                return told("still computing: save the set when the figures are there");
+            }
+            Action::SaveSet => return vec![Effect::Open(Opening::SetName)],
+            Action::Remove => self.asking = self.file().is_some(),
+            _ => {
+                self.cursor.go(action, self.found().len(), context.page);
+            }
+        }
+        Vec::new()
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        self.cursor = ListCursor::at(row);
+        None
     }
 }
 

@@ -1,9 +1,7 @@
 //! What a click, the wheel and a drag do where the mouse points.
 
 use super::action::{Action, Command};
-use super::cursor::ListCursor;
 use super::keys::KeyPlace;
-use super::layer::Layer;
 use super::panel::Panel;
 use super::pointing::{Gesture, PointerTarget};
 use super::state::App;
@@ -52,7 +50,7 @@ impl App {
         let had_keys = std::mem::replace(&mut self.focus, panel) == panel;
         match target {
             PointerTarget::Cell(index) if had_keys && self.cell() == Some(index) => return self.update(Action::Take),
-            PointerTarget::Row(_, index) if had_keys && self.row() == Some(index) => return self.update(Action::Take),
+            PointerTarget::Row(_, index) if had_keys && self.row() == index => return self.update(Action::Take),
             PointerTarget::Cell(index) => self.go_to(index),
             PointerTarget::Row(_, index) => self.go_to_row(index),
             PointerTarget::Moment(now, row) => {
@@ -75,40 +73,28 @@ impl App {
         let PointerTarget::Item(index) = target else {
             return if target == PointerTarget::Layer { Vec::new() } else { self.update(Action::Close) };
         };
-        let before = self.row();
-        match &mut self.layer {
-            Some(Layer::List(list)) => list.cursor = ListCursor::at(index),
-            Some(Layer::Palette(palette)) => palette.cursor = ListCursor::at(index),
-            Some(Layer::Browser(browser)) if !browser.asking => browser.cursor = ListCursor::at(index),
-            Some(Layer::Form(form)) if form.typing.is_some() => return Vec::new(),
-            Some(Layer::Form(_) | Layer::Explain(_)) => self.go_to_row(index),
-            _ => return Vec::new(),
+        if matches!(self.place(), KeyPlace::Question | KeyPlace::Entry) {
+            return Vec::new();
         }
-        if before == Some(index) { self.update(Action::Take) } else { Vec::new() }
+        let had_cursor = self.row() == index;
+        self.go_to_row(index);
+        if had_cursor { self.update(Action::Take) } else { Vec::new() }
     }
 
     /// The row that has the cursor.
-    fn row(&self) -> Option<usize> {
-        match &self.layer {
-            Some(Layer::List(list)) => Some(list.row()),
-            Some(Layer::Palette(palette)) => Some(palette.row()),
-            Some(Layer::Browser(browser)) => Some(browser.row()),
-            _ => self.rows().map(|(_, row)| row),
-        }
+    fn row(&self) -> usize {
+        self.keyed().cursor(&self.context())
     }
 
     /// The cell of the map that has the cursor, or the place of the chart.
     fn cell(&self) -> Option<usize> {
-        self.views.get(self.view).map_or(Some(self.map.cursor), |view| view.place(&self.context()))
+        self.views.get(self.view).place(&self.context())
     }
 
     /// The cursor goes to a cell of the map, or to a place of the chart.
     fn go_to(&mut self, index: usize) {
-        let went = self.with_view(|view, context| view.go_to_place(index, context));
-        if went.is_none() && index != self.map.cursor && index < self.map.progress().1 {
-            self.map.cursor = index;
-            self.look();
-        }
+        let effect = self.with_view(|view, context| view.go_to_place(index, context));
+        self.perform(effect.into_iter().collect());
     }
 
     /// The timeline follows the pointer.

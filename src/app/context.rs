@@ -38,6 +38,8 @@ pub struct Context<'a> {
     pub cell: Vec<Edit>,
     /// What is assumed of the limits.
     pub assumed: LimitAssumptions,
+    /// The pipeline rank that the timeline is at.
+    pub rank: usize,
     /// Rows of a list that are seen at once.
     pub page: usize,
 }

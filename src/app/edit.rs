@@ -24,6 +24,11 @@ impl App {
         })
     }
 
+    /// A field gets a value.
+    pub(super) fn set(&mut self, field: Field, value: Value) -> Vec<Command> {
+        self.noted(None, |app| app.put(field, Some(value)))
+    }
+
     /// Makes a change that can be undone, if it changes anything.
     pub(super) fn noted(
         &mut self,
@@ -170,7 +175,7 @@ impl App {
     /// The scenario is another one: the map follows it, and the screen shows it.
     fn follow(&mut self, scenario: Scenario) -> Vec<Command> {
         self.inputs.wrong.retain(|wrong| !wrong.in_file);
-        let base = base(&self.library, &self.file, &scenario, self.map.kinds(&scenario));
+        let base = base(&self.library, &self.file, &scenario, self.views.map.kinds(&scenario));
         let redo = self.follow_map(&base, &scenario);
         self.scenario = scenario;
         self.looking = false;
@@ -194,7 +199,7 @@ impl App {
             });
             known.collect()
         };
-        self.map.follow(base, scenario, &presets)
+        self.views.map.follow(base, scenario, &presets)
     }
 
     /// Keeps a value that cannot be, with its reason: the field's own, or the first.

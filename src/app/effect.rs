@@ -1,36 +1,98 @@
-//! What a view wants done that is not its own: the explorer alone does it.
+//! What a view or a layer wants done that is not its own: the explorer alone does it.
 
+use crate::figures::Figure;
+use crate::presets::Kind;
 use crate::scenario::file::ScenarioFile;
-use crate::scenario::{Edit, Scenario};
+use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::units::Seconds;
 
-use super::action::Command;
-use super::list::{Entry, List};
+use super::action::{Action, Command};
+use super::keys::KeyPlace;
+use super::panel::ViewId;
 
 /// Something that the explorer is to do.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// The rest of the program does this.
     Run(Command),
     /// The status line says this.
     Tell(String),
-    /// A list to choose from lies over the panels.
-    Choose(List),
-    /// A line to type on lies over the panels.
-    Ask(Entry),
+    /// The top layer closes.
+    Close,
+    /// A layer lies over the panels, instead of the one that may be there.
+    Open(Opening),
+    /// A field gets a value.
+    Set(Field, Value),
+    /// A field gets what was typed, if that is one of its values; no text stands for its default.
+    Give(Field, String),
+    /// A field gets the nearest possible value after its own (`true`) or before it.
+    Step(Field, bool),
     /// The scenario gets these edits, if it can be that way; then this is said.
     Edit(Vec<Edit>, String),
     /// The scenario becomes what this file says, if it can be; then this is said.
     Revise(Box<ScenarioFile>, String),
     /// Another scenario becomes the current one, and this is said.
     Adopt(Box<Scenario>, String),
+    /// A field's row gets the keys, as if its value were to be chosen.
+    Choose(Field),
+    /// What has these keys gets them, and does this.
+    Do(KeyPlace, Action),
+    /// A view takes the map's place.
+    Show(ViewId),
+    /// The map shows this figure.
+    Metric(Figure),
+    /// A field runs across the map (0) or down (1).
+    Axis(usize, Field),
+    /// The map is filled anew.
+    Fill,
+    /// The map's cursor is on another cell.
+    Look,
     /// A pinned scenario is let go of.
     Unpin(usize),
     /// A pinned scenario moves by so many places.
     ShiftPin(usize, isize),
+    /// A pinned scenario is called something else.
+    RenamePin(usize, String),
+    /// A pipeline rank is looked at.
+    Rank(usize),
+    /// The timeline shows this moment, and gets the keys.
+    Moment(Seconds),
+    /// The scenario shown is exported as a snapshot.
+    Export,
     /// The figure under the cursor is explained.
     Explain,
     /// The view asks for something else than before.
     Follow,
     /// What was waited for under the cursor is there.
     Arrived,
+}
+
+/// A layer that is to be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// The values of a field, or a line to type one on; with the text that it has now.
+    Field(Field, String),
+    /// What can stand in the map's place.
+    Views,
+    /// In what format the screen is written.
+    Formats,
+    /// What runs across the map (0) or down (1).
+    Axis(usize),
+    /// A line for the name of a pinned scenario; the pin by its place.
+    PinName(usize),
+    /// A line for the name of a set.
+    SetName,
+    /// The fields of the cluster or the model.
+    Form(Kind),
+    /// All commands by their names.
+    Commands,
+    /// The list of keys.
+    Help,
+    /// The snapshots and sets on disk.
+    Files,
+}
+
+/// The status line says this, and nothing else happens.
+pub fn told(what: impl Into<String>) -> Vec<Effect> {
+    vec![Effect::Tell(what.into())]
 }

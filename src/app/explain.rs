@@ -1,28 +1,22 @@
 //! What `i` explains: the figure that the cursor of a panel is on. That of a view is the view's own to name.
 
-use super::explaining::Awaited;
 use std::sync::Arc;
 
-use crate::evaluate::{Evaluation, HostDirection, Lane, TaskKind};
+use crate::evaluate::Evaluation;
 use crate::figures::Figure;
 use crate::scenario::{Problem, Scenario};
 
 use super::action::Command;
 use super::answers::Answer;
-use super::explaining::{Asked, Explaining, LATER, NOTHING, breakdown, of_field};
+use super::asked::{Asked, LATER, NOTHING};
+use super::explaining::{Awaited, Explaining};
 use super::layer::Layer;
-use super::panel::Panel;
 use super::state::App;
-use super::timeline::ShownStep;
 
 impl App {
     /// Explains the figure that the cursor is on, or says why there is none.
     pub(super) fn explain(&mut self) -> Vec<Command> {
-        let asked = match self.views.get(self.view) {
-            Some(view) if self.focus == Panel::Map => view.figure(&self.context()),
-            _ => Ok(Asked::Shown(self.figure())),
-        };
-        let found = match asked {
+        let found = match self.keyed().figure(&self.context()) {
             Err(why) => Err(why),
             Ok(Asked::Shown(figure)) => self.explanation(figure),
             Ok(Asked::Evaluated(whose, figure, answer)) => Explaining::new(figure, &answer, Some(whose)).ok_or(NOTHING),
@@ -76,33 +70,5 @@ impl App {
         };
         self.notice = None;
         self.open_explanation(result.ok().and_then(explaining).ok_or(NOTHING));
-    }
-
-    /// The figure of the answer that the cursor is on.
-    fn figure(&self) -> Figure {
-        match self.focus {
-            Panel::Inputs => self.inputs.field().map_or(Figure::StepTime, of_field),
-            Panel::Map => self.map.metric,
-            Panel::Memory => Figure::Peak,
-            Panel::Timeline => self.of_span().unwrap_or(Figure::Exposed),
-            Panel::Time => {
-                let figures = breakdown(self.answer.as_ref());
-                figures.get(self.time.row(figures.len())).copied().unwrap_or(Figure::StepTime)
-            }
-        }
-    }
-
-    /// What the span that is chosen on the timeline adds to.
-    fn of_span(&self) -> Option<Figure> {
-        let answer = self.answer.as_ref()?;
-        let span = self.timeline.chosen(ShownStep::new(&answer.evaluation))?.first()?;
-        Some(match span.activity.kind {
-            TaskKind::Forward | TaskKind::Backward => Figure::Compute,
-            TaskKind::Optimizer => Figure::Optimizer,
-            TaskKind::Host => Figure::Other,
-            TaskKind::Copy if span.lane == Lane::HostIn => Figure::Copied(HostDirection::In),
-            TaskKind::Copy => Figure::Copied(HostDirection::Out),
-            _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
-        })
     }
 }

@@ -1,37 +1,16 @@
 //! The explanation on the screen: which figure, what its cursor is on, and the way that led there.
 
 use crate::bounds::fsdp;
-use crate::evaluate::HostDirection;
 use crate::figures::run::TrainingRun;
-use crate::figures::{
-    self, BoundForm, Explanation, Figure, FigureSubject, Limit, RunFigure, TIME_PARTS, explain, figures, limits, run,
-};
-use crate::scenario::{Field, Scenario};
+use crate::figures::{BoundForm, Explanation, Figure, Limit, RunFigure, explain, figures, limits, run};
+use crate::scenario::Scenario;
 
 use super::action::Action;
 use super::answers::Answer;
+use super::context::Context;
 use super::cursor::ListCursor;
-
-/// What is said where there is no figure.
-pub(super) const NOTHING: &str = "there is no figure here yet";
-
-/// What is said where it is still computed.
-pub(super) const LATER: &str = "still computing: there is no figure yet";
-
-/// What is to be explained.
-#[derive(Debug, Clone)]
-pub enum Asked {
-    /// A figure of what the screen shows.
-    Shown(Figure),
-    /// A figure of something else that is evaluated, with its name.
-    Evaluated(String, Figure, Box<Answer>),
-    /// A figure of a scenario that is still to be run for that, with its name.
-    Other(String, Figure, Box<Scenario>),
-    /// A figure of the limits of the machine.
-    Limit(Limit, Box<fsdp::FsdpLimits>),
-    /// The days of a training.
-    Training(Box<TrainingRun>),
-}
+use super::effect::Effect;
+use super::view::View;
 
 /// An explanation that waits for its scenario to be run.
 #[derive(Debug, Clone)]
@@ -141,28 +120,6 @@ impl Explaining {
         self.way.iter().map(|page| page.explanation.name.as_str())
     }
 
-    /// Does what the user asked for.
-    pub fn update(&mut self, action: Action, rows: usize) {
-        match action {
-            Action::Take | Action::Right => self.follow(),
-            Action::Left if self.way.len() > 1 => drop(self.way.pop()),
-            Action::NextPanel => self.turn(1),
-            Action::PreviousPanel => self.turn(-1),
-            _ => {
-                if let Some(page) = self.way.last_mut() {
-                    page.cursor.go(action, page.stops(), rows);
-                }
-            }
-        }
-    }
-
-    /// The cursor goes to an input, or to what stands under them.
-    pub(super) fn go_to(&mut self, row: usize) {
-        if let Some(page) = self.way.last_mut() {
-            page.cursor = ListCursor::at(row);
-        }
-    }
-
     /// Goes on to the input under the cursor, if it is a figure.
     fn follow(&mut self) {
         let inputs = |page: &Page| page.explanation.formula.inputs().get(page.row()).and_then(|input| input.figure);
@@ -182,49 +139,37 @@ impl Explaining {
     }
 }
 
-/// The figures of the panel of the time, in the order of its rows: parts that anything goes into, levels that
-/// anything is sent into, what is copied to the host and from it, resources that matter, the strongest first.
-pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
-    let Some(Answer { scenario, evaluation }) = answer else { return Vec::new() };
-    let summary = &evaluation.summary;
-    let subject = FigureSubject::evaluated(scenario, evaluation);
-    let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
-    let spent = TIME_PARTS.into_iter().filter(|figure| share(figure) >= SEEN);
-    let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
-    let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
-    let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
-    felt.retain(|index| evaluation.elasticity[*index].value.abs() >= FELT);
-    let strength = |index: &usize| evaluation.elasticity[*index].value.abs();
-    felt.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
-    spent
-        .chain(used.map(|(level, _)| Figure::Traffic(level)))
-        .chain(HostDirection::ALL.into_iter().filter(|_| summary.host.any()).map(Figure::Copied))
-        .chain(felt.into_iter().map(Figure::Elasticity))
-        .chain(figures::training(scenario))
-        .collect()
-}
+impl View for Explaining {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Close => return vec![Effect::Close],
+            Action::Take | Action::Right => self.follow(),
+            Action::Left if self.way.len() > 1 => drop(self.way.pop()),
+            Action::NextPanel => self.turn(1),
+            Action::PreviousPanel => self.turn(-1),
+            _ => {
+                if let Some(page) = self.way.last_mut() {
+                    page.cursor.go(action, page.stops(), context.page);
+                }
+            }
+        }
+        Vec::new()
+    }
 
-/// The smallest share of the step that is worth a row.
-const SEEN: f64 = 0.000_5;
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        let explanation = &self.page()?.explanation;
+        let inputs = explanation.formula.inputs();
+        let inputs = inputs.iter().map(|input| input.name.clone());
+        Some(inputs.chain([explanation.about.to_string(), explanation.source.to_string()]).collect())
+    }
 
-/// The smallest elasticity that is worth a row.
-const FELT: f64 = 0.005;
+    fn cursor(&self, _: &Context) -> usize {
+        self.page().map_or(0, Page::row)
+    }
 
-/// The figure that a field changes most plainly.
-pub(super) const fn of_field(field: Field) -> Figure {
-    match field {
-        Field::Nodes | Field::Devices => Figure::TokensPerSecond,
-        Field::Bandwidth => Figure::Exposed,
-        Field::Memory => Figure::Capacity,
-        Field::Strategy | Field::Shard | Field::WeightsOver => Figure::Weights,
-        Field::MicroBatch | Field::Accumulate | Field::Sequence => Figure::TokensPerStep,
-        Field::Recompute => Figure::Recomputed,
-        Field::Precision | Field::Model | Field::FlopCount => Figure::Mfu,
-        Field::Optimizer | Field::OptimizerOver => Figure::OptimizerState,
-        Field::Offload | Field::Cluster => Figure::Peak,
-        Field::Pipeline | Field::Schedule | Field::StagesPerRank => Figure::Bubble,
-        Field::Tokens => Figure::Days,
-        _ => Figure::StepTime,
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        self.way.last_mut()?.cursor = ListCursor::at(row);
+        None
     }
 }
 

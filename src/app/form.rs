@@ -1,10 +1,15 @@
 //! The form of a cluster or a model: its fields, what is typed into them, and what is wrong with it. Not for the file
 //! ([`crate::presets::Draft`]).
 
-use tui_input::{Input, InputRequest};
-
 use crate::presets::{Draft, DraftField, Kind, Library};
 use crate::scenario::Scenario;
+
+use super::action::{Action, Command};
+use super::context::Context;
+use super::cursor::ListCursor;
+use super::effect::{Effect, told};
+use super::typing::TypedLine;
+use super::view::View;
 
 /// One field.
 #[derive(Debug, Clone)]
@@ -42,27 +47,18 @@ fn worded(value: &str, unit: &str) -> String {
     if value.is_empty() || unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
 }
 
-/// A value being typed.
-#[derive(Debug, Clone)]
-pub struct Typing {
-    /// What is typed so far, and where the cursor is in it.
-    pub input: Input,
-    /// Whether it is still the old value, which the first character replaces.
-    pub untouched: bool,
-}
-
 /// The form on the screen.
 #[derive(Debug, Clone)]
 pub struct Form {
-    pub(super) draft: Draft,
+    draft: Draft,
     /// One for each field, in the order of the file.
     pub rows: Vec<Row>,
     /// The field that has the keys.
-    pub cursor: usize,
+    cursor: ListCursor,
     /// What is being typed into it.
-    pub typing: Option<Typing>,
+    pub typing: Option<TypedLine>,
     /// Whether the user was told that leaving loses what was changed.
-    pub(super) warned: bool,
+    warned: bool,
 }
 
 impl Form {
@@ -74,7 +70,7 @@ impl Form {
         let id = Row { label, value, unit, before, note, wrong: None, slot: None };
         let fields = draft.slots().into_iter().map(Row::of);
         let rows = draft.replaces.is_none().then_some(id).into_iter().chain(fields).collect();
-        Ok(Self { draft, rows, cursor: 0, typing: None, warned: false })
+        Ok(Self { draft, rows, cursor: ListCursor::default(), typing: None, warned: false })
     }
 
     /// What it is the form of.
@@ -93,29 +89,15 @@ impl Form {
         self.rows.iter().any(|row| row.text() != row.before)
     }
 
-    /// The first field that is wrong.
-    pub(super) fn wrong(&self) -> Option<usize> {
-        self.rows.iter().position(|row| row.wrong.is_some())
-    }
-
-    pub(super) fn start_typing(&mut self) {
-        if let Some(row) = self.rows.get(self.cursor) {
-            self.typing = Some(Typing { input: Input::new(row.value.clone()), untouched: true });
-        }
-    }
-
-    pub(super) fn type_in(&mut self, request: InputRequest) {
-        let Some(typing) = &mut self.typing else { return };
-        if std::mem::take(&mut typing.untouched) && matches!(request, InputRequest::InsertChar(_)) {
-            typing.input.reset();
-        }
-        typing.input.handle(request);
+    /// The field that has the keys, by its place.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.rows.len())
     }
 
     /// What was typed becomes the field's value; what is wrong then, anywhere, is said at its field.
-    pub(super) fn take(&mut self, library: &Library) {
-        let (Some(typing), Some(row)) = (self.typing.take(), self.rows.get_mut(self.cursor)) else { return };
-        let text = typing.input.value().trim().to_owned();
+    fn take(&mut self, typed: &TypedLine, library: &Library) {
+        let (row, text) = (self.row(), typed.text().to_owned());
+        let Some(row) = self.rows.get_mut(row) else { return };
         let refused = if let Some(slot) = &row.slot {
             self.draft.set(slot, &text).err()
         } else {
@@ -151,6 +133,57 @@ impl Form {
                 row.wrong.get_or_insert(must);
             }
         }
+    }
+}
+
+impl View for Form {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        if let Some(mut typed) = self.typing.take() {
+            match action {
+                Action::Take => self.take(&typed, context.library),
+                Action::Close => {}
+                _ => {
+                    if let Action::Type(request) = action {
+                        typed.change(request);
+                    }
+                    self.typing = Some(typed);
+                }
+            }
+            return Vec::new();
+        }
+        match action {
+            Action::Take => self.typing = self.rows.get(self.row()).map(|row| TypedLine::new(row.value.clone())),
+            Action::Save => match self.rows.iter().position(|row| row.wrong.is_some()) {
+                // It stays until the file is there: nothing that was typed is lost.
+                None => return vec![Effect::Run(Command::SavePreset(self.draft.saving()))],
+                Some(row) => {
+                    self.cursor = ListCursor::at(row);
+                    return told("not saved: a field is wrong, the reason is shown with it");
+                }
+            },
+            Action::Close if self.warned || !self.is_changed() => return vec![Effect::Close],
+            Action::Close => {
+                self.warned = true;
+                return told("not saved yet: s saves, Esc again discards it");
+            }
+            _ => {
+                self.cursor.go(action, self.rows.len(), context.page);
+            }
+        }
+        Vec::new()
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.rows.iter().map(|row| format!("{} {} {}", row.label, row.text(), row.note)).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        self.cursor = ListCursor::at(row);
+        None
     }
 }
 

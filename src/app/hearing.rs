@@ -11,6 +11,8 @@ use super::answers::Answer;
 use super::state::App;
 use super::work::Found;
 
+mod files;
+
 impl App {
     /// Takes in what a job says; an answer to an older question is dropped. Gives what is to be computed then.
     pub fn hear(&mut self, report: JobReport) -> Vec<Command> {
@@ -31,7 +33,7 @@ impl App {
                 self.take_explained(result);
             }
             JobReport::Fixed { generation, fix } if generation == self.question => self.take_fix(fix),
-            JobReport::Cells { generation, cells } if generation == self.map.generation => self.take_cells(cells),
+            JobReport::Cells { generation, cells } if generation == self.views.map.generation => self.take_cells(cells),
             // A pin's figures are its own, whatever has been asked for since.
             JobReport::Found { found: Found::Pin(id, result), .. } => self.hear_pin(id, result),
             JobReport::Found { generation, found } if generation == self.work => return self.hear_view(found),
@@ -41,7 +43,7 @@ impl App {
             JobReport::Reloaded(library, warnings) => return self.reloaded(*library, &warnings),
             JobReport::Said(said) => self.tell(said),
             JobReport::Failed { generation, job, message }
-                if [self.question, self.map.generation, self.explanation, self.work].contains(&generation) =>
+                if [self.question, self.views.map.generation, self.explanation, self.work].contains(&generation) =>
             {
                 self.notice = Some(format!("{job} failed: {message}; this is a bug, please report it"));
             }
@@ -73,9 +75,9 @@ impl App {
 
     /// Cells of the map are there; what the cursor is on may have settled on another batch.
     fn take_cells(&mut self, cells: Vec<(usize, Cell)>) {
-        self.map.fill(cells);
-        let settled = self.looking && self.map.tuned(self.map.cursor).is_some();
-        if settled && self.map.scenario(self.map.cursor).ok().as_ref() != self.shown.as_ref().ok() {
+        self.views.map.fill(cells);
+        let settled = self.looking && self.views.map.tuned(self.views.map.cursor).is_some();
+        if settled && self.views.map.scenario(self.views.map.cursor).ok().as_ref() != self.shown.as_ref().ok() {
             self.look();
         }
     }

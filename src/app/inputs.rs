@@ -1,12 +1,19 @@
-//! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed are
-//! folded
-//! away under a row that opens.
+//! The rows of the scenario panel: one for each field of the table, in its order. Those that are seldom changed
+//! are folded away under a row that opens.
 
+use crate::figures::Figure;
 use crate::hardware::Level;
 use crate::plan::{Extent, Idle};
-use crate::presets::Library;
+use crate::presets::{Kind, Library};
 use crate::scenario::{Field, Scenario, Value};
 use crate::units::devices;
+
+use super::action::Action;
+use super::asked::Asked;
+use super::context::Context;
+use super::cursor::ListCursor;
+use super::effect::{Effect, Opening};
+use super::view::View;
 
 /// A row of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +50,7 @@ pub struct Wrong {
 /// The cursor among the rows, and what became of the last edit.
 #[derive(Debug, Clone, Default)]
 pub struct Inputs {
-    /// The place of the row that has the keys.
-    pub cursor: usize,
+    cursor: ListCursor,
     /// Whether the rare fields are shown.
     pub unfolded: bool,
     /// The fields that the last edit changed.
@@ -60,9 +66,14 @@ impl Inputs {
         Field::all().filter(|field| !field.spec().rare).map(InputRow::Field).chain([InputRow::Fold]).chain(folded)
     }
 
+    /// The place of the row that has the keys.
+    pub fn place(&self) -> usize {
+        self.cursor.row(self.rows().count())
+    }
+
     /// The row that has the keys.
     pub fn row(&self) -> InputRow {
-        self.rows().nth(self.cursor).unwrap_or(InputRow::Fold)
+        self.rows().nth(self.place()).unwrap_or(InputRow::Fold)
     }
 
     /// The field that has the keys.
@@ -74,10 +85,10 @@ impl Inputs {
     }
 
     /// Gives a field the keys; a rare one comes in sight.
-    pub fn go_to(&mut self, field: Field) {
+    pub fn choose(&mut self, field: Field) {
         self.unfolded |= field.spec().rare;
         let place = self.rows().position(|row| row == InputRow::Field(field));
-        self.cursor = place.unwrap_or(self.cursor);
+        self.cursor = place.map_or(self.cursor, ListCursor::at);
     }
 
     /// Notes which fields an edit changed; a rare one comes in sight.
@@ -108,6 +119,48 @@ impl Inputs {
             InputRow::Fold if self.unfolded => "fewer fields".to_owned(),
             InputRow::Fold => format!("{} fields", rare().count()),
         }
+    }
+}
+
+impl View for Inputs {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let effect = match (self.row(), action) {
+            (InputRow::Field(Field::Model), Action::Adapt) => Effect::Open(Opening::Form(Kind::Model)),
+            (_, Action::Adapt) => Effect::Open(Opening::Form(Kind::Cluster)),
+            (InputRow::Field(field), Action::Right | Action::More) => Effect::Step(field, true),
+            (InputRow::Field(field), Action::Left | Action::Less) => Effect::Step(field, false),
+            (InputRow::Field(field), Action::Take) => {
+                Effect::Open(Opening::Field(field, self.text(field, context.scenario)))
+            }
+            (InputRow::Fold, Action::Take | Action::Left | Action::Less | Action::Right | Action::More) => {
+                let more = matches!(action, Action::Right | Action::More);
+                self.unfolded = more || action == Action::Take && !self.unfolded;
+                return Vec::new();
+            }
+            _ => {
+                self.cursor.go(action, Self::rows(self).count(), context.page);
+                return Vec::new();
+            }
+        };
+        vec![effect]
+    }
+
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        Ok(Asked::Shown(self.field().map_or(Figure::StepTime, changed_by)))
+    }
+
+    fn rows(&self, context: &Context) -> Option<Vec<String>> {
+        let text = |row: InputRow| format!("{} {}", row.label(), self.row_text(row, context.scenario));
+        Some(Self::rows(self).map(text).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.place()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        self.cursor = ListCursor::at(row);
+        None
     }
 }
 
@@ -156,5 +209,23 @@ pub fn aside(field: Field, scenario: &Scenario, library: &Library) -> String {
             field.spec().unit.map_or("", |[one, several]| if *count == 1 { one } else { several }).to_owned()
         }
         _ => String::new(),
+    }
+}
+
+/// The figure that a field changes most plainly.
+const fn changed_by(field: Field) -> Figure {
+    match field {
+        Field::Nodes | Field::Devices => Figure::TokensPerSecond,
+        Field::Bandwidth => Figure::Exposed,
+        Field::Memory => Figure::Capacity,
+        Field::Strategy | Field::Shard | Field::WeightsOver => Figure::Weights,
+        Field::MicroBatch | Field::Accumulate | Field::Sequence => Figure::TokensPerStep,
+        Field::Recompute => Figure::Recomputed,
+        Field::Precision | Field::Model | Field::FlopCount => Figure::Mfu,
+        Field::Optimizer | Field::OptimizerOver => Figure::OptimizerState,
+        Field::Offload | Field::Cluster => Figure::Peak,
+        Field::Pipeline | Field::Schedule | Field::StagesPerRank => Figure::Bubble,
+        Field::Tokens => Figure::Days,
+        _ => Figure::StepTime,
     }
 }

@@ -1,11 +1,15 @@
-//! What lies over the panels: an explanation, commands, the help, a list to choose from, a value being typed.
+//! What lies over the panels: an explanation, commands, the help, a list to choose from, a value being typed. Each is a
+//! [`View`] as what stands in the map's place is, and like that never holds the explorer.
 
 use super::browser::Browser;
 use super::diagnostics::Finding;
 use super::explaining::Explaining;
 use super::form::Form;
-use super::list::{Entry, List};
-use super::palette::Palette;
+use super::keys::KeyPlace;
+use super::list::List;
+use super::sheet::Sheet;
+use super::typing::Entry;
+use super::view::View;
 
 /// The top layer.
 #[derive(Debug, Clone)]
@@ -16,14 +20,58 @@ pub enum Layer {
     Browser(Browser),
     /// The fields of a cluster or a model.
     Form(Box<Form>),
-    /// Commands by their names.
-    Palette(Palette),
-    /// The list of keys, scrolled by so many lines.
-    Help(usize),
-    /// What was found out about the terminal, scrolled by so many lines.
-    Diagnostics(Vec<Finding>, usize),
+    /// The list of keys.
+    Help(Sheet),
+    /// What was found out about the terminal.
+    Diagnostics(Vec<Finding>, Sheet),
     /// A list.
     List(List),
     /// A value being typed.
     Entry(Entry),
+}
+
+impl Layer {
+    /// What it knows and does.
+    pub fn view(&self) -> &dyn View {
+        match self {
+            Self::Explain(explaining) => &**explaining,
+            Self::Browser(browser) => browser,
+            Self::Form(form) => &**form,
+            Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
+            Self::List(list) => list,
+            Self::Entry(entry) => entry,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn view_mut(&mut self) -> &mut dyn View {
+        match self {
+            Self::Explain(explaining) => &mut **explaining,
+            Self::Browser(browser) => browser,
+            Self::Form(form) => &mut **form,
+            Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
+            Self::List(list) => list,
+            Self::Entry(entry) => entry,
+        }
+    }
+
+    /// Which keys work in it now.
+    pub fn place(&self) -> KeyPlace {
+        match self {
+            Self::Explain(_) => KeyPlace::Explain,
+            Self::Browser(browser) if browser.asking => KeyPlace::Question,
+            Self::Browser(Browser { search, .. }) | Self::List(List { search, commands: false, .. })
+                if search.typing =>
+            {
+                KeyPlace::Search
+            }
+            Self::Browser(_) => KeyPlace::Snapshots,
+            Self::Form(form) if form.typing.is_some() => KeyPlace::Entry,
+            Self::Form(_) => KeyPlace::Form,
+            Self::Help(_) | Self::Diagnostics(..) => KeyPlace::Help,
+            Self::List(list) if list.commands => KeyPlace::Palette,
+            Self::List(_) => KeyPlace::List,
+            Self::Entry(_) => KeyPlace::Entry,
+        }
+    }
 }

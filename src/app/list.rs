@@ -1,113 +1,131 @@
-//! A list to choose from, and a line to type on: what both are for, and what is searched or typed. Not for what becomes of
-//! what is taken: the explorer alone knows.
+//! A list to choose from, and the search in it. What becomes of an item that is taken stands in the item.
 
-use tui_input::{Input, InputRequest};
+use tui_input::Input;
 
-use crate::scenario::Field;
-use crate::search;
-
-use super::action::Format;
+use super::action::Action;
+use super::context::Context;
 use super::cursor::ListCursor;
+use super::effect::Effect;
+use super::matching::score;
+use super::view::View;
 
-/// What a list chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    /// A field's value.
-    Field(Field),
-    /// What stands in the map's place.
-    Views,
-    /// In what format the screen is written.
-    Screen,
-    /// What runs across the map (0) or down (1).
-    Axis(usize),
-    /// What a pinned scenario is called; the pin by its place.
-    Pin(usize),
-    /// What a set is called.
-    Set,
+/// One line of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What is chosen.
+    pub name: String,
+    /// What stands behind the name: what it is, or the key that does the same.
+    pub note: String,
+    /// What taking it does.
+    pub effect: Effect,
+}
+
+/// The search in a list, which leaves out what does not match.
+#[derive(Debug, Clone, Default)]
+pub struct ItemSearch {
+    /// What is searched for.
+    pub text: Input,
+    /// Whether keys are text of it.
+    pub typing: bool,
+}
+
+impl ItemSearch {
+    /// Whether there is anything of it to be seen.
+    pub fn is_used(&self) -> bool {
+        self.typing || !self.text.value().is_empty()
+    }
+
+    /// Whether a text holds what is searched for, in any case.
+    pub fn holds(&self, text: &str) -> bool {
+        text.to_lowercase().contains(&self.text.value().to_lowercase())
+    }
+
+    /// Does what the user asked of the search; says whether that was all. What is found begins at its first item.
+    pub fn update(&mut self, action: Action, cursor: &mut ListCursor) -> bool {
+        match action {
+            Action::Search => self.typing = true,
+            Action::Close if self.typing => self.typing = false,
+            Action::Type(request) => {
+                if self.text.handle(request).is_some_and(|changed| changed.value) {
+                    *cursor = ListCursor::default();
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// A list to choose from.
 #[derive(Debug, Clone)]
 pub struct List {
     /// What it chooses.
-    pub subject: Subject,
+    pub title: &'static str,
+    /// Whether it is of commands: keys are text from the first on, and what matches best comes first.
+    pub commands: bool,
     /// All items.
-    items: Vec<String>,
+    pub(super) items: Vec<Item>,
     /// Which of the items that are found has the keys.
-    pub cursor: ListCursor,
+    cursor: ListCursor,
     /// What is searched for.
-    pub search: Input,
-    /// Whether keys are text of the search.
-    pub searching: bool,
+    pub search: ItemSearch,
 }
 
 impl List {
     /// A list with the cursor on an item.
-    pub fn new(subject: Subject, items: Vec<String>, current: &str) -> Self {
-        let cursor = ListCursor::at(items.iter().position(|item| item == current).unwrap_or(0));
-        Self { subject, items, cursor, search: Input::default(), searching: false }
+    pub fn new(title: &'static str, items: Vec<Item>, current: &str) -> Self {
+        let cursor = ListCursor::at(items.iter().position(|item| item.name == current).unwrap_or(0));
+        Self { title, commands: false, items, cursor, search: ItemSearch::default() }
     }
 
-    /// The formats in which the screen can be written.
-    pub fn of_formats() -> Self {
-        Self::new(Subject::Screen, Format::ALL.map(|format| format.name().to_owned()).into(), "")
+    /// All commands.
+    pub fn of_commands(items: Vec<Item>) -> Self {
+        let search = ItemSearch { typing: true, ..ItemSearch::default() };
+        Self { commands: true, search, ..Self::new("Commands", items, "") }
     }
 
-    /// What can run across the map (0) or down (1), with the cursor on what does.
-    pub fn of_axes(at: usize, now: Field) -> Self {
-        Self::new(
-            Subject::Axis(at),
-            search::axes().map(|field| search::word(field).to_owned()).collect(),
-            search::word(now),
-        )
-    }
-
-    /// The items that hold the searched text, in any case.
-    pub fn found(&self) -> Vec<&str> {
-        let wanted = self.search.value().to_lowercase();
-        self.items.iter().map(String::as_str).filter(|item| item.to_lowercase().contains(&wanted)).collect()
+    /// The items that match the searched text.
+    pub fn found(&self) -> Vec<&Item> {
+        if !self.commands {
+            return self.items.iter().filter(|item| self.search.holds(&item.name)).collect();
+        }
+        let scored = self.items.iter().filter_map(|item| Some((score(self.search.text.value(), &item.name)?, item)));
+        let mut found: Vec<(u32, &Item)> = scored.collect();
+        found.sort_by_key(|(score, _)| *score);
+        found.into_iter().map(|(_, item)| item).collect()
     }
 
     /// Which of the items that are found has the keys.
     pub fn row(&self) -> usize {
         self.cursor.row(self.found().len())
     }
-
-    /// The item that has the keys.
-    pub fn chosen(&self) -> Option<&str> {
-        self.found().get(self.row()).copied()
-    }
-
-    /// Changes the searched text; the cursor goes to the first item found.
-    pub fn search(&mut self, request: InputRequest) {
-        if self.search.handle(request).is_some_and(|changed| changed.value) {
-            self.cursor = ListCursor::default();
-        }
-    }
 }
 
-/// A text being typed.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// What it is the text of.
-    pub subject: Subject,
-    /// What is typed, with its cursor.
-    pub input: Input,
-    /// Whether it is still the old value, which the first character replaces.
-    pub untouched: bool,
-}
-
-impl Entry {
-    /// A text, to be replaced or changed.
-    pub fn new(subject: Subject, value: String) -> Self {
-        Self { subject, input: Input::new(value), untouched: true }
+impl View for List {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let closes = action == Action::Close && self.commands;
+        if !closes && self.search.update(action, &mut self.cursor) {
+            return Vec::new();
+        }
+        match action {
+            Action::Close => vec![Effect::Close],
+            Action::Take => {
+                let chosen = self.found().get(self.row()).map(|item| item.effect.clone());
+                chosen.map_or_else(Vec::new, |effect| vec![Effect::Close, effect])
+            }
+            _ => {
+                self.cursor.go(action, self.found().len(), context.page);
+                Vec::new()
+            }
+        }
     }
 
-    /// Changes the text: what is typed first replaces it, any other key changes it from then on.
-    pub fn change(&mut self, request: InputRequest) {
-        if std::mem::take(&mut self.untouched) && matches!(request, InputRequest::InsertChar(_)) {
-            self.input.reset();
-        }
-        self.input.handle(request);
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        self.cursor = ListCursor::at(row);
+        None
     }
 }

@@ -1,96 +1,38 @@
 //! The command palette: everything that can be asked for, by name, with its key. Its list is made from the table of
 //! keys, from the fields and from the figures of the map; what moves a cursor has no place in it.
 
-use tui_input::Input;
-
-use crate::figures::{Figure, METRICS};
+use crate::figures::METRICS;
 use crate::scenario::Field;
 
 use super::action::Action;
-use super::cursor::ListCursor;
-use super::keymap::Keymap;
+use super::effect::Effect;
 use super::keys::{Binding, KeyLine, KeyPlace, names};
+use super::list::Item;
 
-/// The palette on the screen.
-#[derive(Debug, Clone)]
-pub struct Palette {
-    /// Everything, what belongs to the panel that had the keys first.
-    items: Vec<Item>,
-    /// What is searched for.
-    pub search: Input,
-    /// Which of the items that are found has the keys.
-    pub cursor: ListCursor,
+/// Everything, as seen from the panel or view that has the keys: what belongs to it first.
+pub fn items(lines: &[KeyLine], here: KeyPlace) -> Vec<Item> {
+    let mut lines: Vec<&KeyLine> = lines.iter().filter(|line| line.place.is_under_layers()).collect();
+    lines.sort_by_key(|line| (line.place != here, line.place != KeyPlace::Panels));
+    let bindings = lines.into_iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)));
+    let acts = bindings.filter(|(_, binding)| !is_motion(binding.action)).map(|(line, binding)| act(line, binding));
+    let keyless = |name: String, effect| Item { name, note: String::new(), effect };
+    let fields = Field::all().map(|field| keyless(format!("set {}", field.spec().label), Effect::Choose(field)));
+    let metrics = METRICS.map(|metric| keyless(format!("Map: {}", metric.word()), Effect::Metric(metric)));
+    acts.chain(fields).chain(metrics).collect()
 }
 
-/// One line of the palette.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
-    /// What it does.
-    pub name: String,
-    /// The key that does the same; empty where there is none.
-    pub key: String,
-    /// What is done.
-    pub(super) deed: Deed,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
-    /// An action where it belongs.
-    Action(KeyPlace, Action),
-    /// Choosing a field's value.
-    Field(Field),
-    /// Showing a figure on the map.
-    Metric(Figure),
-}
-
-impl Palette {
-    /// Everything, as seen from the panel or view that has the keys.
-    pub(super) fn new(keymap: &Keymap, here: KeyPlace, ascii: bool) -> Self {
-        let mut lines: Vec<&KeyLine> = keymap.lines().iter().filter(|line| line.place.is_under_layers()).collect();
-        lines.sort_by_key(|line| (line.place != here, line.place != KeyPlace::Panels));
-        let bindings = lines.into_iter().flat_map(|line| line.bindings.iter().map(move |binding| (line, binding)));
-        let acts = bindings.filter(|(_, binding)| !is_motion(binding.action));
-        let fields = Field::all().map(|field| Item {
-            name: format!("set {}", field.spec().label),
-            key: String::new(),
-            deed: Deed::Field(field),
-        });
-        let metrics = METRICS.map(|metric| Item {
-            name: format!("Map: {}", metric.word()),
-            key: String::new(),
-            deed: Deed::Metric(metric),
-        });
-        let items = acts.map(|(line, binding)| Item::new(line, binding, ascii)).chain(fields).chain(metrics).collect();
-        Self { items, search: Input::default(), cursor: ListCursor::default() }
-    }
-
-    /// The item that has the keys, of those that are found.
-    pub fn row(&self) -> usize {
-        self.cursor.row(self.found().len())
-    }
-
-    /// The items that match the searched text, the best first.
-    pub fn found(&self) -> Vec<&Item> {
-        let scored = self.items.iter().filter_map(|item| Some((score(self.search.value(), &item.name)?, item)));
-        let mut found: Vec<(u32, &Item)> = scored.collect();
-        found.sort_by_key(|(score, _)| *score);
-        found.into_iter().map(|(_, item)| item).collect()
-    }
-}
-
-impl Item {
-    fn new(line: &KeyLine, binding: &Binding, ascii: bool) -> Self {
-        let place = match line.place {
-            KeyPlace::Panels => String::new(),
-            place => format!("{}: ", place.title()),
-        };
-        let name = match binding.action {
-            Action::Panel(panel) => format!("go to {}", panel.title()),
-            _ => line.help.to_string(),
-        };
-        let key = binding.keys.first().map_or_else(String::new, |key| names::shown(*key, ascii));
-        Self { name: format!("{place}{name}"), key, deed: Deed::Action(line.place, binding.action) }
-    }
+/// An action where it belongs.
+fn act(line: &KeyLine, binding: &Binding) -> Item {
+    let place = match line.place {
+        KeyPlace::Panels => String::new(),
+        place => format!("{}: ", place.title()),
+    };
+    let name = match binding.action {
+        Action::Panel(panel) => format!("go to {}", panel.title()),
+        _ => line.help.to_string(),
+    };
+    let key = binding.keys.first().map_or_else(String::new, |key| names::shown(*key, false));
+    Item { name: format!("{place}{name}"), note: key, effect: Effect::Do(line.place, binding.action) }
 }
 
 /// Whether an action moves a cursor or a window, or belongs to the layer itself.
@@ -103,28 +45,6 @@ fn is_motion(action: Action) -> bool {
         action,
         Left | Right | Up | Down | First | Last | PageUp | PageDown | More | Less | NextPanel | PreviousPanel
     ) || matches!(action, Close | Palette | Type(_))
-}
-
-/// How well a text matches: every word of what is searched for must be in it, in any case. 0 is best: the word begins a
-/// word; then it is inside one; then its letters stand in this order, the fewer others between them the better. `None`
-/// where a word is not there at all.
-fn score(searched: &str, text: &str) -> Option<u32> {
-    let text = text.to_lowercase();
-    searched.to_lowercase().split_whitespace().map(|word| score_word(word, &text)).sum()
-}
-
-fn score_word(word: &str, text: &str) -> Option<u32> {
-    let begins = |at: usize| !text[..at].ends_with(char::is_alphanumeric);
-    let mut places = text.match_indices(word).map(|(at, _)| at).peekable();
-    if places.peek().is_some() {
-        return Some(u32::from(!places.any(begins)));
-    }
-    // The letters in order, from the first place where they begin.
-    let mut rest = text.char_indices();
-    let mut places = word.chars().map(|wanted| rest.find(|(_, letter)| *letter == wanted).map(|(at, _)| at));
-    let first = places.next()??;
-    let last = places.try_fold(first, |_, place| place)?;
-    Some(2 + (last - first).saturating_sub(word.len()) as u32)
 }
 
 #[cfg(test)]

@@ -1,11 +1,24 @@
 //! What views and layers want done: the explorer does it.
 
+use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 
-use super::action::Command;
-use super::effect::Effect;
+use super::action::{Action, Command, Format};
+use super::effect::{Effect, Opening};
+use super::form::Form;
+use super::keys::KeyPlace;
 use super::layer::Layer;
+use super::list::{Item, List};
+use super::options::options;
+use super::palette;
+use super::panel::{Panel, ViewId};
+use super::sheet::Sheet;
 use super::state::App;
+use super::timeline::ShownStep;
+use super::typing::{Entry, Purpose};
+use super::views::SPECS;
+use crate::scenario::Field;
+use crate::search;
 
 impl App {
     /// Does all of it, in order; gives what is to be computed or done elsewhere.
@@ -21,8 +34,11 @@ impl App {
         match effect {
             Effect::Run(command) => return vec![command],
             Effect::Tell(what) => self.tell(what),
-            Effect::Choose(list) => self.layer = Some(Layer::List(list)),
-            Effect::Ask(entry) => self.layer = Some(Layer::Entry(entry)),
+            Effect::Close => self.layer = None,
+            Effect::Open(opening) => return self.open(opening),
+            Effect::Set(field, value) => return self.set(field, value),
+            Effect::Give(field, text) => return self.give(field, &text),
+            Effect::Step(field, forward) => return self.step_field(field, forward),
             Effect::Edit(edits, said) => {
                 let commands = self.edit(&edits);
                 self.tell_unless_refused(said);
@@ -38,10 +54,35 @@ impl App {
                 self.tell(said);
                 return commands;
             }
+            Effect::Choose(field) => {
+                self.focus = Panel::Inputs;
+                self.inputs.choose(field);
+                return self.update(Action::Take);
+            }
+            Effect::Do(place, action) => return self.do_at(place, action),
+            Effect::Show(view) => return self.open_view(view),
+            Effect::Metric(metric) => self.show_metric(metric),
+            Effect::Axis(at, field) => return self.take_axis(at, field),
+            Effect::Fill => return vec![self.fill_map()],
+            Effect::Look => self.look(),
             Effect::Unpin(pin) => self.pins.remove(pin),
             Effect::ShiftPin(pin, by) => {
                 self.pins.shift(pin, by);
             }
+            Effect::RenamePin(pin, name) => self.pins.rename(pin, &name),
+            Effect::Rank(rank) => {
+                let from = self.context().rank.cast_signed();
+                if let Some(answer) = &self.answer {
+                    self.timeline.change_rank(rank.cast_signed() - from, ShownStep::new(&answer.evaluation));
+                }
+            }
+            Effect::Moment(moment) => {
+                self.focus = Panel::Timeline;
+                if let Some(answer) = &self.answer {
+                    self.timeline.to_moment(moment, ShownStep::new(&answer.evaluation));
+                }
+            }
+            Effect::Export => return self.export(),
             Effect::Explain => return self.explain(),
             Effect::Follow => return self.ask_view().into_iter().collect(),
             Effect::Arrived => self.computed(),
@@ -55,4 +96,108 @@ impl App {
             self.tell(said);
         }
     }
+
+    /// An action where it belongs.
+    fn do_at(&mut self, place: KeyPlace, action: Action) -> Vec<Command> {
+        let mut commands = Vec::new();
+        match place {
+            KeyPlace::Panel(panel) => {
+                self.view = if panel == Panel::Map { ViewId::MAP } else { self.view };
+                self.focus = panel;
+            }
+            KeyPlace::View(view) => commands.extend(self.open_view(view)),
+            _ => {}
+        }
+        commands.extend(self.update(action));
+        commands
+    }
+
+    /// The map shows a figure, if the cluster has it.
+    fn show_metric(&mut self, metric: Figure) {
+        (self.view, self.focus) = (ViewId::MAP, Panel::Map);
+        match metric.lacks(&self.views.map.sweep.base) {
+            Some(problem) => self.tell(problem.to_string()),
+            None => self.views.map.metric = metric,
+        }
+    }
+
+    /// Opens a layer over the panels, or says why it cannot be.
+    pub(super) fn open(&mut self, opening: Opening) -> Vec<Command> {
+        let mut commands = Vec::new();
+        self.layer = Some(match opening {
+            Opening::Field(field, text) => self.values_of(field, text),
+            Opening::Views => Layer::List(self.list_of_views()),
+            Opening::Formats => Layer::List(list_of_formats()),
+            Opening::Axis(at) => Layer::List(list_of_axes(at, self.views.map.kinds(&self.scenario)[at])),
+            Opening::PinName(pin) => {
+                let name = self.pins.all().get(pin).map_or_else(String::new, |pin| pin.name.clone());
+                Layer::Entry(Entry::new(Purpose::PinName(pin), name))
+            }
+            Opening::SetName => Layer::Entry(Entry::new(Purpose::SetName, "set".to_owned())),
+            Opening::Form(kind) => match Form::of(kind, &self.scenario, &self.library) {
+                Ok(form) => Layer::Form(Box::new(form)),
+                Err(why) => {
+                    self.tell(why);
+                    return Vec::new();
+                }
+            },
+            Opening::Commands => {
+                Layer::List(List::of_commands(palette::items(self.keymap.lines(), self.panel_place())))
+            }
+            Opening::Help => {
+                let rows = self.keymap.help_rows(self.panel_place(), false).into_iter();
+                Layer::Help(Sheet::new(rows.map(|(keys, help)| format!("{keys} {help}")).collect(), 1))
+            }
+            Opening::Files => {
+                commands.push(Command::List);
+                Layer::Browser(super::browser::Browser::default())
+            }
+        });
+        commands
+    }
+
+    /// The values of a field, or a line to type one on.
+    fn values_of(&self, field: Field, text: String) -> Layer {
+        let takes = field.spec().takes;
+        if !takes.is_listed() {
+            return Layer::Entry(Entry::new(Purpose::Value(field), text));
+        }
+        let item = |value| {
+            let name = takes.show(&value);
+            let note = self.library.title(field, &name).unwrap_or_default().to_owned();
+            Item { name, note, effect: Effect::Set(field, value) }
+        };
+        let options = options(field, &self.scenario, &self.library);
+        Layer::List(List::new(field.spec().label, options.into_iter().map(item).collect(), &text))
+    }
+
+    /// Each with its key, and what it shows.
+    fn list_of_views(&self) -> List {
+        let items = SPECS.into_iter().map(|spec| Item {
+            name: spec.id.name.to_owned(),
+            note: format!("{}  {}", self.keymap.key_of(spec.id, false), spec.id.about),
+            effect: Effect::Show(spec.id),
+        });
+        List::new("Views", items.collect(), self.view.name)
+    }
+}
+
+fn list_of_formats() -> List {
+    let items = Format::ALL.map(|format| Item {
+        name: format.name().to_owned(),
+        note: format.about().to_owned(),
+        effect: Effect::Run(Command::SaveScreen(format)),
+    });
+    List::new("Write the screen", items.into(), "")
+}
+
+/// What can run across the map (0) or down (1), with the cursor on what does.
+fn list_of_axes(at: usize, now: Field) -> List {
+    let items = search::axes().map(|field| Item {
+        name: search::word(field).to_owned(),
+        note: field.spec().help.to_owned(),
+        effect: Effect::Axis(at, field),
+    });
+    let title = if at == 0 { "Across the map" } else { "Down the map" };
+    List::new(title, items.collect(), search::word(now))
 }

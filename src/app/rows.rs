@@ -5,14 +5,7 @@
 use super::find::Find;
 
 use super::action::{Action, Command};
-use super::cursor::ListCursor;
-use super::diagnostics::{Finding, LINES};
-use super::explaining::breakdown;
-use super::inputs::InputRow;
-use super::layer::Layer;
-use super::panel::Panel;
 use super::state::App;
-use super::timeline::ShownStep;
 
 /// Texts of rows, and which of them has the cursor.
 pub type Rows = (Vec<String>, usize);
@@ -67,90 +60,8 @@ impl App {
 
     /// What the rows say, as far as one can search them, and the one that has the cursor.
     pub fn rows(&self) -> Option<Rows> {
-        match &self.layer {
-            None => self.panel_rows(),
-            Some(Layer::Help(line)) => {
-                let rows = self.keymap.help_rows(self.panel_place(), false);
-                Some((rows.into_iter().map(|(keys, help)| format!("{keys} {help}")).collect(), *line))
-            }
-            Some(Layer::Diagnostics(findings, line)) => {
-                let text = |Finding { what, value, why, fix }: &Finding| format!("{what} {value} {why} {fix}");
-                Some((findings.iter().map(text).collect(), line / LINES))
-            }
-            Some(Layer::Form(form)) => Some((
-                form.rows.iter().map(|row| format!("{} {} {}", row.label, row.text(), row.note)).collect(),
-                form.cursor,
-            )),
-            Some(Layer::Explain(explaining)) => explaining.page().map(|page| {
-                let explanation = &page.explanation;
-                let inputs = explanation.formula.inputs();
-                let inputs = inputs.iter().map(|input| input.name.clone());
-                let ends = [explanation.about.to_string(), explanation.source.to_string()];
-                (inputs.chain(ends).collect(), page.row())
-            }),
-            Some(Layer::List(_) | Layer::Browser(_) | Layer::Palette(_) | Layer::Entry(_)) => None,
-        }
-    }
-
-    fn panel_rows(&self) -> Option<Rows> {
-        match self.focus {
-            Panel::Inputs => {
-                let inputs = &self.inputs;
-                let text = |row: InputRow| format!("{} {}", row.label(), inputs.row_text(row, &self.scenario));
-                Some((inputs.rows().map(text).collect(), inputs.cursor))
-            }
-            Panel::Time => {
-                let figures = breakdown(self.answer.as_ref());
-                let row = self.time.row(figures.len());
-                Some((self.context().names(figures)?, row))
-            }
-            Panel::Map => self.view_rows(),
-            Panel::Memory => {
-                let step = ShownStep::new(&self.answer.as_ref()?.evaluation);
-                let ranks = step.trace.ranks();
-                let names = (0..ranks).map(|rank| format!("rank {rank}")).collect();
-                (ranks > 1).then(|| (names, self.timeline.rank(step) as usize))
-            }
-            Panel::Timeline => None,
-        }
-    }
-
-    fn view_rows(&self) -> Option<Rows> {
-        let (view, context) = (self.views.get(self.view)?, self.context());
-        Some((view.rows(&context)?, view.cursor(&context)))
-    }
-
-    /// Gives a row the cursor.
-    pub(super) fn go_to_row(&mut self, row: usize) {
-        let page = self.page;
-        let help = || self.keymap.help_rows(self.panel_place(), false).len();
-        let most = match &self.layer {
-            Some(Layer::Help(_)) => help(),
-            Some(Layer::Diagnostics(findings, _)) => findings.len() * LINES,
-            _ => 0,
-        };
-        match &mut self.layer {
-            Some(Layer::Help(line)) => *line = row.min((most + 1).saturating_sub(page)),
-            Some(Layer::Diagnostics(_, line)) => *line = (row * LINES).min((most + 1).saturating_sub(page)),
-            Some(Layer::Form(form)) => form.cursor = row,
-            Some(Layer::Explain(explaining)) => explaining.go_to(row),
-            Some(_) => {}
-            None => match self.focus {
-                Panel::Inputs => self.inputs.cursor = row.min(self.inputs.rows().count() - 1),
-                Panel::Time => self.time = ListCursor::at(row),
-                Panel::Map => {
-                    self.with_view(|view, context| view.go_to(row, context));
-                }
-                Panel::Memory => {
-                    if let Some(answer) = &self.answer {
-                        let step = ShownStep::new(&answer.evaluation);
-                        let from = self.timeline.rank(step) as usize;
-                        self.timeline.change_rank(row.cast_signed() - from.cast_signed(), step);
-                    }
-                }
-                Panel::Timeline => {}
-            },
-        }
+        let (keyed, context) = (self.keyed(), self.context());
+        Some((keyed.rows(&context)?, keyed.cursor(&context)))
     }
 }
 

@@ -16,7 +16,6 @@ use crate::units::{Bytes, significant};
 use super::action::Command;
 use super::answers::{Answer, Answers, COMPUTING};
 use super::axes;
-use super::cursor::ListCursor;
 use super::explaining::Awaited;
 use super::find::Find;
 use super::history::History;
@@ -24,11 +23,13 @@ use super::inputs::Inputs;
 use super::keymap::Keymap;
 use super::keys::KeyPlace;
 use super::layer::Layer;
+use super::memory::MemoryPanel;
 use super::panel::{Panel, ViewId};
 use super::pins::Pins;
 use super::pointing::Mouse;
 use super::resolve::{base, resolve};
 use super::start::Start;
+use super::time::TimePanel;
 use super::timeline::Timeline;
 use super::views::Views;
 use super::views::evidence::EvidenceView;
@@ -50,9 +51,7 @@ pub struct App {
     pub inputs: Inputs,
     /// What stands in the map's place.
     pub view: ViewId,
-    /// The map around the scenario.
-    pub map: Map,
-    /// What the other views know.
+    /// What the views know, the map among them.
     pub views: Views,
     /// What is evaluated for the screen: the scenario, or the map's cell under the cursor; or why it cannot be.
     pub shown: Result<Scenario, Vec<Problem>>,
@@ -72,8 +71,10 @@ pub struct App {
     pub pins: Pins,
     /// What the timeline shows.
     pub timeline: Timeline,
-    /// The row of the panel of the time that has the keys.
-    pub time: ListCursor,
+    /// The panel of the memory.
+    pub(super) memory: MemoryPanel,
+    /// The panel of the time.
+    pub time: TimePanel,
     /// What can be undone and redone.
     pub history: History,
     /// The last answers.
@@ -114,8 +115,7 @@ impl App {
             file,
             inputs: Inputs::default(),
             view: ViewId::MAP,
-            map: Map::around(&base, &scenario),
-            views: Views { evidence: EvidenceView::new(options.rows), ..Views::default() },
+            views: Views { evidence: EvidenceView::new(options.rows), ..Views::new(Map::around(&base, &scenario)) },
             shown: Ok(scenario.clone()),
             looking: false,
             stored: stored.map(|stored| (scenario.clone(), stored)),
@@ -126,7 +126,8 @@ impl App {
             fix: None,
             pins: Pins::default(),
             timeline: Timeline::default(),
-            time: ListCursor::default(),
+            memory: MemoryPanel,
+            time: TimePanel::default(),
             history: History::default(),
             answers: Answers::default(),
             focus: Panel::Map,
@@ -154,17 +155,7 @@ impl App {
         match &self.layer {
             _ if self.find.is_some() => KeyPlace::Find,
             None => self.panel_place(),
-            Some(Layer::Palette(_)) => KeyPlace::Palette,
-            Some(Layer::Browser(browser)) if browser.asking => KeyPlace::Question,
-            Some(Layer::Browser(browser)) if browser.searching => KeyPlace::Search,
-            Some(Layer::Browser(_)) => KeyPlace::Snapshots,
-            Some(Layer::Form(form)) if form.typing.is_some() => KeyPlace::Entry,
-            Some(Layer::Form(_)) => KeyPlace::Form,
-            Some(Layer::Explain(_)) => KeyPlace::Explain,
-            Some(Layer::Help(_) | Layer::Diagnostics(..)) => KeyPlace::Help,
-            Some(Layer::List(list)) if list.searching => KeyPlace::Search,
-            Some(Layer::List(_)) => KeyPlace::List,
-            Some(Layer::Entry(_)) => KeyPlace::Entry,
+            Some(layer) => layer.place(),
         }
     }
 
@@ -178,7 +169,7 @@ impl App {
 
     /// Whether something that was asked for is still being computed.
     pub fn is_waiting(&self) -> bool {
-        self.following || self.is_asking() || self.pins.are_waiting() || !self.map.is_complete()
+        self.following || self.is_asking() || self.pins.are_waiting() || !self.views.map.is_complete()
     }
 
     /// Whether the screen waits for an answer, rather than for a map or a pin that is filled meanwhile.
@@ -204,7 +195,7 @@ impl App {
         }
         self.answer = Some(answer);
         self.stale = false;
-        self.map.settled = self.map.cursor;
+        self.views.map.settled = self.views.map.cursor;
         self.timeline.renew();
     }
 
@@ -229,7 +220,7 @@ impl App {
     /// The map's cursor is on another cell. The panels follow when it rests: see [`App::follow_cursor`].
     pub(super) fn look(&mut self) {
         self.question += 1;
-        self.looking = self.map.home != Some(self.map.cursor);
+        self.looking = self.views.map.home != Some(self.views.map.cursor);
         self.following = true;
         self.fix = None;
     }
@@ -239,7 +230,7 @@ impl App {
         if !self.following {
             return Vec::new();
         }
-        let cell = || self.map.scenario(self.map.cursor).map_err(|problem| vec![problem]);
+        let cell = || self.views.map.scenario(self.views.map.cursor).map_err(|problem| vec![problem]);
         let scenario = if self.looking { cell() } else { self.in_hand() };
         self.ask(scenario)
     }
@@ -251,18 +242,22 @@ impl App {
 
     /// The map's axes or the pins may have changed: where the first pinned scenario is on it.
     pub(super) fn mark_pinned(&mut self) {
-        self.map.find_pinned(self.pins.all().first().map(|pin| &pin.scenario));
+        self.views.map.find_pinned(self.pins.all().first().map(|pin| &pin.scenario));
     }
 
     /// Starts to fill the map, from the cursor on.
     pub(super) fn fill_map(&mut self) -> Command {
-        self.map.generation += 1;
-        Command::Sweep { generation: self.map.generation, sweep: Arc::clone(&self.map.sweep), from: self.map.cursor }
+        self.views.map.generation += 1;
+        Command::Sweep {
+            generation: self.views.map.generation,
+            sweep: Arc::clone(&self.views.map.sweep),
+            from: self.views.map.cursor,
+        }
     }
 
     /// Why the map's cell under the cursor holds no figure.
     pub fn why(&self) -> Option<String> {
-        match self.map.cell(self.map.cursor)? {
+        match self.views.map.cell(self.views.map.cursor)? {
             Cell::Impossible(problem) => Some(problem.to_string()),
             Cell::Possible { summary, .. } => self.excess(summary),
         }

@@ -5,3 +5,44 @@ mod shown;
 
 pub use follow::counterpart;
 pub use shown::{ShownStep, Timeline, TrackRow, Window};
+
+use crate::evaluate::{HostDirection, Lane, TaskKind};
+use crate::figures::Figure;
+
+use super::action::Action;
+use super::asked::Asked;
+use super::context::Context;
+use super::effect::{Effect, told};
+use super::view::View;
+
+impl View for Timeline {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let Some(answer) = context.answer else { return Vec::new() };
+        let step = ShownStep::new(&answer.evaluation);
+        let (found, missed) = match action {
+            Action::Zoom => (self.to_layer(step), "no layer is visible here"),
+            Action::Follow => (self.follow(step), "nothing is gathered for it, and nothing on this rank uses it"),
+            Action::NextExposed => (self.to_exposed(true, step), "no further exposed communication"),
+            Action::PreviousExposed => (self.to_exposed(false, step), "no exposed communication before"),
+            _ => {
+                self.go(action, step);
+                return Vec::new();
+            }
+        };
+        if found { Vec::new() } else { told(missed) }
+    }
+
+    /// What the span that is chosen adds to.
+    fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
+        let chosen = context.answer.and_then(|answer| self.chosen(ShownStep::new(&answer.evaluation))?.first());
+        let figure = chosen.map_or(Figure::Exposed, |span| match span.activity.kind {
+            TaskKind::Forward | TaskKind::Backward => Figure::Compute,
+            TaskKind::Optimizer => Figure::Optimizer,
+            TaskKind::Host => Figure::Other,
+            TaskKind::Copy if span.lane == Lane::HostIn => Figure::Copied(HostDirection::In),
+            TaskKind::Copy => Figure::Copied(HostDirection::Out),
+            _ => span.level.map_or(Figure::Communication, |level| Figure::Traffic(level.into())),
+        });
+        Ok(Asked::Shown(figure))
+    }
+}

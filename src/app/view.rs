@@ -1,12 +1,13 @@
-//! What each view in the map's place is for the explorer: rows with a cursor, answers to keys, something to compute.
+//! What can have the keys is for the explorer: rows with a cursor, answers to keys, something to compute. Views in the
+//! map's place, the other panels and the layers over them are all that.
 //!
 //! A view never holds the explorer. It reads a [`Context`] and gives [`Effect`]s back, so that it can be read, tested
 //! and added alone. Not for drawing (`ui`), nor for the list of views ([`super::views`]).
 
 use super::action::Action;
+use super::asked::{Asked, NOTHING};
 use super::context::Context;
 use super::effect::Effect;
-use super::explaining::Asked;
 use super::keys::{KeyLines, KeyPlace};
 use super::panel::{Panel, ViewId};
 use super::work::{Found, Work};
@@ -31,13 +32,15 @@ impl ViewSpec {
     }
 }
 
-/// A view. What most views do not have, it need not say.
+/// What can have the keys. What most views do not have, it need not say.
 pub trait View {
     /// Answers a key.
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect>;
 
     /// What `i` explains: the figure under the cursor, or why there is none.
-    fn figure(&self, context: &Context) -> Result<Asked, &'static str>;
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        Err(NOTHING)
+    }
 
     /// What its rows say, for `/`; `None` where it has none.
     fn rows(&self, _: &Context) -> Option<Vec<String>> {
@@ -50,7 +53,9 @@ pub trait View {
     }
 
     /// Gives a row the cursor.
-    fn go_to(&mut self, _row: usize, _: &Context) {}
+    fn go_to(&mut self, _row: usize, _: &Context) -> Option<Effect> {
+        None
+    }
 
     /// The place of its chart that has the cursor, where it has a chart.
     fn place(&self, _: &Context) -> Option<usize> {
@@ -58,7 +63,9 @@ pub trait View {
     }
 
     /// Gives a place of its chart the cursor.
-    fn go_to_place(&mut self, _place: usize, _: &Context) {}
+    fn go_to_place(&mut self, _place: usize, _: &Context) -> Option<Effect> {
+        None
+    }
 
     /// Follows what is shown; gives what has to be computed behind the screen, if its picture is not that already.
     fn follow(&mut self, _: &Context) -> Option<Work> {

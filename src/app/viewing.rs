@@ -1,69 +1,108 @@
-//! How the explorer deals with the view in the map's place: it opens, answers keys, asks for what it lacks, and hears it.
+//! How the explorer deals with what has the keys: it answers keys, and the view in the map's place opens, asks for what
+//! it lacks, and hears it.
 
 use std::mem;
 
 use super::action::{Action, Command};
 use super::context::Context;
-use super::layer::Layer;
-use super::list::{List, Subject};
+use super::effect::Effect;
 use super::panel::{Panel, ViewId};
 use super::state::App;
+use super::timeline::ShownStep;
 use super::view::View;
-use super::views::SPECS;
 use super::work::{Found, Work};
+
+/// What views and layers may read. It borrows only what it names, so that a view can be changed beside it.
+macro_rules! context {
+    ($app:expr) => {
+        Context {
+            library: &$app.library,
+            file: &$app.file,
+            scenario: &$app.scenario,
+            shown: $app.shown.as_ref().unwrap_or(&$app.scenario),
+            is_possible: $app.shown.is_ok(),
+            fields_agree: $app.inputs.are_possible(),
+            answer: $app.answer.as_ref(),
+            stale: $app.stale,
+            pins: &$app.pins,
+            metric: $app.views.map.metric,
+            cell: if $app.looking { $app.views.map.edits($app.views.map.cursor) } else { Vec::new() },
+            assumed: $app.views.limits.assumed,
+            rank: $app.rank(),
+            page: $app.page,
+        }
+    };
+}
 
 impl App {
     /// What views and layers may read.
     pub fn context(&self) -> Context<'_> {
-        Context {
-            library: &self.library,
-            file: &self.file,
-            scenario: &self.scenario,
-            shown: self.shown.as_ref().unwrap_or(&self.scenario),
-            is_possible: self.shown.is_ok(),
-            fields_agree: self.inputs.are_possible(),
-            answer: self.answer.as_ref(),
-            stale: self.stale,
-            pins: &self.pins,
-            metric: self.map.metric,
-            cell: if self.looking { self.map.edits(self.map.cursor) } else { Vec::new() },
-            assumed: self.views.limits.assumed,
-            page: self.page,
+        context!(self)
+    }
+
+    /// The pipeline rank that the timeline is at.
+    fn rank(&self) -> usize {
+        let rank = self.answer.as_ref().map(|answer| self.timeline.rank(ShownStep::new(&answer.evaluation)));
+        rank.unwrap_or(0) as usize
+    }
+
+    /// What has the keys: the top layer, else a panel, which in the map's place is a view.
+    pub(super) fn keyed(&self) -> &dyn View {
+        match (&self.layer, self.focus) {
+            (Some(layer), _) => layer.view(),
+            (None, Panel::Inputs) => &self.inputs,
+            (None, Panel::Map) => self.views.get(self.view),
+            (None, Panel::Memory) => &self.memory,
+            (None, Panel::Timeline) => &self.timeline,
+            (None, Panel::Time) => &self.time,
         }
     }
 
-    /// Has the view in the map's place do something; `None` where that is the map itself.
-    pub(super) fn with_view<T>(&mut self, does: impl FnOnce(&mut dyn View, &Context) -> T) -> Option<T> {
-        let assumed = self.views.limits.assumed;
-        // The views are taken out meanwhile, so that the context can borrow all the rest.
-        let mut views = mem::take(&mut self.views);
-        let context = Context { assumed, ..self.context() };
-        let done = views.get_mut(self.view).map(|view| does(view, &context));
-        self.views = views;
-        done
+    /// Has it do something.
+    pub(super) fn with_keys<T>(&mut self, does: impl FnOnce(&mut dyn View, &Context) -> T) -> T {
+        let context = context!(self);
+        let keyed: &mut dyn View = match (&mut self.layer, self.focus) {
+            (Some(layer), _) => layer.view_mut(),
+            (None, Panel::Inputs) => &mut self.inputs,
+            (None, Panel::Map) => self.views.get_mut(self.view),
+            (None, Panel::Memory) => &mut self.memory,
+            (None, Panel::Timeline) => &mut self.timeline,
+            (None, Panel::Time) => &mut self.time,
+        };
+        does(keyed, &context)
     }
 
-    /// Does what the user asked of the view that has the keys.
+    /// Has the view in the map's place do something, whatever has the keys.
+    pub(super) fn with_view<T>(&mut self, does: impl FnOnce(&mut dyn View, &Context) -> T) -> T {
+        let context = context!(self);
+        does(self.views.get_mut(self.view), &context)
+    }
+
+    /// Does what the user asked of what has the keys.
+    pub(super) fn on_keyed(&mut self, action: Action) -> Vec<Command> {
+        let effects = self.with_keys(|view, context| view.update(action, context));
+        self.perform(effects)
+    }
+
+    /// Does what the user asked of the view in the map's place.
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
-        match self.with_view(|view, context| view.update(action, context)) {
-            Some(effects) => self.perform(effects),
-            None => self.on_map(action),
-        }
+        let effects = self.with_view(|view, context| view.update(action, context));
+        self.perform(effects)
+    }
+
+    /// Gives a row of what has the keys the cursor.
+    pub(super) fn go_to_row(&mut self, row: usize) {
+        let effect: Option<Effect> = self.with_keys(|view, context| view.go_to(row, context));
+        self.perform(effect.into_iter().collect());
     }
 
     /// Shows a view in the map's place and gives it the keys.
     pub(super) fn open_view(&mut self, id: ViewId) -> Vec<Command> {
         (self.view, self.focus) = (id, Panel::Map);
-        if self.looking && self.views.get(id).is_some_and(View::is_of_current) {
+        if self.looking && self.views.get(id).is_of_current() {
             return self.go_home();
         }
         self.ask_view().into_iter().collect()
-    }
-
-    /// Opens the list of views, with the cursor on the one that is shown.
-    pub(super) fn open_list_of_views(&mut self) {
-        let names = SPECS.iter().map(|spec| spec.id.name.to_owned()).collect();
-        self.layer = Some(Layer::List(List::new(Subject::Views, names, self.view.name)));
     }
 
     /// The map is in its place again.
@@ -77,7 +116,7 @@ impl App {
     /// asked for before stops.
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();
-        let of_view = self.with_view(|view, context| view.follow(context)).flatten();
+        let of_view = self.with_view(|view, context| view.follow(context));
         let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
         let before = mem::replace(&mut self.works_for, work.is_some().then_some(self.view));
         if work.is_none() && !before.is_some_and(|id| self.is_waiting_for(id)) {
@@ -95,12 +134,12 @@ impl App {
 
     /// Whether a view lacks a part of its picture.
     fn is_waiting_for(&self, id: ViewId) -> bool {
-        self.views.get(id).is_some_and(|view| view.is_waiting(&self.context()))
+        self.views.get(id).is_waiting(&self.context())
     }
 
     /// Takes in what was found for the view that asked for it; gives what is to be computed then.
     pub(super) fn hear_view(&mut self, found: Found) -> Vec<Command> {
         let effects = self.with_view(|view, context| view.hear(found, context));
-        self.perform(effects.unwrap_or_default())
+        self.perform(effects)
     }
 }

@@ -17,87 +17,57 @@ pub mod training;
 
 use super::panel::ViewId;
 use super::view::{View, ViewSpec};
-use advice::AdviceView;
-use compare::CompareView;
-use evidence::EvidenceView;
-use grid::GridView;
-use hardware::HardwareView;
-use intensities::IntensitiesView;
-use limits::LimitsView;
-use plan::PlanView;
-use strategies::StrategiesView;
-use traffic::TrafficView;
-use training::TrainingView;
+use map::Map;
 
-/// What is known of each before it is shown, in the order of the list of views.
-pub const SPECS: [&ViewSpec; 12] = [
-    &map::SPEC,
-    &compare::SPEC,
-    &advice::SPEC,
-    &limits::SPEC,
-    &grid::SPEC,
-    &hardware::SPEC,
-    &intensities::SPEC,
-    &strategies::SPEC,
-    &traffic::SPEC,
-    &training::SPEC,
-    &plan::SPEC,
-    &evidence::SPEC,
-];
+/// Makes of each view but the map, by its module, what the explorer has of all of them.
+macro_rules! views {
+    ($($module:ident: $view:ident,)*) => {
+        /// What is known of each before it is shown, in the order of the list of views.
+        pub const SPECS: [&ViewSpec; 1 + [$(stringify!($module)),*].len()] = [&map::SPEC, $(&$module::SPEC),*];
 
-/// All but the map, which is a panel and no [`View`].
-const SHOWN: usize = SPECS.len() - 1;
+        /// What the views know.
+        #[derive(Debug, Clone)]
+        pub struct Views {
+            /// The map around the scenario, which is there whatever stands in its place.
+            pub map: Map,
+            $(pub(crate) $module: $module::$view,)*
+        }
 
-/// What the views know.
-#[derive(Debug, Clone, Default)]
-pub struct Views {
-    pub(crate) compare: CompareView,
-    pub(crate) advice: AdviceView,
-    pub(crate) limits: LimitsView,
-    pub(crate) grid: GridView,
-    pub(crate) hardware: HardwareView,
-    pub(crate) intensities: IntensitiesView,
-    pub(crate) strategies: StrategiesView,
-    pub(crate) traffic: TrafficView,
-    pub(crate) training: TrainingView,
-    pub(crate) plan: PlanView,
-    pub(crate) evidence: EvidenceView,
+        impl Views {
+            /// The map, and the others before anything was asked of them.
+            pub(super) fn new(map: Map) -> Self {
+                Self { map, $($module: $module::$view::default(),)* }
+            }
+
+            /// A view; the map where it is no other.
+            pub fn get(&self, id: ViewId) -> &dyn View {
+                $(if id == $module::SPEC.id {
+                    return &self.$module;
+                })*
+                &self.map
+            }
+
+            /// The same, to be changed.
+            pub fn get_mut(&mut self, id: ViewId) -> &mut dyn View {
+                $(if id == $module::SPEC.id {
+                    return &mut self.$module;
+                })*
+                &mut self.map
+            }
+        }
+    };
 }
 
-impl Views {
-    /// A view; `None` for the map, which the views stand in the place of.
-    pub fn get(&self, id: ViewId) -> Option<&dyn View> {
-        let all: [(&ViewSpec, &dyn View); SHOWN] = [
-            (&compare::SPEC, &self.compare),
-            (&advice::SPEC, &self.advice),
-            (&limits::SPEC, &self.limits),
-            (&grid::SPEC, &self.grid),
-            (&hardware::SPEC, &self.hardware),
-            (&intensities::SPEC, &self.intensities),
-            (&strategies::SPEC, &self.strategies),
-            (&traffic::SPEC, &self.traffic),
-            (&training::SPEC, &self.training),
-            (&plan::SPEC, &self.plan),
-            (&evidence::SPEC, &self.evidence),
-        ];
-        all.into_iter().find(|(spec, _)| spec.id == id).map(|(_, view)| view)
-    }
-
-    /// The same, to be changed.
-    pub fn get_mut(&mut self, id: ViewId) -> Option<&mut dyn View> {
-        let all: [(&ViewSpec, &mut dyn View); SHOWN] = [
-            (&compare::SPEC, &mut self.compare),
-            (&advice::SPEC, &mut self.advice),
-            (&limits::SPEC, &mut self.limits),
-            (&grid::SPEC, &mut self.grid),
-            (&hardware::SPEC, &mut self.hardware),
-            (&intensities::SPEC, &mut self.intensities),
-            (&strategies::SPEC, &mut self.strategies),
-            (&traffic::SPEC, &mut self.traffic),
-            (&training::SPEC, &mut self.training),
-            (&plan::SPEC, &mut self.plan),
-            (&evidence::SPEC, &mut self.evidence),
-        ];
-        all.into_iter().find(|(spec, _)| spec.id == id).map(|(_, view)| view)
-    }
+views! {
+    compare: CompareView,
+    advice: AdviceView,
+    limits: LimitsView,
+    grid: GridView,
+    hardware: HardwareView,
+    intensities: IntensitiesView,
+    strategies: StrategiesView,
+    traffic: TrafficView,
+    training: TrainingView,
+    plan: PlanView,
+    evidence: EvidenceView,
 }

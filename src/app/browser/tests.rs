@@ -185,7 +185,7 @@ fn files_are_searched_by_name_and_by_what_they_hold() {
     assert_eq!(press(&mut app, "<ret>"), [Command::Open(PathBuf::from("./pair.toml"))]);
     let mut app = browsing();
     press(&mut app, "/pair<esc>");
-    assert!(!browser(&app).searching && names(&app) == ["pair.toml"], "what was found stays");
+    assert!(!browser(&app).search.typing && names(&app) == ["pair.toml"], "what was found stays");
     press(&mut app, "/<c-u>");
     assert_eq!(names(&app).len(), all);
     press(&mut app, "nothing like it<ret>");

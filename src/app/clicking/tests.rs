@@ -1,24 +1,25 @@
 use super::*;
 use crate::app::action::Format;
+use crate::app::layer::Layer;
 use crate::app::tests::{explorer, press};
 
 #[test]
 fn a_click_goes_to_a_cell_and_the_same_again_takes_it() {
     let mut app = explorer();
-    let to = app.map.cursor + 1;
+    let to = app.views.map.cursor + 1;
     press(&mut app, "1");
     app.point(PointerTarget::Cell(to), Gesture::Click);
-    assert_eq!((app.focus, app.map.cursor, app.following), (Panel::Map, to, true));
-    assert_ne!(app.map.home, Some(to));
+    assert_eq!((app.focus, app.views.map.cursor, app.following), (Panel::Map, to, true));
+    assert_ne!(app.views.map.home, Some(to));
     app.point(PointerTarget::Cell(to), Gesture::Click);
-    assert_eq!(app.map.home, Some(to), "the cell is the scenario now");
+    assert_eq!(app.views.map.home, Some(to), "the cell is the scenario now");
 }
 
 #[test]
 fn a_click_goes_to_a_field_and_the_same_again_opens_it() {
     let mut app = explorer();
     app.point(PointerTarget::Row(Panel::Inputs, 2), Gesture::Click);
-    assert_eq!((app.focus, app.inputs.cursor), (Panel::Inputs, 2));
+    assert_eq!((app.focus, app.inputs.place()), (Panel::Inputs, 2));
     app.point(PointerTarget::Row(Panel::Inputs, 2), Gesture::Click);
     assert_eq!(app.place(), KeyPlace::List);
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
@@ -53,7 +54,7 @@ fn a_question_is_not_answered_by_a_click() {
 fn the_wheel_goes_through_lists_and_zooms_the_timeline() {
     let mut app = explorer();
     app.point(PointerTarget::Row(Panel::Inputs, 0), Gesture::WheelDown);
-    assert_eq!((app.focus, app.inputs.cursor), (Panel::Inputs, 1));
+    assert_eq!((app.focus, app.inputs.place()), (Panel::Inputs, 1));
     let step = |app: &App| {
         let answer = app.answer.as_ref().unwrap();
         app.timeline.window(ShownStep::new(&answer.evaluation)).width
@@ -78,7 +79,7 @@ fn a_drag_pulls_the_timeline_along_and_the_maps_cursor() {
     // A quarter of the window to the right: what was at 0.25 is at 0.5.
     assert!((start(&app).start - (before.start - before.width / 4.0)).abs() < 1e-9, "{before:?}");
     app.point(PointerTarget::Cell(3), Gesture::Drag);
-    assert_eq!(app.map.cursor, 3);
+    assert_eq!(app.views.map.cursor, 3);
 }
 
 #[test]

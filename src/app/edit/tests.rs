@@ -52,9 +52,9 @@ fn a_held_key_is_one_entry_and_so_is_a_typed_number() {
 fn it_holds_scenarios_and_not_screens() {
     let mut app = explorer();
     press(&mut app, "1gjjjjl4++");
-    let (timeline, focus, cursor) = (app.timeline, app.focus, app.inputs.cursor);
+    let (timeline, focus, cursor) = (app.timeline, app.focus, app.inputs.place());
     press(&mut app, "u");
-    assert_eq!((app.timeline, app.focus, app.inputs.cursor), (timeline, focus, cursor));
+    assert_eq!((app.timeline, app.focus, app.inputs.place()), (timeline, focus, cursor));
     assert_eq!(value(&app, "nodes"), "16");
 }
 

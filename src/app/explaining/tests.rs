@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::app::action::Command;
 use crate::app::layer::Layer;
 use crate::app::tests::{H100, explorer, explorer_on, press, press_obeying};
+use crate::app::time::breakdown;
 use crate::figures::{BoundForm, Limit, RunFigure};
 use crate::plan::Offload;
 use crate::search::training::{self, BestTraining, TrainingChoice};

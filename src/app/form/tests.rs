@@ -105,12 +105,12 @@ fn a_wrong_value_stays_with_its_reason_and_is_not_saved() {
     let mut app = at_home(home.path());
     press(&mut app, "1a");
     enter(&mut app, "watts_per_device", "-700");
-    let row = form(&app).rows[form(&app).cursor].clone();
+    let row = form(&app).rows[form(&app).row()].clone();
     assert_eq!(row.value, "-700");
     assert!(row.wrong.as_ref().unwrap().contains("not negative"), "{row:?}");
     press(&mut app, "g");
     assert_eq!(app.update(Action::Save), []);
-    assert_eq!(form(&app).rows[form(&app).cursor].label, "watts_per_device", "the cursor goes to it");
+    assert_eq!(form(&app).rows[form(&app).row()].label, "watts_per_device", "the cursor goes to it");
     // A field that is right by itself, but not beside the others.
     enter(&mut app, "watts_per_device", "700");
     enter(&mut app, "levels[0].members", "0");

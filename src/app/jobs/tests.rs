@@ -41,7 +41,7 @@ fn a_scenario_is_answered_under_its_number() {
 fn a_map_comes_in_batches_and_whole() {
     let (tell, queue) = listen();
     let mut jobs = Jobs::start(Some(2), Duration::from_millis(50), &tell).unwrap();
-    let sweep = Arc::clone(&explorer().map.sweep);
+    let sweep = Arc::clone(&explorer().views.map.sweep);
     jobs.sweep(1, Arc::clone(&sweep), 0);
     let mut seen = vec![false; sweep.len()];
     while seen.iter().any(|seen| !seen) {
@@ -58,7 +58,7 @@ fn a_map_comes_in_batches_and_whole() {
 fn a_new_map_cancels_the_old_one() {
     let (tell, queue) = listen();
     let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
-    let sweep = Arc::clone(&explorer().map.sweep);
+    let sweep = Arc::clone(&explorer().views.map.sweep);
     for generation in 1..=20 {
         jobs.sweep(generation, Arc::clone(&sweep), 0);
     }
@@ -100,7 +100,7 @@ fn a_panic_ends_the_job_and_not_the_thread() {
 fn a_views_work_is_done_and_a_new_one_cancels_it() {
     let (tell, queue) = listen();
     let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
-    let mut sweep = (*explorer().map.sweep).clone();
+    let mut sweep = (*explorer().views.map.sweep).clone();
     sweep.tune = true;
     let sweep = Arc::new(sweep);
     for generation in 1..=20 {
@@ -121,7 +121,7 @@ fn a_views_work_is_done_and_a_new_one_cancels_it() {
 fn dropping_the_jobs_cancels_the_map() {
     let (tell, queue) = listen();
     let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
-    jobs.sweep(1, Arc::clone(&explorer().map.sweep), 0);
+    jobs.sweep(1, Arc::clone(&explorer().views.map.sweep), 0);
     drop((jobs, tell));
     let deadline = Instant::now() + PATIENCE;
     // The queue closes when the last thread has let go of its end.
@@ -142,7 +142,7 @@ fn four_threads_at_most_unless_more_are_asked_for() {
 fn a_views_work_is_stopped() {
     let (tell, _queue) = listen();
     let mut jobs = Jobs::start(Some(1), Duration::ZERO, &tell).unwrap();
-    jobs.work(1, Work::Hardware(Arc::clone(&explorer().map.sweep), 0));
+    jobs.work(1, Work::Hardware(Arc::clone(&explorer().views.map.sweep), 0));
     let running = jobs.working.clone();
     assert!(!running.is_cancelled());
     jobs.rest();

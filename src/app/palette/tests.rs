@@ -1,13 +1,16 @@
 use super::*;
 use crate::app::App;
 use crate::app::Panel;
+use crate::app::keymap::Keymap;
 use crate::app::layer::Layer;
+use crate::app::matching::score;
 use crate::app::panel::ViewId;
 use crate::app::tests::{explorer, press, value};
 use crate::app::views;
+use crate::figures::Figure;
 
 fn names(app: &App) -> Vec<String> {
-    let Some(Layer::Palette(palette)) = &app.layer else { panic!("no palette") };
+    let Some(Layer::List(palette)) = &app.layer else { panic!("no palette") };
     palette.found().into_iter().map(|item| item.name.clone()).collect()
 }
 
@@ -28,16 +31,16 @@ fn what_begins_a_word_goes_before_what_is_inside_one_and_that_before_scattered_l
 
 #[test]
 fn every_action_of_the_panels_and_views_is_in_it_once() {
-    let items = Palette::new(&Keymap::default(), KeyPlace::Panels, false).items;
+    let items = items(Keymap::default().lines(), KeyPlace::Panels);
     for line in crate::app::keymap::TABLE.iter().filter(|line| line.place.is_under_layers()) {
         for binding in &line.bindings {
-            let listed = items.iter().filter(|item| item.deed == Deed::Action(line.place, binding.action)).count();
+            let listed = items.iter().filter(|item| item.effect == Effect::Do(line.place, binding.action)).count();
             assert_eq!(listed, usize::from(!is_motion(binding.action)), "{:?} of {:?}", binding.action, line.place);
         }
     }
     for item in &items {
         assert!(!item.name.is_empty() && !item.name.ends_with(": "), "{item:?}");
-        assert!(!item.key.is_empty() || matches!(item.deed, Deed::Field(_) | Deed::Metric(_)), "{item:?}");
+        assert!(!item.note.is_empty() || matches!(item.effect, Effect::Choose(_) | Effect::Metric(_)), "{item:?}");
     }
 }
 
@@ -57,7 +60,7 @@ fn a_command_is_found_and_done() {
     press(&mut app, "<esc>");
     assert!(app.layer.is_none());
     press(&mut app, ":metric<ret>");
-    assert_eq!(app.map.metric, Figure::Mfu);
+    assert_eq!(app.views.map.metric, Figure::Mfu);
     press(&mut app, ":go to mem<ret>");
     assert_eq!(app.focus, Panel::Memory);
     press(&mut app, ":limits<ret>");
@@ -82,9 +85,9 @@ fn a_field_is_opened_by_its_name() {
 fn nothing_found_is_nothing_done() {
     let mut app = explorer();
     press(&mut app, ":zzzz<ret>");
-    assert!(matches!(app.layer, Some(Layer::Palette(_))));
+    assert!(app.place() == KeyPlace::Palette);
     press(&mut app, "<bs><bs><bs><bs><down><down><up>");
-    let Some(Layer::Palette(palette)) = &app.layer else { panic!("closed") };
+    let Some(Layer::List(palette)) = &app.layer else { panic!("closed") };
     assert_eq!(palette.row(), 1);
 }
 
@@ -94,8 +97,8 @@ fn a_figure_of_the_map_is_found_by_its_name() {
     press(&mut app, "W:map exposed");
     assert_eq!(names(&app)[0], "Map: exposed");
     press(&mut app, "<ret>");
-    assert_eq!((app.view, app.map.metric), (ViewId::MAP, Figure::ExposedShare));
+    assert_eq!((app.view, app.views.map.metric), (ViewId::MAP, Figure::ExposedShare));
     press(&mut app, ":map cost<ret>");
-    assert_eq!(app.map.metric, Figure::ExposedShare, "the cluster has no price");
+    assert_eq!(app.views.map.metric, Figure::ExposedShare, "the cluster has no price");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.contains("price")), "{:?}", app.notice);
 }

@@ -1,8 +1,13 @@
 //! Searching rows: what is found, where the cursor goes, and how one comes back.
 
 use super::*;
+use crate::app::Panel;
+use crate::app::diagnostics::Finding;
 use crate::app::keys::KeyPlace;
+use crate::app::layer::Layer;
 use crate::app::tests::{explorer, press};
+use crate::app::time::breakdown;
+use crate::app::view::View;
 
 /// The label of the field that has the keys.
 fn label(app: &App) -> &'static str {
@@ -103,7 +108,7 @@ fn escape_brings_the_cursor_back_to_a_row_that_is_still_there() {
     app.answer = None;
     let rows = breakdown(app.answer.as_ref()).len();
     press(&mut app, "<esc>");
-    assert_eq!(app.time.row(rows), rows.saturating_sub(1));
+    assert_eq!(app.time.cursor(&app.context()), rows.saturating_sub(1));
 }
 
 #[test]

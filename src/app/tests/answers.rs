@@ -47,7 +47,8 @@ fn what_is_not_possible_is_not_exported() {
     assert_eq!(app.notice.as_deref(), Some("not possible, so there is nothing to export"));
     press(&mut app, "h");
     assert!(matches!(press(&mut app, "e")[..], [Command::Export(_)]), "fixed");
-    let impossible = (0..app.map.progress().1).find(|index| matches!(app.map.cell(*index), Some(Cell::Impossible(_))));
+    let impossible =
+        (0..app.views.map.progress().1).find(|index| matches!(app.views.map.cell(*index), Some(Cell::Impossible(_))));
     app.point(PointerTarget::Cell(impossible.unwrap()), Gesture::Click);
     follow(&mut app);
     assert_eq!(press(&mut app, "e"), []);
@@ -114,21 +115,21 @@ fn answers_to_older_questions_are_dropped() {
 #[test]
 fn the_last_picture_stays_until_it_is_replaced() {
     let mut app = explorer();
-    let cell = app.map.cell(0).cloned();
+    let cell = app.views.map.cell(0).cloned();
     // With another sequence length every cell changes, none of the axes does.
     to_field(&mut app, "seq");
     let commands = app.update(action::Action::Right);
-    assert_eq!(app.map.progress().0, 0);
-    assert_eq!(app.map.cell(0).cloned(), cell, "the old cell is still there");
+    assert_eq!(app.views.map.progress().0, 0);
+    assert_eq!(app.views.map.cell(0).cloned(), cell, "the old cell is still there");
     assert!(app.is_waiting() && app.stale);
     obey(&mut app, commands);
-    assert!(app.map.is_complete());
+    assert!(app.views.map.is_complete());
 }
 
 #[test]
 fn a_broken_job_is_told_and_survived() {
     let mut app = explorer();
-    let generation = app.map.generation;
+    let generation = app.views.map.generation;
     app.hear(JobReport::Failed { generation, job: "the map", message: "index out of bounds".to_owned() });
     assert!(app.notice.as_ref().unwrap().contains("the map failed: index out of bounds"));
     press(&mut app, "l");

@@ -100,7 +100,8 @@ fn a_list_is_searched_and_taken() {
     press(&mut app, "/LLAMA-2-13");
     assert_eq!(app.place(), KeyPlace::Search);
     let Some(Layer::List(list)) = &app.layer else { panic!("no list") };
-    assert_eq!(list.found(), ["llama-2-13b"], "q, j and / are text here, in any case");
+    let found: Vec<&str> = list.found().into_iter().map(|item| item.name.as_str()).collect();
+    assert_eq!(found, ["llama-2-13b"], "q, j and / are text here, in any case");
     press(&mut app, "<ret>");
     assert_eq!(value(&app, "model"), "llama-2-13b");
     assert_eq!(app.scenario.model.name, figures_model(&app));
@@ -161,7 +162,7 @@ fn rare_fields_are_folded_under_a_row_that_opens() {
     let mut app = explorer();
     let common = Field::all().filter(|field| !field.spec().rare).count();
     press(&mut app, "1G");
-    assert_eq!((app.inputs.row(), app.inputs.cursor), (InputRow::Fold, common));
+    assert_eq!((app.inputs.row(), app.inputs.place()), (InputRow::Fold, common));
     press(&mut app, "<ret>");
     assert_eq!(app.inputs.rows().count(), Field::all().count() + 1);
     press(&mut app, "G");

@@ -148,7 +148,7 @@ impl Timeline {
     }
 
     /// Does what the user asked for.
-    pub fn update(&mut self, action: Action, step: ShownStep) {
+    pub(super) fn go(&mut self, action: Action, step: ShownStep) {
         match action {
             Action::Left => self.next_span(false, step),
             Action::Right => self.next_span(true, step),

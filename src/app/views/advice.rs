@@ -4,10 +4,10 @@
 
 use crate::app::action::Action;
 use crate::app::answers::Answer;
+use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, NOTHING};
 use crate::app::options::toward;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
@@ -128,8 +128,9 @@ impl View for AdviceView {
         self.row(self.rows(context.answer).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.cursor = ListCursor::at(row);
+        None
     }
 
     /// What has to be tried for the current scenario, if that was not done yet. Nothing is tried from fields that make

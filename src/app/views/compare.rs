@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use crate::app::action::Action;
 use crate::app::answers::Answer;
+use crate::app::asked::{Asked, LATER, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
-use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, LATER, NOTHING};
-use crate::app::list::{Entry, Subject};
+use crate::app::effect::{Effect, Opening, told};
 use crate::app::panel::ViewId;
 use crate::app::pins::letter;
 use crate::app::view::{View, ViewSpec};
@@ -111,7 +110,7 @@ impl CompareView {
                 vec![Effect::ShiftPin(pin, by)]
             }
             Action::Remove => vec![Effect::Unpin(pin)],
-            Action::Rename => vec![Effect::Ask(Entry::new(Subject::Pin(pin), pinned.name.clone()))],
+            Action::Rename => vec![Effect::Open(Opening::PinName(pin))],
             Action::Take => {
                 vec![Effect::Adopt(Box::new(pinned.scenario.clone()), format!("took {}", pinned.name))]
             }
@@ -138,8 +137,8 @@ impl View for CompareView {
                 let pin = columns.get(self.cursor(context)).and_then(|column| column.pin);
                 return match (pin, action) {
                     (Some(pin), _) => self.change(action, pin, context),
-                    (None, Action::Remove) => said("this is the scenario shown: p pins it"),
-                    (None, Action::Rename) => said("this is the scenario shown: p pins it, then it can be named"),
+                    (None, Action::Remove) => told("this is the scenario shown: p pins it"),
+                    (None, Action::Rename) => told("this is the scenario shown: p pins it, then it can be named"),
                     (None, _) => Vec::new(),
                 };
             }
@@ -164,13 +163,10 @@ impl View for CompareView {
         self.column(columns(context).len())
     }
 
-    fn go_to(&mut self, column: usize, _: &Context) {
+    fn go_to(&mut self, column: usize, _: &Context) -> Option<Effect> {
         self.cursor = ListCursor::at(column);
+        None
     }
-}
-
-fn said(what: &str) -> Vec<Effect> {
-    vec![Effect::Tell(what.to_owned())]
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::app::action::{Action, Facet};
+use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::{ListCursor, across};
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, NOTHING};
 use crate::app::panel::ViewId;
 use crate::app::runs::{ComparedRuns, PublishedRun, Tables};
 use crate::app::view::{View, ViewSpec};
@@ -205,8 +205,9 @@ impl View for EvidenceView {
         self.at(&self.shown().0)
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.chosen = self.shown().0.get(row).map(|one| one.id.clone());
+        None
     }
 
     // Each run is a row and a dot of the chart.
@@ -214,8 +215,8 @@ impl View for EvidenceView {
         Some(self.cursor(context))
     }
 
-    fn go_to_place(&mut self, place: usize, context: &Context) {
-        self.go_to(place, context);
+    fn go_to_place(&mut self, place: usize, context: &Context) -> Option<Effect> {
+        self.go_to(place, context)
     }
 
     /// The runs are compared once.

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
+use crate::app::asked::Asked;
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::Asked;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -137,8 +137,9 @@ impl View for GridView {
         self.row(context.shown)
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.cursor = self.rows.get(row).map(|row| (row.devices, row.best));
+        None
     }
 
     /// What is shown and what is assumed; what is known already is not searched again.

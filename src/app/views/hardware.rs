@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::app::action::Action;
+use crate::app::asked::{Asked, LATER};
 use crate::app::axes;
 use crate::app::context::Context;
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, LATER};
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
 use crate::scenario::Scenario;
@@ -189,10 +189,11 @@ impl View for HardwareView {
         self.map.as_ref().map(|map| map.cursor)
     }
 
-    fn go_to_place(&mut self, place: usize, _: &Context) {
+    fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
         if let Some(map) = self.map.as_mut().filter(|map| place < map.progress().1) {
             map.cursor = place;
         }
+        None
     }
 
     fn follow(&mut self, context: &Context) -> Option<Work> {

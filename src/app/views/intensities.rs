@@ -1,10 +1,10 @@
 //! The view of the intensities: which transfers are hidden behind arithmetic.
 
 use crate::app::action::Action;
+use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, LATER};
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::intensity::Intensity;
@@ -58,7 +58,8 @@ impl View for IntensitiesView {
         self.row(transfers(context).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.0 = ListCursor::at(row);
+        None
     }
 }

@@ -1,11 +1,11 @@
 //! The view of the limits: assumptions that keys change, and the numbers that follow from them.
 
 use crate::app::action::Action;
+use crate::app::asked::Asked;
 use crate::app::assumed::{Assumption, LimitAssumptions};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::Asked;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::figures::Limit;
@@ -111,8 +111,9 @@ impl View for LimitsView {
         self.row()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.cursor = ListCursor::at(row);
+        None
     }
 }
 

@@ -6,10 +6,13 @@ use crate::figures::{Figure, METRICS, SweepReport};
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 use crate::search::{Candidate, Cell, Sweep, Tuned};
 
-use crate::app::action::Action;
+use crate::app::action::{Action, Command};
+use crate::app::asked::Asked;
 use crate::app::axes::{self, LookedUp};
+use crate::app::context::Context;
+use crate::app::effect::{Effect, Opening, told};
 use crate::app::panel::ViewId;
-use crate::app::view::ViewSpec;
+use crate::app::view::{View, ViewSpec};
 
 /// What is known of it before it is shown.
 pub const SPEC: ViewSpec = ViewSpec {
@@ -233,8 +236,7 @@ impl Map {
     }
 
     /// Finds out where the first pinned scenario is now. Its values on the axes lead to one cell only, whose scenario
-    /// may
-    /// still differ from it in anything else.
+    /// may still differ from it in anything else.
     pub fn find_pinned(&mut self, pinned: Option<&Scenario>) {
         let cell = |pinned: &Scenario| home(&self.sweep, pinned).filter(|index| self.is_cell(*index, pinned));
         self.pinned = pinned.and_then(cell);
@@ -253,7 +255,7 @@ impl Map {
     }
 
     /// The map as CSV, as the command line writes it; `None` where a cell has no text.
-    pub fn csv(&self) -> Option<String> {
+    fn csv(&self) -> Option<String> {
         let fresh = |(cell, fresh): (&Option<Cell>, &bool)| cell.clone().filter(|_| *fresh);
         let cells: Vec<Option<Cell>> = self.cells.iter().zip(&self.fresh).map(fresh).collect();
         SweepReport { sweep: &self.sweep, metric: self.metric, cells: &cells }.csv().ok()
@@ -296,6 +298,63 @@ impl Map {
         let following = METRICS.into_iter().cycle().skip(at + 1).take(METRICS.len());
         self.metric =
             following.into_iter().find(|metric| metric.lacks(&self.sweep.base).is_none()).unwrap_or(self.metric);
+    }
+}
+
+impl Map {
+    /// The cell under the cursor becomes the scenario.
+    fn take(&self, context: &Context) -> Vec<Effect> {
+        if context.fields_agree && self.is_home(context.scenario) {
+            return told(NOTHING_TO_TAKE);
+        }
+        let edits = self.edits(self.cursor);
+        let said = |edit: &Edit| format!("{} {}", edit.field.spec().label, axes::label(&edit.value, context.scenario));
+        let taken: Vec<String> = edits.iter().map(said).collect();
+        vec![Effect::Edit(edits, format!("took {}: u undoes it", taken.join(", ")))]
+    }
+
+    /// Hands the map over as CSV: to the terminal's clipboard, or to a file.
+    fn copied(&self, to: fn(String) -> Command) -> Vec<Effect> {
+        let Some(text) = self.csv() else { return Vec::new() };
+        let (done, all) = self.progress();
+        let lacks = format!("{done} of {all} cells are computed; the others are left empty");
+        let lacks = (done < all).then_some(Effect::Tell(lacks));
+        lacks.into_iter().chain([Effect::Run(to(text))]).collect()
+    }
+}
+
+impl View for Map {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Take => return self.take(context),
+            Action::Across => return vec![Effect::Open(Opening::Axis(0))],
+            Action::Along => return vec![Effect::Open(Opening::Axis(1))],
+            Action::Copy => return self.copied(Command::Copy),
+            Action::SaveMap => return self.copied(Command::SaveMap),
+            Action::Tune => {
+                self.toggle_tuned();
+                return vec![Effect::Fill];
+            }
+            Action::Metric => self.next_metric(),
+            Action::Contour => self.contour = !self.contour,
+            _ if self.go(action) => return vec![Effect::Look],
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        Ok(Asked::Shown(self.metric))
+    }
+
+    fn place(&self, _: &Context) -> Option<usize> {
+        Some(self.cursor)
+    }
+
+    fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
+        let other = place != self.cursor && place < self.cells.len();
+        self.cursor = if other { place } else { self.cursor };
+        other.then_some(Effect::Look)
     }
 }
 

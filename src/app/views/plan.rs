@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::app::action::Action;
 use crate::app::answers::COMPUTING;
+use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, LATER};
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -194,16 +194,18 @@ impl View for PlanView {
         self.operator()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.operator = ListCursor::at(row);
+        None
     }
 
     fn place(&self, _: &Context) -> Option<usize> {
         Some(self.place())
     }
 
-    fn go_to_place(&mut self, place: usize, _: &Context) {
+    fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
         self.choose_limit(place);
+        None
     }
 
     fn follow(&mut self, context: &Context) -> Option<Work> {

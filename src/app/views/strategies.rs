@@ -1,10 +1,10 @@
 //! The view of the strategies: all of them on the scenario shown, in one table, the best first.
 
 use crate::app::action::Action;
+use crate::app::asked::{Asked, LATER, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, LATER, NOTHING};
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -164,10 +164,11 @@ impl View for StrategiesView {
         self.row()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         if let Some(row) = self.rows.get(row) {
             self.chosen.clone_from(&row.id);
         }
+        None
     }
 
     fn follow(&mut self, context: &Context) -> Option<Work> {

@@ -1,10 +1,10 @@
 //! The view of the traffic: what each level carries and how long it is busy, and the link to the host.
 
 use crate::app::action::Action;
+use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::{Asked, NOTHING};
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::evaluate::HostDirection;
@@ -61,8 +61,9 @@ impl View for TrafficView {
         self.row(carried(context).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.0 = ListCursor::at(row);
+        None
     }
 }
 

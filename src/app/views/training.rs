@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::app::action::Action;
 use crate::app::answers::COMPUTING;
+use crate::app::asked::Asked;
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
 use crate::app::effect::Effect;
-use crate::app::explaining::Asked;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::app::work::{Found, Work};
@@ -267,16 +267,18 @@ impl View for TrainingView {
         self.method()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.method = ListCursor::at(row);
+        None
     }
 
     fn place(&self, _: &Context) -> Option<usize> {
         Some(self.budget())
     }
 
-    fn go_to_place(&mut self, place: usize, _: &Context) {
+    fn go_to_place(&mut self, place: usize, _: &Context) -> Option<Effect> {
         self.choose_budget(place);
+        None
     }
 
     fn follow(&mut self, context: &Context) -> Option<Work> {

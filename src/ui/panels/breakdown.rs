@@ -6,7 +6,8 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{frame, has_keys, staleness};
-use crate::app::explaining::breakdown;
+use crate::app::time::breakdown;
+use crate::app::view::View;
 use crate::app::{Answer, App, Panel};
 use crate::evaluate::Elasticity;
 use crate::figures::{Amount, Figure, TRAINING};
@@ -47,7 +48,7 @@ pub(in crate::ui) fn row_at(app: &App, theme: Theme, inside: Rect, at: Position)
 fn lists(app: &App, answer: &Answer, theme: Theme, inside: Rect) -> Vec<(Rect, RowList<'static>)> {
     let rows = breakdown(app.answer.as_ref());
     let beside = inside.width >= 2 * WIDTH - 4;
-    let cursor = has_keys(app, Panel::Time).then(|| app.time.row(rows.len()));
+    let cursor = has_keys(app, Panel::Time).then(|| app.time.cursor(&app.context()));
     let [mut left, mut right] = [Vec::new(), Vec::new()];
     let mut section = "";
     for (index, figure) in rows.into_iter().enumerate() {

@@ -25,16 +25,15 @@ pub(super) fn overlay(theme: Theme, browser: &Browser, area: Rect) -> Overlay<'_
         let list = RowList { theme, lines, ..RowList::default() };
         return Overlay { theme, size, title, note: note.to_owned(), list, ..Overlay::default() };
     }
-    let searched = browser.searching || !browser.search.value().is_empty();
     let preview = preview(browser, theme, width);
-    let rows = height.saturating_sub(usize::from(searched) + preview.len()).max(usize::from(LEAST));
+    let rows = height.saturating_sub(usize::from(browser.search.is_used()) + preview.len()).max(usize::from(LEAST));
     let items: Vec<(String, String)> = found.iter().map(|file| (file.name.clone(), about(file))).collect();
     Overlay {
         theme,
         size,
         title,
         note: format!("{} found", found.len()),
-        prompt: searched.then_some(Prompt::Typed("/", &browser.search, browser.searching)),
+        prompt: browser.search.is_used().then(|| Prompt::searched("/", &browser.search)),
         list: picked(theme, &items, browser.row(), (width, rows)),
         below: preview,
     }

@@ -35,7 +35,7 @@ pub(super) fn down(map: &Map) -> &'static str {
 
 /// The map's cell under the cursor: its figure, or why it has none; where there is little room, without its place.
 pub(super) fn status(app: &App, width: u16) -> String {
-    let (map, scenario) = (&app.map, &app.scenario);
+    let (map, scenario) = (&app.views.map, &app.scenario);
     // A part of a node: such a count of devices is no column of the map.
     if map.home.is_none() && !app.looking {
         return format!("the current scenario is on no cell: {}, a part of a node", devices(scenario.devices()));
@@ -90,7 +90,7 @@ fn why(app: &App) -> Option<String> {
 }
 
 fn is_possible(app: &App) -> bool {
-    matches!(app.map.cell(app.map.cursor), Some(Cell::Possible { .. }))
+    matches!(app.views.map.cell(app.views.map.cursor), Some(Cell::Possible { .. }))
 }
 
 /// The unit of a map's figures, in words.

@@ -35,7 +35,7 @@ pub(super) fn overlay(theme: Theme, form: &Form, area: Rect) -> Overlay<'_> {
         title: format!("Edit the {}", form.kind().word()),
         note: form.target(),
         prompt: form.typing.as_ref().map(|typing| Prompt::InRow(columns(2 + NAME), &typing.input)),
-        list: RowList { theme, lines, cursor: Some(form.cursor), focused: true, marked: true, ..RowList::default() },
+        list: RowList { theme, lines, cursor: Some(form.row()), focused: true, marked: true, ..RowList::default() },
         below,
     }
 }
@@ -72,7 +72,7 @@ fn aside(row: &Row) -> (String, Role) {
 
 /// What is wrong with the field that has the keys, in full, or how it is changed.
 fn words(form: &Form) -> (String, Role) {
-    let Some(row) = form.rows.get(form.cursor) else { return (String::new(), Role::Dim) };
+    let Some(row) = form.rows.get(form.row()) else { return (String::new(), Role::Dim) };
     match &row.wrong {
         Some(why) => (format!("{}: {why}", row.label), Role::Bad),
         None if row.unit.is_empty() => ("Enter types a value, s saves".to_owned(), Role::Dim),

@@ -78,13 +78,13 @@ fn column(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), 
         if left.is_empty() {
             break;
         }
-        y += row(app, theme, (*field, app.inputs.cursor == index), left, buf);
+        y += row(app, theme, (*field, app.inputs.place() == index), left, buf);
     }
 }
 
 /// The first field to show, so that the one with the keys is in sight, and what is wrong with it.
 fn first(app: &App, fields: &Range<usize>, area: Rect) -> usize {
-    let cursor = app.inputs.cursor;
+    let cursor = app.inputs.place();
     if !fields.contains(&cursor) {
         return fields.start;
     }

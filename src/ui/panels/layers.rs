@@ -8,15 +8,11 @@ use ratatui::text::{Line, Span};
 use super::overlay::{Overlay, Prompt, picked, room};
 use super::{browser, explain, form};
 use crate::app::App;
-use crate::app::action::Format;
 use crate::app::diagnostics::{Finding, LINES};
 use crate::app::layer::Layer;
-use crate::app::list::{Entry, List, Subject};
-use crate::app::palette::Palette;
+use crate::app::list::List;
 use crate::app::pointing::PointerTarget;
-use crate::app::view::ViewSpec;
-use crate::app::views::SPECS;
-use crate::scenario::Field;
+use crate::app::typing::{Entry, Purpose};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::key_lines;
@@ -36,19 +32,12 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
     match app.layer.as_ref()? {
         Layer::Browser(found) => Some(browser::overlay(theme, found, area)),
         Layer::Explain(explaining) => explain::overlay(theme, explaining, area),
-        Layer::Palette(palette) => Some(commands(theme, palette, area)),
-        Layer::Help(top) => Some(help(app, theme, *top, area)),
-        Layer::Diagnostics(findings, top) => Some(diagnostics(theme, findings, *top)),
-        Layer::List(found) => Some(list(app, theme, found, area)),
+        Layer::Help(sheet) => Some(help(app, theme, sheet.top(&app.context()), area)),
+        Layer::Diagnostics(findings, sheet) => Some(diagnostics(theme, findings, sheet.top(&app.context()))),
+        Layer::List(found) => Some(list(theme, found, area)),
         Layer::Entry(typed) => Some(entry(theme, typed)),
         Layer::Form(form) => Some(form::overlay(theme, form, area)),
     }
-}
-
-/// The same under a line to type on.
-fn under_prompt(size: (u16, u16), area: Rect) -> (usize, usize) {
-    let (width, height) = room(size, area);
-    (width, height.saturating_sub(1))
 }
 
 fn help(app: &App, theme: Theme, top: usize, area: Rect) -> Overlay<'static> {
@@ -86,71 +75,36 @@ fn diagnostics(theme: Theme, findings: &[Finding], top: usize) -> Overlay<'_> {
     Overlay { theme, size, title, note: "Esc closes".into(), list, ..Overlay::default() }
 }
 
-fn commands(theme: Theme, palette: &Palette, area: Rect) -> Overlay<'_> {
-    let found: Vec<(String, String)> =
-        palette.found().into_iter().map(|item| (item.name.clone(), item.key.clone())).collect();
-    let size = (84, columns(found.len()).saturating_add(3).clamp(12, 30));
-    Overlay {
-        theme,
-        size,
-        title: "Commands".into(),
-        note: format!("{} found", found.len()),
-        prompt: Some(Prompt::Typed(":", &palette.search, true)),
-        list: picked(theme, &found, palette.row(), under_prompt(size, area)),
-        below: Vec::new(),
-    }
-}
-
-fn list<'a>(app: &App, theme: Theme, list: &'a List, area: Rect) -> Overlay<'a> {
-    let note = |item: &str| match list.subject {
-        Subject::Field(field) => app.library.title(field, item).unwrap_or_default().to_owned(),
-        Subject::Views => about(app, item, theme),
-        Subject::Screen => {
-            Format::ALL.into_iter().find(|format| format.name() == item).map_or("", Format::about).to_owned()
-        }
-        Subject::Axis(_) => Field::from_axis(item).map_or("", |field| field.spec().help).to_owned(),
-        Subject::Pin(_) | Subject::Set => String::new(),
+fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
+    let items: Vec<(String, String)> =
+        list.found().into_iter().map(|item| (item.name.clone(), item.note.clone())).collect();
+    let rows = columns(items.len());
+    let size =
+        if list.commands { (84, rows.saturating_add(3).clamp(12, 30)) } else { (72, rows.saturating_add(4).max(12)) };
+    let prompt = match &list.search {
+        search if list.commands => Prompt::searched(":", search),
+        search if search.is_used() => Prompt::searched("/", search),
+        _ => Prompt::Hint("/ searches"),
     };
-    let items: Vec<(String, String)> = list.found().iter().map(|item| ((*item).to_owned(), note(item))).collect();
-    let size = (72, columns(items.len()).saturating_add(4).max(12));
-    let searched = list.searching || !list.search.value().is_empty();
+    let (width, height) = room(size, area);
     Overlay {
         theme,
         size,
-        title: title(list.subject).into(),
+        title: list.title.into(),
         note: format!("{} found", items.len()),
-        prompt: Some(if searched {
-            Prompt::Typed("/", &list.search, list.searching)
-        } else {
-            Prompt::Hint("/ searches")
-        }),
-        list: picked(theme, &items, list.row(), under_prompt(size, area)),
+        prompt: Some(prompt),
+        list: picked(theme, &items, list.row(), (width, height.saturating_sub(1))),
         below: Vec::new(),
     }
-}
-
-fn title(subject: Subject) -> &'static str {
-    match subject {
-        Subject::Field(field) => field.spec().label,
-        Subject::Views => "Views",
-        Subject::Screen => "Write the screen",
-        Subject::Axis(0) => "Across the map",
-        Subject::Axis(_) => "Down the map",
-        Subject::Pin(_) => "Name",
-        Subject::Set => "Name of the set",
-    }
-}
-
-/// A view's key, and what it shows.
-fn about(app: &App, name: &str, theme: Theme) -> String {
-    let spec = SPECS.into_iter().find(|spec| spec.id.name == name);
-    spec.map_or_else(String::new, |ViewSpec { id, .. }| {
-        format!("{}  {}", app.keymap.key_of(*id, theme.caps().ascii), id.about)
-    })
 }
 
 fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {
-    let prompt = if entry.untouched { Prompt::Replaced(&entry.input) } else { Prompt::Typed("", &entry.input, true) };
-    let title = title(entry.subject).into();
+    let (input, untouched) = (&entry.line.input, entry.line.untouched);
+    let prompt = if untouched { Prompt::Replaced(input) } else { Prompt::Typed("", input, true) };
+    let title = match entry.purpose {
+        Purpose::Value(field) => field.spec().label.into(),
+        Purpose::PinName(_) => "Name".into(),
+        Purpose::SetName => "Name of the set".into(),
+    };
     Overlay { theme, size: (44, 3), title, note: "Enter takes".into(), prompt: Some(prompt), ..Overlay::default() }
 }

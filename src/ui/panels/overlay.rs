@@ -7,6 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 use tui_input::Input;
 
 use super::boxed;
+use crate::app::list::ItemSearch;
 use crate::app::pointing::PointerTarget;
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
@@ -39,6 +40,13 @@ pub(super) enum Prompt<'a> {
     Replaced(&'a Input),
     /// How to begin.
     Hint(&'static str),
+}
+
+impl<'a> Prompt<'a> {
+    /// What is searched for, behind a mark.
+    pub(super) fn searched(mark: &'static str, search: &'a ItemSearch) -> Self {
+        Self::Typed(mark, &search.text, search.typing)
+    }
 }
 
 impl Overlay<'_> {

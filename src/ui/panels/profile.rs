@@ -20,7 +20,7 @@ const NAMES: usize = 22;
 
 /// Draws both.
 pub(super) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let map = &app.map;
+    let map = &app.views.map;
     let (x, y) = (map.settled % map.width(), map.settled / map.width());
     let Some((across, along)) = map.values(map.settled) else { return };
     let label = |value| axes::label(value, &app.scenario);

@@ -43,7 +43,7 @@ fn the_cursors_cell_is_under_its_marks() {
     for size in SIZES {
         let (x, y) = places(&app, size, "▐").into_iter().next().unwrap();
         for x in x..x + 4 {
-            assert_eq!(under(&app, size, (x, y)), PointerTarget::Cell(app.map.cursor), "{size:?} {x}");
+            assert_eq!(under(&app, size, (x, y)), PointerTarget::Cell(app.views.map.cursor), "{size:?} {x}");
         }
     }
 }
@@ -205,7 +205,8 @@ fn beside_the_help_there_is_nothing_and_on_it_the_wheel_scrolls() {
     assert_eq!(under(&app, (120, 40), (2, 20)), PointerTarget::Nothing);
     assert_eq!(under(&app, (120, 40), (60, 20)), PointerTarget::Layer);
     app.point(PointerTarget::Layer, Gesture::WheelDown);
-    assert!(matches!(app.layer, Some(crate::app::layer::Layer::Help(1))));
+    let Some(crate::app::layer::Layer::Help(sheet)) = &app.layer else { panic!("no help") };
+    assert_eq!(sheet.top(&app.context()), 1);
 }
 
 #[test]

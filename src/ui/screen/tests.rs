@@ -202,16 +202,18 @@ fn the_traffic_on_a_large_screen() {
 #[test]
 fn a_limit_says_what_sets_it() {
     let mut app = fixture::explorer();
-    app.map.metric = Figure::ShareOfLimit;
+    app.views.map.metric = Figure::ShareOfLimit;
     let line = |app: &App| {
         let shown = screen(app, UTF8, (200, 50));
         let row = shown.buffer().content.chunks(200).nth(48).unwrap();
         row.iter().map(ratatui::buffer::Cell::symbol).collect::<String>()
     };
     assert!(line(&app).contains("% of the limit, set by arithmetic"), "{}", line(&app));
-    let Some(Cell::Possible { mut summary, choice }) = app.map.cell(app.map.cursor).cloned() else { panic!() };
+    let Some(Cell::Possible { mut summary, choice }) = app.views.map.cell(app.views.map.cursor).cloned() else {
+        panic!()
+    };
     summary.host.from.busy = summary.step_time;
-    app.map.fill(vec![(app.map.cursor, Cell::Possible { summary, choice })]);
+    app.views.map.fill(vec![(app.views.map.cursor, Cell::Possible { summary, choice })]);
     assert!(line(&app).contains("% of the limit, set by the link to the host"), "{}", line(&app));
 }
 

@@ -8,32 +8,34 @@ use crate::scenario::Field;
 use crate::search::{Cell, Tuned, axes};
 
 fn choice(app: &App) -> Tuned {
-    app.map.tuned(app.map.cursor).unwrap()
+    app.views.map.tuned(app.views.map.cursor).unwrap()
 }
 
 #[test]
 fn tuned_cells_are_no_slower_and_come_back_plain() {
     let mut app = explorer();
-    let plain: Vec<Option<f64>> = (0..app.map.progress().1).map(|index| app.map.figure(index)).collect();
-    let cursor = app.map.cursor;
+    let plain: Vec<Option<f64>> = (0..app.views.map.progress().1).map(|index| app.views.map.figure(index)).collect();
+    let cursor = app.views.map.cursor;
     press(&mut app, "t");
-    assert!(app.map.sweep.tune && app.map.is_complete());
-    assert_eq!(app.map.cursor, cursor);
+    assert!(app.views.map.sweep.tune && app.views.map.is_complete());
+    assert_eq!(app.views.map.cursor, cursor);
     for (index, plain) in plain.iter().enumerate() {
-        let tuned = app.map.figure(index).unwrap_or(0.0);
+        let tuned = app.views.map.figure(index).unwrap_or(0.0);
         assert!(tuned >= plain.unwrap_or(0.0) * (1.0 - 1e-12), "cell {index}: {tuned} after {plain:?}");
     }
     press(&mut app, "t");
-    let again: Vec<Option<f64>> = (0..plain.len()).map(|index| app.map.figure(index)).collect();
+    let again: Vec<Option<f64>> = (0..plain.len()).map(|index| app.views.map.figure(index)).collect();
     assert_eq!(again, plain);
-    assert!(app.map.tuned(cursor).is_none());
+    assert!(app.views.map.tuned(cursor).is_none());
 }
 
 #[test]
 fn the_panels_show_a_tuned_cell_as_the_map_does_and_enter_takes_what_it_settled_on() {
     let mut app = explorer();
     press(&mut app, "tl");
-    let Some(Cell::Possible { summary, .. }) = app.map.cell(app.map.cursor).cloned() else { panic!("no cell") };
+    let Some(Cell::Possible { summary, .. }) = app.views.map.cell(app.views.map.cursor).cloned() else {
+        panic!("no cell")
+    };
     assert_eq!(figures(&app), summary);
     let settled = choice(&app);
     press(&mut app, "<ret>");
@@ -61,7 +63,9 @@ fn a_cell_that_settles_while_it_is_looked_at_is_looked_at_again() {
     press(&mut app, "l");
     let plain = figures(&app);
     press(&mut app, "t");
-    let Some(Cell::Possible { summary, choice }) = app.map.cell(app.map.cursor).cloned() else { panic!("no cell") };
+    let Some(Cell::Possible { summary, choice }) = app.views.map.cell(app.views.map.cursor).cloned() else {
+        panic!("no cell")
+    };
     assert_ne!(choice, Tuned::from(&app.scenario), "the test needs a cell that settles on something else");
     assert_ne!(plain, summary);
     assert_eq!(figures(&app), summary);
@@ -74,8 +78,8 @@ fn the_map_is_copied_as_the_command_line_writes_it() {
     let [Command::Copy(text)] = &commands[..] else { panic!("{commands:?}") };
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("x,y,metric,value,fits,reason,micro_batch,recompute,accumulate"));
-    assert_eq!(lines.count(), app.map.progress().1);
-    let here = app.map.figure(app.map.cursor).unwrap();
+    assert_eq!(lines.count(), app.views.map.progress().1);
+    let here = app.views.map.figure(app.views.map.cursor).unwrap();
     assert!(text.contains(&format!("16,system,throughput,{here},true,,2,selective,1")), "{text}");
     assert_eq!(press(&mut app, "Y"), [Command::SaveMap(text.clone())]);
 }
@@ -84,33 +88,33 @@ fn the_map_is_copied_as_the_command_line_writes_it() {
 fn the_contour_is_drawn_and_taken_away() {
     let mut app = explorer();
     press(&mut app, "o");
-    assert!(app.map.contour);
-    let full = app.map.fullness(app.map.cursor).unwrap();
+    assert!(app.views.map.contour);
+    let full = app.views.map.fullness(app.views.map.cursor).unwrap();
     let memory = figures(&app).memory;
     assert!((full - memory.peak / memory.capacity).abs() < 1e-12);
     press(&mut app, "o");
-    assert!(!app.map.contour);
+    assert!(!app.views.map.contour);
 }
 
 #[test]
 fn any_two_axes_make_a_map_that_the_scenario_is_on() {
     let mut app = explorer();
-    let first = app.map.clone();
+    let first = app.views.map.clone();
     let summary = app.answer.as_ref().unwrap().evaluation.summary;
     let mut workspace = Workspace::default();
     for across in axes() {
         for down in
             [Field::Strategy, Field::Nodes, Field::Shard, Field::Tensor].into_iter().filter(|down| *down != across)
         {
-            app.map = first.clone();
-            let map = &mut app.map;
+            app.views.map = first.clone();
+            let map = &mut app.views.map;
             map.want(0, across, &app.scenario);
             map.want(1, down, &app.scenario);
             map.want(0, across, &app.scenario);
             let base = crate::app::resolve::base(&app.library, &app.file, &app.scenario, map.kinds(&app.scenario));
             let scenario = app.scenario.clone();
             app.follow_map(&base, &scenario);
-            let map = &app.map;
+            let map = &app.views.map;
             assert_eq!((map.sweep.x.field, map.sweep.y.field), (across, down));
             let home = map.home.unwrap_or_else(|| panic!("{across:?} {down:?}: the scenario is not on it"));
             let Cell::Possible { summary: cell, .. } = map.sweep.cell(home, &mut workspace) else {
@@ -125,18 +129,18 @@ fn any_two_axes_make_a_map_that_the_scenario_is_on() {
 fn axes_are_chosen_from_a_list_and_a_cell_of_them_is_taken() {
     let mut app = explorer();
     press(&mut app, "2x/seq<ret>X/tp<ret>");
-    assert_eq!(app.map.kinds(&app.scenario), [Field::Sequence, Field::Tensor]);
-    assert!(app.map.is_complete() && app.map.home.is_some());
+    assert_eq!(app.views.map.kinds(&app.scenario), [Field::Sequence, Field::Tensor]);
+    assert!(app.views.map.is_complete() && app.views.map.home.is_some());
     press(&mut app, "lj<ret>");
     // One to the right is twice the 2,048 tokens, one down two tensor ranks.
     assert_eq!((app.scenario.plan.sequence, app.scenario.plan.tensor), (4096, 2));
     press(&mut app, "x/tp<ret>");
-    assert_eq!(app.map.kinds(&app.scenario), [Field::Tensor, Field::Sequence], "they change places");
+    assert_eq!(app.views.map.kinds(&app.scenario), [Field::Tensor, Field::Sequence], "they change places");
     press(&mut app, "x/band<ret>h<ret>");
     assert!((app.scenario.plan.bandwidth_factor - 0.5).abs() < f64::EPSILON, "{:?}", app.notice);
     press(&mut app, "u");
     assert!((app.scenario.plan.bandwidth_factor - 1.0).abs() < f64::EPSILON);
-    assert!(app.map.home.is_some());
+    assert!(app.views.map.home.is_some());
 }
 
 #[test]

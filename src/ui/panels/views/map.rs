@@ -28,14 +28,14 @@ pub(super) const DRAWING: Drawing = Drawing {
 
 /// Rows that it takes: frame, two of headers, one of legend, the profiles; with a contour a line between rows.
 fn height(app: &App) -> u16 {
-    let rows = u16::try_from(app.map.height()).unwrap_or(u16::MAX);
-    let contour = if app.map.contour { rows.saturating_add(1) } else { 0 };
+    let rows = u16::try_from(app.views.map.height()).unwrap_or(u16::MAX);
+    let contour = if app.views.map.contour { rows.saturating_add(1) } else { 0 };
     rows.saturating_add(contour).saturating_add(5 + profile::HEIGHT)
 }
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
-    let map = &app.map;
+    let map = &app.views.map;
     let (done, all) = map.progress();
     let tuned = if map.sweep.tune { "best batch each, " } else { "" };
     // Its cells may be impossible without the fields being so.
@@ -60,9 +60,9 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
 
 /// The cell at a place.
 fn cell_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usize> {
-    let [grid, _] = halves(&app.map, inside);
+    let [grid, _] = halves(&app.views.map, inside);
     let (column, row) = heatmap(app, theme, |heatmap| heatmap.cell_at(grid, at))?;
-    Some(row * app.map.width() + column)
+    Some(row * app.views.map.width() + column)
 }
 
 /// Where the map is, and under it what explains it, if there is room.
@@ -75,7 +75,7 @@ fn halves(map: &Map, inside: Rect) -> [Rect; 2] {
 
 /// The map as a widget, for as long as it is needed.
 fn heatmap<T>(app: &App, theme: Theme, with: impl FnOnce(&Heatmap) -> T) -> T {
-    let map = &app.map;
+    let map = &app.views.map;
     let count = map.progress().1;
     let labels =
         |values: &[Value]| -> Vec<String> { values.iter().map(|value| axes::label(value, &app.scenario)).collect() };

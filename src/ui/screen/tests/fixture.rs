@@ -53,7 +53,7 @@ fn answered(mut app: App) -> App {
     evaluation.elasticity[0].property = Property::LevelBandwidth(node);
     evaluation.elasticity[2].property = Property::LevelLatency(system);
     app.hear(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
-    let (width, all) = (app.map.width(), app.map.progress().1);
+    let (width, all) = (app.views.map.width(), app.views.map.progress().1);
     app.hear(JobReport::Cells {
         generation: FIRST,
         cells: (0..all).map(|index| (index, cell(index, width))).collect(),
@@ -66,7 +66,7 @@ pub(super) fn tuned() -> App {
     let mut app = explorer();
     let commands = app.update(Action::Tune);
     let [Command::Sweep { generation, .. }] = commands[..] else { panic!("{commands:?}") };
-    let (width, all) = (app.map.width(), app.map.progress().1);
+    let (width, all) = (app.views.map.width(), app.views.map.progress().1);
     app.hear(JobReport::Cells { generation, cells: (0..all).map(|index| (index, cell(index, width))).collect() });
     app
 }

@@ -1,58 +1,52 @@
-//! What each action does on the form of a cluster or a model.
+//! What the explorer makes of files that were found, opened, saved or read again.
 
-use crate::app::action::{Action, Command};
-use crate::app::cursor::ListCursor;
-use crate::app::form::Form;
+use std::sync::Arc;
+
+use crate::app::action::Command;
 use crate::app::layer::Layer;
 use crate::app::resolve::resolve;
 use crate::app::state::App;
 use crate::presets::{Kind, Library, Warning};
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
+use crate::snapshot::{Listed, Opened};
 
 impl App {
-    /// Opens the form of the cluster, or of the model where its field has the keys.
-    pub(crate) fn open_form(&mut self) {
-        let kind = if self.inputs.field() == Some(Field::Model) { Kind::Model } else { Kind::Cluster };
-        match Form::of(kind, &self.scenario, &self.library) {
-            Ok(form) => self.layer = Some(Layer::Form(Box::new(form))),
-            Err(why) => self.tell(why),
+    /// The files that were found.
+    pub(crate) fn take_list(&mut self, files: Vec<Listed>) {
+        if let Some(Layer::Browser(browser)) = &mut self.layer {
+            browser.files = Some(files);
         }
     }
 
-    pub(crate) fn on_form(&mut self, mut form: Box<Form>, action: Action) -> Vec<Command> {
-        let mut commands = Vec::new();
-        match (form.typing.is_some(), action) {
-            (true, Action::Take) => form.take(&self.library),
-            (true, Action::Close) => form.typing = None,
-            (true, Action::Type(request)) => form.type_in(request),
-            (false, Action::Take) => form.start_typing(),
-            (false, Action::Save) => match form.wrong() {
-                // It stays until the file is there: nothing that was typed is lost.
-                None => commands.push(Command::SavePreset(form.draft.saving())),
-                Some(row) => {
-                    form.cursor = row;
-                    self.tell("not saved: a field is wrong, the reason is shown with it".to_owned());
-                }
-            },
-            (false, Action::Close) if form.warned || !form.is_changed() => return commands,
-            (false, Action::Close) => {
-                form.warned = true;
-                self.tell("not saved yet: s saves, Esc again discards it".to_owned());
-            }
-            _ => {
-                let mut cursor = ListCursor::at(form.cursor);
-                cursor.go(action, form.rows.len(), self.page);
-                form.cursor = cursor.row(form.rows.len());
+    /// A file was opened: its scenario is the one in hand, a set's are pinned.
+    pub(crate) fn opened(&mut self, opened: Opened, path: &str) -> Vec<Command> {
+        let Opened { file, scenario, stored, pins, .. } = opened;
+        if let Err(problems) = scenario.layout() {
+            self.tell(format!("{path}: {}", problems[0]));
+            return Vec::new();
+        }
+        let pinned = pins.len();
+        self.pin_all(pins);
+        let pinned = if pinned == 0 { String::new() } else { format!(", {pinned} pinned: c compares") };
+        // First, so that what its answer tells replaces it: that may be known at once.
+        self.tell(format!("opened {path}{pinned}"));
+        self.stored = stored.map(|stored| (scenario.clone(), stored));
+        self.adopt(file, scenario)
+    }
+
+    /// Pins the scenarios of a set beside those that are pinned already.
+    pub(crate) fn pin_all(&mut self, pins: Vec<(String, Scenario)>) {
+        for (name, scenario) in pins {
+            if self.pins.position(&scenario).is_none() {
+                self.pins.add(name, scenario, None);
             }
         }
-        self.layer = Some(Layer::Form(form));
-        commands
     }
 
     /// A form was saved: the scenario switches to it.
     pub(crate) fn saved(&mut self, library: Library, kind: Kind, id: &str, path: &str) -> Vec<Command> {
-        self.library = std::sync::Arc::new(library);
+        self.library = Arc::new(library);
         self.layer.take_if(|layer| matches!(layer, Layer::Form(_)));
         let (mut file, mut scenario) = (self.file.clone(), self.scenario.clone());
         if kind == Kind::Cluster {
@@ -73,7 +67,7 @@ impl App {
 
     /// The presets were read again: what the scenario has of them follows.
     pub(crate) fn reloaded(&mut self, library: Library, warnings: &[Warning]) -> Vec<Command> {
-        let old = std::mem::replace(&mut self.library, std::sync::Arc::new(library));
+        let old = std::mem::replace(&mut self.library, Arc::new(library));
         let mut scenario = self.scenario.clone();
         macro_rules! follow {
             ($fact:ident) => {
