@@ -73,6 +73,10 @@ pub struct Stack {
     /// Format in which gradients are reduced, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format: Option<Format>,
+    /// The same of training in bf16 or fp8 alone. Megatron-LM's `--bf16` implies `--accumulate-allreduce-grads-in-fp32`;
+    /// in fp16 it reduces what it trains in (megatron/training/arguments.py).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduce_format_of_bf16: Option<Format>,
     /// Format in which accumulated gradients are kept, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_format: Option<Format>,
@@ -259,6 +263,13 @@ impl Stack {
     /// The attention kernel on an architecture.
     pub fn attention_on(&self, architecture: &str) -> Attention {
         self.attention_on.get(architecture).copied().unwrap_or(self.attention)
+    }
+
+    /// Format in which gradients travel that a plan would send in `planned`, where training stores `storage`.
+    pub fn reduction_format(&self, planned: Format, storage: Format) -> Format {
+        let own = self.reduce_format_of_bf16.filter(|_| storage == Format::Bf16).or(self.reduce_format);
+        // Quantising is the plan's own choice, and overrides the stack's.
+        if planned.quantised() { planned } else { own.unwrap_or(planned) }
     }
 
     /// What is wrong with it, each with the field's path and how to fix it.

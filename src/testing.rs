@@ -86,6 +86,7 @@ pub fn ideal() -> Stack {
             bucket: Bytes::new(1e9),
         },
         reduce_format: None,
+        reduce_format_of_bf16: None,
         gradient_format: None,
         unreduced_format: None,
         gradient_copies: GradientCopies::default(),

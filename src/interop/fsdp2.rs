@@ -28,7 +28,7 @@ pub fn specify(scenario: &Scenario) -> Result<Fsdp2Spec, Vec<Problem>> {
         return Err(problems);
     }
     let wire = plan.sharding.wire;
-    let reduce = scenario.stack.reduce_format.unwrap_or(wire.gradients);
+    let reduce = scenario.stack.reduction_format(wire.gradients, plan.precision.storage());
     let (modules, mut notes) = modules::modules(scenario, &layout);
     if wire.weights.quantised() || wire.gradients.quantised() {
         notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());

@@ -6,6 +6,7 @@ use super::*;
 use crate::plan::{
     Extent, Extents, Format, Operator, Placement, Precision, Recompute, Reduction, Secondary, Sharding, Size,
 };
+use crate::presets::Library;
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond};
 
@@ -331,4 +332,29 @@ fn gradients_that_micro_batches_add_up_are_kept_in_a_format_of_their_own() {
     // Without sharded gradients nothing is cast: DDP keeps them as it trains.
     scenario.plan.sharding = testing::ddp();
     close(held(&scenario), 2.0 * parameters);
+}
+
+/// gpt-neox-20b on 16 nodes of 8, tp 8, ZeRO-1: Megatron-LM sums gradients in the fp32 that it accumulates them in and
+/// gathers weights in bf16, (4 + 2) bytes x P / 8 x 15/16 out of each device; in fp16 it sums what it trains in, and
+/// NeMo's recipes sum in bf16: (2 + 2).
+#[test]
+fn megatron_sums_gradients_in_fp32_where_it_trains_in_bf16() {
+    let out_of_the_node = |stack: &str, precision: &str| {
+        let ids =
+            format!("cluster = \"a100-40gb-dgx\"\nstack = \"{stack}\"\nmodel = \"gpt-neox-20b\"\nstrategy = \"zero1\"");
+        let plan = format!("nodes = 16\nmicro_batch = 1\ntensor = 8\nprecision = \"{precision}\"");
+        let file = crate::scenario::file::parse(&format!("format = 1\n{ids}\n[plan]\n{plan}\n")).expect("valid");
+        let scenario = Library::embedded().resolve(&file).expect("presets");
+        let each = scenario.model.parameters() as f64 / 8.0 * 15.0 / 16.0;
+        built(&scenario).volume(0).bytes[scenario.cluster.levels.len() - 1].get() / each
+    };
+    for (stack, precision, bytes) in [
+        ("megatron-2022", "bf16", 6.0),
+        ("megatron-2024", "bf16", 6.0),
+        ("megatron-2022", "fp16", 4.0),
+        ("nemo-2024", "bf16", 4.0),
+    ] {
+        let found = out_of_the_node(stack, precision);
+        assert!((found / bytes - 1.0).abs() < 1e-3, "{stack} in {precision}: {found} bytes, not {bytes}");
+    }
 }

@@ -46,7 +46,7 @@ impl UnitCosts<'_> {
     /// Format in which gradients travel.
     fn gradient_wire(&self, format: Format) -> Format {
         let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
-        precision.wire(if format.quantised() { format } else { stack.reduce_format.unwrap_or(format) })
+        precision.wire(stack.reduction_format(format, precision.storage()))
     }
 
     /// [`Self::unreduced`] where micro-batches are passed one by one: nothing is left of those before where there
@@ -122,9 +122,10 @@ impl UnitCosts<'_> {
         [scattered, summed]
     }
 
-    /// Bytes of a packed copy of gradients that travel in another format than they are trained in.
+    /// Bytes of a packed copy of gradients that travel in another format than they are kept in.
     fn packed(&self, payload: Payload) -> Bytes {
-        let same = payload.format == self.rates.scenario.plan.precision.storage();
+        let (stack, precision) = (&self.rates.scenario.stack, self.rates.scenario.plan.precision);
+        let same = payload.format == stack.gradient_format.unwrap_or_else(|| precision.storage());
         if same { Bytes::ZERO } else { payload.bytes() }
     }
 

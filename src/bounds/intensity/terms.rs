@@ -118,7 +118,7 @@ impl<'a> Terms<'a> {
 
     /// Bytes of a gradient in this format on the wire, or in the one that the stack reduces in.
     fn gradient(&self, format: Format) -> f64 {
-        self.weight(if format.quantised() { format } else { self.scenario.stack.reduce_format.unwrap_or(format) })
+        self.weight(self.scenario.stack.reduction_format(format, self.scenario.plan.precision.storage()))
     }
 
     /// Whether weights are gathered over their own extent a second time, for backward.

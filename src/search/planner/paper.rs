@@ -295,9 +295,7 @@ impl<'a> PaperModel<'a> {
             let payload = Payload { block: wire.block.into(), ..Payload::plain(elements, plan.precision.wire(format)) };
             Ring::new(rates, group).pass(payload.bytes(), collectives)
         };
-        let usual = |format: Format| {
-            if format.quantised() { format } else { self.scenario.stack.reduce_format.unwrap_or(format) }
-        };
+        let usual = |format: Format| self.scenario.stack.reduction_format(format, plan.precision.storage());
         let reshards = f64::from(u8::from(plan.sharding.reshard_after_forward));
         let recomputed = if plan.recompute == Recompute::Full { reshards } else { 0.0 };
         // Forward gathers once, backward again if forward dropped what it had, and recompute a third time.
