@@ -60,12 +60,21 @@ impl LimitAssumptions {
 
     /// The limits of a scenario under them.
     pub fn limits(self, scenario: &Scenario) -> fsdp::FsdpLimits {
+        self.on(fsdp::FsdpLimits::new(scenario))
+    }
+
+    /// What the grid search of a scenario is made in: the paper's counts.
+    pub fn grid_limits(self, scenario: &Scenario) -> fsdp::FsdpLimits {
+        self.on(fsdp::FsdpLimits::of_family(scenario))
+    }
+
+    fn on(self, limits: fsdp::FsdpLimits) -> fsdp::FsdpLimits {
         let stage = match self.stage {
             1 => ZeroStage::One,
             2 => ZeroStage::Two,
             _ => ZeroStage::Three,
         };
         let (gamma, n_bwd) = (f64::from(self.gamma) / 10.0, f64::from(self.backward));
-        fsdp::FsdpLimits { stage, gamma, n_bwd, ..fsdp::FsdpLimits::new(scenario) }
+        fsdp::FsdpLimits { stage, gamma, n_bwd, ..limits }
     }
 }

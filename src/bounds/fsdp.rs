@@ -10,6 +10,7 @@ pub mod grid;
 
 use crate::cost::{self, Factors, Rates};
 use crate::hardware::Group;
+use crate::plan::FlopCount;
 use crate::scenario::Scenario;
 use crate::units::{Bytes, BytesPerSecond, Flop, FlopPerSecond, Seconds};
 
@@ -40,8 +41,8 @@ impl ZeroStage {
 pub struct FsdpLimits {
     /// Parameters (phi).
     pub parameters: f64,
-    /// Those of them that take no part in a token's arithmetic: of experts that it does not visit.
-    pub idle: f64,
+    /// What a token's arithmetic is counted by.
+    pub arithmetic: TokenArithmetic,
     /// Transformer layers (L).
     pub layers: f64,
     /// Width of the residual stream (H).
@@ -74,6 +75,47 @@ pub struct FsdpLimits {
     pub gamma: f64,
     /// Transfers of the whole model in backward: 2 counts a gather and a reduction (`n_bwd`).
     pub n_bwd: f64,
+}
+
+/// What of a model takes part in a token's arithmetic, as it is counted and as kernels compute it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenArithmetic {
+    /// Parameters that are counted with 6 flop each.
+    pub counted: f64,
+    /// Weights of matrix products, 2 flop each in forward; none of experts that a token does not visit.
+    pub computed: f64,
+    /// Those of them that full recompute does not repeat: the logits'.
+    pub once: f64,
+    /// Width of all attention heads together.
+    pub width: f64,
+    /// Share of the attention scores that is computed: half where a causal kernel skips the others. All are counted.
+    pub square: f64,
+    /// Whether the model is one of the paper's family: `12 L H^2` parameters, all alike, every score computed.
+    pub family: bool,
+}
+
+impl TokenArithmetic {
+    /// The paper's.
+    pub const fn family(parameters: f64, hidden: f64) -> Self {
+        Self { counted: parameters, computed: parameters, once: 0.0, width: hidden, square: 1.0, family: true }
+    }
+
+    /// A scenario's, counted as its plan says.
+    fn new(scenario: &Scenario) -> Self {
+        let Scenario { model, plan, .. } = scenario;
+        let counted = match plan.flop_count {
+            FlopCount::Parameters => model.active_parameters(),
+            FlopCount::Matrices => model.matrix_parameters(),
+        };
+        Self {
+            counted: counted as f64,
+            computed: model.matrix_parameters() as f64,
+            once: f64::from(model.vocab) * f64::from(model.hidden),
+            width: model.attention_width() as f64,
+            square: if model.causal && scenario.attention().flash() { 0.5 } else { 1.0 },
+            family: false,
+        }
+    }
 }
 
 /// Full-size transfers that forward and backward each wait for.
@@ -110,25 +152,19 @@ pub struct FsdpStep {
 }
 
 impl FsdpLimits {
-    /// Of a scenario's model, devices and sequence: the model as `12 L H^2` parameters, or its own where it has
-    /// experts, which the paper's models have not; bandwidth that of a ring over all devices on the slowest level
-    /// that it crosses, as the simulator's gathers have it; no reserve, no latency, all layers computed again and
-    /// `n_bwd` 1.
+    /// Of a scenario's model and machine, which no plan of it passes: all parameters travel, and a token's arithmetic is
+    /// what its kernels compute; bandwidth that of a ring over all devices on the slowest level that it crosses, as the
+    /// simulator's gathers have it; no reserve, no latency, all layers computed again and `n_bwd` 1.
     pub fn new(scenario: &Scenario) -> Self {
         let (model, plan, devices) = (&scenario.model, &scenario.plan, scenario.devices());
-        let (layers, hidden) = (f64::from(model.layers), f64::from(model.hidden));
         let storage = plan.precision.storage();
         let spans = Rates::new(scenario, &Factors::default()).network.ring(Group { stride: 1, size: devices.max(1) });
         let crossed = spans.iter().filter(|span| span.edges > 0).map(|span| span.rate);
-        let (parameters, idle) = match model.experts {
-            None => (12.0 * layers * hidden * hidden, 0.0),
-            Some(_) => (model.parameters() as f64, (model.parameters() - model.active_parameters()) as f64),
-        };
         Self {
-            parameters,
-            idle,
-            layers,
-            hidden,
+            parameters: model.parameters() as f64,
+            arithmetic: TokenArithmetic::new(scenario),
+            layers: f64::from(model.layers),
+            hidden: f64::from(model.hidden),
             element: Bytes::new(storage.bytes()),
             optimizer: Bytes::new(plan.optimizer.state(storage)),
             devices,
@@ -137,12 +173,24 @@ impl FsdpLimits {
             reserve: Bytes::ZERO,
             link: crossed.reduce(BytesPerSecond::min).unwrap_or(spans[0].rate),
             latency: Seconds::ZERO,
-            ring: false,
+            ring: true,
             peak: cost::peak(scenario, plan.precision),
             sequence: f64::from(plan.sequence),
             gamma: 0.0,
             n_bwd: 1.0,
         }
+    }
+
+    /// The same as the paper counts: the model as `12 L H^2` parameters with all scores of attention, a device
+    /// receiving even its own shard. Of a model with experts, which the paper's have not, its own parameters and those
+    /// that a token meets.
+    pub fn of_family(scenario: &Scenario) -> Self {
+        let (own, model) = (Self::new(scenario), &scenario.model);
+        let (parameters, active) = match model.experts {
+            None => [12.0 * own.layers * own.hidden * own.hidden; 2].into(),
+            Some(_) => (model.parameters() as f64, model.active_parameters() as f64),
+        };
+        Self { parameters, arithmetic: TokenArithmetic::family(active, own.hidden), ring: false, ..own }
     }
 
     /// Bytes of state that a device holds of a parameter [fsdp A2]: weights, gradients and optimizer, each over the
@@ -186,14 +234,42 @@ impl FsdpLimits {
         self.element * self.parameters * received / self.link + self.latency * (self.layers * devices)
     }
 
-    /// Forward flop of a token [fsdp A3]: `2 phi + 4 L H sequence`, attention over the full square.
-    pub fn forward_flop(&self) -> Flop {
-        Flop::new(2.0 * (self.parameters - self.idle) + 4.0 * self.layers * self.hidden * self.sequence)
+    /// Flop of a token's attention in forward, over the full square.
+    fn attention(&self) -> Flop {
+        Flop::new(4.0 * self.layers * self.arithmetic.width * self.sequence)
     }
 
-    /// Backward flop of a token, recompute included [fsdp A3]: `(3 - gamma)` times forward's.
+    /// Forward flop of a token as they are counted [fsdp A3]: `2 phi + 4 L H sequence`, attention over the full square.
+    pub fn counted_forward(&self) -> Flop {
+        Flop::new(2.0 * self.arithmetic.counted) + self.attention()
+    }
+
+    /// Flop of a token's whole step as HFU counts them: forward, backward at twice its cost, and what of the layers is
+    /// computed again.
+    pub fn counted_flop(&self) -> Flop {
+        self.counted_forward() * 3.0 + (self.repeated_weights() + self.attention()) * (1.0 - self.gamma)
+    }
+
+    /// Forward flop of a token that kernels compute.
+    pub fn forward_flop(&self) -> Flop {
+        Flop::new(2.0 * self.arithmetic.computed) + self.attention() * self.arithmetic.square
+    }
+
+    /// Backward flop of a token that kernels compute, recompute included [fsdp A3]: in the paper's family `(3 - gamma)`
+    /// times forward's.
     pub fn backward_flop(&self) -> Flop {
-        self.forward_flop() * (3.0 - self.gamma)
+        let again = self.repeated_weights() + self.attention() * self.arithmetic.square;
+        self.forward_flop() * 2.0 + again * (1.0 - self.gamma)
+    }
+
+    /// Flop of the matrix products that full recompute repeats.
+    fn repeated_weights(&self) -> Flop {
+        Flop::new(2.0 * (self.arithmetic.computed - self.arithmetic.once))
+    }
+
+    /// What backward computes over what forward does.
+    fn backward_forwards(&self) -> f64 {
+        self.backward_flop() / self.forward_flop()
     }
 
     /// Time of forward at the peak, memory full.
@@ -232,10 +308,10 @@ impl FsdpLimits {
     }
 
     /// The shortest step in which each pass still hides its own transfers [fsdp A4 (a)], in forwards of `4 - gamma` a
-    /// step: backward has `3 - gamma` of them, and asks for more where `n_bwd > 3 - gamma`.
+    /// step in the paper's family: backward has `3 - gamma` of them, and asks for more where `n_bwd > 3 - gamma`.
     pub fn hidden_step(&self) -> Seconds {
-        let Transfers { forward, backward } = self.transfers();
-        self.transfer() * ((4.0 - self.gamma) * forward.max(backward / (3.0 - self.gamma)))
+        let (Transfers { forward, backward }, behind) = (self.transfers(), self.backward_forwards());
+        self.transfer() * ((1.0 + behind) * forward.max(backward / behind))
     }
 
     /// The step that its transfers fill, one after the other [fsdp A4 (b)].
@@ -267,20 +343,25 @@ impl FsdpLimits {
         self.bound(if tokens > 0.0 { tokens / step.get() } else { 0.0 })
     }
 
-    /// A throughput with its utilisations [fsdp A3]: `MFU = HFU 3 / (4 - gamma)`.
+    /// A throughput with its utilisations [fsdp A3]: in the paper's family `MFU = HFU 3 / (4 - gamma)`.
     fn bound(&self, tokens_per_s: f64) -> Utilisation {
-        let flop = self.forward_flop() + self.backward_flop();
-        let hfu = tokens_per_s * (flop / self.peak).get();
-        Utilisation { hfu, mfu: hfu * 3.0 / (4.0 - self.gamma), tokens_per_s }
+        let share = |flop: Flop| tokens_per_s * (flop / self.peak).get();
+        Utilisation { hfu: share(self.counted_flop()), mfu: share(self.counted_forward() * 3.0), tokens_per_s }
+    }
+
+    /// Time of a token's arithmetic at the peak.
+    fn token(&self) -> Seconds {
+        (self.forward_flop() + self.backward_flop()) / self.peak
+    }
+
+    /// Share of the peak that kernels would need for a bound.
+    pub fn needed(&self, bound: Utilisation) -> f64 {
+        bound.tokens_per_s * self.token().get()
     }
 
     /// A bound, and no more than the peak allows.
     pub fn capped(&self, bound: Utilisation) -> Utilisation {
-        if bound.hfu <= 1.0 {
-            return bound;
-        }
-        let flop = self.forward_flop() + self.backward_flop();
-        Utilisation { hfu: 1.0, mfu: 3.0 / (4.0 - self.gamma), tokens_per_s: 1.0 / (flop / self.peak).get() }
+        if self.needed(bound) <= 1.0 { bound } else { self.bound(1.0 / self.token().get()) }
     }
 }
 

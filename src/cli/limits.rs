@@ -11,7 +11,9 @@ use super::output;
 use super::session::Session;
 
 pub(super) fn run(session: &Session, arguments: &LimitsArgs) -> Result<Exit, Failure> {
-    let (scenario, own) = given(session, &arguments.input, &arguments.bare)?;
+    // Bare numbers alone are the paper's case; a machine's limits are those of its plans.
+    let counts = if whole(&arguments.bare) { fsdp::FsdpLimits::of_family } else { fsdp::FsdpLimits::new };
+    let (scenario, own) = given(session, &arguments.input, &arguments.bare, counts)?;
     let LimitsArgs { stage, gamma, reserve, .. } = *arguments;
     let limits = fsdp::FsdpLimits { stage, reserve, gamma, ..own };
     let report = LimitsReport { scenario: &scenario, limits: &limits };
@@ -19,23 +21,28 @@ pub(super) fn run(session: &Session, arguments: &LimitsArgs) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// A scenario and its limits: by the bare numbers where they are given, in place of its machine's and of what was
-/// changed there, else by its machine.
+/// Whether the numbers stand for a whole machine.
+fn whole(bare: &Bare) -> bool {
+    bare.memory.is_some() && bare.link.is_some() && bare.peak.is_some()
+}
+
+/// A scenario and its limits by these counts: of the bare numbers where they are given, in place of its machine's and of
+/// what was changed there, else of its machine.
 pub(super) fn given(
     session: &Session,
     input: &ScenarioArgs,
     bare: &Bare,
+    counts: fn(&Scenario) -> fsdp::FsdpLimits,
 ) -> Result<(Scenario, fsdp::FsdpLimits), Failure> {
     // Where the numbers stand for the whole machine, the scenario's own need not hold the job.
-    let whole = bare.memory.is_some() && bare.link.is_some() && bare.peak.is_some();
-    let mut scenario = if whole { session.open(input) } else { session.open_possible(input) }?.scenario;
+    let mut scenario = if whole(bare) { session.open(input) } else { session.open_possible(input) }?.scenario;
     check(&scenario, input, bare)?;
-    let own = fsdp::FsdpLimits::new(&scenario);
+    let own = counts(&scenario);
     let limits = fsdp::FsdpLimits {
         memory: bare.memory.unwrap_or(own.memory),
         link: bare.link.unwrap_or(own.link),
         latency: bare.latency,
-        ring: bare.ring,
+        ring: own.ring || bare.ring,
         peak: bare.peak.unwrap_or(own.peak),
         n_bwd: bare.n_bwd,
         ..own

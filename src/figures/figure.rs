@@ -143,6 +143,7 @@ pub enum Limit {
     Transfer,
     ForwardFlop,
     Flop,
+    Counted,
     Arithmetic,
     Forward,
     Backward,

@@ -144,7 +144,7 @@ impl View for GridView {
 
     /// What is shown and what is assumed; what is known already is not searched again.
     fn follow(&mut self, context: &Context) -> Option<Work> {
-        let limits = context.assumed.limits(context.shown);
+        let limits = context.assumed.grid_limits(context.shown);
         let search = GridSearch { limits, scenario: context.shown.clone(), efficiency: self.efficiency() };
         if self.complete && self.asked.as_deref() == Some(&search) {
             return None;

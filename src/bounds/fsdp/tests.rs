@@ -17,7 +17,7 @@ pub(super) fn limits(name: &str, devices: u32) -> FsdpLimits {
         link: BytesPerSecond::new(25e9),
         peak: FlopPerSecond::new(312e12),
         sequence: 2048.0,
-        ..FsdpLimits::new(&scenario)
+        ..FsdpLimits::of_family(&scenario)
     }
 }
 
@@ -175,7 +175,12 @@ fn how_the_bound_scales() {
     let wide = FsdpLimits { devices: 512, ..base };
     let same = FsdpLimits { memory: base.memory - (wide.free() - base.free()), ..wide };
     assert_close(hfu(same), hfu(base));
-    let deep = FsdpLimits { layers: 2.0 * base.layers, parameters: 2.0 * base.parameters, ..base };
+    let deep = FsdpLimits {
+        layers: 2.0 * base.layers,
+        parameters: 2.0 * base.parameters,
+        arithmetic: TokenArithmetic::family(2.0 * base.parameters, base.hidden),
+        ..base
+    };
     let deep = FsdpLimits { memory: deep.memory + (base.free() - deep.free()), ..deep };
     assert_close(hfu(deep), 0.5 * hfu(base));
 }
@@ -227,7 +232,7 @@ fn a_scenario_says_the_numbers() {
 fn all_experts_travel_and_few_compute() {
     let mut scenario = testing::scenario();
     scenario.model = Library::embedded().model("mixtral-8x7b").expect("a preset");
-    let limits = FsdpLimits { sequence: 2048.0, ..FsdpLimits::new(&scenario) };
+    let limits = FsdpLimits { sequence: 2048.0, ..FsdpLimits::of_family(&scenario) };
     assert!((limits.parameters / 1e9 - 46.7).abs() < 0.05, "{}", limits.parameters);
     let forward = 2.0 * 12.9e9 + 4.0 * 32.0 * 4096.0 * 2048.0;
     assert!((limits.forward_flop().get() / forward - 1.0).abs() < 0.01, "{}", limits.forward_flop());

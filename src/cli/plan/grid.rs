@@ -10,7 +10,7 @@ use crate::units::Bytes;
 
 pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     let wanted = &arguments.grid;
-    let (scenario, own) = limits::given(session, &arguments.input, &wanted.bare)?;
+    let (scenario, own) = limits::given(session, &arguments.input, &wanted.bare, fsdp::FsdpLimits::of_family)?;
     let limits = fsdp::FsdpLimits {
         memory: arguments.memory_limit.map_or(own.memory, |limit| limit.min(own.memory)),
         reserve: arguments.profile.reserve.unwrap_or(Bytes::ZERO),

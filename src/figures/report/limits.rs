@@ -35,8 +35,15 @@ const FLOOR: [(&str, Limit, BoundForm); 2] =
 /// The numbers of each section of text.
 const MEMORY: [Limit; 6] =
     [Limit::Parameters, Limit::State, Limit::Free, Limit::Activation, Limit::Tokens, Limit::Sequence];
-const TIME: [Limit; 6] =
-    [Limit::Transfer, Limit::ForwardFlop, Limit::Flop, Limit::Arithmetic, Limit::Forward, Limit::Backward];
+const TIME: [Limit; 7] = [
+    Limit::Transfer,
+    Limit::ForwardFlop,
+    Limit::Flop,
+    Limit::Counted,
+    Limit::Arithmetic,
+    Limit::Forward,
+    Limit::Backward,
+];
 const BOUNDS: [Limit; 6] =
     [Limit::Shortest, Limit::Uncapped, Limit::UncappedTokens, Limit::Hfu, Limit::Mfu, Limit::TokensPerSecond];
 
@@ -94,12 +101,13 @@ impl LimitsReport<'_> {
         if limits.free() <= Bytes::ZERO {
             return "the model's state alone does not fit: no tokens, no throughput".to_owned();
         }
-        let verdict = |bound: Utilisation| if bound.hfu >= 1.0 { "allows the peak" } else { "stays below the peak" };
-        let (hidden, floor) = (limits.hidden(), limits.network_floor());
-        match (hidden.hfu >= 1.0, floor.hfu >= 1.0) {
-            (false, true) => "the network allows the peak only with communication exposed".to_owned(),
-            _ => format!("the network {}, memory full", verdict(floor)),
-        }
+        let allows = |bound: Utilisation| limits.needed(bound) >= 1.0;
+        let verdict = match (allows(limits.hidden()), allows(limits.network_floor())) {
+            (false, true) => return "the network allows the peak only with communication exposed".to_owned(),
+            (_, true) => "allows the peak",
+            (_, false) => "stays below the peak",
+        };
+        format!("the network {verdict}, memory full")
     }
 
     fn given(&self) -> Vec<(String, String)> {

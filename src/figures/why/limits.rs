@@ -73,9 +73,9 @@ impl LimitEntry {
 /// Every number, in the order in which they are shown; the bounds, from the shortest step on, have two
 /// forms. Its rows stand in the order of [`Limit`].
 #[expect(clippy::redundant_closure_for_method_calls, reason = "a method of one lifetime is no function for all")]
-static TABLE: [LimitEntry; 18] = [
+static TABLE: [LimitEntry; 19] = [
     number(Limit::Parameters, "parameters", |limits, _| count(limits.parameters, ""))
-        .about("Parameters of the layers' matrices, including all experts.")
+        .about("All parameters, those of all experts included; of bare numbers, of the layers' matrices.")
         .formula(|given| given.parameters()),
     number(Limit::State, "state of a parameter", |limits, _| limits.state().into())
         .label("state")
@@ -104,15 +104,16 @@ static TABLE: [LimitEntry; 18] = [
         .formula(|given| given.transfer()),
     number(Limit::ForwardFlop, "forward flop of a token", |limits, _| limits.forward_flop().into())
         .label("forward flop")
-        .about("Forward only; attention over the full square of scores.")
-        .formula(|given| {
-            Formula::from(2.0) * given.active()
-                + Formula::from(4.0) * given.layers() * given.hidden() * given.sequence()
-        }),
+        .about("What kernels compute in forward; a causal flash kernel computes half of the scores.")
+        .formula(|given| given.forward_flop()),
     number(Limit::Flop, "flop of a token", |limits, _| (limits.forward_flop() + limits.backward_flop()).into())
         .label("flop")
         .about("Forward, backward at twice its cost, and recomputation of what is not kept: 1 - gamma.")
-        .formula(|given| given.forwards() * given.figure(Limit::ForwardFlop)),
+        .formula(|given| given.flop()),
+    number(Limit::Counted, "counted flop of a token", |limits, _| limits.counted_flop().into())
+        .label("counted flop")
+        .about("The same as HFU counts it: all scores of attention, and 6 flop per trained parameter.")
+        .formula(|given| given.counted()),
     number(Limit::Arithmetic, "forward", |limits, _| limits.arithmetic().into())
         .about("Arithmetic of forward with memory full and kernels at the peak.")
         .formula(|given| given.figure(Limit::Tokens) * given.figure(Limit::ForwardFlop) / given.peak()),
@@ -146,7 +147,7 @@ static TABLE: [LimitEntry; 18] = [
         .about(
             "The share of the peak that the network allows with memory full; above 100 % the network is not the limit.",
         )
-        .formula(|given| given.forwards() * given.figure(Limit::Arithmetic) / given.figure(Limit::Shortest)),
+        .formula(|given| given.uncapped()),
     number(Limit::UncappedTokens, "uncapped tokens/s", |limits, form| {
         count(form.bound(limits).tokens_per_s, "tokens/s")
     })
@@ -154,20 +155,17 @@ static TABLE: [LimitEntry; 18] = [
     .about("What the network allows per device.")
     .formula(|given| given.figure(Limit::Tokens) / given.figure(Limit::Shortest)),
     number(Limit::Hfu, "HFU", |limits, form| share(limits.capped(form.bound(limits)).hfu))
-        .about("Uncapped HFU, capped at the peak.")
-        .formula(|given| {
-            let uncapped = || given.figure(Limit::Uncapped);
-            uncapped() / Formula::Largest(vec![1.0.into(), uncapped()])
-        }),
+        .about("Uncapped HFU, capped where kernels reach the peak: above 100 % if they skip scores that are counted.")
+        .formula(|given| given.figure(Limit::Uncapped) / Formula::Largest(vec![1.0.into(), given.needed()])),
     number(Limit::Mfu, "MFU", |limits, form| share(limits.capped(form.bound(limits)).mfu))
-        .about("HFU without recomputation: 3 of the 4 - gamma forward equivalents are the model's.")
-        .formula(|given| given.figure(Limit::Hfu) * 3.0 / given.forwards()),
+        .about("HFU without recomputation: of bare numbers, 3 of the 4 - gamma forward equivalents.")
+        .formula(|given| given.mfu()),
     number(Limit::TokensPerSecond, "tokens/s and device", |limits, form| {
         count(limits.capped(form.bound(limits)).tokens_per_s, "tokens/s")
     })
     .label("tokens/s, device")
     .about("The same, capped at the peak.")
-    .formula(|given| given.figure(Limit::Hfu) * given.peak() / given.figure(Limit::Flop)),
+    .formula(|given| given.figure(Limit::Hfu) * given.peak() / given.hardware_flop()),
 ];
 
 /// Every number of both forms, in the order in which they are shown.

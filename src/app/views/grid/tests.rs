@@ -37,7 +37,7 @@ fn the_palette_leads_to_it() {
 fn each_size_has_its_three_best_points() {
     let app = open();
     let (rows, cursor) = grid(&app);
-    let found = fsdp::grid::search(&FsdpLimits::new(&app.scenario), 0.75).unwrap();
+    let found = fsdp::grid::search(&FsdpLimits::of_family(&app.scenario), 0.75).unwrap();
     let own: Vec<Option<GridPoint>> = rows[cursor..cursor + 3].iter().map(|row| row.point).collect();
     assert_eq!(own, [Some(found.mfu), Some(found.throughput), Some(found.sequence)]);
     // 16 nodes of the scenario, powers of two up to 64.
@@ -102,8 +102,11 @@ fn the_cursor_stays_on_the_point_that_was_taken() {
 #[test]
 fn where_nothing_fits_nothing_is_taken() {
     let mut app = open();
-    let limits =
-        FsdpLimits { memory: crate::units::Bytes::new(1e6), stage: ZeroStage::One, ..FsdpLimits::new(&app.scenario) };
+    let limits = FsdpLimits {
+        memory: crate::units::Bytes::new(1e6),
+        stage: ZeroStage::One,
+        ..FsdpLimits::of_family(&app.scenario)
+    };
     assert!(searched(&app, limits, &app.scenario).iter().all(|row| row.point.is_none()));
     app.file.put(Field::Memory, Some(1e-3.into()));
     let file = app.file.clone();
@@ -123,7 +126,7 @@ fn the_rows_are_always_those_of_what_is_shown() {
     let mut before = grid(&app).0.to_vec();
     let mut holds = |app: &App, what: &str| {
         let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
-        let found = searched(app, app.views.limits.assumed.limits(scenario), scenario);
+        let found = searched(app, app.views.limits.assumed.grid_limits(scenario), scenario);
         assert!(grid(app).0 == found, "{what}");
         assert!(before != found, "{what} is no change");
         before = found;

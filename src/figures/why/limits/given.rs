@@ -68,25 +68,112 @@ impl Given<'_> {
         memory
     }
 
-    pub(super) fn parameters(&self) -> Formula {
-        if self.limits.idle > 0.0 {
-            return input(
-                "parameters, all experts",
-                count(self.limits.parameters, ""),
-                Citation::chosen("the model's shape"),
-            );
-        }
-        Formula::from(12.0) * self.layers() * self.hidden() * self.hidden()
+    fn family(&self) -> bool {
+        self.limits.arithmetic.family
     }
 
-    /// Parameters that a token meets.
-    pub(super) fn active(&self) -> Formula {
-        let all = self.figure(Limit::Parameters);
-        if self.limits.idle > 0.0 {
-            return all
-                - Self::chosen("those of idle experts", self.limits.idle, "the model's shape, the experts of a token");
+    pub(super) fn parameters(&self) -> Formula {
+        let (parameters, counted) = (self.limits.parameters, self.limits.arithmetic.counted);
+        if self.family() && parameters <= counted {
+            return Formula::from(12.0) * self.layers() * self.hidden() * self.hidden();
+        }
+        Self::chosen("all of the model", parameters, "the model's shape")
+    }
+
+    /// Parameters that a token meets, of the paper's family.
+    fn active(&self) -> Formula {
+        let (all, idle) = (self.figure(Limit::Parameters), self.limits.parameters - self.limits.arithmetic.counted);
+        if idle > 0.0 {
+            return all - Self::chosen("those of idle experts", idle, "the model's shape, the experts of a token");
         }
         all
+    }
+
+    /// Flop of a token's attention in forward.
+    fn attention(&self) -> Formula {
+        let width = if self.family() {
+            self.hidden()
+        } else {
+            Self::chosen("width of all heads", self.limits.arithmetic.width, "the model's shape")
+        };
+        Formula::from(4.0) * self.layers() * width * self.sequence()
+    }
+
+    /// The attention that kernels compute.
+    fn computed_attention(&self) -> Formula {
+        let square = self.limits.arithmetic.square;
+        if square < 1.0 { self.attention() * square } else { self.attention() }
+    }
+
+    fn weights(&self) -> Formula {
+        Self::chosen("weights", self.limits.arithmetic.computed, "the model's matrix products, logits included")
+    }
+
+    pub(super) fn forward_flop(&self) -> Formula {
+        let weights = if self.family() { self.active() } else { self.weights() };
+        Formula::from(2.0) * weights + self.computed_attention()
+    }
+
+    /// Flop of the matrix products that are computed again.
+    fn repeated(&self) -> Formula {
+        let logits = Self::chosen("logits", self.limits.arithmetic.once, "the model's vocabulary and width");
+        Formula::from(2.0) * (self.weights() - logits)
+    }
+
+    fn again(&self) -> Formula {
+        Formula::from(1.0) - self.gamma()
+    }
+
+    /// What kernels compute of a token.
+    pub(super) fn flop(&self) -> Formula {
+        let forward = self.figure(Limit::ForwardFlop);
+        if self.family() {
+            return self.forwards() * forward;
+        }
+        Formula::from(3.0) * forward + self.again() * (self.repeated() + self.computed_attention())
+    }
+
+    /// Forward as it is counted, of the scenario's own model.
+    fn counted_forward(&self) -> Formula {
+        let counted = Self::chosen("parameters of a token", self.limits.arithmetic.counted, "flop-count");
+        Formula::from(2.0) * counted + self.attention()
+    }
+
+    /// What HFU counts of a token.
+    pub(super) fn counted(&self) -> Formula {
+        if self.family() {
+            return self.figure(Limit::Flop);
+        }
+        Formula::from(3.0) * self.counted_forward() + self.again() * (self.repeated() + self.attention())
+    }
+
+    /// The flop that a utilisation of the hardware counts.
+    pub(super) fn hardware_flop(&self) -> Formula {
+        self.figure(if self.family() { Limit::Flop } else { Limit::Counted })
+    }
+
+    pub(super) fn uncapped(&self) -> Formula {
+        if self.family() {
+            return self.forwards() * self.figure(Limit::Arithmetic) / self.figure(Limit::Shortest);
+        }
+        self.figure(Limit::Counted) * self.figure(Limit::Tokens) / (self.figure(Limit::Shortest) * self.peak())
+    }
+
+    /// The share of the peak that kernels would need.
+    pub(super) fn needed(&self) -> Formula {
+        let uncapped = self.figure(Limit::Uncapped);
+        if self.family() {
+            return uncapped;
+        }
+        uncapped * self.figure(Limit::Flop) / self.figure(Limit::Counted)
+    }
+
+    pub(super) fn mfu(&self) -> Formula {
+        let hfu = self.figure(Limit::Hfu);
+        if self.family() {
+            return hfu * 3.0 / self.forwards();
+        }
+        hfu * 3.0 * self.counted_forward() / self.figure(Limit::Counted)
     }
 
     /// Weights, gradients and optimizer, each over the devices that share it.
@@ -137,12 +224,18 @@ impl Given<'_> {
 
     /// Arithmetic of a step, in forwards.
     pub(super) fn forwards(&self) -> Formula {
-        Formula::from(4.0) - self.gamma()
+        if self.family() {
+            return Formula::from(4.0) - self.gamma();
+        }
+        self.figure(Limit::Flop) / self.figure(Limit::ForwardFlop)
     }
 
     /// The part of it that backward has.
     pub(super) fn backward_forwards(&self) -> Formula {
-        Formula::from(3.0) - self.gamma()
+        if self.family() {
+            return Formula::from(3.0) - self.gamma();
+        }
+        self.figure(Limit::Flop) / self.figure(Limit::ForwardFlop) - 1.0
     }
 
     /// What the pass needs, in forwards, that asks for more.

@@ -1,14 +1,14 @@
 //! Every limit has its row, and a formula that gives it.
 
 use super::*;
-use crate::bounds::fsdp::ZeroStage;
+use crate::bounds::fsdp::{TokenArithmetic, ZeroStage};
 use crate::units::{BytesPerSecond, FlopPerSecond};
 
 /// The 13 B model of [fsdp A6] on 512 devices of 80 GB at 25 GB/s, 312 TFLOP/s.
 pub(in crate::figures::why) fn limits(stage: ZeroStage, gamma: f64, n_bwd: f64) -> FsdpLimits {
     FsdpLimits {
         parameters: 12.0 * 40.0 * 5120.0 * 5120.0,
-        idle: 0.0,
+        arithmetic: TokenArithmetic::family(12.0 * 40.0 * 5120.0 * 5120.0, 5120.0),
         layers: 40.0,
         hidden: 5120.0,
         element: Bytes::new(2.0),
@@ -37,9 +37,19 @@ fn every_limit_has_a_formula_that_gives_it() {
     for stage in [ZeroStage::One, ZeroStage::Two, ZeroStage::Three] {
         for (gamma, n_bwd) in [(0.0, 1.0), (0.3, 2.0), (1.0, 2.0)] {
             let plain = limits(stage, gamma, n_bwd);
-            let odd =
-                FsdpLimits { ring: true, latency: Seconds::new(1e-6), reserve: Bytes::new(1e9), idle: 1e9, ..plain };
-            for (limits, (which, form)) in [plain, odd].iter().flat_map(|limits| all().map(move |one| (limits, one))) {
+            let own =
+                TokenArithmetic { counted: 11e9, computed: 10e9, once: 1e9, width: 4096.0, square: 0.5, family: false };
+            let odd = FsdpLimits {
+                ring: true,
+                latency: Seconds::new(1e-6),
+                reserve: Bytes::new(1e9),
+                arithmetic: own,
+                ..plain
+            };
+            let experts = FsdpLimits { arithmetic: TokenArithmetic::family(11e9, 5120.0), ..plain };
+            for (limits, (which, form)) in
+                [plain, odd, experts].iter().flat_map(|limits| all().map(move |one| (limits, one)))
+            {
                 let found = explain(which, form, limits).unwrap_or_else(|| panic!("{which:?} of {limits:?}"));
                 let Explanation { formula, amount, .. } = &found;
                 assert!(found.holds(), "{which:?}: {formula} = {} is not {amount}", formula.in_numbers());

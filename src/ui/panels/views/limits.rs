@@ -125,7 +125,7 @@ fn verdict(limits: &fsdp::FsdpLimits) -> &'static str {
     if limits.free() <= Bytes::ZERO {
         return "the state alone does not fit: no tokens, no throughput";
     }
-    match (limits.hidden().hfu >= 1.0, limits.network_floor().hfu >= 1.0) {
+    match [limits.hidden(), limits.network_floor()].map(|bound| limits.needed(bound) >= 1.0).into() {
         (true, _) => "memory full, the network allows the peak with all communication hidden",
         (false, true) => "memory full, the network allows the peak only with communication exposed",
         (false, false) => "even with memory full, the network keeps it below the peak",
