@@ -1,5 +1,6 @@
 //! How a job is laid out: mesh, sharding extents, batch, formats, recompute. No costs.
 
+mod batch;
 mod choice;
 mod extent;
 mod idle;
@@ -9,6 +10,7 @@ mod schedule;
 
 use serde::{Deserialize, Serialize};
 
+pub use batch::GlobalBatch;
 pub use choice::{
     Accumulation, FlopCount, Format, Offload, OneOf, Operator, Optimizer, Precision, Recompute, Reduction, Word, Words,
 };
@@ -127,6 +129,8 @@ pub struct Plan {
     pub micro_batch: u32,
     /// Micro-batches per optimizer step.
     pub accumulate: u32,
+    /// What a step takes in all; where it is held, `accumulate` follows from it.
+    pub global_batch: GlobalBatch,
     /// Order in which micro-batches and layers are visited.
     pub accumulation: Accumulation,
     /// Tokens per sequence.
@@ -167,6 +171,7 @@ impl Plan {
             stages_per_rank: 1,
             micro_batch: 1,
             accumulate: 1,
+            global_batch: GlobalBatch::Free,
             accumulation: Accumulation::Standard,
             sequence,
             precision: Precision::Bf16,

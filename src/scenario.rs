@@ -2,6 +2,7 @@
 //!
 //! Its file format is in [`mod@file`]; its costs are elsewhere.
 
+mod batch;
 mod check;
 pub mod field;
 pub mod file;
@@ -19,6 +20,7 @@ use crate::units::short;
 
 use file::printable;
 
+pub use batch::NEAR;
 pub use field::{Edit, Field, Value};
 pub use layout::Layout;
 

@@ -8,11 +8,13 @@
 //! Not for words of the domain (a micro-batch, a shard), and not for the simulator's integers
 //! (whole picoseconds and whole bytes), which live in [`crate::sim`].
 
+mod count;
 mod money;
 mod parse;
 mod quantity;
 mod unit;
 
+pub use count::{read_count, read_share, written_count};
 pub use money::{Currency, Money};
 pub use parse::ParseError;
 pub use quantity::{Bytes, BytesPerSecond, Count, Flop, FlopPerSecond, Joules, Seconds, Watts};

@@ -26,7 +26,7 @@ pub fn axis(field: Field, scenario: &Scenario, presets: &LookedUp<'_>) -> Axis {
         Type::Id => presets(field),
         Type::Count(..) => counts(field, scenario, own.and_then(|own| own.get())),
         Type::Factor | Type::Tokens => factors(own.and_then(|own| own.get())),
-        Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {
+        Type::Batch | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {
             let mut values = plan_options(field, scenario);
             let lacking = own.filter(|own| !values.iter().any(|value| same(value, own, &scenario.cluster)));
             values.extend(lacking);
@@ -68,6 +68,10 @@ pub fn common(fields: [Field; 2], scenario: Scenario) -> Scenario {
             let _ = place.put(&value, &mut common);
         }
     }
+    if fields.contains(&Field::GlobalBatch) {
+        common.plan.accumulate = 1;
+    }
+    common.settle_batch();
     common
 }
 

@@ -2,7 +2,7 @@
 //! what a map's axis is made of.
 
 use crate::hardware::Cluster;
-use crate::plan::{Extent, Recompute};
+use crate::plan::{Extent, GlobalBatch, Recompute};
 use crate::presets::{Kind, Library};
 use crate::scenario::Scenario;
 use crate::scenario::field::{Field, Steps, Type, Value};
@@ -40,9 +40,15 @@ pub(super) fn plan_options(field: Field, scenario: &Scenario) -> Vec<Value> {
         Steps::Counts(most) => count(counts(most)),
         Steps::Powers(first, last) => count(powers(first).take_while(|count| *count <= last).collect()),
         Steps::Numbers(numbers) => numbers.iter().copied().map(Value::Number).collect(),
+        Steps::Batches => batches().map(Value::Batch).collect(),
         Steps::Extents => extents(field, scenario),
         Steps::Levels => levels(&scenario.cluster).map(Value::Extent).collect(),
     }
+}
+
+/// None held, then sequences.
+fn batches() -> impl Iterator<Item = GlobalBatch> {
+    std::iter::once(GlobalBatch::Free).chain((0..=16).map(|power| GlobalBatch::Sequences(1 << power)))
 }
 
 /// All values of a type that has few.
@@ -51,7 +57,7 @@ fn all(takes: Type) -> Vec<Value> {
         Type::Switch => [false, true].map(Value::Switch).to_vec(),
         Type::Recompute => RECOMPUTE.map(Value::Recompute).to_vec(),
         Type::OneOf(words) => words.iter().map(Value::Word).collect(),
-        Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Extent => Vec::new(),
+        Type::Id | Type::Count(..) | Type::Factor | Type::Tokens | Type::Batch | Type::Extent => Vec::new(),
     }
 }
 
@@ -80,6 +86,7 @@ fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Count(count) | Value::Extent(Extent::Ranks(count)) => Some(f64::from(*count)),
         Value::Number(number) => Some(*number),
+        Value::Batch(GlobalBatch::Sequences(count)) => Some(f64::from(*count)),
         Value::Recompute(recompute) => Some(recompute.layers()),
         _ => None,
     }

@@ -12,7 +12,7 @@ use crate::scenario::{Field, Problem};
 use crate::search::{self, Pool};
 use crate::snapshot::{self, OpenError, Opened};
 
-use super::args::{Everywhere, ScenarioArgs};
+use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
 use super::output;
 
@@ -79,6 +79,7 @@ impl Session {
                 Err(more) => problems.extend(more),
             }
         }
+        problems.extend(disagreement(&opened, flags));
         if problems.is_empty() { Ok(opened) } else { Err(refused(&problems, input)) }
     }
 
@@ -90,8 +91,29 @@ impl Session {
             Err(problems) if !input.flags.is_empty() => return Err(refused(&problems, input)),
             Err(problems) => return Err(Failure::input(opened.mistakes(&problems).to_string())),
         }
+        if input.flags.has(Field::GlobalBatch) {
+            opened.scenario.divides_batch().map_err(|problem| refused(&[problem], input))?;
+        }
         Ok(opened)
     }
+}
+
+/// A count of micro-batches beside a global batch from which another one follows.
+fn disagreement(opened: &Opened, flags: &ScenarioFlags) -> Option<Problem> {
+    let text = |field: Field| flags.given().find(|(given, _)| *given == field).map(|(_, text)| text);
+    let (said, plan) = (text(Field::Accumulate)?, &opened.scenario.plan);
+    text(Field::GlobalBatch).filter(|_| plan.global_batch.is_held())?;
+    let said = Field::Accumulate.read(said).ok()??.get::<u32>()?;
+    let each = opened.scenario.sequences() / f64::from(plan.accumulate);
+    (said != plan.accumulate && each > 0.0).then(|| Problem {
+        field: Field::Accumulate.spec().path.to_owned(),
+        what: format!(
+            "{said} micro-batches are a global batch of {} sequences, not {}",
+            f64::from(said) * each,
+            plan.global_batch
+        ),
+        fix: format!("choose --accumulate {} or --global-batch {}", plan.accumulate, f64::from(said) * each),
+    })
 }
 
 fn unopened(error: OpenError) -> Failure {

@@ -163,6 +163,11 @@ pub enum Resource {
 }
 
 impl Summary {
+    /// Tokens per second of all devices together.
+    pub fn tokens_per_s(&self) -> f64 {
+        self.tokens_per_s_per_device * f64::from(self.devices)
+    }
+
     /// What sets the limit: whatever is busy all through the shortest step.
     pub fn limiting(&self) -> Resource {
         let shortest = self.step_time * (self.model_flops / self.limit);

@@ -159,6 +159,12 @@ impl Trace {
         of_rank(&self.folded, rank, |folded| folded.rank)
     }
 
+    /// How often what a rank does at a moment happens: what was folded away did as often as the trace says.
+    pub fn often(&self, rank: u32, at: Seconds) -> f64 {
+        let within = self.folded_of(rank).iter().filter(|folded| (folded.start..folded.end).contains(&at));
+        1.0 + within.map(|folded| f64::from(folded.times)).sum::<f64>()
+    }
+
     /// Memory of one rank over time.
     pub fn memory_of(&self, rank: u32) -> &[MemoryPoint] {
         of_rank(&self.memory, rank, |point| point.rank)

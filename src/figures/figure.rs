@@ -19,6 +19,7 @@ pub enum Figure {
     Devices,
     TokensPerStep,
     TokensPerSecond,
+    TotalTokens,
     FlopPerToken,
     Recomputed,
     ModelFlops,
@@ -101,13 +102,15 @@ pub const MEMORY_PARTS: [Figure; 8] = [
 pub const TRAINING: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::Energy];
 
 /// What a map can show.
-pub const METRICS: [Figure; 11] = [
+pub const METRICS: [Figure; 13] = [
     Figure::ModelFlops,
     Figure::Mfu,
     Figure::StepTime,
     Figure::Peak,
     Figure::Headroom,
     Figure::ExposedShare,
+    Figure::TotalTokens,
+    Figure::Days,
     Figure::DeviceHours,
     Figure::Cost,
     Figure::Energy,
@@ -116,7 +119,7 @@ pub const METRICS: [Figure; 11] = [
 ];
 
 /// What scenarios are compared by, side by side.
-pub const COMPARED: [Figure; 11] = [
+pub const COMPARED: [Figure; 13] = [
     Figure::StepTime,
     Figure::ModelFlops,
     Figure::TokensPerSecond,
@@ -125,6 +128,8 @@ pub const COMPARED: [Figure; 11] = [
     Figure::Exposed,
     Figure::Bubble,
     Figure::Devices,
+    Figure::TotalTokens,
+    Figure::Days,
     Figure::DeviceHours,
     Figure::Cost,
     Figure::Energy,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::hardware::Peaks;
+use crate::units::read_share;
 
 /// A choice of one of a few words, so that a table of fields can hold any of them without knowing which.
 pub trait OneOf: Copy + Into<Word> + 'static {
@@ -356,8 +357,8 @@ impl FromStr for Recompute {
             "none" => Ok(Self::None),
             "selective" => Ok(Self::Selective),
             "full" => Ok(Self::Full),
-            share => match share.parse::<f64>() {
-                Ok(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
+            share => match read_share(share) {
+                Some(share) if (0.0..=1.0).contains(&share) => Ok(Self::Share(share)),
                 _ => {
                     Err("recompute is none, selective, full or the share of layers recomputed, from 0 to 1".to_owned())
                 }

@@ -50,7 +50,9 @@ impl Library {
                     plan.precision = Precision::usual(&cluster.device.peak);
                 }
                 let strategy = file.strategy.as_str().into();
-                Ok(Scenario { name: file.title(), cluster, stack, calibration, model, strategy, plan })
+                let mut scenario = Scenario { name: file.title(), cluster, stack, calibration, model, strategy, plan };
+                scenario.settle_batch();
+                Ok(scenario)
             }
             _ => Err(problems),
         }

@@ -71,7 +71,7 @@ fn ranges(scenario: &Scenario, checks: &mut Checks) {
                 );
             }
             // Whatever else a type holds is a value that can be; a share of the layers is looked at below.
-            Type::Id | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {}
+            Type::Id | Type::Batch | Type::Switch | Type::Extent | Type::Recompute | Type::OneOf(_) => {}
         }
     }
     let wire = "plan.sharding.wire.block";

@@ -61,6 +61,8 @@ pub enum Steps {
     Powers(u32, u32),
     /// These numbers.
     Numbers(&'static [f64]),
+    /// Powers of two of sequences, and none held.
+    Batches,
     /// Extents of the state that make a difference on the cluster.
     Extents,
     /// One device, and the levels of the cluster.

@@ -14,13 +14,21 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A base with some edits; a problem where a field cannot take its value. Whether the scenario can be laid out shows
-    /// in its evaluation.
+    /// A base with some edits; a problem where a field cannot take its value, or where the base's global batch cannot be
+    /// kept. Whether the scenario can be laid out shows in its evaluation.
     pub fn new(base: &Scenario, edits: impl IntoIterator<Item = Edit>) -> Result<Self, Problem> {
+        let candidate = Self::nearest(base, edits)?;
+        candidate.scenario.keeps_batch()?;
+        Ok(candidate)
+    }
+
+    /// The same with the nearest global batch, however far that is.
+    pub fn nearest(base: &Scenario, edits: impl IntoIterator<Item = Edit>) -> Result<Self, Problem> {
         let (mut scenario, edits) = (base.clone(), edits.into_iter().collect::<Vec<_>>());
         for edit in &edits {
             edit.apply(&mut scenario)?;
         }
+        scenario.settle_batch();
         Ok(Self { edits, scenario })
     }
 

@@ -64,7 +64,11 @@ pub fn compare(
         let figures = if own.is_empty() { *figures } else { with(&own)? };
         let other = match (&figure.over, figure.from_nodes) {
             (Some(over), _) => with(&[strategy(over)])?,
-            (None, Some(nodes)) => with(&[own, vec![Edit::new(Field::Nodes, nodes)]].concat())?,
+            (None, Some(nodes)) => {
+                // Each rank keeps its work while their number grows: the batch is not held.
+                let size = vec![Edit::new(Field::Nodes, nodes), Edit::new(Field::Accumulate, scenario.plan.accumulate)];
+                with(&[own, size].concat())?
+            }
             (None, None) => figures,
         };
         found.push(PublishedComparison {

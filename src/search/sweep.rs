@@ -62,9 +62,16 @@ impl Sweep {
         Candidate::new(&self.base, self.edits(index)).map(|cell| cell.scenario)
     }
 
+    /// The same before it is tuned.
+    pub fn untuned(&self, index: usize) -> Result<Scenario, Problem> {
+        Candidate::nearest(&self.base, self.edits(index)).map(|cell| cell.scenario)
+    }
+
     /// Evaluates one cell.
     pub fn cell(&self, index: usize, workspace: &mut Workspace) -> Cell {
-        let evaluated = self.scenario(index).and_then(|scenario| {
+        // What is tuned finds a micro-batch that divides the global batch, if any does.
+        let scenario = if self.tune { self.untuned(index) } else { self.scenario(index) };
+        let evaluated = scenario.and_then(|scenario| {
             let figures = if self.tune {
                 tuned(&scenario, workspace)
             } else {

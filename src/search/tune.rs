@@ -24,21 +24,17 @@ impl From<&Scenario> for Tuned {
 }
 
 impl Tuned {
-    /// As edits of a scenario.
-    pub fn edits(self) -> [Edit; 3] {
-        [
-            Edit::new(Field::MicroBatch, self.micro_batch),
-            Edit::new(Field::Recompute, self.recompute),
-            Edit::new(Field::Accumulate, self.accumulate),
-        ]
+    /// As edits of a scenario: no accumulation where it follows from the global batch.
+    pub fn edits(self, scenario: &Scenario) -> Vec<Edit> {
+        let accumulate = (!scenario.plan.global_batch.is_held()).then(|| Edit::new(Field::Accumulate, self.accumulate));
+        let chosen = [Edit::new(Field::MicroBatch, self.micro_batch), Edit::new(Field::Recompute, self.recompute)];
+        chosen.into_iter().chain(accumulate).collect()
     }
 
-    /// Makes its edits in a scenario.
+    /// Puts it into a scenario, whose global batch stays held.
     pub fn apply(self, scenario: &mut Scenario) {
-        for edit in self.edits() {
-            // Its values are of their fields' types, so that nothing can refuse them.
-            let _ = edit.apply(scenario);
-        }
+        let plan = &mut scenario.plan;
+        (plan.micro_batch, plan.recompute, plan.accumulate) = (self.micro_batch, self.recompute, self.accumulate);
     }
 }
 
@@ -58,7 +54,7 @@ enum ModeStart {
 }
 
 /// Calls `visit` with candidates and their figures: in each mode micro-batches of growing size. The sequences of a step
-/// stay as close to the plan's as whole micro-batches allow.
+/// stay as close to the global batch, or else to the plan's, as whole micro-batches allow.
 ///
 /// Memory grows with the micro-batch, so a mode is left once `visit` says that a candidate does not fit, or once too few
 /// micro-batches remain for the schedule.
@@ -68,7 +64,6 @@ fn grow(
     start: ModeStart,
     mut visit: impl FnMut(Tuned, Summary) -> bool,
 ) {
-    let sequences = scenario.plan.micro_batch.saturating_mul(scenario.plan.accumulate);
     let mut trial = scenario.clone();
     let mut micro_batch = 1;
     for recompute in RECOMPUTE {
@@ -76,7 +71,9 @@ fn grow(
             micro_batch = 1;
         }
         while micro_batch <= MOST_SEQUENCES {
-            let tuned = Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch).max(1) };
+            // What one size does not divide, none of twice its size does.
+            let Some(accumulate) = scenario.accumulate_for(micro_batch) else { break };
+            let tuned = Tuned { micro_batch, recompute, accumulate };
             tuned.apply(&mut trial);
             if !summary(&trial, workspace).is_ok_and(|summary| visit(tuned, summary)) {
                 break;
@@ -98,7 +95,11 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
     // The plan's own choice competes, where the grid does not have it.
     let plan = Tuned::from(scenario);
     let on_grid = plan.micro_batch.is_power_of_two() && plan.micro_batch <= MOST_SEQUENCES;
-    let own = if on_grid && RECOMPUTE.contains(&plan.recompute) { None } else { summary(scenario, workspace).ok() };
+    let own = if on_grid && RECOMPUTE.contains(&plan.recompute) || scenario.keeps_batch().is_err() {
+        None
+    } else {
+        summary(scenario, workspace).ok()
+    };
     if let Some(summary) = own {
         keep_better(plan, summary);
     }
@@ -106,7 +107,10 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
     grow(scenario, workspace, ModeStart::WhereStopped, keep_better);
     match best {
         Some(best) => Ok(best),
-        None => Ok((plan, summary(scenario, workspace)?)),
+        None => {
+            scenario.keeps_batch().map_err(|problem| vec![problem])?;
+            Ok((plan, summary(scenario, workspace)?))
+        }
     }
 }
 

@@ -42,7 +42,7 @@ fn json_has_the_keys_of_the_contract() {
     assert_eq!(json["fits"], true);
     let time = "compute_s communication_s exposed_communication_s bubble_s optimizer_s other_s";
     assert_eq!(keys(&json["time"]), time);
-    assert_eq!(keys(&json["memory"]), "capacity_bytes peak_bytes parts stages");
+    assert_eq!(keys(&json["memory"]), "capacity_bytes peak_bytes spare_bytes parts stages");
     let parts = "weights gradients optimizer secondary_weights activations gathered communication reserved";
     assert_eq!(keys(&json["memory"]["parts"]), parts);
     for level in json["traffic"].as_array().expect("an array") {
@@ -166,12 +166,40 @@ fn bad_usage_ends_with_2_and_names_the_flag() {
         ("eval --nodes 18446744073709551615", "it is too large: write a smaller whole number"),
         // The fault lies in a field that no flag has set, and no file.
         ("eval --hpz foo", "--hpz: DGX H100 has no level 'foo'"),
-        ("eval --pp 2 --tp 8 --strategy zero1 --schedule interleaved --stages-per-rank 2", "--accumulate: interleaved"),
+        (
+            "eval --pp 2 --tp 8 --strategy zero1 --schedule interleaved --stages-per-rank 2 --accumulate 1",
+            "--accumulate: interleaved",
+        ),
+        ("eval --global-batch 1000", "--global-batch: 1,000 sequences are no multiple of the 64 that micro-batch 1"),
+        ("eval --global-batch 1000", "choose 960 or 1024"),
+        ("eval --global-batch 1024 --accumulate 8", "choose --accumulate 16 or --global-batch 512"),
+        ("eval --global-batch many", "write sequences, like 1024, tokens"),
         ("default eval", "default"),
         ("evil", "evil"),
     ] {
         assert_contains(&run(arguments).refused().join("\n"), &[part]);
     }
+}
+
+#[test]
+fn accumulation_follows_from_the_global_batch() {
+    // 8 nodes of 8 devices hold 64 data ranks: 1,024 / 64 = 16 micro-batches of one sequence.
+    let json = json("--global-batch 1024 --accumulate 16");
+    let batch = &json["batch"];
+    assert_eq!(
+        (&batch["sequences"], &batch["accumulate"], &batch["data_ranks"]),
+        (&1024.into(), &16.into(), &64.into())
+    );
+    let (rate, each) = (number(&json, "tokens_per_s"), number(&json, "tokens_per_s_per_device"));
+    assert!((rate / (64.0 * each) - 1.0).abs() < 1e-12);
+    // What a file alone says yields to the flag of accumulation, and to what divides: 6 nodes take 48 at once.
+    assert_eq!(self::json("--accumulate 3")["batch"]["sequences"], 192);
+    let nearest = self::json("--nodes 6 --memory-factor 2");
+    assert_eq!(nearest["batch"]["sequences"], 1008, "21 x 48; 22 x 48 is 1,056");
+    let text = run("eval --nodes 6 --memory-factor 2").stdout;
+    assert_contains(&text, &["global batch: 1,008 sequences", "the nearest to 1,024 that divides (-1.6 %)"]);
+    let tokens = self::json("--global-batch 2097152tokens");
+    assert_eq!(tokens["batch"]["sequences"], 1024, "of 2,048 tokens each");
 }
 
 #[test]
@@ -260,7 +288,7 @@ fn a_pipeline_idles_less_the_more_stages_it_has() {
 #[test]
 fn a_link_to_the_host_that_limits_is_named() {
     let job = "eval --hardware a100-80gb-nvlink16 --stack ideal --model mpt-13b --nodes 1 --recompute full \
-               --strategy ddp --offload state";
+               --strategy ddp --offload state --global-batch free";
     let json = run(&format!("{job} --format json")).json(0);
     assert_eq!(json["bottleneck"]["resource"], "host");
     let felt = |key: &str| number(&json["bottleneck"]["elasticity"], key);

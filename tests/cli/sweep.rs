@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::run::{Home, Run, assert_contains, run};
 
-const COLUMNS: &str = "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate";
+const COLUMNS: &str = "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,global_batch";
 const SMALL: &str = "--hardware a100-80gb-nvlink16 --model mpt-125m";
 /// Sixteen bytes of state for each of 70e9 parameters on every device: never fits.
 const LARGE: &str = "--hardware a100-80gb-nvlink16 --model mpt-70b --strategy ddp";
@@ -152,7 +152,8 @@ fn a_reader_that_has_gone_ends_it_quietly() {
 #[test]
 fn throughput_is_a_share_of_its_limit() {
     let figures = |metric: &str| {
-        let arguments = format!("{SMALL} --stack ideal --strategy zero3 --x nodes=1..64 --y micro-batch=1..4");
+        let arguments =
+            format!("{SMALL} --global-batch free --stack ideal --strategy zero3 --x nodes=1..64 --y micro-batch=1..4");
         let rows = csv(&format!("{arguments} --metric {metric}"));
         rows.iter().map(|row| row[3].parse().expect("a figure")).collect::<Vec<f64>>()
     };

@@ -226,7 +226,8 @@ impl Map {
 
     /// What makes a cell of the map's base, what it settled on included.
     pub fn edits(&self, index: usize) -> Vec<Edit> {
-        let settled = self.tuned(index).map(Tuned::edits);
+        let settled = self.tuned(index).zip(self.sweep.untuned(index).ok());
+        let settled = settled.map(|(choice, scenario)| choice.edits(&scenario));
         self.sweep.edits(index).into_iter().chain(settled.into_iter().flatten()).collect()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource};
+use crate::evaluate::{ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource, Summary};
 use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 use crate::figures::why::facts::FigureSubject;
@@ -22,6 +22,15 @@ pub struct Figures {
     pub step_time_s: Option<f64>,
     /// Tokens per second and device.
     pub tokens_per_s_per_device: Option<f64>,
+    /// Tokens per second of all devices together; empty in what an older version wrote, as is what follows with a default.
+    #[serde(default)]
+    pub tokens_per_s: Option<f64>,
+    /// How large the model is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<ParametersRecord>,
+    /// What a step takes in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchRecord>,
     /// Model flop per second and device, in 1e12.
     pub model_tflops_per_device: Option<f64>,
     /// Hardware flop per second and device, in 1e12.
@@ -47,8 +56,31 @@ pub struct Figures {
     /// What limits the step.
     pub bottleneck: BottleneckRecord,
     /// The whole training, where its length is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub training: Option<TrainingRecord>,
+}
+
+/// Trained parameters of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParametersRecord {
+    /// All of them.
+    pub total: u64,
+    /// Those that work on a token.
+    pub active: u64,
+}
+
+/// What all devices together take in a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchRecord {
+    pub sequences: u64,
+    pub tokens: u64,
+    /// Sequences of a data rank's micro-batch.
+    pub micro_batch: u32,
+    /// Micro-batches of a step.
+    pub accumulate: u32,
+    pub data_ranks: u32,
 }
 
 /// 80 % band of the step time, in seconds; empty with 0 rows where nothing was measured.
@@ -94,6 +126,9 @@ pub struct MemoryRecord {
     pub capacity_bytes: u64,
     /// The peak: the sum of the parts.
     pub peak_bytes: u64,
+    /// What is left of the capacity; below zero where the peak does not fit.
+    #[serde(default)]
+    pub spare_bytes: i64,
     /// What it is made of.
     pub parts: PartsRecord,
     /// Each pipeline rank.
@@ -182,14 +217,17 @@ pub struct TrainingRecord {
     /// Hours of all devices together.
     pub device_hours: Option<f64>,
     /// Money, where the cluster has a price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub cost: Option<f64>,
     /// Of which currency, where the price names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub currency: Option<String>,
     /// Energy, where the cluster states its power.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_kwh: Option<f64>,
+    /// The same in joules.
+    #[serde(default)]
+    pub energy_j: Option<f64>,
 }
 
 impl Figures {
@@ -218,11 +256,18 @@ impl Figures {
             cost: number(Figure::Cost),
             currency: scenario.cluster.price_per_device_hour.and_then(|price| Some(price.currency?.to_string())),
             energy_kwh: number(Figure::Energy),
+            energy_j: Figure::Energy.amount(&subject).and_then(|energy| finite(energy.value)),
         };
         Self {
             fits: summary.fits,
             step_time_s: number(Figure::StepTime),
             tokens_per_s_per_device: number(Figure::TokensPerSecond),
+            tokens_per_s: number(Figure::TotalTokens),
+            parameters: Some(ParametersRecord {
+                total: scenario.model.parameters(),
+                active: scenario.model.active_parameters(),
+            }),
+            batch: Some(BatchRecord::new(scenario, summary)),
             model_tflops_per_device: number(Figure::ModelFlops),
             hardware_tflops_per_device: number(Figure::HardwareFlops),
             mfu: number(Figure::Mfu),
@@ -246,6 +291,19 @@ impl Figures {
             host_link: summary.host.any().then(host_link),
             bottleneck: BottleneckRecord::new(scenario, evaluation),
             training: scenario.plan.tokens.map(training),
+        }
+    }
+}
+
+impl BatchRecord {
+    pub(super) fn new(scenario: &Scenario, summary: &Summary) -> Self {
+        let plan = &scenario.plan;
+        Self {
+            sequences: scenario.sequences() as u64,
+            tokens: summary.tokens_per_step as u64,
+            micro_batch: plan.micro_batch,
+            accumulate: plan.accumulate,
+            data_ranks: summary.devices / (plan.tensor * plan.context * plan.pipeline),
         }
     }
 }
@@ -279,7 +337,9 @@ impl MemoryRecord {
         };
         let (peak_bytes, parts) = rounded(memory);
         let stages = (0..).zip(stages).map(stage).collect();
-        Self { capacity_bytes: whole(memory.capacity), peak_bytes, parts, stages }
+        let capacity_bytes = whole(memory.capacity);
+        let spare_bytes = capacity_bytes.cast_signed() - peak_bytes.cast_signed();
+        Self { capacity_bytes, peak_bytes, spare_bytes, parts, stages }
     }
 }
 

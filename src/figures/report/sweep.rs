@@ -8,7 +8,7 @@ use crate::figures::table::{Table, TableCell, pretty};
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::scenario::{self, Field, Problem};
 use crate::search::{self, Axis, Sweep};
-use crate::units::significant;
+use crate::units::{counted, significant};
 
 use super::changed;
 
@@ -24,7 +24,8 @@ pub struct SweepReport<'a> {
 }
 
 /// What each cell says, in CSV and in JSON.
-const KEYS: [&str; 9] = ["x", "y", "metric", "value", "fits", "reason", "micro_batch", "recompute", "accumulate"];
+const KEYS: [&str; 10] =
+    ["x", "y", "metric", "value", "fits", "reason", "micro_batch", "recompute", "accumulate", "global_batch"];
 
 /// A value of an axis as a terminal may have it: a level's name may come from anywhere.
 fn shown(value: &scenario::Value) -> String {
@@ -41,7 +42,8 @@ impl SweepReport<'_> {
         self.done() < self.sweep.len()
     }
 
-    /// As CSV with the header `x,y,metric,value,fits,reason,micro_batch,recompute,accumulate`.
+    /// As CSV with the header `x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,
+    /// global_batch`.
     pub fn csv(&self) -> Result<String, csv::Error> {
         self.table(KEYS).csv()
     }
@@ -63,7 +65,7 @@ impl SweepReport<'_> {
         }))
     }
 
-    fn table(&self, keys: [&'static str; 9]) -> Table {
+    fn table(&self, keys: [&'static str; KEYS.len()]) -> Table {
         let mut table = Table::new(keys.map(|key| (key, "")));
         // Of an interrupted sweep what it has, and one cell that says so: a map may have a million.
         let (done, missing): (Vec<usize>, Vec<usize>) =
@@ -91,9 +93,9 @@ impl SweepReport<'_> {
             String::new()
         };
         let title = self.metric.title(&self.sweep.base);
-        let notes = [self.changed(), self.why(), self.above_peak(), self.best()];
-        let [changed, why, above, best] = notes.map(Option::unwrap_or_default);
-        format!("{title}\n{changed}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
+        let notes = [self.changed(), self.held(), self.why(), self.above_peak(), self.best()];
+        let [changed, held, why, above, best] = notes.map(Option::unwrap_or_default);
+        format!("{title}\n{changed}{held}\n{table}\nx does not fit, - not possible{partial}\n{why}{above}{best}")
     }
 
     /// In what the hardware of every cell differs from the cluster's, in a line: what an axis sets is not that.
@@ -165,9 +167,25 @@ impl SweepReport<'_> {
             json!(choice.map(|choice| choice.micro_batch)),
             json!(choice.map(|choice| choice.recompute.to_string())),
             json!(choice.map(|choice| choice.accumulate)),
+            json!(self.sequences(index)),
         ];
         let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
         [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
+    }
+
+    /// The sequences of a step of a cell, all devices together.
+    fn sequences(&self, index: usize) -> Option<u64> {
+        let search::Cell::Possible { summary, .. } = self.cell(index)? else { return None };
+        let sequence = self.sweep.untuned(index).ok()?.plan.sequence;
+        Some((summary.tokens_per_step / f64::from(sequence)).round() as u64)
+    }
+
+    /// In a line, that all cells have the same global batch, where it is held.
+    fn held(&self) -> Option<String> {
+        let Sweep { base, x, y, .. } = self.sweep;
+        let freed = [x, y].iter().any(|axis| matches!(axis.field, Field::Accumulate | Field::GlobalBatch));
+        let wanted = base.wanted_sequences().filter(|_| !freed)?;
+        Some(format!("global batch {} sequences in every cell, or the nearest within 5 %\n", counted(wanted)))
     }
 
     /// The values of a cell's column and row.

@@ -92,6 +92,9 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
         "fits",
         "step_time_s",
         "tokens_per_s_per_device",
+        "tokens_per_s",
+        "parameters",
+        "batch",
         "model_tflops_per_device",
         "hardware_tflops_per_device",
         "mfu",
@@ -109,7 +112,7 @@ fn json_has_the_keys_of_the_contract_in_their_order() {
     assert_eq!(keys(&json["error_band"]), ["low", "high", "rows"]);
     let time = ["compute_s", "communication_s", "exposed_communication_s", "bubble_s", "optimizer_s", "other_s"];
     assert_eq!(keys(&json["time"]), time);
-    assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "parts", "stages"]);
+    assert_eq!(keys(&json["memory"]), ["capacity_bytes", "peak_bytes", "spare_bytes", "parts", "stages"]);
     let parts = [
         "weights",
         "gradients",
@@ -147,7 +150,9 @@ fn a_price_and_a_power_make_money_and_energy() {
     let mut scenario = scenario();
     let evaluation = evaluation(&scenario);
     let plain = json_of(&scenario, &evaluation);
-    assert_eq!(keys(&plain["training"]), ["tokens", "days", "device_hours"], "no price, no cost");
+    let training = ["tokens", "days", "device_hours", "cost", "currency", "energy_j"];
+    assert_eq!(keys(&plain["training"]), training);
+    assert!(plain["training"]["cost"].is_null() && plain["training"]["energy_j"].is_null(), "no price, no cost");
     let cluster = Arc::make_mut(&mut scenario.cluster);
     cluster.price_per_device_hour = "2 USD".parse().ok();
     cluster.watts_per_device = "1 kW".parse().ok();
@@ -156,6 +161,8 @@ fn a_price_and_a_power_make_money_and_energy() {
     assert!((training["cost"].as_f64().expect("cost") - 10_172.5).abs() < 0.1, "{training}");
     assert_eq!(training["currency"], "USD");
     assert!((training["energy_kwh"].as_f64().expect("energy") - 5086.3).abs() < 0.1, "{training}");
+    // 5,086.263 kWh x 3.6e6 J.
+    assert!((training["energy_j"].as_f64().expect("energy") / 1.831_054_7e10 - 1.0).abs() < 1e-6, "{training}");
     let text = text(&scenario, &evaluation, None);
     assert!(text.contains("  cost           10,173 USD, 2.00 USD a device-hour\n"), "{text}");
     assert!(text.contains("  energy         5.09 MWh, 1.00 kW a device\n"), "{text}");
@@ -339,11 +346,11 @@ fn a_map_as_csv_has_the_header_of_the_contract() {
     let sweep = sweep();
     let report = SweepReport { sweep: &sweep, metric: Figure::ModelFlops, cells: &cells(&sweep) };
     let lines = [
-        "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate",
-        "1,node,throughput,571,true,,4,full,2",
-        "2,node,throughput,571,false,does not fit: needs 83.8 GiB of 74.5 GiB,4,full,2",
-        "1,16,throughput,,false,\"not possible: groups of 16, here, do not fill 8 ranks\",,,",
-        "2,16,throughput,,,not computed: the sweep was interrupted,,,",
+        "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,global_batch",
+        "1,node,throughput,571,true,,4,full,2,256",
+        "2,node,throughput,571,false,does not fit: needs 83.8 GiB of 74.5 GiB,4,full,2,256",
+        "1,16,throughput,,false,\"not possible: groups of 16, here, do not fill 8 ranks\",,,,",
+        "2,16,throughput,,,not computed: the sweep was interrupted,,,,",
     ];
     assert_eq!(report.csv().expect("CSV"), format!("{}\n", lines.join("\n")));
 }
@@ -369,7 +376,7 @@ fn a_map_as_json_says_whether_it_is_whole() {
     assert_eq!(json["y"], json!({ "axis": "shard", "values": ["node", 16] }));
     let first = json!({
         "x": 1, "y": "node", "value": 50.0, "fits": true, "reason": null,
-        "micro_batch": 4, "recompute": "full", "accumulate": 2,
+        "micro_batch": 4, "recompute": "full", "accumulate": 2, "global_batch": 256,
     });
     assert_eq!(json["cells"][0], first);
     assert_eq!(json["cells"].as_array().map(Vec::len), Some(4));

@@ -7,7 +7,7 @@ use crate::plan::{Accumulation, FlopCount, Offload, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
 use crate::search::Fixes;
-use crate::units::{Bytes, Seconds, devices, significant, thousands};
+use crate::units::{Bytes, Seconds, counted, devices, significant, thousands};
 
 use crate::figures::figure::{Figure, MEMORY_PARTS, TIME_PARTS};
 use crate::figures::table::percent;
@@ -58,6 +58,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     }
     lines.line(&limit(scenario, evaluation).to_string());
     lines.line(&step(&scenario.plan));
+    lines.line(&batch(scenario, summary));
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
     lines.section("time of a step", &time(&subject));
@@ -169,6 +170,21 @@ fn step(plan: &Plan) -> String {
     parts.join("; ")
 }
 
+/// What all devices take in a step, and by how much that is not what was asked for.
+fn batch(scenario: &Scenario, summary: &Summary) -> String {
+    let sequences = scenario.sequences();
+    let tokens = counted(summary.tokens_per_step);
+    let taken = format!("global batch: {} sequences, {tokens} tokens", counted(sequences));
+    match scenario.wanted_sequences() {
+        None => format!("{taken}; not held"),
+        Some(wanted) if (sequences - wanted).abs() < 0.5 => taken,
+        Some(wanted) => {
+            let off = 100.0 * (sequences / wanted - 1.0);
+            format!("{taken}; the nearest to {} that divides ({off:+.1} %)", counted(wanted))
+        }
+    }
+}
+
 /// What is offloaded to host memory.
 fn on_host(plan: &Plan) -> &'static str {
     let checkpoints = plan.offload.checkpoints() && plan.recompute.layers() > 0.0;
@@ -194,7 +210,7 @@ fn verdict(summary: &Summary) -> String {
 
 fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> {
     let summary = &evaluation.summary;
-    let (tokens, devices) = (summary.tokens_per_s_per_device, f64::from(summary.devices));
+    let tokens = summary.tokens_per_s_per_device;
     let mut rows = match evaluation.error_band {
         Some(band) => {
             let [low, high] = band.model_flops(summary);
@@ -211,7 +227,7 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
     };
     let skipped = if summary.hfu > 1.0 { ", of which causal kernels skip half" } else { "" };
     rows.extend([
-        row("tokens", format!("{} per second, {} per device", thousands(tokens * devices), thousands(tokens))),
+        row("tokens", format!("{} per second, {} per device", thousands(summary.tokens_per_s()), thousands(tokens))),
         row("model flop", format!("{} per device, {} MFU", summary.model_flops, percent(summary.mfu))),
         row("counted", format!("{counted}{skipped}")),
         row("hardware flop", format!("{} per device, {} HFU", summary.hardware_flops, percent(summary.hfu))),

@@ -95,13 +95,8 @@ fn slowed(evaluation: &Evaluation) -> Seconds {
     let trace = &evaluation.trace;
     let last = trace.last_rank();
     let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
-    // What a trace folds away happened as often as it says, and was slowed as often.
-    let often = |span: &Span| {
-        let within = trace.folded_of(last).iter().filter(|folded| (folded.start..folded.end).contains(&span.start));
-        1.0 + within.map(|folded| f64::from(folded.times)).sum::<f64>()
-    };
     let compute = trace.spans_on(last, Lane::Compute).iter().filter(own);
-    compute.map(|span| (span.end - span.start - span.alone) * often(span)).sum()
+    compute.map(|span| (span.end - span.start - span.alone) * trace.often(last, span.start)).sum()
 }
 
 /// The difference in one line: `B is 18 % faster: the gathers stay in the node, 210 ms less exposed on the system
@@ -129,6 +124,38 @@ pub fn sentence(a: Side, b: Side) -> String {
         _ => "",
     };
     format!("{} is {} {word}{fit}{why}{scaled}", b.name, percent(gain.abs()))
+}
+
+/// What a choice between two sizes of a job comes to: who finishes first, who is cheaper, who takes fewer devices. `None`
+/// for jobs of the same size, which [`sentence`] compares.
+pub fn choice(a: Side, b: Side) -> Option<String> {
+    let (one, two) = (&a.evaluation.summary, &b.evaluation.summary);
+    if one.devices == two.devices {
+        return None;
+    }
+    let more = |share: f64, words: [&str; 2]| match share {
+        share if share.abs() < SAME => None,
+        share => Some(format!("{} {}", percent(share.abs()), words[usize::from(share < 0.0)])),
+    };
+    let rate = two.tokens_per_s() / one.tokens_per_s() - 1.0;
+    let spent = one.tokens_per_s_per_device / two.tokens_per_s_per_device - 1.0;
+    let parts = [
+        more(rate, ["more tokens/s", "fewer tokens/s"]),
+        more(spent, ["more device-hours", "fewer device-hours"]),
+        Some(format!("{} devices instead of {}", two.devices, one.devices)),
+    ];
+    let [first, cheap, few] = [
+        if rate > 0.0 { b.name } else { a.name },
+        if spent < 0.0 { b.name } else { a.name },
+        if two.devices < one.devices { b.name } else { a.name },
+    ];
+    let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let best = if first == cheap && cheap == few {
+        format!("{first} is better in all three")
+    } else {
+        format!("{first} finishes first, {cheap} is cheaper, {few} takes fewer devices")
+    };
+    Some(format!("{best}; {} has {parts}", b.name))
 }
 
 fn percent(share: f64) -> String {

@@ -8,6 +8,7 @@ use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
 use crate::evaluate::{Elasticity, Evaluation, Expense, HostDirection, Lane, Memory, Span, Summary};
 use crate::scenario::{Layout, Scenario};
+use crate::units::Seconds;
 
 use crate::figures::amount::{Amount, Dimension};
 use crate::figures::figure::Figure;
@@ -272,9 +273,9 @@ impl<'a> FormulaFacts<'a> {
         &self.summary().memory
     }
 
-    /// Whether the trace lists everything that the rank that ends last does.
-    pub(super) fn is_listed(&self) -> bool {
-        self.evaluation.trace.folded.is_empty()
+    /// How often what begins at a moment on the rank that ends last does so.
+    pub(super) fn often(&self, at: Seconds) -> f64 {
+        self.evaluation.trace.often(self.last as u32, at)
     }
 
     /// The counts of the pipeline; `None` where there is none.

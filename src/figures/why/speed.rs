@@ -19,7 +19,7 @@ const MEGATRON: &str =
 const PALM: &str = "Chowdhery et al., PaLM, arXiv 2204.02311, appendix B";
 
 /// Tokens, flop, utilisation, and the length of a training.
-pub(super) const FIGURES: [FigureEntry; 15] = [
+pub(super) const FIGURES: [FigureEntry; 16] = [
     figure(Figure::Devices, "devices", "devices", Dimension::Of(""))
         .about("Devices in the job, one for each rank.")
         .value(|of, _| Some(f64::from(of.summary.devices)))
@@ -40,6 +40,16 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
             let device_time = facts.figure(Figure::StepTime)? * facts.devices();
             let source = Citation::convention("tokens of all devices over time and devices");
             because(facts.figure(Figure::TokensPerStep)? / device_time, source)
+        }),
+    figure(Figure::TotalTokens, "tokens-per-s", "tokens per second", Dimension::Of("tokens/s"))
+        .label("all tokens/s")
+        .more_is_better()
+        .map("Tokens per second of all devices", "tokens/s in all")
+        .about("Tokens of a step over its time, all devices together: what decides when the training ends.")
+        .value(|of, _| Some(of.summary.tokens_per_s()))
+        .why(|facts, _| {
+            let rate = facts.figure(Figure::TokensPerStep)? / facts.figure(Figure::StepTime)?;
+            because(rate, Citation::convention("tokens of all devices over time"))
         }),
     figure(Figure::FlopPerToken, "flop-per-token", "model flop per token", Dimension::Flop)
         .about(
@@ -116,10 +126,11 @@ pub(super) const FIGURES: [FigureEntry; 15] = [
     figure(Figure::Days, "days", "training time", Dimension::Of("days"))
         .label("days")
         .less_is_better()
+        .map("Days of {}", "days")
         .about("The whole training run at the speed of this step, without restarts or evaluation.")
         .value(|of, _| Some(of.expense()?.time.days()))
         .why(|facts, _| {
-            let rate = facts.figure(Figure::TokensPerSecond)? * facts.devices();
+            let rate = facts.figure(Figure::TotalTokens)?;
             because(facts.tokens()? / rate / Seconds::DAY.get(), Citation::convention("86,400 seconds a day"))
         }),
     figure(Figure::DeviceHours, "device-hours", "device-hours", Dimension::Of("device-hours"))

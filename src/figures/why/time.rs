@@ -34,7 +34,7 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
              element-wise operators at memory bandwidth.",
         )
         .value(|of, _| Some(of.summary.time.compute.get()))
-        .why(|facts, _| because(facts.computing()?, facts.calibrated())),
+        .why(|facts, _| because(facts.computing(), facts.calibrated())),
     figure(Figure::Exposed, "exposed-time", "exposed communication", Dimension::Seconds)
         .label("exposed")
         .less_is_better()
@@ -66,7 +66,7 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
              counted elsewhere.",
         )
         .value(|of, _| Some(of.summary.time.other.get()))
-        .why(|facts, _| because(facts.other()?, facts.software())),
+        .why(|facts, _| because(facts.other(), facts.software())),
     figure(Figure::BubbleLaw, "bubble-overhead", "bubble overhead (idle / busy)", Dimension::Share)
         .less_is_better()
         .about(
@@ -97,13 +97,13 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
         .value(|of, _| Some(of.summary.time.communication.get()))
         .why(|facts, _| {
             let source = "the union of the transfers' time on the rank that ends last";
-            because(facts.figure(Figure::Exposed)? + facts.hidden()?, Citation::convention(source))
+            because(facts.figure(Figure::Exposed)? + facts.hidden(), Citation::convention(source))
         }),
 ];
 
 impl FormulaFacts<'_> {
-    fn computing(&self) -> Option<Formula> {
-        if self.in_order() { Some(self.work()) } else { self.running() }
+    fn computing(&self) -> Formula {
+        if self.in_order() { self.work() } else { self.running() }
     }
 
     /// How sure the step time is, and by what.
@@ -161,26 +161,25 @@ impl FormulaFacts<'_> {
     }
 
     /// Compute as the trace lists it, where each rank has its own layers.
-    fn running(&self) -> Option<Formula> {
-        let (forward, backward) = (self.listed(TaskKind::Forward)?, self.listed(TaskKind::Backward)?);
-        Some(
-            input("forward visits", forward, Citation::simulated())
-                + input("backward visits", backward, Citation::simulated())
-                - self.slow_launches(),
-        )
+    fn running(&self) -> Formula {
+        let (forward, backward) = (self.listed(TaskKind::Forward), self.listed(TaskKind::Backward));
+        input("forward visits", forward, Citation::simulated())
+            + input("backward visits", backward, Citation::simulated())
+            - self.slow_launches()
     }
 
     /// Time that compute spans of a kind take together.
-    fn listed(&self, kind: TaskKind) -> Option<Seconds> {
+    fn listed(&self, kind: TaskKind) -> Seconds {
         let own = |span: &&Span| span.activity.kind == kind;
-        self.is_listed().then(|| self.spans(Lane::Compute).filter(own).map(|span| span.end - span.start).sum())
+        let spans = self.spans(Lane::Compute).filter(own);
+        spans.map(|span| (span.end - span.start) * self.often(span.start)).sum()
     }
 
     /// What compute of some kinds takes alone, and how much longer it takes beside transfers.
     fn with_slowing(&self, alone: Formula, kinds: &[TaskKind]) -> Formula {
         let own = |span: &&Span| kinds.contains(&span.activity.kind);
-        let slowed: Seconds =
-            self.spans(Lane::Compute).filter(own).map(|span| span.end - span.start - span.alone).sum();
+        let spans = self.spans(Lane::Compute).filter(own);
+        let slowed: Seconds = spans.map(|span| (span.end - span.start - span.alone) * self.often(span.start)).sum();
         if slowed < LEAST {
             return alone;
         }
@@ -250,21 +249,18 @@ impl FormulaFacts<'_> {
     }
 
     /// Stretches of waiting, as the trace lists them.
-    fn stretches(&self, cause: IdleCause) -> Option<Formula> {
-        if !self.is_listed() {
-            return None;
-        }
+    fn stretches(&self, cause: IdleCause) -> Formula {
         let own = |idle: &&crate::evaluate::Stall| idle.rank as usize == self.last && idle.cause == cause;
         let found = self.evaluation.trace.idle.iter().filter(own);
-        let (number, total) =
-            found.fold((0_u32, Seconds::ZERO), |(number, total), idle| (number + 1, total + (idle.end - idle.start)));
-        if number == 0 {
-            return Some(Formula::from(0.0));
+        let (number, total) = found.fold((0.0, Seconds::ZERO), |(number, total), idle| {
+            let often = self.often(idle.start);
+            (number + often, total + (idle.end - idle.start) * often)
+        });
+        if number == 0.0 {
+            return Formula::from(0.0);
         }
-        Some(
-            input("stretches of waiting", count(number, ""), Citation::simulated())
-                * input("mean length", total / f64::from(number), Citation::simulated()),
-        )
+        input("stretches of waiting", count(number, ""), Citation::simulated())
+            * input("mean length", total / number, Citation::simulated())
     }
 
     /// The optimizer's update as a stream over memory.
@@ -301,21 +297,15 @@ impl FormulaFacts<'_> {
     }
 
     /// Late launches, fixed work of the host, waits.
-    fn other(&self) -> Option<Formula> {
-        let (fixed, waits) = (self.listed(TaskKind::Host)?, self.stretches(IdleCause::Other)?);
-        Some(
-            self.slow_launches()
-                + input("fixed work of the host", fixed, self.software())
-                + input("other waits", Seconds::new(waits.value()), Citation::simulated()),
-        )
+    fn other(&self) -> Formula {
+        let (fixed, waits) = (self.listed(TaskKind::Host), self.stretches(IdleCause::Other));
+        self.slow_launches()
+            + input("fixed work of the host", fixed, self.software())
+            + input("other waits", Seconds::new(waits.value()), Citation::simulated())
     }
 
     /// The union of the transfers' time, less what compute waits for.
-    fn hidden(&self) -> Option<Formula> {
-        // Folded repeats are not in the trace, so that their transfers would be missing from the union.
-        if !self.is_listed() {
-            return None;
-        }
+    fn hidden(&self) -> Formula {
         let transfers = |span: &&Span| {
             let compute = [TaskKind::Forward, TaskKind::Backward, TaskKind::Optimizer, TaskKind::Host];
             span.rank as usize == self.last && !compute.contains(&span.activity.kind)
@@ -327,9 +317,9 @@ impl FormulaFacts<'_> {
         let mut until = Seconds::ZERO;
         let mut union = Seconds::ZERO;
         for (start, end) in spans {
-            union += (end - start.max(until)).max(Seconds::ZERO);
+            union += (end - start.max(until)).max(Seconds::ZERO) * self.often(start);
             until = until.max(end);
         }
-        Some(input("behind compute", union - self.summary().time.exposed, Citation::simulated()))
+        input("behind compute", union - self.summary().time.exposed, Citation::simulated())
     }
 }

@@ -37,7 +37,7 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
              checkpoints that do.",
         )
         .value(|of, at| Some(of.summary.host.way(way(at)).bytes.get()))
-        .why(|facts, at| because(facts.copied(way(at))?, Citation::simulated())),
+        .why(|facts, at| because(facts.copied(way(at)), Citation::simulated())),
     figure(Figure::Copying(HostDirection::Out), "copying", "busy time of copies {}", Dimension::Seconds)
         .less_is_better()
         .about(
@@ -77,20 +77,14 @@ impl FormulaFacts<'_> {
         Formula::Sum(used.map(|(lane, bytes)| input(name(lane), bytes, Citation::simulated())).collect())
     }
 
-    /// How many copies, of what mean size; counted where the timeline does not list them all.
-    fn copied(&self, way: HostDirection) -> Option<Formula> {
-        if !self.is_listed() {
-            let (name, amount) = self.shown(Figure::Copied(way))?;
-            return Some(counted(&name, amount));
+    /// How many copies, of what mean size.
+    fn copied(&self, way: HostDirection) -> Formula {
+        let copies: f64 = self.spans(way.lane()).map(|span| self.often(span.start)).sum();
+        if copies == 0.0 {
+            return Formula::from(0.0);
         }
-        let copies = self.spans(way.lane()).count() as u32;
-        if copies == 0 {
-            return Some(Formula::from(0.0));
-        }
-        let mean = self.summary().host.way(way).bytes / f64::from(copies);
-        Some(
-            input("copies", count(copies, ""), Citation::simulated()) * input("mean size", mean, Citation::simulated()),
-        )
+        let mean = self.summary().host.way(way).bytes / copies;
+        input("copies", count(copies, ""), Citation::simulated()) * input("mean size", mean, Citation::simulated())
     }
 
     /// Bytes over what the level has and the mean share of it that the transfers reach.

@@ -5,8 +5,8 @@
 //! earlier ones: `shard` moves the strategy's extents, `weights_over` then sets one of them.
 
 use crate::plan::{
-    Accumulation, Extent, FlopCount, Format, Offload, OneOf, Optimizer, Plan, Precision, Reduction, Schedule,
-    Secondary, Sharding, Size,
+    Accumulation, Extent, FlopCount, Format, GlobalBatch, Offload, OneOf, Optimizer, Plan, Precision, Reduction,
+    Schedule, Secondary, Sharding, Size,
 };
 
 use super::{AxisSpec, FieldPlace, FieldSpec, Lens, Steps, Type, Value};
@@ -29,6 +29,7 @@ pub enum Field {
     OptimizerOver,
     MicroBatch,
     Accumulate,
+    GlobalBatch,
     Sequence,
     Recompute,
     Precision,
@@ -132,7 +133,15 @@ pub(super) static TABLE: &[FieldSpec] = &[
         .unit("micro-batch", "micro-batches")
         .steps(Steps::Counts(4096))
         .range(1, 128)
-        .lens(|plan| some(plan.accumulate), |plan, count| count.put(&mut plan.accumulate)),
+        .lens(|plan| some(plan.accumulate), accumulate),
+    plan(Field::GlobalBatch, "plan.global_batch", "global-batch", Type::Batch, "free")
+        .label("batch")
+        .help(
+            "BATCH",
+            "Sequences of a step, all devices together, from which accumulation follows: 1024, \"4M tokens\", or free",
+        )
+        .steps(Steps::Batches)
+        .lens(|plan| some(plan.global_batch), |plan, batch| batch.put(&mut plan.global_batch)),
     plan(Field::Sequence, "plan.sequence", "seq", COUNT, "the model's")
         .help("S", "Tokens per sequence")
         .unit("token", "tokens")
@@ -337,6 +346,15 @@ fn devices(size: Size) -> Option<Value> {
 
 fn put_size(plan: &mut Plan, count: &Value, size: fn(u32) -> Size) -> bool {
     count.get().map(|count| plan.size = size(count)).is_some()
+}
+
+/// Micro-batches that are said hold no batch.
+fn accumulate(plan: &mut Plan, count: &Value) -> bool {
+    let taken = count.put(&mut plan.accumulate);
+    if taken {
+        plan.global_batch = GlobalBatch::Free;
+    }
+    taken
 }
 
 fn put_tokens(plan: &mut Plan, tokens: &Value) -> bool {

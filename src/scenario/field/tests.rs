@@ -9,6 +9,7 @@ fn values(takes: Type) -> String {
         Type::Count(least, _) => format!("a count from {least}"),
         Type::Factor => "a factor above 0".to_owned(),
         Type::Tokens => "a number".to_owned(),
+        Type::Batch => "sequences, tokens or `free`".to_owned(),
         Type::Switch => "on, off".to_owned(),
         Type::Extent => "a level, or a count of ranks".to_owned(),
         Type::Recompute => "none, selective, full, or a share".to_owned(),

@@ -2,15 +2,16 @@
 //! flags and what is typed on the screen.
 
 use std::fmt;
-use std::num::{IntErrorKind, ParseIntError};
 use std::sync::Arc;
 
+use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::hardware::Cluster;
 use crate::model::Model;
-use crate::plan::{Extent, OneOf, Precision, Recompute, Sharding, Word, Words};
+use crate::plan::{Extent, GlobalBatch, OneOf, Precision, Recompute, Sharding, Word, Words};
 use crate::stack::{Calibration, Stack};
+use crate::units::{read_count, read_share, written_count};
 
 /// What a field's values are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,6 +24,8 @@ pub enum Type {
     Factor,
     /// A length in tokens, of any size.
     Tokens,
+    /// A global batch.
+    Batch,
     /// `on` or `off`.
     Switch,
     /// A level of the cluster, or a count of ranks.
@@ -44,6 +47,8 @@ pub enum Value {
     Count(u32),
     /// A factor, or a length in tokens.
     Number(f64),
+    /// A global batch.
+    Batch(GlobalBatch),
     /// On or off.
     Switch(bool),
     /// An extent.
@@ -106,7 +111,7 @@ macro_rules! typed {
     };
 }
 
-typed!(u32 = Count, f64 = Number, bool = Switch, Extent = Extent, Recompute = Recompute);
+typed!(u32 = Count, f64 = Number, GlobalBatch = Batch, bool = Switch, Extent = Extent, Recompute = Recompute);
 
 impl<T: OneOf> From<T> for Value {
     fn from(choice: T) -> Self {
@@ -143,6 +148,7 @@ impl fmt::Display for Value {
             Self::Preset(preset) => f.pad(preset.id()),
             Self::Count(count) => f.pad(&count.to_string()),
             Self::Number(number) => f.pad(&number.to_string()),
+            Self::Batch(batch) => batch.fmt(f),
             Self::Switch(on) => f.pad(if *on { "on" } else { "off" }),
             Self::Extent(extent) => extent.fmt(f),
             Self::Recompute(recompute) => recompute.fmt(f),
@@ -158,6 +164,7 @@ impl Serialize for Value {
             Self::Preset(preset) => preset.id().serialize(serializer),
             Self::Count(count) => count.serialize(serializer),
             Self::Number(number) => number.serialize(serializer),
+            Self::Batch(batch) => batch.serialize(serializer),
             Self::Switch(on) => on.serialize(serializer),
             Self::Extent(extent) => extent.serialize(serializer),
             Self::Recompute(recompute) => recompute.serialize(serializer),
@@ -175,8 +182,9 @@ impl Type {
             }
             Self::Id => Ok(Value::Id(text.into())),
             Self::Count(..) => count(text).map(Value::Count),
-            Self::Factor => number(text).ok_or_else(|| "write a factor, like 0.5".to_owned()),
-            Self::Tokens => number(text).ok_or_else(|| "write a number, like 300e9".to_owned()),
+            Self::Factor => number(read_share(text)).ok_or_else(|| "write a factor, like 0.5 or 50%".to_owned()),
+            Self::Tokens => number(read_count(text)).ok_or_else(|| "write a number, like 300B or 300e9".to_owned()),
+            Self::Batch => text.parse().map(Value::Batch),
             Self::Switch => match text {
                 "on" => Ok(Value::Switch(true)),
                 "off" => Ok(Value::Switch(false)),
@@ -188,10 +196,10 @@ impl Type {
         }
     }
 
-    /// A value as people write it: `3e11` tokens.
+    /// A value as people write it: `300B` tokens.
     pub fn show(self, value: &Value) -> String {
         match (self, value) {
-            (Self::Tokens, Value::Number(tokens)) => format!("{tokens:e}"),
+            (Self::Tokens, Value::Number(tokens)) => written_count(*tokens),
             (_, value) => value.to_string(),
         }
     }
@@ -200,7 +208,7 @@ impl Type {
     pub const fn is_listed(self) -> bool {
         match self {
             Self::Id | Self::Switch | Self::Extent | Self::Recompute | Self::OneOf(_) => true,
-            Self::Count(..) | Self::Factor | Self::Tokens => false,
+            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch => false,
         }
     }
 
@@ -208,8 +216,7 @@ impl Type {
     pub(in crate::scenario) fn deserialize<'de, D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         match self {
             Self::Id => Arc::deserialize(from).map(Value::Id),
-            Self::Count(..) => u32::deserialize(from).map(Value::Count),
-            Self::Factor | Self::Tokens => f64::deserialize(from).map(Value::Number),
+            Self::Count(..) | Self::Factor | Self::Tokens | Self::Batch => from.deserialize_any(self),
             Self::Switch => bool::deserialize(from).map(Value::Switch),
             Self::Extent => Extent::deserialize(from).map(Value::Extent),
             Self::Recompute => Recompute::deserialize(from).map(Value::Recompute),
@@ -220,16 +227,54 @@ impl Type {
     }
 }
 
-/// Reads a whole number as people write it: `2048` or `2_048`.
-pub fn count(text: &str) -> Result<u32, String> {
-    text.replace('_', "").parse().map_err(|error: ParseIntError| match error.kind() {
-        IntErrorKind::PosOverflow => "it is too large: write a smaller whole number, like 8".to_owned(),
-        _ => "write a whole number, like 8".to_owned(),
-    })
+/// Reads what is counted or measured from a file: a number, or its text as people write it.
+impl Visitor<'_> for Type {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Count(..) => "u32",
+            Self::Batch => "sequences, \"4M tokens\" or \"free\"",
+            _ => "f64",
+        })
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Value, E> {
+        let count = u32::try_from(number).ok();
+        let value = match self {
+            Self::Count(..) => count.map(Value::Count),
+            Self::Batch => GlobalBatch::sequences(number as f64).map(Value::Batch),
+            _ => Some(Value::Number(number as f64)),
+        };
+        value.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Value, E> {
+        self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Value, E> {
+        match self {
+            Self::Factor | Self::Tokens => Ok(Value::Number(number)),
+            _ => Err(E::invalid_type(Unexpected::Float(number), &self)),
+        }
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+        self.read(text).map_err(|_| E::invalid_type(Unexpected::Str(text), &self))
+    }
 }
 
-/// Reads a number of any size: `300e9` or `300_000_000_000`.
-fn number(text: &str) -> Option<Value> {
-    let number = text.replace('_', "").parse::<f64>().ok()?;
-    number.is_finite().then_some(Value::Number(number))
+/// Reads a whole number as people write it: `2048`, `2_048` or `2k`.
+pub fn count(text: &str) -> Result<u32, String> {
+    let whole = read_count(text).filter(|count| count.fract() == 0.0 && *count >= 0.0);
+    match whole {
+        Some(count) if count <= f64::from(u32::MAX) => Ok(count as u32),
+        Some(_) => Err("it is too large: write a smaller whole number, like 8".to_owned()),
+        None => Err("write a whole number, like 8".to_owned()),
+    }
+}
+
+fn number(read: Option<f64>) -> Option<Value> {
+    read.map(Value::Number)
 }

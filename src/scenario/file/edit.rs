@@ -9,7 +9,8 @@ impl ScenarioFile {
     /// Gives a field a value; none puts a field of the plan back to its default, and leaves an id as it is.
     ///
     /// A model brings its own sequence length, a strategy its own extents, and neither keeps operators that
-    /// were placed one by one; nodes and devices replace each other. The name, the description and what was
+    /// were placed one by one; nodes and devices replace each other, and so
+    /// do accumulation and the global batch from which it follows. The name, the description and what was
     /// published go: they were those of another scenario.
     pub fn put(&mut self, field: Field, value: Option<Value>) {
         let plan = &mut self.plan;
@@ -28,6 +29,8 @@ impl ScenarioFile {
             }
             Field::Nodes => plan.put(Field::Devices, None),
             Field::Devices => plan.put(Field::Nodes, None),
+            Field::Accumulate if value.is_some() => plan.put(Field::GlobalBatch, None),
+            Field::GlobalBatch if value.is_some() => plan.put(Field::Accumulate, None),
             _ => {}
         }
         match (self.id(field), value) {

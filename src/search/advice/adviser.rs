@@ -52,7 +52,9 @@ impl Adviser<'_> {
     /// The nearest possible values of each field that is tried, the nearest first, then schedules with their stages.
     pub(super) fn singles(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
-        for (field, after, before) in TRIED {
+        // Where the global batch is held, accumulation follows from it.
+        let held = self.scenario.plan.global_batch.is_held();
+        for (field, after, before) in TRIED.into_iter().filter(|(field, ..)| !held || *field != Field::Accumulate) {
             for (forward, most) in [(true, after), (false, before)] {
                 let possible = self.toward(field, forward).filter_map(|edit| self.candidate(vec![edit]));
                 found.extend(possible.take(most));
@@ -95,6 +97,7 @@ impl Adviser<'_> {
         // candidate is taken.
         let scenario = self.library.resolve_over(&file, Some(self.scenario)).ok()?;
         scenario.layout().ok()?;
+        scenario.keeps_batch().ok()?;
         (scenario.plan != self.scenario.plan).then_some(Candidate { edits, scenario })
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn planned(request: &PlanRequest, known: &PlanMemo, cancel: &Cancel) 
     for size in sizes(request) {
         let mut scenario = request.scenario.clone();
         scenario.plan.size = size;
+        scenario.settle_batch();
         let Ok(space) = Space::new(&scenario, request.objective) else { continue };
         if request.objective != Objective::Devices || judge.can_fit(&space) {
             found = search(request, &space, &mut judge);

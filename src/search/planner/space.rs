@@ -93,6 +93,9 @@ fn batches(scenario: &Scenario, objective: Objective) -> Vec<Tuned> {
             (1..=sequences.min(MOST_SEQUENCES)).filter(|size| sequences.is_multiple_of(*size)).collect()
         }
     };
-    let tuned = |recompute, micro_batch| Tuned { micro_batch, recompute, accumulate: sequences.div_ceil(micro_batch) };
-    RECOMPUTE.into_iter().flat_map(|recompute| sizes.iter().map(move |size| tuned(recompute, *size))).collect()
+    let tuned = |recompute, micro_batch| {
+        scenario.accumulate_for(micro_batch).map(|accumulate| Tuned { micro_batch, recompute, accumulate })
+    };
+    let all = RECOMPUTE.into_iter().flat_map(|recompute| sizes.iter().map(move |size| (recompute, *size)));
+    all.filter_map(|(recompute, size)| tuned(recompute, size)).collect()
 }

@@ -63,6 +63,7 @@ struct HeadlineFacts {
     bubble: Span<'static>,
     step: Span<'static>,
     tokens: Span<'static>,
+    days: Span<'static>,
     training: Span<'static>,
     cost: Span<'static>,
     limit: StepLimit,
@@ -73,7 +74,7 @@ impl HeadlineFacts {
     fn new(app: &App, answer: &Answer, theme: Theme) -> Self {
         let Answer { scenario, evaluation } = answer;
         let summary = &evaluation.summary;
-        let tokens = summary.tokens_per_s_per_device * f64::from(summary.devices);
+        let tokens = summary.tokens_per_s();
         let [training, cost] = scenario.plan.tokens.map_or_else(Default::default, |tokens| training(tokens, answer));
         Self {
             verdict: verdict(summary, theme),
@@ -83,6 +84,7 @@ impl HeadlineFacts {
             bubble: Span::raw(bubble(summary)),
             step: Span::raw(format!("step {}", summary.step_time)),
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
+            days: Span::raw(days(answer)),
             training: Span::raw(training),
             cost: Span::raw(cost),
             limit: figures::limit(scenario, evaluation),
@@ -102,7 +104,7 @@ impl HeadlineFacts {
     /// The same where there is little room: the limit in few words, which the difference to the pinned one replaces.
     fn compact(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
         let last = self.difference.unwrap_or_else(|| Span::raw(self.limit.what));
-        (vec![self.verdict], vec![self.speed, self.step, self.bubble, self.mfu], vec![last])
+        (vec![self.verdict], vec![self.speed, self.tokens, self.days, self.mfu, self.step, self.bubble], vec![last])
     }
 }
 
@@ -136,6 +138,12 @@ fn bubble(summary: &Summary) -> String {
         small if small < 9.95 => format!("bubble {small:.1} %"),
         large => format!("bubble {large:.0} %"),
     }
+}
+
+/// How long the whole training takes: `3.77 days`.
+fn days(answer: &Answer) -> String {
+    let days = Figure::Days.amount(&answer.subject());
+    days.map_or_else(String::new, |days| format!("{} days", days.in_row()))
 }
 
 /// The whole training, and what it costs: `300B in 3.77 days, 34,790 device-hours`, `86,975 EUR, 24.4 MWh`.

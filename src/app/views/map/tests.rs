@@ -77,7 +77,7 @@ fn the_map_is_copied_as_the_command_line_writes_it() {
     let commands = press(&mut app, "y");
     let [Command::Copy(text)] = &commands[..] else { panic!("{commands:?}") };
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("x,y,metric,value,fits,reason,micro_batch,recompute,accumulate"));
+    assert_eq!(lines.next(), Some("x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,global_batch"));
     assert_eq!(lines.count(), app.views.map.progress().1);
     let here = app.views.map.figure(app.views.map.cursor).unwrap();
     assert!(text.contains(&format!("16,system,throughput,{here},true,,2,selective,1")), "{text}");

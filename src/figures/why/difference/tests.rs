@@ -62,7 +62,7 @@ fn recompute_is_named_where_compute_differs() {
 
 #[test]
 fn steps_of_other_sizes_are_compared_by_the_token() {
-    let base = [("model", "mpt-7b"), ("nodes", "4")];
+    let base = [("model", "mpt-7b"), ("nodes", "4"), ("global-batch", "free")];
     let (one, two) = (evaluated(&base), evaluated(&[&base[..], &[("micro-batch", "2")]].concat()));
     let said = sentence(side("A", &one), side("B", &two));
     assert!(said.ends_with(", for a step of A"), "{said}");

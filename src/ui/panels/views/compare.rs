@@ -10,8 +10,9 @@ use crate::app::views;
 use crate::app::views::compare::{Column, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
-use crate::figures::difference::{Side, sentence};
+use crate::figures::difference::{Side, choice, sentence};
 use crate::figures::{Amount, Better, COMPARED, Dimension, Figure, FigureSubject};
+use crate::scenario::NEAR;
 use crate::ui::panels::{frame, outdated, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::text::{fit, width, wrapped};
@@ -172,7 +173,15 @@ impl<'a> Shown<'a> {
             scenario: column.scenario,
             evaluation,
         };
-        Some(sentence(side(&a, one), side(&b, two)))
+        let (a, b) = (side(&a, one), side(&b, two));
+        let batch = match [a, b].map(|side| side.scenario.sequences()) {
+            [one, two] if (two / one - 1.0).abs() > NEAR => {
+                format!(". Their global batches differ: {} and {} sequences", words::count(one), words::count(two))
+            }
+            _ => String::new(),
+        };
+        let choice = choice(a, b).map_or_else(String::new, |choice| format!("{choice}. "));
+        Some(format!("{choice}{}{batch}", sentence(a, b)))
     }
 
     /// The figures, the most telling first; those that are nothing everywhere are left out, and those that some column
