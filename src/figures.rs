@@ -11,12 +11,15 @@ mod table;
 mod why;
 
 pub use amount::{Amount, Dimension};
-pub use figure::{BoundForm, COMPARED, Figure, Limit, MEMORY_PARTS, METRICS, RunFigure, TIME_PARTS, TRAINING};
+pub use figure::{
+    BoundForm, COMPARED, Figure, Limit, MEMORY_PARTS, METRICS, RunFigure, STRATEGIES, TIME_PARTS, TRAINING,
+};
 pub use metric::metric;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, StepLimit,
     SweepReport, TrainingReport, ValidateReport, Verdict, beside, changed, limit, published, text, verdict,
 };
+pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};
 pub use why::formula::{Authority, Citation, Explanation, Formula, FormulaInput};
-pub use why::{difference, explain, figures, limits, run, table, training};
+pub use why::{difference, explain, figures, limits, run, training};

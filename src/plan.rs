@@ -167,7 +167,7 @@ impl Plan {
             tensor: 1,
             context: 1,
             pipeline: 1,
-            schedule: Schedule::OneForwardOneBackward,
+            schedule: Schedule::USUAL,
             stages_per_rank: 1,
             micro_batch: 1,
             accumulate: 1,
@@ -190,10 +190,10 @@ impl Plan {
     /// The schedule that its pipeline runs: layer by layer it is breadth first whatever was chosen, and with one stage
     /// per rank there is nothing to interleave.
     pub fn effective_schedule(&self) -> Schedule {
-        match (self.accumulation, self.schedule) {
-            (Accumulation::Layered, _) => Schedule::BreadthFirst,
-            (_, Schedule::Interleaved) if self.stages_per_rank == 1 => Schedule::OneForwardOneBackward,
-            (_, schedule) => schedule,
+        match self.accumulation {
+            Accumulation::Layered => Schedule::LAYERED,
+            Accumulation::Standard if self.stages_per_rank == 1 => self.schedule.with_one_stage(),
+            Accumulation::Standard => self.schedule,
         }
     }
 

@@ -20,7 +20,7 @@ impl Pipeline {
         let (ranks, micro_batches) = (plan.pipeline, plan.accumulate);
         let stages = if ranks > 1 { plan.virtual_stages() } else { 1 };
         let schedule = match (ranks, plan.accumulation) {
-            (1, Accumulation::Standard) => Schedule::OneForwardOneBackward,
+            (1, Accumulation::Standard) => Schedule::USUAL,
             _ => plan.effective_schedule(),
         };
         Self { counts: PipelineCounts { ranks, stages, micro_batches }, schedule }

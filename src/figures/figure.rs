@@ -135,6 +135,9 @@ pub const COMPARED: [Figure; 13] = [
     Figure::Energy,
 ];
 
+/// What strategies are listed by, beside the traffic of each level: the first two in the unit that heads their column.
+pub const STRATEGIES: [Figure; 3] = [Figure::ModelFlops, Figure::Peak, Figure::Exposed];
+
 /// A number among the limits of fully sharded data parallelism; those from [`Self::Shortest`] on are bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the table of limits says what each one is")]

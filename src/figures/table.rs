@@ -1,7 +1,11 @@
-//! Rows of cells under columns, each cell for people and for machines: text, CSV and JSON from one table.
+//! Rows of cells under columns, each cell for people and for machines: text, CSV and JSON from one table, and panels of
+//! the explorer, which set its cells in columns of their own widths.
 
 use serde_json::{Map, Value};
 
+use super::amount::Amount;
+use super::figure::Figure;
+use super::why::facts::FigureSubject;
 use crate::scenario::file::printable;
 
 /// One value: what people read, and what machines do.
@@ -9,18 +13,62 @@ use crate::scenario::file::printable;
 pub struct TableCell {
     text: String,
     value: Value,
+    tone: CellTone,
+}
+
+/// What a screen makes of a cell's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CellTone {
+    /// It is what is asked for.
+    #[default]
+    Plain,
+    /// It stands beside that.
+    Aside,
+    /// It tells of something that cannot be.
+    Bad,
 }
 
 impl TableCell {
     /// A value that people read in their own way.
     pub fn new(text: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self { text: text.into(), value: value.into() }
+        Self { text: text.into(), value: value.into(), tone: CellTone::Plain }
+    }
+
+    /// A figure of a scenario with its unit; nothing where the scenario has no such figure.
+    pub fn figure(figure: Figure, subject: &FigureSubject) -> Self {
+        Self::amount(figure, subject, Amount::in_row)
+    }
+
+    /// The same in the unit of a column that names it.
+    pub fn in_column(figure: Figure, subject: &FigureSubject) -> Self {
+        Self::amount(figure, subject, |amount| Amount::in_column_text(amount.unit, amount.in_column()))
+    }
+
+    fn amount(figure: Figure, subject: &FigureSubject, text: fn(Amount) -> String) -> Self {
+        let amount = figure.amount(subject);
+        amount.map_or_else(Self::default, |amount| Self::new(text(amount), amount.in_files()))
+    }
+
+    /// The same cell in a tone.
+    #[must_use]
+    pub fn toned(self, tone: CellTone) -> Self {
+        Self { tone, ..self }
+    }
+
+    /// What people read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What a screen makes of it.
+    pub fn tone(&self) -> CellTone {
+        self.tone
     }
 
     /// A word, the same for both.
     pub fn word(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { value: Value::from(text.as_str()), text }
+        Self::new(text.clone(), text)
     }
 
     /// A count of things.
@@ -80,6 +128,16 @@ impl Table {
     /// Adds the rows of another table with the same columns.
     pub fn append(&mut self, other: Self) {
         self.rows.extend(other.rows);
+    }
+
+    /// What stands over the columns, for people.
+    pub fn headings(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(_, heading)| heading.as_str())
+    }
+
+    /// Its rows; cells at the end of one may be left out.
+    pub fn rows(&self) -> &[Vec<TableCell>] {
+        &self.rows
     }
 
     /// Whether it has no rows.

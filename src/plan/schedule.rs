@@ -26,6 +26,23 @@ choice!(
 );
 
 impl Schedule {
+    /// What runs where none was chosen, and without a pipeline: micro-batches one by one.
+    pub const USUAL: Self = Self::OneForwardOneBackward;
+
+    /// What layered accumulation runs, whatever was chosen: all micro-batches of a layer before the next layer.
+    pub const LAYERED: Self = Self::BreadthFirst;
+
+    /// What a table of measured runs means by interleaving.
+    pub const INTERLEAVING: Self = Self::Interleaved;
+
+    /// What is left of it with a single virtual stage on each rank: there is nothing to interleave.
+    pub(super) const fn with_one_stage(self) -> Self {
+        match self {
+            Self::Interleaved => Self::OneForwardOneBackward,
+            other => other,
+        }
+    }
+
     /// The rules that define this schedule.
     pub const fn rules(self) -> &'static ScheduleRules {
         match self {
@@ -45,6 +62,8 @@ pub struct ScheduleRules {
     /// Whether micro-batches run in groups of as many as there are ranks, so that their number must be a multiple of
     /// that. Backward then returns to each stage in every group.
     pub grouped: bool,
+    /// Whether a rank runs a backward after each forward once it has warmed up.
+    pub alternates: bool,
     /// The passes of a rank, in order. The last argument says whether stages share weight buffers.
     pub order: fn(PipelineCounts, rank: u32, buffered: bool) -> PassOrder,
     /// Bubble overhead: idle over busy time.

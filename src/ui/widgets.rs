@@ -9,6 +9,7 @@ pub mod loglog;
 pub mod memory_line;
 pub mod stacked_bar;
 pub mod strip;
+pub mod table;
 pub mod text;
 
 pub use gantt::Gantt;

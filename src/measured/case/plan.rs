@@ -155,7 +155,7 @@ const MOST_STAGES: u32 = 10;
 
 /// The order of a pipeline's work: interleaved where the note gives stages per rank or layers per stage.
 fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<(Schedule, u32), String> {
-    let plain = Ok((Schedule::OneForwardOneBackward, 1));
+    let plain = Ok((Schedule::USUAL, 1));
     if pipeline == 1 {
         return plain;
     }
@@ -173,7 +173,7 @@ fn schedule(cells: &mut Cells<'_>, pipeline: u32, micro_batches: u32) -> Result<
         cells.assume("notes", &"not interleaved", "the interleaved schedule takes micro-batches in groups of pp");
         return plain;
     }
-    Ok((Schedule::Interleaved, stages))
+    Ok((Schedule::INTERLEAVING, stages))
 }
 
 /// Stages of a rank with so many layers where a source leaves them out.

@@ -6,6 +6,7 @@ use super::ScheduleRules;
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: true,
     grouped: false,
+    alternates: false,
     order,
     bubble: PipelineCounts::bubble,
     checkpoints: PipelineCounts::all_checkpoints,

@@ -7,6 +7,7 @@ use super::ScheduleRules;
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: true,
     grouped: true,
+    alternates: true,
     order,
     bubble: PipelineCounts::bubble,
     // Those of the warm-up, and one.

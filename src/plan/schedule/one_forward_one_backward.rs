@@ -7,6 +7,7 @@ use super::ScheduleRules;
 pub(super) const RULES: ScheduleRules = ScheduleRules {
     virtual_stages: false,
     grouped: false,
+    alternates: true,
     order,
     bubble: PipelineCounts::bubble,
     // The first rank warms up with `P - 1` and holds one more.

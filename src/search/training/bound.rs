@@ -10,7 +10,6 @@ use std::ops::{Add, Mul};
 
 use crate::cost::Transfer;
 use crate::hardware::MAX_LEVELS;
-use crate::plan::Schedule;
 use crate::plan::pass::{Pass, PerDirection};
 use crate::program::{StageCost, StepTerms};
 use crate::units::{Bytes, Seconds};
@@ -66,7 +65,8 @@ impl StepBounds {
             StageAssignment::None if !layered => bound.unit_by_unit(&order, terms.buffered, ends, ahead),
             _ => {
                 let stages = StageOrder::new(&order, ranks as usize, terms.send);
-                bound.staged(&stages, assignment == StageAssignment::Contiguous(Schedule::OneForwardOneBackward));
+                let pairs = matches!(assignment, StageAssignment::Contiguous(schedule) if schedule.rules().alternates);
+                bound.staged(&stages, pairs);
             }
         }
         bound
@@ -129,7 +129,7 @@ impl StepBounds {
         self.memory.push((1, Envelope(vec![(held.max(held - logits + layer.working + layer.buffers), Bytes::ZERO)])));
     }
 
-    /// Ranks pass their stages with all micro-batches; in `pairs` of a forward and a backward under 1F1B.
+    /// Ranks pass their stages with all micro-batches; in `pairs` of a forward and a backward where the schedule alternates.
     fn staged(&mut self, stages: &StageOrder<'_>, pairs: bool) {
         let StageOrder { order, ranks, send, .. } = *stages;
         let (first, last, hops) = (order[0], order[order.len() - 1], order.len() - 1);

@@ -77,9 +77,9 @@ impl TrainingSearch {
             devices => Edit::new(Field::Devices, devices),
         };
         let (schedule, stages_per_rank) = match method.assignments[choice.assignment] {
-            StageAssignment::None => (Schedule::OneForwardOneBackward, 1),
+            StageAssignment::None => (Schedule::USUAL, 1),
             StageAssignment::Contiguous(schedule) => (schedule, 1),
-            StageAssignment::Modular => (Schedule::BreadthFirst, self.base.model.layers / choice.pipeline),
+            StageAssignment::Modular => (Schedule::LAYERED, self.base.model.layers / choice.pipeline),
         };
         let id = method.strategies[choice.strategy];
         let resolved = |strategy: &Arc<Strategy>| Resolved::Strategy(id.into(), strategy.sharding.clone());

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::style::Style;
 use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Paragraph, Widget, Wrap};
+use ratatui::widgets::Widget;
 
-use super::{frame, words};
+use super::{frame, has_keys, words};
 use crate::app::inputs::{InputRow, aside, idle};
 use crate::app::pins::Pin;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
 use crate::ui::theme::{Role, Theme};
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::RowList;
+use crate::ui::widgets::text::{columns, wrapped};
 use crate::units::devices;
 
 /// Columns that it takes.
@@ -31,7 +31,7 @@ pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffe
     let (fields, below) = places(rows.len(), pinned.len(), inside);
     let free = fields.len() == 1 || app.inputs.wrong.is_empty();
     for (fields, area) in fields {
-        column(app, theme, (&rows, fields), area, buf);
+        list(app, theme, (&rows, fields), area).render(area, buf);
     }
     Text::from(if free { pinned } else { Vec::new() }).render(below, buf);
 }
@@ -44,12 +44,8 @@ pub(in crate::ui) fn field_at(app: &App, inside: Rect, at: Position) -> Option<u
     });
     let rows: Vec<InputRow> = app.inputs.rows().collect();
     let (fields, _) = places(rows.len(), pinned, inside);
-    let (fields, area) = fields.into_iter().find(|(_, area)| area.contains(at))?;
-    let mut y = area.y;
-    (first(app, &fields, area)..fields.end).find(|index| {
-        y = y.saturating_add(1 + reason(app, rows[*index], area));
-        at.y < y
-    })
+    let mut lists = fields.into_iter().map(|(fields, area)| (list(app, Theme::default(), (&rows, fields), area), area));
+    lists.find_map(|(list, area)| list.row_at(area, at))
 }
 
 /// Where which fields are, and where so many lines about the pinned scenario.
@@ -65,31 +61,22 @@ fn places(rows: usize, pinned: usize, inside: Rect) -> (Vec<(Range<usize>, Rect)
     (vec![(0..rows, fields)], below)
 }
 
-fn columns(count: usize) -> u16 {
-    u16::try_from(count).unwrap_or(u16::MAX)
-}
-
-/// Some fields, one under another.
-fn column(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), area: Rect, buf: &mut Buffer) {
-    let mut y = area.y;
-    let shown = first(app, &fields, area)..fields.end;
-    for (index, field) in shown.clone().zip(&rows[shown]) {
-        let left = Rect { y, height: area.bottom().saturating_sub(y), ..area };
-        if left.is_empty() {
-            break;
-        }
-        y += row(app, theme, (*field, app.inputs.place() == index), left, buf);
+/// Some fields, one under another, each with what is wrong with it.
+fn list(app: &App, theme: Theme, (rows, fields): (&[InputRow], Range<usize>), area: Rect) -> RowList<'static> {
+    let lines = fields.clone().zip(&rows[fields]).flat_map(|(index, row)| {
+        let why = wrong(app, *row).map_or_else(Vec::new, |why| wrapped(why, usize::from(area.width.saturating_sub(1))));
+        let why = why.into_iter().map(|why| Line::styled(format!(" {why}"), theme.style(Role::Bad)));
+        std::iter::once(line(app, theme, *row, area.width)).chain(why).map(move |line| (line, Some(index)))
+    });
+    let cursor = Some(app.inputs.place());
+    RowList {
+        theme,
+        lines: lines.collect(),
+        cursor,
+        focused: has_keys(app, Panel::Inputs),
+        marked: true,
+        ..RowList::default()
     }
-}
-
-/// The first field to show, so that the one with the keys is in sight, and what is wrong with it.
-fn first(app: &App, fields: &Range<usize>, area: Rect) -> usize {
-    let cursor = app.inputs.place();
-    if !fields.contains(&cursor) {
-        return fields.start;
-    }
-    let reason = reason(app, app.inputs.row(), area);
-    (cursor + 1).saturating_sub(usize::from(area.height.saturating_sub(reason))).max(fields.start)
 }
 
 /// What is wrong with a row.
@@ -98,11 +85,6 @@ fn wrong(app: &App, row: InputRow) -> Option<&str> {
         InputRow::Field(field) => app.inputs.wrong(field).map(|wrong| wrong.why.as_str()),
         InputRow::Fold => None,
     }
-}
-
-/// Lines under a row that say what is wrong with it.
-fn reason(app: &App, row: InputRow, area: Rect) -> u16 {
-    wrong(app, row).map_or(0, |why| wrapped(why, area.width.saturating_sub(1)))
 }
 
 /// What stands beside the value of a row.
@@ -123,43 +105,19 @@ fn look(app: &App, theme: Theme, row: InputRow) -> (Role, &'static str) {
     }
 }
 
-/// Draws one row, under it what is wrong with it; gives the lines that it took.
-fn row(app: &App, theme: Theme, (row, here): (InputRow, bool), area: Rect, buf: &mut Buffer) -> u16 {
+/// One row: its name, its value, what stands beside that where there is room, and whether it was changed.
+fn line(app: &App, theme: Theme, row: InputRow, width: u16) -> Line<'static> {
     let (role, mark) = look(app, theme, row);
-    let has_keys = here && app.focus == Panel::Inputs && app.layer.is_none();
-    let base = if has_keys { theme.style(Role::Cursor) } else { Style::new() };
     let aside = beside(app, row);
     let mut line = Line::from(vec![
-        Span::raw(if here { theme.glyphs().pinned } else { " " }),
-        Span::styled(format!("{:<NAMES$}", row.label()), theme.style(Role::Dim)),
+        Span::styled(format!(" {:<NAMES$}", row.label()), theme.style(Role::Dim)),
         Span::styled(app.inputs.row_text(row, &app.scenario), theme.style(role)),
     ]);
-    if !aside.is_empty() && line.width() + Span::raw(&aside).width() + 3 <= usize::from(area.width) {
+    if !aside.is_empty() && line.width() + Span::raw(&aside).width() + 3 <= usize::from(width) {
         line.push_span(Span::styled(format!(" {aside}"), theme.style(Role::Dim)));
     }
     line.push_span(Span::styled(format!(" {mark}"), theme.style(role)));
-    buf.set_style(Rect { height: 1, ..area }, base);
-    draw_line(buf, area, &line, theme);
-    let Some(wrong) = wrong(app, row) else { return 1 };
-    let why = Paragraph::new(wrong).wrap(Wrap { trim: true }).style(theme.style(Role::Bad));
-    let text = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 1, height: area.height - 1 };
-    let rows = wrapped(wrong, text.width).min(text.height);
-    why.render(Rect { height: rows, ..text }, buf);
-    1 + rows
-}
-
-/// Rows of a text that is wrapped at words.
-fn wrapped(text: &str, width: u16) -> u16 {
-    let (mut rows, mut used) = (1_u16, 0);
-    for word in text.split_whitespace() {
-        let columns = Span::raw(word).width();
-        if used > 0 && used + 1 + columns > usize::from(width) {
-            (rows, used) = (rows.saturating_add(1), columns);
-        } else {
-            used += columns + usize::from(used > 0);
-        }
-    }
-    rows
+    line
 }
 
 /// The first pinned scenario, and how the one on the screen differs.

@@ -12,6 +12,7 @@ use crate::app::runs::PublishedRun;
 use crate::app::views;
 use crate::app::views::evidence::EvidenceView;
 use crate::app::{App, Panel};
+use crate::figures::{Figure, FigureSubject, TIME_PARTS};
 use crate::measured::{Metric, Residual};
 use crate::scenario::file::printable;
 use crate::ui::panels::{frame, joined};
@@ -154,18 +155,13 @@ fn about(residual: &Residual, run: &PublishedRun, theme: Theme, width: u16) -> V
         Span::raw(format!("{}, tp {} pp {}", residual.class, plan.tensor, plan.pipeline)),
         Span::raw(format!("micro {}, accum {}, recompute {}", plan.micro_batch, plan.accumulate, plan.recompute)),
     ];
-    let (time, step) = (&run.summary.time, run.summary.step_time);
-    let parts = [
-        ("compute", time.compute),
-        ("exposed", time.exposed),
-        ("bubble", time.bubble),
-        ("optimizer", time.optimizer),
-        ("other", time.other),
-    ];
-    let share = |(name, part): (&str, Seconds)| {
-        Span::raw(format!("{name} {part}, {} %", significant(100.0 * (part / step), 2)))
+    let subject = FigureSubject::new(&run.scenario, &run.summary);
+    let share = |figure: Figure| {
+        let (entry, amount) = (figure.entry()?, figure.amount(&subject).filter(|amount| amount.value > 0.0)?);
+        let percent = significant(100.0 * (amount.value / run.summary.step_time.get()), 2);
+        Some(Span::raw(format!("{} {amount}, {percent} %", entry.label)))
     };
-    let goes = parts.into_iter().filter(|(_, part)| *part > Seconds::ZERO).map(share);
+    let goes = TIME_PARTS.into_iter().filter_map(share);
     let goes = std::iter::once(Span::styled(" time goes", theme.style(Role::Dim))).chain(goes);
     let assumed = if run.assumed.is_empty() { "nothing".to_owned() } else { run.assumed.join(", ") };
     let dim = theme.style(Role::Dim);

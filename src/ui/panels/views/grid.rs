@@ -2,16 +2,18 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
+use crate::figures::{CellTone, Table, TableCell};
 use crate::search::GridRow;
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::ui::widgets::table::{self, Set};
 use crate::ui::widgets::text::draw_lines;
 use crate::units::{significant, thousands};
 
@@ -27,11 +29,18 @@ pub(super) const DRAWING: Drawing = Drawing {
 /// Rows that it wants: frame, what is assumed, heading, rows, what it stands for.
 const HEIGHT: u16 = 2 + 2 + 15 + 1;
 
-/// Columns of what is sought.
-const NAMES: usize = 17;
-
-/// The numbers' heads, and the columns of each.
-const NUMBERS: [(&str, usize); 5] = [("MFU", 8), ("tok/s/device", 13), ("sequence", 9), ("batch", 9), ("stage", 6)];
+/// The size, what is sought, and the numbers of the point: their headings, and the columns of each.
+const HEADINGS: [&str; 8] = ["devices", "", "MFU", "tok/s/device", "sequence", "batch", "stage", "kept"];
+const SET: [Set; 8] = [
+    Set::Right(8),
+    Set::Left(18),
+    Set::Right(8),
+    Set::Right(13),
+    Set::Right(9),
+    Set::Right(9),
+    Set::Right(6),
+    Set::Right(6),
+];
 
 /// Draws it.
 fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
@@ -39,13 +48,12 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let title = format!("Best points of data parallelism{}", outdated(app));
     let note = if app.views.grid.is_complete() { &scenario.model.id } else { "computing" };
     let inside = frame(app, theme, Panel::Map, &title, note, area, buf);
-    let [head, points] = halves(inside);
+    let [head, rows] = halves(inside);
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
     let asked = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
-    let columns = NUMBERS.map(|(name, width)| format!("{name:>width$}")).concat();
-    let heading = format!(" {:>7} {:<NAMES$}{columns}{:>6}", "devices", "", "kept");
+    let heading = table::headings(&points(&[], theme), &SET);
     draw_lines(buf, head, &[Line::raw(asked), Line::styled(heading, theme.style(Role::Dim))], theme);
-    list(app, theme).render(points, buf);
+    list(app, theme).render(rows, buf);
 }
 
 /// The row at a place.
@@ -60,28 +68,32 @@ fn halves(inside: Rect) -> [Rect; 2] {
 
 fn list(app: &App, theme: Theme) -> RowList<'static> {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
-    let lines = rows.iter().map(|row| line(row, theme)).zip((0..).map(Some)).collect();
-    panel_list(app, theme, lines, cursor)
+    let lines = table::lines(&points(rows, theme), &SET, theme);
+    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), cursor)
 }
 
-/// A size's best point in one thing.
-fn line(row: &GridRow, theme: Theme) -> Line<'static> {
-    let size = thousands(f64::from(row.devices));
-    let mut spans = vec![Span::raw(format!(" {size:>7} {:<NAMES$}", row.best.words()))];
-    let Some(point) = row.point else {
-        spans.push(Span::styled(format!("{} not one sequence fits", theme.glyphs().too_big), theme.style(Role::Dim)));
-        return Line::from(spans);
-    };
-    let numbers = [
-        format!("{} %", significant(100.0 * point.reached.mfu, 3)),
-        thousands(point.reached.tokens_per_s),
-        thousands(point.sequence),
-        thousands(point.batch),
-        point.stage.number().to_string(),
-    ];
-    spans.extend(numbers.iter().zip(NUMBERS).map(|(number, (_, width))| Span::raw(format!("{number:>width$}"))));
-    spans.push(Span::raw(format!("{:>6}", point.gamma)));
-    Line::from(spans)
+/// The best points, one row for each size and each thing that is sought.
+fn points(rows: &[GridRow], theme: Theme) -> Table {
+    let mut table = Table::new(HEADINGS.map(|heading| ("", heading)));
+    table.extend(rows.iter().map(|row| {
+        let size = TableCell::word(thousands(f64::from(row.devices)));
+        let figures = row.point.map_or_else(
+            || {
+                vec![
+                    TableCell::word(format!("{} not one sequence fits", theme.glyphs().too_big)).toned(CellTone::Aside),
+                ]
+            },
+            |point| {
+                let mfu = format!("{} %", significant(100.0 * point.reached.mfu, 3));
+                let [speed, sequence, batch] = [point.reached.tokens_per_s, point.sequence, point.batch]
+                    .map(|count| TableCell::word(thousands(count)));
+                let stage = TableCell::word(point.stage.number().to_string());
+                vec![TableCell::word(mfu), speed, sequence, batch, stage, TableCell::word(point.gamma.to_string())]
+            },
+        );
+        [size, TableCell::word(format!(" {}", row.best.words()))].into_iter().chain(figures).collect()
+    }));
+    table
 }
 
 /// What Enter does.

@@ -2,21 +2,22 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Margin, Position, Rect};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
 use crate::app::views;
 use crate::app::{App, Panel};
 use crate::evaluate::Summary;
+use crate::figures::{CellTone, Figure, FigureSubject, STRATEGIES, Table, TableCell};
 use crate::presets::Kind;
 use crate::scenario::Scenario;
 use crate::search::StrategyOutcome as Row;
 use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
+use crate::ui::widgets::table::{self, Set};
 use crate::ui::widgets::text::{columns, draw_line};
-use crate::units::significant;
 
 /// How it is drawn.
 pub(super) const DRAWING: Drawing = Drawing {
@@ -48,7 +49,8 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let inside = frame(app, theme, Panel::Map, &title, &format!("against {against}"), area, buf);
     let levels = levels(scenario, usize::from(inside.width));
     let [head, rows, foot, below] = places(app, inside);
-    draw_line(buf, head, &heading(scenario, &levels, theme), theme);
+    let heading = table::headings(&compared(app, theme, &levels), &set(&levels));
+    draw_line(buf, head, &Line::styled(heading, theme.style(Role::Title)), theme);
     list(app, theme, &levels).render(rows, buf);
     draw_line(buf, foot, &legend(theme), theme);
     let about = status(app);
@@ -72,14 +74,8 @@ fn places(app: &App, inside: Rect) -> [Rect; 4] {
 }
 
 fn list(app: &App, theme: Theme, levels: &[usize]) -> RowList<'static> {
-    let strategies = &app.views.strategies;
-    let best = strategies.rows().iter().filter_map(|row| Some((row.outcome.as_ref().ok()?, row)));
-    let best = best.filter(|(summary, _)| summary.fits);
-    let best = best.max_by(|(a, _), (b, _)| a.tokens_per_s_per_device.total_cmp(&b.tokens_per_s_per_device));
-    let best = best.map(|(_, row)| row.id.as_str());
-    let line = |row: &Row| line(app, theme, row, best == Some(row.id.as_str()), levels);
-    let lines = strategies.rows().iter().map(line).zip((0..).map(Some)).collect();
-    panel_list(app, theme, lines, strategies.row())
+    let lines = table::lines(&compared(app, theme, levels), &set(levels), theme);
+    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), app.views.strategies.row())
 }
 
 /// The levels whose traffic has room, the outer ones first to stay; in their order.
@@ -90,49 +86,57 @@ fn levels(scenario: &Scenario, width: usize) -> Vec<usize> {
     (all.saturating_sub(room)..all).collect()
 }
 
-fn heading(scenario: &Scenario, levels: &[usize], theme: Theme) -> Line<'static> {
-    let numbers = ["TFLOP/s", "against", "GiB", "exposed"].map(|name| format!("{name:>NUMBER$}")).concat();
-    let levels = levels.iter().map(|level| format!("{:>LEVEL$}", scenario.cluster.levels[*level].name));
-    let text = format!("  {:<NAMES$}{numbers}{}", "strategy", levels.collect::<String>());
-    Line::styled(text, theme.style(Role::Title))
+/// Columns of the names, of the numbers, and of the levels.
+fn set(levels: &[usize]) -> Vec<Set> {
+    let numbers = [Set::Right(NUMBER); 4].into_iter().chain(levels.iter().map(|_| Set::Right(LEVEL)));
+    std::iter::once(Set::Left(2 + NAMES)).chain(numbers).collect()
 }
 
-fn line(app: &App, theme: Theme, row: &Row, best: bool, levels: &[usize]) -> Line<'static> {
-    let glyphs = theme.glyphs();
-    let present = if *row.id == *app.scenario.strategy { glyphs.more[0] } else { " " };
-    let star = if best { glyphs.best } else { " " };
-    let mut spans = vec![Span::raw(format!(" {star}{:<NAMES$}", format!("{} {present}", row.id)))];
-    match &row.outcome {
-        Err(problem) => {
-            spans.push(Span::styled(format!("{} {}", glyphs.impossible, problem.what), theme.style(Role::Dim)));
-        }
-        Ok(summary) => {
-            let reference = app.pins.reference().map_or_else(|| present_one(app), |(_, summary)| Some(summary));
-            spans.extend(numbers(summary, reference, theme));
-            for level in levels {
-                spans.push(Span::raw(format!("{:>LEVEL$}", summary.traffic[*level].bytes_per_device.to_string())));
+/// Each strategy's figures, or why it cannot be.
+fn compared(app: &App, theme: Theme, levels: &[usize]) -> Table {
+    let rows = app.views.strategies.rows();
+    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let names = levels.iter().map(|level| scenario.cluster.levels[*level].name.as_str());
+    let numbers = ["  strategy", "TFLOP/s", "against", "GiB", "exposed"];
+    let mut table = Table::new(numbers.into_iter().chain(names).map(|heading| ("", heading)));
+    let speed = |row: &Row| {
+        row.outcome.as_ref().ok().filter(|summary| summary.fits).map(|summary| summary.tokens_per_s_per_device)
+    };
+    let best = rows.iter().filter_map(|row| Some((speed(row)?, &row.id))).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let reference = app.pins.reference().map_or_else(|| present_one(app), |(_, summary)| Some(summary));
+    for row in rows {
+        let present = if *row.id == *app.scenario.strategy { theme.glyphs().more[0] } else { " " };
+        let star = if best.is_some_and(|(_, best)| *best == row.id) { theme.glyphs().best } else { " " };
+        let name = TableCell::word(format!(" {star}{} {present}", row.id));
+        let figures = match &row.outcome {
+            Err(problem) => {
+                let why = format!("{} {}", theme.glyphs().impossible, problem.what);
+                vec![TableCell::word(why).toned(CellTone::Aside)]
             }
-        }
+            Ok(summary) => figures(&FigureSubject::new(scenario, summary), reference, levels, theme),
+        };
+        table.push(std::iter::once(name).chain(figures).collect());
     }
-    Line::from(spans)
+    table
 }
 
-/// Throughput, against what, memory and exposed communication.
-fn numbers(summary: &Summary, reference: Option<&Summary>, theme: Theme) -> [Span<'static>; 4] {
-    let against = reference.map_or_else(String::new, |reference| {
-        words::change(reference.tokens_per_s_per_device, summary.tokens_per_s_per_device, theme)
-    });
-    let too_big = if summary.fits { "" } else { theme.glyphs().too_big };
-    let role = if summary.fits { Role::Text } else { Role::Bad };
-    [
-        Span::raw(format!("{:>NUMBER$}", significant(summary.model_flops.get() / 1e12, 3))),
-        Span::raw(format!("{against:>NUMBER$}")),
-        Span::styled(
-            format!("{:>NUMBER$}", format!("{too_big} {}", significant(summary.memory.peak.gib(), 3))),
-            theme.style(role),
-        ),
-        Span::raw(format!("{:>NUMBER$}", summary.time.exposed.to_string())),
-    ]
+/// Throughput, against what, memory, exposed communication, and what goes through the levels.
+fn figures(subject: &FigureSubject, reference: Option<&Summary>, levels: &[usize], theme: Theme) -> Vec<TableCell> {
+    let [speed, memory, exposed] = STRATEGIES;
+    let rate = |summary: &Summary| summary.tokens_per_s_per_device;
+    let change = |reference: &Summary| words::change(rate(reference), rate(subject.summary), theme);
+    let peak = TableCell::in_column(memory, subject);
+    let peak = if subject.summary.fits {
+        peak
+    } else {
+        TableCell::word(format!("{} {}", theme.glyphs().too_big, peak.text())).toned(CellTone::Bad)
+    };
+    let against = TableCell::word(reference.map_or_else(String::new, change));
+    let levels = levels.iter().map(|level| TableCell::figure(Figure::Traffic(*level), subject));
+    [TableCell::in_column(speed, subject), against, peak, TableCell::figure(exposed, subject)]
+        .into_iter()
+        .chain(levels)
+        .collect()
 }
 
 /// The row of the scenario's own strategy.
