@@ -8,14 +8,14 @@ use crate::ui::theme::{Role, Theme};
 
 /// How a column is set: names to the left, numbers to the right, in so many screen columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Set {
+pub enum Aligned {
     /// To the left.
     Left(usize),
     /// To the right.
     Right(usize),
 }
 
-impl Set {
+impl Aligned {
     fn text(self, text: &str) -> String {
         match self {
             Self::Left(width) => pad(text, width),
@@ -25,12 +25,12 @@ impl Set {
 }
 
 /// The headings, as one text.
-pub fn headings(table: &Table, columns: &[Set]) -> String {
+pub fn headings(table: &Table, columns: &[Aligned]) -> String {
     table.headings().zip(columns).map(|(heading, column)| column.text(heading)).collect()
 }
 
 /// The rows. What a row says in place of its numbers runs on over their columns.
-pub fn lines(table: &Table, columns: &[Set], theme: Theme) -> Vec<Line<'static>> {
+pub fn lines(table: &Table, columns: &[Aligned], theme: Theme) -> Vec<Line<'static>> {
     let line = |row: &Vec<TableCell>| {
         let runs_on = row.len() < columns.len();
         let cells = row.iter().zip(columns).enumerate().map(|(at, (cell, column))| {

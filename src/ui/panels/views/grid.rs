@@ -13,7 +13,7 @@ use crate::search::GridRow;
 use crate::ui::panels::{frame, outdated, panel_list};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use crate::ui::widgets::table::{self, Set};
+use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::draw_lines;
 use crate::units::{significant, thousands};
 
@@ -31,15 +31,15 @@ const HEIGHT: u16 = 2 + 2 + 15 + 1;
 
 /// The size, what is sought, and the numbers of the point: their headings, and the columns of each.
 const HEADINGS: [&str; 8] = ["devices", "", "MFU", "tok/s/device", "sequence", "batch", "stage", "kept"];
-const SET: [Set; 8] = [
-    Set::Right(8),
-    Set::Left(18),
-    Set::Right(8),
-    Set::Right(13),
-    Set::Right(9),
-    Set::Right(9),
-    Set::Right(6),
-    Set::Right(6),
+const COLUMNS: [Aligned; 8] = [
+    Aligned::Right(8),
+    Aligned::Left(18),
+    Aligned::Right(8),
+    Aligned::Right(13),
+    Aligned::Right(9),
+    Aligned::Right(9),
+    Aligned::Right(6),
+    Aligned::Right(6),
 ];
 
 /// Draws it.
@@ -51,7 +51,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     let [head, rows] = halves(inside);
     let percent = significant(100.0 * app.views.grid.efficiency(), 3);
     let asked = format!(" kernels at {percent} % of the peak; over stage, activations kept, sequence, batch");
-    let heading = table::headings(&points(&[], theme), &SET);
+    let heading = table::headings(&points(&[], theme), &COLUMNS);
     draw_lines(buf, head, &[Line::raw(asked), Line::styled(heading, theme.style(Role::Dim))], theme);
     list(app, theme).render(rows, buf);
 }
@@ -68,7 +68,7 @@ fn halves(inside: Rect) -> [Rect; 2] {
 
 fn list(app: &App, theme: Theme) -> RowList<'static> {
     let (rows, cursor) = (app.views.grid.rows(), app.views.grid.row(app.context().shown));
-    let lines = table::lines(&points(rows, theme), &SET, theme);
+    let lines = table::lines(&points(rows, theme), &COLUMNS, theme);
     panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), cursor)
 }
 

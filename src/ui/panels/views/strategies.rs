@@ -16,7 +16,7 @@ use crate::search::StrategyOutcome as Row;
 use crate::ui::panels::{frame, outdated, panel_list, words};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
-use crate::ui::widgets::table::{self, Set};
+use crate::ui::widgets::table::{self, Aligned};
 use crate::ui::widgets::text::{columns, draw_line};
 
 /// How it is drawn.
@@ -87,9 +87,9 @@ fn levels(scenario: &Scenario, width: usize) -> Vec<usize> {
 }
 
 /// Columns of the names, of the numbers, and of the levels.
-fn set(levels: &[usize]) -> Vec<Set> {
-    let numbers = [Set::Right(NUMBER); 4].into_iter().chain(levels.iter().map(|_| Set::Right(LEVEL)));
-    std::iter::once(Set::Left(2 + NAMES)).chain(numbers).collect()
+fn set(levels: &[usize]) -> Vec<Aligned> {
+    let numbers = [Aligned::Right(NUMBER); 4].into_iter().chain(levels.iter().map(|_| Aligned::Right(LEVEL)));
+    std::iter::once(Aligned::Left(2 + NAMES)).chain(numbers).collect()
 }
 
 /// Each strategy's figures, or why it cannot be.
