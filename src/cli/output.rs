@@ -18,6 +18,8 @@ pub(super) fn json(text: &str) -> Result<(), Failure> {
     write(&format!("{}\n", escaped(text)))
 }
 
+// A stdout that was closed (`>&-`) is no error here: before `main` the runtime opens /dev/null in its place, for reading
+// and writing, as Python's `subprocess.DEVNULL` hands it over too. Nothing tells the two apart without unsafe code.
 fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -1,0 +1,90 @@
+//! Mutated files of every kind through every command that takes them.
+
+use super::harness::{Attack, Victim, seeds};
+
+/// Files of a kind that are tried where nobody asks for more.
+const FILES: usize = 25;
+
+/// Pushes mutated seeds of a kind, each written to `path`, through commands; nothing else appears there.
+fn push(kind: &str, path: &str, commands: &[&str]) {
+    let (seeds, victim) = (seeds(kind), Victim::new());
+    Attack::new(FILES).run(|random, tried| {
+        let bytes = random.mutated(&seeds);
+        // Printed only where the test fails: the file that did it.
+        println!("{kind} {tried}: {:?}", String::from_utf8_lossy(&bytes));
+        victim.write(path, &bytes);
+        for command in commands {
+            let (code, _) = victim.run(&command.split(' ').collect::<Vec<_>>());
+            assert_eq!(victim.files(), 1, "{command} left a file behind");
+            // What is refused is refused by every command.
+            if code == 2 {
+                break;
+            }
+        }
+    });
+}
+
+/// What is done with a scenario, from wherever it is.
+const ASKED: [&str; 6] = [
+    "eval ./it.toml",
+    "eval ./it.toml --format json",
+    "eval ./it.toml --format toml",
+    "limits ./it.toml",
+    "export ./it.toml --to fsdp2",
+    "sweep ./it.toml --x micro-batch=1,2 --y nodes=1,2",
+];
+
+#[test]
+fn scenarios() {
+    push("scenario", "it.toml", &ASKED);
+}
+
+#[test]
+fn snapshots() {
+    push("snapshot", "it.toml", &ASKED);
+}
+
+#[test]
+fn sets() {
+    push("set", "it.toml", &ASKED);
+}
+
+#[test]
+fn clusters() {
+    let eval = "eval h100-7b --hardware mine --presets .";
+    push("cluster", "clusters/mine.toml", &[eval, "presets clusters --presets . --show mine"]);
+}
+
+#[test]
+fn models() {
+    let eval = "eval h100-7b --model mine --presets .";
+    push("model", "models/mine.toml", &[eval, "presets models --presets . --show mine"]);
+}
+
+#[test]
+fn stacks() {
+    let eval = "eval h100-7b --stack mine --presets .";
+    push("stack", "stacks/mine.toml", &[eval, "presets stacks --presets . --show mine"]);
+}
+
+#[test]
+fn strategies() {
+    let eval = "eval h100-7b --strategy mine --presets .";
+    push("strategy", "strategies/mine.toml", &[eval, "presets strategies --presets . --show mine"]);
+}
+
+#[test]
+fn configurations() {
+    push("configuration", "config.toml", &["presets strategies --config config.toml"]);
+}
+
+#[test]
+fn measured_rows() {
+    push("rows", "rows.csv", &["validate rows.csv", "validate rows.csv --format csv", "calibrate rows.csv"]);
+}
+
+#[test]
+fn profiles() {
+    let plan = "plan --profile profile.csv --layers 4 --hidden 1024 --memory-limit 8GiB";
+    push("profile", "profile.csv", &[plan]);
+}
