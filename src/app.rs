@@ -42,6 +42,7 @@ pub mod runs;
 pub mod sheet;
 mod start;
 mod state;
+mod stored;
 pub mod time;
 pub mod timeline;
 pub mod typing;

@@ -8,12 +8,14 @@ mod content;
 mod list;
 mod open;
 mod set;
+mod stored;
 mod write;
 
 pub use content::{FORMAT, Snapshot};
 pub use list::{HeldSnapshot, Listed, delete, list, places};
-pub use open::{OpenError, Opened, Stored, is_path, open};
+pub use open::{OpenError, Opened, is_path, open};
 pub use set::{Member, Set};
+pub use stored::{Stored, StoredPin};
 pub use write::{Attempt, WriteError, write, write_set, write_text};
 
 #[cfg(test)]

@@ -91,6 +91,10 @@ impl App {
 
     /// A pinned scenario was evaluated, or cannot be.
     pub(super) fn hear_pin(&mut self, id: u64, result: Result<Arc<Evaluation>, Vec<Problem>>) {
+        let pinned = self.pins.all().iter().find(|pin| pin.id == id).map(|pin| pin.scenario.clone());
+        if let (Some(scenario), Ok(evaluation)) = (pinned, &result) {
+            self.check_stored(&scenario, evaluation);
+        }
         let why = result.as_ref().err().and_then(|problems| problems.first()).map(ToString::to_string);
         if let (Some(pin), Some(why)) = (self.pins.evaluated(id, result.ok()), why) {
             self.tell(format!("unpinned {}, which is not possible: {why}", pin.name));

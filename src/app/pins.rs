@@ -7,6 +7,9 @@ use crate::scenario::{Field, Scenario};
 
 use super::answers::Answer;
 
+/// The most scenarios that are pinned, A to Z: each keeps its timeline.
+pub const MOST: usize = 26;
+
 /// A scenario to compare with.
 #[derive(Debug, Clone)]
 pub struct Pin {
@@ -39,6 +42,11 @@ impl Pins {
         Some((first, &first.evaluation.as_ref()?.summary))
     }
 
+    /// Whether there is no place for one more.
+    pub fn are_full(&self) -> bool {
+        self.all.len() >= MOST
+    }
+
     /// Where a scenario is among them.
     pub fn position(&self, scenario: &Scenario) -> Option<usize> {
         self.all.iter().position(|pin| pin.scenario == *scenario)
@@ -50,10 +58,12 @@ impl Pins {
         self.add(name, scenario, evaluation);
     }
 
-    /// Adds one.
+    /// Adds one, where there is a place.
     pub fn add(&mut self, name: String, scenario: Scenario, evaluation: Option<Arc<Evaluation>>) {
-        self.next += 1;
-        self.all.push(Pin { id: self.next, name, scenario, evaluation });
+        if !self.are_full() {
+            self.next += 1;
+            self.all.push(Pin { id: self.next, name, scenario, evaluation });
+        }
     }
 
     /// Lets go of one.
@@ -124,10 +134,9 @@ impl Pins {
     }
 }
 
-/// The letter of a place: A to Z, then AA.
+/// The letter of a place, A to Z.
 pub fn letter(index: usize) -> String {
-    let last = char::from(b'A' + (index % 26) as u8);
-    if index < 26 { last.to_string() } else { letter(index / 26 - 1) + &last.to_string() }
+    char::from(b'A' + (index % MOST) as u8).to_string()
 }
 
 #[cfg(test)]

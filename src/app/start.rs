@@ -8,7 +8,7 @@ use crate::config::{Background, ColorDepth, Markers};
 use crate::presets::Library;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
-use crate::snapshot::Stored;
+use crate::snapshot::{Stored, StoredPin};
 
 /// What the explorer opens on.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Start {
     /// What its snapshot says came out.
     pub stored: Option<Stored>,
     /// The scenarios of a set, to compare with.
-    pub pins: Vec<(String, Scenario)>,
+    pub pins: Vec<StoredPin>,
     /// How to show it.
     pub options: Options,
 }

@@ -4,13 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::Summary;
-use crate::figures::Figures;
+use crate::evaluate::{Evaluation, Summary};
 use crate::presets::Library;
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Problem, Scenario};
 use crate::search::{Cell, Fixes};
-use crate::snapshot::Stored;
 use crate::units::{Bytes, significant};
 
 use super::action::Command;
@@ -29,6 +27,7 @@ use super::pins::Pins;
 use super::pointing::Mouse;
 use super::resolve::{base, resolve};
 use super::start::Start;
+use super::stored::StoredEvaluations;
 use super::time::TimePanel;
 use super::timeline::Timeline;
 use super::views::Views;
@@ -59,8 +58,8 @@ pub struct App {
     pub looking: bool,
     /// The last answer, perhaps of an earlier question.
     pub answer: Option<Answer>,
-    /// The scenario of an opened snapshot, and what that says came out, until it has come out here.
-    pub(super) stored: Option<(Scenario, Stored)>,
+    /// What opened files say came out, until it has come out here.
+    pub(super) stored: StoredEvaluations,
     /// Whether the answer is that of an earlier question.
     pub stale: bool,
     /// Whether the map's cursor has gone on, and the panels are still to follow it.
@@ -118,7 +117,7 @@ impl App {
             views: Views { evidence: EvidenceView::new(options.rows), ..Views::new(Map::around(&base, &scenario)) },
             shown: Ok(scenario.clone()),
             looking: false,
-            stored: stored.map(|stored| (scenario.clone(), stored)),
+            stored: StoredEvaluations::of(scenario.clone(), stored),
             scenario,
             answer: None,
             stale: true,
@@ -187,12 +186,15 @@ impl App {
         self.notice = Some(notice);
     }
 
-    pub(super) fn show(&mut self, answer: Answer) {
-        if let Some((_, stored)) = self.stored.take_if(|(scenario, _)| *scenario == answer.scenario)
-            && let Some(doubt) = stored.doubt(&Figures::new(&answer.scenario, &answer.evaluation))
-        {
-            self.tell(doubt.to_owned());
+    /// Says so where a file holds other figures of a scenario than come out here.
+    pub(super) fn check_stored(&mut self, scenario: &Scenario, evaluation: &Evaluation) {
+        if let Some(doubt) = self.stored.check(scenario, evaluation) {
+            self.tell(doubt);
         }
+    }
+
+    pub(super) fn show(&mut self, answer: Answer) {
+        self.check_stored(&answer.scenario, &answer.evaluation);
         self.answer = Some(answer);
         self.stale = false;
         self.views.map.settled = self.views.map.cursor;

@@ -14,7 +14,7 @@ use super::effect::Opening;
 use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::panel::{Panel, ViewId};
-use super::pins::letter;
+use super::pins::{MOST, letter};
 use super::resolve::base;
 use super::sheet::Sheet;
 use super::state::App;
@@ -131,6 +131,9 @@ impl App {
         if let Some(index) = self.pins.position(&scenario) {
             self.pins.remove(index);
             return self.tell("unpinned the scenario".to_owned());
+        }
+        if self.pins.are_full() {
+            return self.tell(format!("{MOST} are pinned, A to Z: remove one first (c, then x)"));
         }
         let known = self.answer.as_ref().filter(|_| !self.stale);
         self.pins.pin(scenario, known.map(|answer| Arc::clone(&answer.evaluation)));

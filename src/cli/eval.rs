@@ -19,7 +19,7 @@ pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
 
 /// Prints the report; a scenario that does not fit has one too.
 pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> Result<Exit, Failure> {
-    let Opened { file, scenario, stored, .. } = opened;
+    let Opened { file, scenario, stored, pins, .. } = opened;
     let mut workspace = Workspace::default();
     let evaluation = search::full(scenario, &mut workspace)?;
     let comparison = search::compare(library, file, scenario, &evaluation.summary, &mut workspace)?;
@@ -27,6 +27,12 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let doubt = stored.as_ref().and_then(|stored| stored.doubt(&now));
     if let Some(doubt) = doubt {
         output::warning(&doubt);
+    }
+    for pin in pins.iter().filter(|pin| pin.scenario != *scenario && pin.stored.is_own()) {
+        let evaluation = search::full(&pin.scenario, &mut workspace)?;
+        if let Some(doubt) = pin.stored.doubt(&Figures::new(&pin.scenario, &evaluation)) {
+            output::warning(&format!("{}: {doubt}", pin.name));
+        }
     }
     // There is nothing to put beside figures that came out again.
     let stored = stored.as_ref().filter(|stored| !stored.is_own() || doubt.is_some());

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::disk;
-use crate::figures::Figures;
 use crate::presets::{Library, Origin, PresetFile, Unknown};
 use crate::scenario::file::{self, FileError, ScenarioFile, Source, printable};
 use crate::scenario::{Problem, Scenario};
 
 use super::content::{FORMAT, KIND, Snapshot, in_scenario};
 use super::set::{self, Set};
+use super::stored::{Stored, StoredPin};
 
 /// The largest file that is read: far above any scenario, far below what would hurt.
 const MOST_BYTES: u64 = 4 << 20;
@@ -27,8 +27,8 @@ pub struct Opened {
     pub file: ScenarioFile,
     /// What a snapshot says came out when it was written.
     pub stored: Option<Stored>,
-    /// The scenarios of a set, with their names.
-    pub pins: Vec<(String, Scenario)>,
+    /// The scenarios of a set.
+    pub pins: Vec<StoredPin>,
     /// What stands before the paths of the scenario's fields in the file.
     nested: &'static str,
     name: String,
@@ -39,28 +39,6 @@ pub struct Opened {
 #[derive(Deserialize)]
 struct Reported {
     scenario: ScenarioFile,
-}
-
-/// The evaluation in a snapshot.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
-    /// The version of shardscope that wrote it.
-    pub version: String,
-    /// What came out there: for show, beside what comes out now.
-    pub figures: Figures,
-}
-
-impl Stored {
-    /// Whether this very version wrote it.
-    pub fn is_own(&self) -> bool {
-        self.version == env!("CARGO_PKG_VERSION")
-    }
-
-    /// What is to be said of it beside what comes out now: one version finds the same figures, to the bit.
-    pub fn doubt(&self, now: &Figures) -> Option<&'static str> {
-        let doubt = "the evaluation in the file differs from what this same version computes: one of them was changed";
-        (self.is_own() && self.figures != *now).then_some(doubt)
-    }
 }
 
 /// Why a scenario could not be opened.
@@ -153,23 +131,20 @@ fn written_by(source: &Source, mut error: FileError) -> FileError {
 }
 
 fn opened(name: &str, source: &Source, text: String, library: &Library) -> Result<Opened, FileError> {
-    let stored =
-        |snapshot: &Snapshot| Some(Stored { version: snapshot.version.clone(), figures: snapshot.evaluation.clone() });
     let mut pins = Vec::new();
     let (scenario, file, stored, nested) = match source.text("kind") {
         Some(KIND) => {
             let snapshot = Snapshot::parse(&text)?;
             let scenario = snapshot.scenario().map_err(|problems| source.mistakes(&problems))?;
-            let stored = stored(&snapshot);
-            (scenario, snapshot.scenario, stored, "scenario.")
+            let stored = Stored::new(&snapshot);
+            (scenario, snapshot.scenario, Some(stored), "scenario.")
         }
         Some(set::KIND) => {
             let set = Set::parse(&text)?;
-            pins = set.scenarios(source)?;
+            pins = set.pins(source)?;
             let first = set.members.into_iter().zip(&pins).next();
-            let Some((member, (_, scenario))) = first else { return Err(source.mistakes(&[])) };
-            let stored = stored(&member.snapshot);
-            (scenario.clone(), member.snapshot.scenario, stored, "members[0].snapshot.scenario.")
+            let Some((member, StoredPin { scenario, stored, .. })) = first else { return Err(source.mistakes(&[])) };
+            (scenario.clone(), member.snapshot.scenario, Some(stored.clone()), "members[0].snapshot.scenario.")
         }
         None if source.has("scenario") => {
             let (Reported { scenario: file }, _) = file::read(&text, FORMAT)?;

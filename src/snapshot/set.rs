@@ -7,6 +7,7 @@ use crate::scenario::file::{self, FileError, Source};
 use crate::scenario::{Problem, Scenario};
 
 use super::content::{FORMAT, Snapshot};
+use super::stored::{Stored, StoredPin};
 
 /// What `kind` says in a set.
 pub(super) const KIND: &str = "set";
@@ -64,10 +65,12 @@ impl Set {
         }
     }
 
-    /// The scenarios with their names, from what the set holds by value.
-    pub(super) fn scenarios(&self, source: &Source) -> Result<Vec<(String, Scenario)>, FileError> {
+    /// The scenarios, from what the set holds by value.
+    pub(super) fn pins(&self, source: &Source) -> Result<Vec<StoredPin>, FileError> {
         let member = |(index, member): (usize, &Member)| match member.snapshot.scenario() {
-            Ok(scenario) => Ok((member.name.clone(), scenario)),
+            Ok(scenario) => {
+                Ok(StoredPin { name: member.name.clone(), scenario, stored: Stored::new(&member.snapshot) })
+            }
             Err(problems) => Err(source.mistakes(&inside(index, problems))),
         };
         self.members.iter().enumerate().map(member).collect()

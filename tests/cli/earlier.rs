@@ -137,6 +137,30 @@ fn a_stored_evaluation_that_this_version_does_not_find_is_reported() {
 }
 
 #[test]
+fn every_stored_evaluation_of_a_set_is_held_against_what_comes_out() {
+    let home = Home::new();
+    let honest = snapshot_of_now().parse::<toml::Table>().expect("TOML");
+    // Another scenario each, so that none stands for another.
+    let member = |name: &str, micro_batch: i64, seconds: f64| {
+        let mut snapshot = honest.clone();
+        snapshot["scenario"]["plan"]
+            .as_table_mut()
+            .expect("a plan")
+            .insert("micro_batch".to_owned(), micro_batch.into());
+        snapshot["evaluation"].as_table_mut().expect("a table").insert("step_time_s".to_owned(), seconds.into());
+        let member = [("name", toml::Value::from(name)), ("snapshot", snapshot.into())];
+        toml::Value::Table(member.map(|(key, value)| (key.to_owned(), value)).into_iter().collect())
+    };
+    let members = vec![member("one", 1, 1.0), member("two", 2, 2.0), member("four", 4, 4.0)];
+    let set = format!("format = 1\nkind = \"set\"\nversion = \"{}\"\n", env!("CARGO_PKG_VERSION"));
+    let members = toml::to_string(&toml::Table::from_iter([("members".to_owned(), members.into())])).expect("TOML");
+    home.write("set.toml", &(set + &members));
+    let told = home.run("eval ./set.toml").stderr;
+    assert_eq!(told.matches("differs from what this same version computes").count(), 3, "{told}");
+    assert_contains(&told, &["two: the evaluation", "four: the evaluation"]);
+}
+
+#[test]
 fn a_file_that_cannot_be_read_names_the_version_that_wrote_it() {
     let home = Home::new();
     home.write("s.toml", &file("snapshot.toml").replacen("[model]", "[model]\nwas_known = 1", 1));

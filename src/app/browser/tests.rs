@@ -176,6 +176,28 @@ fn a_snapshot_whose_figures_do_not_come_out_again_is_reported() {
 }
 
 #[test]
+fn each_evaluation_of_a_set_that_does_not_come_out_again_is_named() {
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjlp");
+    let members =
+        app.pins.all().iter().map(|pin| (pin.name.as_str(), &pin.scenario, &**pin.evaluation.as_ref().unwrap()));
+    let mut set = Set::new(members);
+    for member in &mut set.members {
+        member.snapshot.evaluation.step_time_s = Some(1.0);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = snapshot::write_set(directory.path(), "pair", &set.to_toml().unwrap()).unwrap();
+    let opened = snapshot::open(&path.display().to_string(), &Library::embedded()).unwrap();
+    let mut again = explorer();
+    let commands = again.hear(JobReport::Opened(Box::new(opened), "pair.toml".to_owned()));
+    for report in commands.into_iter().flat_map(crate::app::jobs::in_line) {
+        again.hear(report);
+    }
+    let said = again.notice.unwrap();
+    assert!(said.contains("fsdp") && said.contains("nodes 24: the evaluation in the file differs"), "{said}");
+}
+
+#[test]
 fn files_are_searched_by_name_and_by_what_they_hold() {
     let mut app = browsing();
     let names = |app: &App| browser(app).found().iter().map(|file| file.name.clone()).collect::<Vec<_>>();

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::app::action::Command;
 use crate::app::layer::Layer;
+use crate::app::pins::{MOST, Pin};
 use crate::app::resolve::resolve;
 use crate::app::state::App;
 use crate::presets::{Kind, Library, Warning};
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
-use crate::snapshot::{Listed, Opened};
+use crate::snapshot::{Listed, Opened, StoredPin};
 
 impl App {
     /// The files that were found.
@@ -26,21 +27,40 @@ impl App {
             self.tell(format!("{path}: {}", problems[0]));
             return Vec::new();
         }
-        let pinned = pins.len();
-        self.pin_all(pins);
-        let pinned = if pinned == 0 { String::new() } else { format!(", {pinned} pinned: c compares") };
+        let pinned = self.pin_all(pins);
         // First, so that what its answer tells replaces it: that may be known at once.
         self.tell(format!("opened {path}{pinned}"));
-        self.stored = stored.map(|stored| (scenario.clone(), stored));
+        self.stored.expect(scenario.clone(), stored);
+        self.check_pins();
         self.adopt(file, scenario)
     }
 
-    /// Pins the scenarios of a set beside those that are pinned already.
-    pub(crate) fn pin_all(&mut self, pins: Vec<(String, Scenario)>) {
-        for (name, scenario) in pins {
+    /// Pins the scenarios of a set beside those that are pinned already, as far as there is a place; says how many.
+    pub(crate) fn pin_all(&mut self, pins: Vec<StoredPin>) -> String {
+        let all = pins.len();
+        let mut pinned = 0;
+        for StoredPin { name, scenario, stored } in pins {
             if self.pins.position(&scenario).is_none() {
-                self.pins.add(name, scenario, None);
+                self.pins.add(name.clone(), scenario.clone(), None);
             }
+            if self.pins.position(&scenario).is_some() {
+                pinned += 1;
+                self.stored.expect_pin(name, scenario, stored);
+            }
+        }
+        match all - pinned {
+            _ if all == 0 => String::new(),
+            0 => format!(", {pinned} pinned: c compares"),
+            left => format!(", {pinned} pinned, {left} left out: there is room for {MOST}"),
+        }
+    }
+
+    /// Holds what files say of the pins against what is known of these.
+    fn check_pins(&mut self) {
+        let known = |pin: &Pin| Some((pin.scenario.clone(), pin.evaluation.clone()?));
+        let known: Vec<_> = self.pins.all().iter().filter_map(known).collect();
+        for (scenario, evaluation) in known {
+            self.check_stored(&scenario, &evaluation);
         }
     }
 

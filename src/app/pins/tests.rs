@@ -60,6 +60,13 @@ fn an_evaluation_finds_its_pin_wherever_that_is_by_now() {
 }
 
 #[test]
-fn letters_go_on_after_z() {
-    assert_eq!([0, 1, 25, 26, 27, 52].map(letter), ["A", "B", "Z", "AA", "AB", "BA"]);
+fn there_is_a_letter_for_each_and_no_place_for_more() {
+    let mut pins = Pins::default();
+    for nodes in 1..=MOST as u32 + 3 {
+        pins.pin(answer(nodes).scenario, None);
+    }
+    assert_eq!((pins.all().len(), letter(0), letter(MOST - 1)), (26, "A".to_owned(), "Z".to_owned()));
+    assert!(pins.are_full());
+    pins.remove(3);
+    assert!(!pins.are_full());
 }

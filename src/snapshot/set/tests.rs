@@ -27,7 +27,8 @@ fn a_set_opens_on_its_first_scenario_with_all_of_them_pinned() {
     fs::write(&path, set().to_toml().unwrap()).unwrap();
     let opened = open(&path.display().to_string(), &Library::embedded()).unwrap();
     assert_eq!(opened.scenario, scenario());
-    let pins: Vec<(&str, u32)> = opened.pins.iter().map(|(name, pin)| (name.as_str(), pin.plan.micro_batch)).collect();
+    let pins: Vec<(&str, u32)> =
+        opened.pins.iter().map(|pin| (pin.name.as_str(), pin.scenario.plan.micro_batch)).collect();
     let micro_batch = scenario().plan.micro_batch;
     assert_eq!(pins, [("narrow", micro_batch), ("wide", 2 * micro_batch)]);
     assert!(opened.stored.is_some(), "what came out then can be shown beside what comes out now");
