@@ -241,6 +241,8 @@ impl Model {
     /// square, and the product of both with `X`: `4 m^2 n + 2 m^3`. Query, key, value and gate are matrices of their own.
     pub fn orthogonalisation_flop(&self) -> Flop {
         let hidden = f64::from(self.hidden);
+        // Newton-Schulz on an m x n matrix, m the smaller: X X^T (2 m^2 n), its square (2 m^3) and their product with X
+        // (2 m^2 n), five times over.
         let (queries, keys) = (self.attention_width() as f64, self.kv_width() as f64);
         let one = |width: f64| {
             let (m, n) = (width.min(hidden), width.max(hidden));

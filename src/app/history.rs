@@ -25,6 +25,9 @@ pub struct Edited {
 /// What was before each edit, and what undoing took back.
 #[derive(Debug, Clone, Default)]
 pub struct History {
+    // Whole scenarios, not edits backward: an opened snapshot holds its cluster by value, and a preset that was read
+    // again has changed behind the same id, so that no edit of fields would bring back what was there. Facts are
+    // shared, so that an entry costs a plan and a file.
     past: VecDeque<Edited>,
     future: Vec<Edited>,
     /// The field that the last entry stepped through, as long as nothing else was asked for: a held key is one entry.

@@ -62,6 +62,7 @@ pub struct Inputs {
 impl Inputs {
     /// The rows that can be seen, in order.
     pub fn rows(&self) -> impl Iterator<Item = InputRow> {
+        // Behind the row that opens them, so that opening moves nothing above it.
         let folded = rare().map(InputRow::Field).filter(|_| self.unfolded);
         Field::all().filter(|field| !field.spec().rare).map(InputRow::Field).chain([InputRow::Fold]).chain(folded)
     }

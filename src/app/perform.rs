@@ -54,6 +54,7 @@ impl App {
                 self.tell(said);
                 return commands;
             }
+            // As if the cursor had gone there and Enter was pressed: the layer that asked for it is closed by now.
             Effect::Choose(field) => {
                 self.focus = Panel::Inputs;
                 self.inputs.choose(field);

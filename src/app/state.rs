@@ -208,6 +208,7 @@ impl App {
         self.stale = true;
         self.fix = None;
         self.shown = shown.and_then(|scenario| scenario.layout().map(|_| scenario));
+        // The view is asked in any case: it may have to stop what it computes of the scenario before.
         let Ok(scenario) = &self.shown else { return self.ask_view().into_iter().collect() };
         let evaluate = Command::Evaluate { generation: self.question, scenario: Box::new(scenario.clone()) };
         let mut done = false;

@@ -36,8 +36,11 @@ impl App {
         match action {
             Action::Quit => vec![Command::Quit],
             Action::Suspend => vec![Command::Suspend],
+            // A search among rows takes all keys until it ends; lists leave out what does not match, and search
+            // themselves.
             _ if self.find.is_some() || action == Action::Search && !self.searches_itself() => self.on_find(action),
             _ => {
+                // Panels follow the map's cursor when it rests; any other key is about what it rests on.
                 let mut commands = if self.moves_on(action) { Vec::new() } else { self.follow_cursor() };
                 commands.extend(match self.layer {
                     None => self.on_panel(action),

@@ -71,6 +71,7 @@ impl TransferLink {
     pub fn bandwidth(self, scenario: &Scenario) -> BytesPerSecond {
         let (cluster, plan) = (&scenario.cluster, &scenario.plan);
         let Self::Level(index) = self else { return cluster.device.host_bandwidth };
+        // The plan's what-if factor is on the outermost level alone.
         let factor = if index + 1 == cluster.levels.len() { plan.bandwidth_factor } else { 1.0 };
         cluster.levels.get(index).map_or(BytesPerSecond::ZERO, |level| level.bandwidth * factor)
     }
@@ -150,6 +151,8 @@ impl Intensity {
     /// Factor on the time of the arithmetic that it belongs to [layered B5, rule]: `threshold / intensity`
     /// where it overlaps and is not hidden, `1 + threshold / intensity` where it does not overlap.
     pub fn slowdown(&self) -> f64 {
+        // Beside arithmetic the slower of the two sets the pace; where nothing runs beside the transfer, its time is
+        // added.
         let ratio = self.threshold / self.flop_per_byte();
         if self.overlapped { ratio.max(1.0) } else { 1.0 + ratio }
     }

@@ -47,6 +47,7 @@ fn set(item: &mut Item, path: &[&str], found: &FittedConstant) {
         }
         return;
     };
+    // `attention_flash.1` is the second item of an array, not a key.
     if let (Some(list), Ok(index)) = (item.as_array_mut(), first.parse::<usize>()) {
         if let Some(value) = list.get_mut(index) {
             *value = spelled(value, found.value);

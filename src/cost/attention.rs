@@ -28,6 +28,7 @@ impl Rates<'_> {
     pub(crate) fn attention(&self, sequences: u32) -> Passes {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let sequence = f64::from(plan.sequence);
+        // Each rank has its share of the queries and meets all keys.
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
         let width = model.attention_width() as f64 / f64::from(plan.tensor);
         let products = Flop::new(4.0 * rows * sequence * width);
@@ -42,6 +43,7 @@ impl Rates<'_> {
         let efficiency = self.calibrated.efficiency;
         let sequence = f64::from(self.scenario.plan.sequence);
         let ramp = sequence / (sequence + efficiency.attention_half_sequence);
+        // Blocks of scores above the diagonal are skipped.
         let causal = if self.scenario.model.causal { 0.5 } else { 1.0 };
         let rate = self.peak_storage * efficiency.attention_flash[version] * ramp;
         let forward = products * causal / rate;

@@ -64,6 +64,7 @@ pub fn same_memory(one: &Calibration, other: &Calibration, scenario: &Scenario) 
 /// An efficiency whose entries are 0 where a scenario has no use for them.
 fn used(efficiency: &Efficiency, scenario: &Scenario) -> Efficiency {
     let mut used = *efficiency;
+    // One kernel of attention runs: what others reach, in this calibration or another one, changes no time.
     let version = scenario.attention().flash_version();
     for (index, share) in used.attention_flash.iter_mut().enumerate() {
         *share = if version == Some(index) { *share } else { 0.0 };
@@ -79,6 +80,7 @@ fn used(efficiency: &Efficiency, scenario: &Scenario) -> Efficiency {
     if scenario.plan.precision != Precision::Fp8 {
         used.matmul_fp8 = 0.0;
     }
+    // Inside one node nothing crosses the network between nodes.
     if scenario.devices() <= scenario.cluster.devices_per_node() {
         used.latency_between = 0.0;
     }

@@ -139,6 +139,8 @@ impl Rates<'_> {
 
     /// A product in slices along `k`: each output but the first is read with the sum and written to it.
     fn sliced(&self, product: Product, slices: f64) -> Passes {
+        // A slice has a part of the inner dimension: each gives a whole output, and these have to be added up. Adding
+        // one reads two and writes one.
         let slice = self.passes(Product { k: product.k / slices, ..product }, self.matmul) * slices;
         let outputs = 3.0 * (slices - 1.0) * product.m.get() * product.n.get();
         let additions = DeviceTime::traffic(outputs * self.storage() / self.memory);
@@ -165,6 +167,7 @@ impl Rates<'_> {
     /// Forward and backward of the embedding: a row read and written per token, and its gradient added.
     pub fn embedding(&self) -> Passes {
         let bytes = self.tokens() * f64::from(self.scenario.model.hidden) * self.storage();
+        // Forward reads rows and writes them; backward reads a gradient, and adds it to a row that is read and written.
         let pass = DeviceTime::traffic(bytes / self.memory);
         Passes { forward: pass * 2.0, backward: pass * 3.0, weights: pass * 3.0 }
     }
@@ -189,6 +192,7 @@ impl Rates<'_> {
     pub fn optimizer(&self, parameters: Count) -> DeviceTime {
         let storage = self.scenario.plan.precision.storage();
         let state = self.scenario.plan.optimizer.state(storage);
+        // State is read and written, a gradient read and a weight written.
         let each = Bytes::new(2.0 * state + 2.0 * storage.bytes());
         let traffic = parameters * each * self.calibrated.software.optimizer_traffic / self.memory;
         DeviceTime::traffic(traffic) + DeviceTime::arithmetic(self.orthogonalisation(parameters) / self.matmul_storage)

@@ -72,6 +72,8 @@ impl<'a> Rates<'a> {
         let doublings = libm::log2(f64::from(nodes(scenario)));
         // The slowest of all devices sets the pace of the others' kernels, and power that of arithmetic.
         let pace = 1.0 / (1.0 + software.stragglers * doublings);
+        // Power grows with about the cube of the clock (voltage squared times clock): a device held to half its power
+        // keeps 0.79 of its clock.
         let clock = libm::cbrt(device.power_share) * pace;
         let precision = scenario.plan.precision;
         let peak = peak(scenario, precision) * (factors.peak * clock);
@@ -130,6 +132,7 @@ pub(crate) fn peak(scenario: &Scenario, precision: Precision) -> FlopPerSecond {
 }
 
 fn peak_storage(scenario: &Scenario) -> FlopPerSecond {
+    // Beside fp8 products attention and logits run in bf16, which is also what is kept.
     match scenario.plan.precision {
         Precision::Fp8 => peak(scenario, Precision::Bf16),
         precision => peak(scenario, precision),

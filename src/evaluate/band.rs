@@ -22,6 +22,7 @@ impl ErrorBand {
     /// [`evidence`]; none where no measured rows stand behind the scenario.
     pub fn around(scenario: &Scenario, step_time: Seconds) -> Option<Self> {
         let Band { half_width, rows, .. } = *evidence(scenario)?;
+        // Widths are of the logarithm: 0.1 is from 0.905 to 1.105 times the step, as likely too slow as too fast.
         let end = |exponent: f64| step_time * libm::exp(exponent);
         Some(Self { low: end(-half_width), high: end(half_width), rows })
     }

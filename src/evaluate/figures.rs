@@ -171,6 +171,7 @@ impl Summary {
     /// What sets the limit: whatever is busy all through the shortest step.
     pub fn limiting(&self) -> Resource {
         let shortest = self.step_time * (self.model_flops / self.limit);
+        // The limit was found as the longest of these times, so that one of them is it, but for rounding.
         let all_through = |busy: Seconds| busy >= shortest * (1.0 - 1e-9);
         if HostDirection::ALL.iter().any(|way| all_through(self.host.way(*way).busy)) {
             return Resource::HostLink;

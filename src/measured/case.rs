@@ -129,6 +129,7 @@ impl Case {
         scenario.plan.precision = precision;
         let mut scenarios = vec![scenario];
         if more > 0.0 {
+            // A batch between two whole counts of micro-batches is taken between their step times.
             let mut longer = scenarios[0].clone();
             longer.plan.accumulate = longer.plan.accumulate.saturating_add(1);
             scenarios.push(longer);
@@ -162,6 +163,8 @@ fn cluster(row: &MeasuredRow, library: &Library) -> Result<Cluster, String> {
         && gigabits > 0.0
     {
         let injection = BytesPerSecond::new(gigabits * 1e9 / 8.0);
+        // A row states what a node sends in all. Where that is more for each device than the cluster's file has, the
+        // level carries as much.
         outermost.bandwidth = outermost.bandwidth.max(injection / per_node);
         outermost.injection = Some(injection);
     }

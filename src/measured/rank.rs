@@ -66,6 +66,7 @@ fn pairs<'a>(sets: impl Iterator<Item = &'a Vec<&'a TimedLayout<'a>>>, apart: f6
     for set in sets {
         for (index, one) in set.iter().enumerate() {
             for other in &set[index + 1..] {
+                // Two layouts within the noise of a measurement say nothing of who chooses well.
                 let (fast, slow) = if one.measured < other.measured { (one, other) } else { (other, one) };
                 if slow.measured > fast.measured * (1.0 + apart) {
                     pairs += 1;

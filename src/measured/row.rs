@@ -85,6 +85,7 @@ impl MeasuredRow {
         if text.is_empty() {
             return Ok(None);
         }
+        // A cell may say `inf` or `nan`, which parse: no measurement is that.
         let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         number.map(Some).ok_or_else(|| self.wrong(column, "no number; write one like 0.85, or leave it blank"))
     }

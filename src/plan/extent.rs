@@ -140,6 +140,8 @@ impl Sharding {
     pub fn with_shard(&self, shard: &Extent) -> Option<Self> {
         let moved = self.first_extent()?.clone();
         let mut sharding = self.clone();
+        // `zero-topo` has weights in the package, gradients in the node and the optimizer over all: only weights move.
+        // Under `fsdp` all three lie together, and move together.
         for extent in [&mut sharding.weights, &mut sharding.gradients, &mut sharding.optimizer] {
             if *extent == moved {
                 *extent = shard.clone();

@@ -143,6 +143,7 @@ impl Placement {
 impl Plan {
     /// The entry that places an operator, by its index; `None` where the plan's sharding does.
     pub fn placement(&self, site: Site) -> Option<usize> {
+        // The last entry that names it: later entries are exceptions to earlier ones.
         self.operators.iter().rposition(|placement| placement.names(site))
     }
 }

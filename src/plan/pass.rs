@@ -173,6 +173,7 @@ impl PassOrder {
             return;
         }
         if let Some(last) = self.runs.last_mut() {
+            // F0 F1 F2 that goes on with F3 is one run: a schedule may list pass by pass.
             let next = last.later(last.repeat);
             if (next.first, next.second) == (first, second) {
                 last.repeat += repeat;
@@ -187,6 +188,7 @@ impl PassOrder {
     pub fn add_contending(&mut self, repeat: u32, passes: [StagePass; 2]) {
         let runs = |time: u32| passes.map(|pass| PassRun { repeat: 1, first: pass.later(time), second: None });
         self.runs.extend(runs(0));
+        // The first and the last time stand alone: what comes before and after them differs from what repeats.
         if repeat > 2 {
             let start = self.runs.len();
             self.runs.extend(runs(1));

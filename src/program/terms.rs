@@ -77,6 +77,7 @@ impl StepTerms {
             terms.order.extend(pipeline.order().map(|place| place as u16));
         } else {
             let (runs, used) = whole_layers(&costs);
+            // The list goes through the units and comes back: each unit's two passes are as far from its two ends.
             let (ahead, behind) = runs[..used].split_at(used / 2);
             for (ahead, behind) in ahead.iter().zip(behind.iter().rev()) {
                 terms.add(&unit(&costs, ahead, behind), ahead.count);
@@ -87,6 +88,7 @@ impl StepTerms {
 
     /// Adds a part that is passed so many times in a row.
     fn add(&mut self, cost: &StageCost, count: u32) {
+        // Most units are alike: a hundred layers are one part, passed a hundred times.
         let known = self.parts.iter().position(|other| other == cost);
         let place = known.unwrap_or(self.parts.len());
         if known.is_none() {
@@ -125,6 +127,7 @@ fn stage(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
         let elements = share.parameters;
         for pass in [Pass::Forward, Pass::Backward] {
             let gather = cost.gather.get_mut(pass);
+            // Groups of parameters that are placed apart are gathered one after the other, so their times add up.
             *gather = *gather + transfer(costs.gather(elements, holding.collectives, pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
@@ -156,6 +159,7 @@ fn passes(costs: &UnitCosts<'_>, ahead: &[UnitRun], behind: &[UnitRun]) -> Stage
             costs.rates.host_copy(both(|unit_pass| unit_pass.from_host)),
             costs.rates.host_copy(both(|unit_pass| unit_pass.to_host)),
         ],
+        // What goes to the host is not kept on the device.
         kept: sum(ahead, |unit_pass| unit_pass.kept - unit_pass.to_host),
         working: behind.first().map_or(Bytes::ZERO, |run| run.unit_pass.working),
         ..StageCost::default()

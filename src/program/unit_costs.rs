@@ -119,6 +119,8 @@ impl<'a> UnitCosts<'a> {
         };
         let ahead = [half(forward[0], all, late, 1, 1), half(forward[1], all, late, 1, 0), ComputeStep::default()];
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
+        // Backward first repeats the whole layer with its collectives, or only the core of attention, which with
+        // context parallelism needs keys and values passed around again.
         let again = match (recomputed, selective) {
             (true, _) => ComputeStep { piece: LaunchedWork { work: all, host: late }, tensor: 2, exchange: 1 },
             (false, true) => {

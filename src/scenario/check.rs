@@ -35,6 +35,7 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<Problem> {
     precision(scenario, &mut checks);
     pipeline(scenario, &mut checks);
     operators::named(scenario, &mut checks);
+    // Extents are counted in ranks that the checks before have to allow.
     if checks.0.is_empty() {
         extents(scenario, &mut checks);
     }
@@ -149,7 +150,10 @@ fn mesh(scenario: &Scenario, checks: &mut Checks) {
 fn tensor(scenario: &Scenario, checks: &mut Checks) {
     let (model, tensor) = (&scenario.model, scenario.plan.tensor);
     let (total, per_node) = (devices(scenario), scenario.cluster.devices_per_node());
+    // Tensor groups lie inside nodes, or take whole nodes: 8 ranks on nodes of 4 do, 8 on nodes of 6 would share a
+    // node.
     let straddles = |size: u32| total > per_node && !per_node.is_multiple_of(size) && !size.is_multiple_of(per_node);
+    // With grouped queries each rank has some of the key and value heads, or several ranks hold the same one.
     let shares = |size: u32| model.kv_heads.is_multiple_of(size) || size.is_multiple_of(model.kv_heads);
     let divides = |size: u32| {
         let kv = shares(size) || model.kv_heads == model.heads;

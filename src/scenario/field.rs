@@ -193,6 +193,7 @@ impl Field {
     /// where only nodes are; `None` where that cannot be said.
     pub fn meant(self, scenario: &Scenario) -> Option<Value> {
         match (self, scenario.plan.size) {
+            // A job of 16 devices is one of 2 nodes of 8; one of 4 devices is of no count of nodes.
             (Self::Nodes, Size::Devices(count)) => {
                 let per_node = scenario.cluster.devices_per_node();
                 count.is_multiple_of(per_node).then_some(Value::Count(count / per_node))
@@ -299,6 +300,7 @@ impl Resolved {
         match self {
             Self::Cluster(cluster, precision) => (scenario.cluster, plan.precision) = (cluster, precision),
             Self::Stack(stack, calibration) => (scenario.stack, scenario.calibration) = (stack, calibration),
+            // Placements of operators were made for the layers of the model before; in this one they would name others.
             Self::Model(model, sequence) => {
                 (scenario.model, plan.sequence, plan.operators) = (model, sequence, Vec::new());
             }

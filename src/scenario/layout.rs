@@ -43,6 +43,8 @@ impl Layout {
         let group = devices / (plan.tensor * plan.pipeline);
         let ranks = |extent: &Extent| ranks(scenario, extent, group).unwrap_or(1);
         let weights = ranks(&plan.sharding.weights);
+        // A rank that holds a shard of the weights needs no more of their gradients; nor of the state than of the
+        // gradients.
         let gradients = ranks(&plan.sharding.gradients).max(weights);
         Self {
             devices,
@@ -110,6 +112,8 @@ impl Layout {
 /// How many of the `group` data x context ranks an extent has; `None` if the cluster lacks the level.
 pub(super) fn ranks(scenario: &Scenario, extent: &Extent, group: u32) -> Option<u32> {
     let inside = |level: usize| match scenario.cluster.devices_in(level) {
+        // Ranks that differ in data or context only are `tensor` devices apart: 8 devices of a node hold 4 of them at
+        // tensor 2.
         Some(devices) => (devices / scenario.plan.tensor).clamp(1, group),
         None => group,
     };

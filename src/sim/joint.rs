@@ -48,6 +48,7 @@ pub(super) fn begins(role: &RankRole<'_>, rank: &RankState) -> bool {
     let Some(at) = rank.at.filter(|_| role.rank == 0) else { return false };
     let (group_loop, batch_loop) =
         (&role.program.group_loops[at.group_loop as usize], &role.program.batch_loops[at.batch_loop as usize]);
+    // Where groups repeat, an iteration is a whole group: it begins with the first launch of the group's first loop.
     if group_loop.repeat > 1 {
         let first = role.program.batch_loops[group_loop.batch_loops.start as usize].launches.start;
         return (at.batch_loop, at.batch, at.launch) == (group_loop.batch_loops.start, 0, first);
@@ -119,6 +120,7 @@ impl JointFold {
             }
             let role = roles(rank);
             let shift = shift(earlier, now, &role, LoopLevel::outermost(role.program, &now.at?), states)?;
+            // What never comes is no later a period on.
             let later = |moment: Picos| if moment == Picos::MAX { moment } else { moment + period };
             let in_step = now.clock - earlier.clock == period
                 && moment == later(before.moments[rank])
@@ -164,6 +166,8 @@ impl JointFold {
             self.states.push(JointState::default());
         }
         let state = &mut self.states[self.used];
+        // The lists are refilled, not replaced: a fold that keeps a state per iteration would otherwise allocate each
+        // time.
         state.ranks.clear();
         state.ranks.extend_from_slice(ranks);
         state.inboxes.resize_with(inboxes.len(), Inbox::default);

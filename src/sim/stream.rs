@@ -58,6 +58,7 @@ impl Cursor {
 
     /// The stream's next task in the same launch.
     pub fn next(&self, role: &RankRole<'_>, stream: usize) -> Option<Self> {
+        // On in the same iteration of its loop, then to the loop's next iteration, then to the loops behind it.
         let next = role.task(self).next;
         if next != NONE {
             return Some(Self { task: next, ..*self });

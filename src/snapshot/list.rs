@@ -59,6 +59,7 @@ pub fn list(places: &[PathBuf]) -> Vec<Listed> {
         path.extension().is_some_and(|extension| extension == "toml").then(|| (data.modified().ok(), path))
     };
     let mut files: Vec<_> = entries.filter_map(file).collect();
+    // The latest first, so that the cut takes the oldest.
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     files.truncate(MOST);
     files.into_iter().filter_map(|(_, path)| look_into(path)).collect()

@@ -77,6 +77,7 @@ impl Opened {
         let nested =
             |problem: &Problem| Problem { field: format!("{}{}", self.nested, problem.field), ..problem.clone() };
         let problems: Vec<Problem> = problems.iter().map(nested).collect();
+        // Where in the file a mistake stands is looked up only now: most files have none.
         let located = Source::new(&self.text).map(|source| source.mistakes(&problems));
         located.unwrap_or_else(|error| error).in_file(&self.name)
     }
@@ -121,6 +122,8 @@ fn from_text(name: &str, text: &str, library: &Library) -> Result<Opened, FileEr
 fn written_by(source: &Source, mut error: FileError) -> FileError {
     let own = env!("CARGO_PKG_VERSION");
     let version = source.text("version").filter(|version| *version != own).map(printable);
+    // A field that this version does not know may be one of a later version's: the way out is said once, at the last
+    // mistake.
     if let (Some(version), Some(last)) = (version, error.mistakes.last_mut())
         && !last.message.contains(&version)
     {
@@ -146,6 +149,7 @@ fn opened(name: &str, source: &Source, text: String, library: &Library) -> Resul
             let Some((member, StoredPin { scenario, stored, .. })) = first else { return Err(source.mistakes(&[])) };
             (scenario.clone(), member.snapshot.scenario, Some(stored.clone()), "members[0].snapshot.scenario.")
         }
+        // A report in TOML has the scenario in a table of its own, beside the figures.
         None if source.has("scenario") => {
             let (Reported { scenario: file }, _) = file::read(&text, FORMAT)?;
             let scenario = library.resolve(&file);

@@ -100,6 +100,7 @@ fn write_in(directory: &Path, (stem, extension): (&str, &str), text: &str) -> Re
         let path = directory.join(name);
         match staged.create(&path) {
             Ok(()) => return Ok(path),
+            // Whoever wrote that file, it stays: the staged text is offered under the next name.
             Err((file, error)) if error.kind() == io::ErrorKind::AlreadyExists => staged = file,
             Err((_, error)) => return Err(failed("create", &path, error)),
         }
@@ -119,5 +120,6 @@ fn stem(scenario: &Scenario) -> String {
 fn plain(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
     let name: String = text.chars().map(letter).take(120).collect();
+    // No file that a shell hides, and none that a command takes for an option.
     name.trim_start_matches(['.', '-']).to_owned()
 }

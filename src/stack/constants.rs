@@ -246,6 +246,7 @@ impl ConstantPlace {
 impl Calibration {
     /// The value of a constant; `None` where the calibration lacks its place.
     pub fn get(&self, constant: &Constant) -> Option<f64> {
+        // The places are found in a copy, since they are found to be written.
         constant.place.slots(&mut self.clone()).first().map(ConstantSlot::get)
     }
 

@@ -141,6 +141,7 @@ impl Map {
         if (self.sweep.x.field, self.sweep.y.field) != (other.x.field, other.y.field) {
             return None;
         }
+        // Found by value: a step along an axis may add a column, and every other one has moved.
         let x = self.sweep.x.values.iter().position(|value| *value == other.x.values[index % width])?;
         let y = self.sweep.y.values.iter().position(|value| *value == other.y.values[index / width])?;
         self.cells.get(y * self.width() + x)?.clone()
@@ -200,11 +201,13 @@ impl Map {
         let better = |a: f64, b: f64| if self.metric.more_is_better() { a > b } else { a < b };
         let figures =
             self.home.into_iter().chain(0..self.cells.len()).filter_map(|index| Some((index, self.figure(index)?)));
+        // Only what is better replaces: the first of equals stays, and the scenario's own cell is looked at first.
         figures.reduce(|best, next| if better(next.1, best.1) { next } else { best }).map(|(index, _)| index)
     }
 
     /// Each cell takes its best batch and recompute, or those of the scenario again; the cursor stays.
     pub fn toggle_tuned(&mut self) {
+        // Tuning changes what cells settle on, not where they are.
         let cursor = self.cursor;
         let sweep = Sweep { tune: !self.sweep.tune, ..Sweep::clone(&self.sweep) };
         self.replace(sweep, self.home);

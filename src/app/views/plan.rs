@@ -62,6 +62,7 @@ pub struct PlanPicture {
 
 impl PlanPicture {
     fn new(ladder: Ladder, last: Option<&Self>) -> Self {
+        // What was planned within the same limit stays on the screen until its new answer comes.
         let known = |limit: &f64| {
             let last = last?;
             let place = last.ladder.limits.iter().position(|other| other.total_cmp(limit).is_eq())?;

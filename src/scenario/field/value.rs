@@ -267,6 +267,7 @@ impl Visitor<'_> for Type {
 
 /// Reads a whole number as people write it: `2048`, `2_048` or `2k`.
 pub fn count(text: &str) -> Result<u32, String> {
+    // `4k` is 4000: what is written short may still be whole.
     let whole = read_count(text).filter(|count| count.fract() == 0.0 && *count >= 0.0);
     match whole {
         Some(count) if count <= f64::from(u32::MAX) => Ok(count as u32),

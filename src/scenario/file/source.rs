@@ -89,6 +89,8 @@ impl<'a> Source<'a> {
         let (exact, offset) = self.find(path);
         let (prefix, named) = path.find("plan.sharding").map_or(("", path), |at| path.split_at(at));
         let behind = Field::behind(named).into_iter().filter(|_| !exact);
+        // A file that gives only `strategy` has no `plan.sharding.weights`: what is wrong there is said at the field
+        // that set it.
         let given = behind.map(|field| format!("{prefix}{}", field.spec().path)).find_map(|other| {
             let (given, offset) = self.find(&other);
             given.then_some((other, offset))
@@ -182,6 +184,8 @@ fn mistake(text: &str, offset: usize, message: &str) -> Mistake {
 fn descend(table: &DeTable<'_>, path: &str) -> (bool, usize) {
     let mut table = Some(table);
     let mut place = 0;
+    // `members[1].snapshot` goes into the table `members`, to its item 1, to that item's field; a step that is not
+    // there leaves the place of the last that was.
     for step in path.split('.') {
         let (name, index) = match step.trim_end_matches(']').split_once('[') {
             Some((name, index)) => (name, index.parse::<usize>().ok()),

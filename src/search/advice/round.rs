@@ -65,6 +65,7 @@ impl AdviceRound {
     /// pairs of those that save memory.
     pub fn fill(&mut self, figures: Vec<Option<Summary>>, adviser: &Adviser) -> Option<Self> {
         self.figures = figures;
+        // No savings, no pairs: a scenario that fits, or that one change lets fit, ends the advice here.
         let candidates = adviser.pairs(&self.savings());
         (!candidates.is_empty()).then(|| Self {
             singles: Some(self.candidates.len()),

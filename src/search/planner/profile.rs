@@ -135,6 +135,7 @@ fn best(
 }
 
 fn all_sharded(choices: &BTreeMap<u32, MeasuredLayer>, request: ProfileRequest, batch_index: u32) -> Option<BatchPlan> {
+    // What takes least memory is sharded furthest, however the profile numbers its ways.
     let (strategy, layer) = choices.iter().min_by(|a, b| a.1.mem_mib.total_cmp(&b.1.mem_mib))?;
     let mut counts = vec![0; most_strategies(choices)];
     counts[*strategy as usize] = request.layers;

@@ -46,6 +46,8 @@ impl<'a> Space<'a> {
 fn ways(scenario: &Scenario, layout: &Layout) -> Vec<StatePlacement> {
     let levels = levels(scenario, layout);
     let mut ways = Vec::new();
+    // As in the stages of ZeRO, the optimizer is sharded at least as far as gradients, and these as far as weights.
+    // With device, node and system there are 10 ways: 3 with all alike, 6 with two alike, 1 with none.
     for (index, weights) in levels.iter().enumerate() {
         for (wider, gradients) in levels.iter().enumerate().skip(index) {
             for optimizer in &levels[wider..] {
@@ -72,6 +74,8 @@ fn levels(scenario: &Scenario, layout: &Layout) -> Vec<Extent> {
     let mut levels: Vec<(u32, Extent)> = vec![(1, Extent::Device)];
     for extent in named {
         let here = ranks(&extent);
+        // A level inside which tensor parallelism leaves one rank shards nothing; one that does not divide the ranks
+        // leaves some without a group.
         if here == 1 || !layout.group().is_multiple_of(here) {
             continue;
         }

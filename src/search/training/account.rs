@@ -119,5 +119,6 @@ fn attention(scenario: &Scenario) -> Seconds {
         other => other.layers(),
     };
     let layers = f64::from(scenario.model.layers) / f64::from(plan.pipeline);
+    // Selective recompute repeats attention in every layer, full recompute in the layers that it repeats.
     (core.forward.time * (1.0 + again) + core.backward.time) * layers * f64::from(plan.accumulate)
 }

@@ -86,6 +86,8 @@ impl BegunLaunch {
         for (left, its) in self.left.iter_mut().zip(its).take(count) {
             *left -= scaled(passed, its);
         }
+        // The state without the transfer lists the others in their old order, so what is left of them moves up with
+        // them.
         self.left[transfer..count].rotate_left(1);
         self.state = states.without(self.state, transfer, code);
         true
@@ -126,6 +128,8 @@ impl BegunLaunch {
             rank.clock = began + passed;
             states.finish_transfer(*before, *transfer, after, rank, context);
         }
+        // The rest is replayed as if the launch began beside what is still in flight, moved by what `along` found; that
+        // may be negative, as a number that wraps.
         rank.clock = began.wrapping_add(late);
         if let Some(gap) = &mut rank.gap {
             gap.left = self.left;
