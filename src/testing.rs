@@ -92,6 +92,7 @@ pub fn ideal() -> Stack {
         gradient_copies: GradientCopies::default(),
         update_copies: 0.0,
         keeps_gate: false,
+        tensor_overlap: false,
         keeps_gathered: false,
         balanced_context: false,
         replica_stream: false,

@@ -114,6 +114,17 @@ impl Add for Transfer {
     }
 }
 
+/// What tensor ranks exchange in a layer, each for half of one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TensorTransfers {
+    /// After forward.
+    pub forward: Transfer,
+    /// After backward, while nothing computes.
+    pub backward: Transfer,
+    /// While backward computes.
+    pub beside_backward: Transfer,
+}
+
 impl Rates<'_> {
     /// All-gather, or reduce-scatter, which moves the same: `n - 1` steps of a flat ring, or level by level.
     ///
@@ -143,20 +154,26 @@ impl Rates<'_> {
         best
     }
 
-    /// What tensor ranks exchange after half a layer, so many elements each: an all-reduce, or with sequence
+    /// What tensor ranks exchange around half a layer, so many elements each: an all-reduce, or with sequence
     /// parallelism a reduce-scatter and an all-gather, which move the same.
-    pub fn tensor_collective(&self, elements: Count, group: Group) -> Transfer {
-        let format = self.scenario.plan.precision.storage();
-        let payload = Payload::plain(elements, format);
+    pub fn tensor_transfers(&self, elements: Count, group: Group) -> TensorTransfers {
         if group.size < 2 {
-            return Transfer::default();
+            return TensorTransfers::default();
         }
-        let transfer = if self.scenario.stack.sequence_parallel {
-            self.gather(payload, group) + self.gather(payload, group)
-        } else {
-            self.all_reduce(payload, group)
+        let stack = &self.scenario.stack;
+        let payload = Payload::plain(elements, self.scenario.plan.precision.storage());
+        let apart = self.calibrated.runtime.tensor_collective;
+        let gather = self.gather(payload, group).with_passes(apart / 2.0);
+        let forward =
+            if stack.sequence_parallel { gather + gather } else { self.all_reduce(payload, group).with_passes(apart) };
+        // Backward gathers the gradients of outputs before it can begin. The inputs it gathers once more beside the
+        // gradient of inputs, and it reduces that beside the gradient of weights.
+        let (backward, beside_backward) = match (stack.tensor_overlap, stack.sequence_parallel) {
+            (false, _) => (forward, Transfer::default()),
+            (true, true) => (gather, gather + gather),
+            (true, false) => (Transfer::default(), forward),
         };
-        transfer.with_passes(self.calibrated.runtime.tensor_collective)
+        TensorTransfers { forward, backward, beside_backward }
     }
 
     /// Each of `n` ranks sends another part of the payload to each other rank; `two_hop` sends it

@@ -409,13 +409,13 @@ fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
     let mut scenario = with(|efficiency| efficiency.wire_all_reduce = 1.25);
     let group = Group { stride: 1, size: 4 };
     // 8 MB, 6 MB received in each of two passes at 100 GB/s; switches add up at 1.25 times the rate.
-    close(rates(&scenario).tensor_collective(Count::new(4e6), group).time, 2.0 * 6e6 / 100e9);
+    close(rates(&scenario).tensor_transfers(Count::new(4e6), group).forward.time, 2.0 * 6e6 / 100e9);
     Arc::make_mut(&mut scenario.stack).sequence_parallel = false;
-    close(rates(&scenario).tensor_collective(Count::new(4e6), group).time, 2.0 * 6e6 / 125e9);
+    close(rates(&scenario).tensor_transfers(Count::new(4e6), group).forward.time, 2.0 * 6e6 / 125e9);
     Arc::make_mut(&mut scenario.calibration)
         .runtimes
         .insert("none".to_owned(), Runtime { tensor_collective: Seconds::new(1e-3), ..Runtime::IDEAL });
-    close(rates(&scenario).tensor_collective(Count::new(4e6), group).time, 1e-3 + 2.0 * 6e6 / 125e9);
+    close(rates(&scenario).tensor_transfers(Count::new(4e6), group).forward.time, 1e-3 + 2.0 * 6e6 / 125e9);
     // Across nodes nothing adds up.
     close(rates(&scenario).all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 }).time, 140e6 / 40e9);
 }

@@ -12,7 +12,7 @@ use crate::units::{Bytes, Count, Seconds};
 use super::build::LaunchedWork;
 use super::label::ModelPart;
 use super::unit_costs::UnitCosts;
-use super::unit_pass::{ComputeStep, Traversal, UnitParameters, UnitPass};
+use super::unit_pass::{ComputeStep, TensorExchange, Traversal, UnitParameters, UnitPass};
 
 /// One half of a layer, in unit passes.
 struct HalfPasses {
@@ -39,8 +39,8 @@ struct SliceCompute {
     work: DeviceTime,
     /// The host's time over that of forward.
     launch: f64,
-    /// Collectives of the tensor ranks after the last slice, and exchanges of the context ranks beside the first.
-    tensor: u32,
+    /// What the tensor ranks exchange around the last slice, and the context ranks beside the first.
+    tensor: TensorExchange,
     exchange: u32,
 }
 
@@ -84,8 +84,10 @@ impl<'a> HalfLayer<'a> {
         // Context ranks exchange keys and values, which attention alone has: once forward, and twice backward, where
         // their gradients travel too.
         let exchange = u32::from(index == 0);
-        let ahead = SliceCompute { work: work.forward[index], launch: 1.0, tensor: 1, exchange };
-        let back = SliceCompute { work: work.backward[index], launch: 1.5, tensor: 1, exchange: 2 * exchange };
+        let ahead =
+            SliceCompute { work: work.forward[index], launch: 1.0, tensor: TensorExchange::Forward(1), exchange };
+        let tensor = TensorExchange::Backward;
+        let back = SliceCompute { work: work.backward[index], launch: 1.5, tensor, exchange: 2 * exchange };
         let (whole, whole_left) = (own.whole, self.share(own.whole));
         if !recomputed {
             let selective = self.costs.rates.scenario.plan.recompute == Recompute::Selective;
@@ -146,7 +148,7 @@ impl<'a> HalfLayer<'a> {
         ComputeStep {
             piece: LaunchedWork { work, host },
             // Slices add up to one output, which the tensor ranks sum once; keys and values travel once as well.
-            tensor: if slice + 1 == self.slices { compute.tensor } else { 0 },
+            tensor: if slice + 1 == self.slices { compute.tensor } else { TensorExchange::Nothing },
             exchange: if slice == 0 { compute.exchange } else { 0 },
         }
     }

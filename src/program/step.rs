@@ -1,6 +1,6 @@
 //! The order of a step: micro-batches of unit passes, forward and backward, then the boundary.
 
-use crate::cost::{DeviceTime, Rates};
+use crate::cost::{DeviceTime, Rates, Transfer};
 use crate::scenario::Layout;
 use crate::units::{Bytes, Seconds};
 
@@ -301,7 +301,7 @@ impl TaskEmitter<'_> {
         let total = steps.clone().count();
         for (index, step) in steps.enumerate() {
             let (first, last) = (index == 0, index + 1 == total);
-            let tensor = layout.tensor > 1 && step.tensor > 0;
+            let tensor = self.costs.tensor_after(step.tensor);
             let exchange = layout.context > 1 && step.exchange > 0;
             let chained = [
                 (layout.tensor > 1).then(|| builder.after(TaskEvent::Tensor, 0)),
@@ -320,19 +320,28 @@ impl TaskEmitter<'_> {
                 task.signals = [Some(TaskEvent::Context), None];
                 builder.push(task);
             }
+            if let Some(beside) = self.costs.tensor_beside(step.tensor) {
+                let label = Self::label(run, position, Lane::Tensor, TaskKind::AllReduce, micro_batch);
+                let mut task = builder.transfer(&beside, TENSOR, self.contention, label);
+                let computed = builder.after(TaskEvent::Computed, 0);
+                task.waits = waits(ready.into_iter().take(WAITS - 1).chain([Some(computed)]));
+                task.signals = [Some(TaskEvent::Tensor), None];
+                builder.push(task);
+            }
             let label = Self::label(run, position, Lane::Compute, kind, micro_batch);
             let mut task = builder.compute(step.piece, TaskClass::Compute, label);
             task.waits = ready;
-            task.signals = [Some(TaskEvent::Computed), (last && !tensor).then_some(TaskEvent::Released)];
+            let over = last && tensor.is_none();
+            task.signals = [Some(TaskEvent::Computed), over.then_some(TaskEvent::Released)];
             if first {
                 task.takes = unit_pass.takes();
             }
-            if last && !tensor {
+            if over {
                 task.gives = unit_pass.gives();
             }
             builder.push(task);
-            if tensor {
-                self.tensor(builder, run, position, step.tensor, last, micro_batch);
+            if let Some(transfer) = tensor {
+                self.tensor(builder, run, position, &transfer, last, micro_batch);
             }
         }
     }
@@ -342,13 +351,12 @@ impl TaskEmitter<'_> {
         builder: &mut GraphBuilder<'_>,
         run: &UnitRun,
         position: u32,
-        times: u32,
+        transfer: &Transfer,
         last: bool,
         micro_batch: u32,
     ) {
         let label = Self::label(run, position, Lane::Tensor, TaskKind::AllReduce, micro_batch);
-        let transfer = (1..times).fold(self.costs.tensor, |sum, _| sum + self.costs.tensor);
-        let mut task = builder.transfer(&transfer, TENSOR, self.contention, label);
+        let mut task = builder.transfer(transfer, TENSOR, self.contention, label);
         task.waits = waits([Some(builder.after(TaskEvent::Computed, 0))]);
         task.signals = [Some(TaskEvent::Tensor), last.then_some(TaskEvent::Released)];
         if last {
@@ -359,7 +367,7 @@ impl TaskEmitter<'_> {
 
     /// A copy to or from the host.
     pub fn copy(&self, builder: &mut GraphBuilder<'_>, moved: Bytes, stream: u8, label: Label) -> Task {
-        let mut transfer = crate::cost::Transfer { received: moved, ..Default::default() };
+        let mut transfer = Transfer { received: moved, ..Transfer::default() };
         transfer.time = self.costs.rates.host_copy(moved);
         builder.transfer(&transfer, stream, self.contention, label)
     }

@@ -1,7 +1,7 @@
 //! What passes over units are made of, with their costs: those of layers, of the embedding and of the head. Not for
 //! their transfers, beyond what each needs ([`super::unit_transfers`]).
 
-use crate::cost::{Activations, DeviceTime, LayerWork, Passes, Payload, Rates, Transfer};
+use crate::cost::{Activations, DeviceTime, LayerWork, Passes, Payload, Rates, TensorTransfers, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::plan::{Format, Recompute, Reduction};
 use crate::scenario::Layout;
@@ -9,7 +9,7 @@ use crate::units::{Bytes, Count, Seconds};
 
 use super::build::LaunchedWork;
 use super::label::ModelPart;
-use super::unit_pass::{ComputeStep, GradientReduction, Traversal, UnitParameters, UnitPass};
+use super::unit_pass::{ComputeStep, GradientReduction, TensorExchange, Traversal, UnitParameters, UnitPass};
 
 /// Whether gradients of all units are kept whole until the step's end, rather than reduced unit by unit.
 pub(super) fn whole_gradients(rates: &Rates<'_>, layout: &Layout) -> bool {
@@ -23,7 +23,7 @@ pub(super) struct UnitCosts<'a> {
     pub layout: &'a Layout,
     pub layer: LayerWork,
     pub activations: Activations,
-    pub tensor: Transfer,
+    pub tensor: TensorTransfers,
     pub exchange: Transfer,
     /// Collectives that gather or reduce one unit.
     pub collectives: Count,
@@ -42,7 +42,7 @@ impl<'a> UnitCosts<'a> {
             layout,
             layer: rates.layer(),
             activations: rates.activations(),
-            tensor: rates.tensor_collective(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
+            tensor: rates.tensor_transfers(rates.tokens() * f64::from(model.hidden), layout.tensor_group()),
             exchange: rates.gather(Payload::plain(kv, storage), layout.context_group()),
             collectives: rates.scenario.stack.collectives.per_layer.into(),
             staged,
@@ -66,10 +66,33 @@ impl<'a> UnitCosts<'a> {
         self.rates.send(self.rates.tokens() * hidden * self.rates.storage(), self.layout.pipeline_group(), level)
     }
 
-    /// Seconds of a pass, whose pieces and tensor collectives run one after the other.
+    /// Seconds of a pass, whose pieces and the tensor collectives after them run one after the other.
     pub fn serial(&self, unit_pass: &UnitPass) -> Seconds {
-        let meet = if self.layout.tensor > 1 { self.tensor.time } else { Seconds::ZERO };
-        unit_pass.steps.iter().map(|step| step.piece.work.time + step.piece.host + f64::from(step.tensor) * meet).sum()
+        unit_pass.steps.iter().map(|step| self.in_line(step)).sum()
+    }
+
+    /// Seconds of a piece and of the tensor collectives after it.
+    fn in_line(&self, step: &ComputeStep) -> Seconds {
+        step.piece.work.time
+            + step.piece.host
+            + self.tensor_after(step.tensor).map_or(Seconds::ZERO, |after| after.time)
+    }
+
+    /// What the tensor ranks exchange after a piece, before the next one.
+    pub fn tensor_after(&self, exchange: TensorExchange) -> Option<Transfer> {
+        let TensorTransfers { forward, backward, .. } = self.tensor;
+        match exchange {
+            _ if self.layout.tensor == 1 => None,
+            TensorExchange::Nothing => None,
+            TensorExchange::Forward(times) => Some((1..times).fold(forward, |sum, _| sum + forward)),
+            TensorExchange::Backward => Some(backward).filter(|after| after.time > Seconds::ZERO),
+        }
+    }
+
+    /// What they exchange while it runs.
+    pub fn tensor_beside(&self, exchange: TensorExchange) -> Option<Transfer> {
+        let meets = self.layout.tensor > 1 && exchange == TensorExchange::Backward;
+        Some(self.tensor.beside_backward).filter(|beside| meets && beside.time > Seconds::ZERO)
     }
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the
@@ -112,28 +135,32 @@ impl<'a> UnitCosts<'a> {
         // `late` is what the host adds to the device's time of the whole layer; each half has its share, so that
         // cutting the layer into halves does not change its total.
         let late = launched(all, host);
-        let half = |work: DeviceTime, whole: DeviceTime, late: Seconds, tensor: u32, exchange: u32| ComputeStep {
-            piece: LaunchedWork { work, host: late * share(work, whole) },
-            tensor,
-            exchange,
+        let half = |work: DeviceTime, whole: DeviceTime, late: Seconds, tensor: TensorExchange, exchange: u32| {
+            ComputeStep { piece: LaunchedWork { work, host: late * share(work, whole) }, tensor, exchange }
         };
-        let ahead = [half(forward[0], all, late, 1, 1), half(forward[1], all, late, 1, 0), ComputeStep::default()];
+        let once = TensorExchange::Forward(1);
+        let ahead =
+            [half(forward[0], all, late, once, 1), half(forward[1], all, late, once, 0), ComputeStep::default()];
         let selective = self.rates.scenario.plan.recompute == Recompute::Selective;
         // Backward first repeats the whole layer with its collectives, or only the core of attention, which with
         // context parallelism needs keys and values passed around again.
         let again = match (recomputed, selective) {
-            (true, _) => ComputeStep { piece: LaunchedWork { work: all, host: late }, tensor: 2, exchange: 1 },
+            (true, _) => {
+                let piece = LaunchedWork { work: all, host: late };
+                ComputeStep { piece, tensor: TensorExchange::Forward(2), exchange: 1 }
+            }
             (false, true) => {
                 let work = self.layer.selective[0] + self.layer.selective[1];
                 let exchange = u32::from(self.repeats_attention());
-                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange }
+                ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, exchange, ..ComputeStep::default() }
             }
             (false, false) => ComputeStep::default(),
         };
         let back = self.layer.backward;
         let (all_back, two) = (back[0] + back[1], launched(back[0] + back[1], 1.5 * host));
         // Backward passes keys and values around once more, and their gradients with them (arXiv 2310.01889).
-        let behind = [again, half(back[1], all_back, two, 1, 0), half(back[0], all_back, two, 1, 2)];
+        let meet = TensorExchange::Backward;
+        let behind = [again, half(back[1], all_back, two, meet, 0), half(back[0], all_back, two, meet, 2)];
         let activations = &self.activations;
         let kept = if recomputed { activations.checkpoint } else { activations.layer };
         let unit = self.layer_unit();
@@ -295,9 +322,7 @@ impl<'a> UnitCosts<'a> {
     pub fn forward(&self) -> Seconds {
         let ahead = self.layers(false).forward;
         let layers = f64::from(self.rates.scenario.model.layers) / f64::from(self.layout.pipeline);
-        let step =
-            |step: &ComputeStep| step.piece.work.time + step.piece.host + f64::from(step.tensor) * self.tensor.time;
-        layers * ahead.steps.iter().map(step).sum::<Seconds>()
+        layers * self.serial(&ahead)
     }
 
     /// Collectives per unit.
@@ -307,7 +332,7 @@ impl<'a> UnitCosts<'a> {
 }
 
 fn alone(work: DeviceTime) -> [ComputeStep; 3] {
-    let step = ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, tensor: 0, exchange: 0 };
+    let step = ComputeStep { piece: LaunchedWork { work, host: Seconds::ZERO }, ..ComputeStep::default() };
     [step, ComputeStep::default(), ComputeStep::default()]
 }
 

@@ -37,12 +37,23 @@ impl Traversal {
     }
 }
 
+/// What the tensor ranks exchange around a piece of compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum TensorExchange {
+    #[default]
+    Nothing,
+    /// After it, so many times what forward of half a layer ends with.
+    Forward(u32),
+    /// What backward of half a layer sends, after it and beside it.
+    Backward,
+}
+
 /// A pass's compute in order; tensor parallelism meets after each piece that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct ComputeStep {
     pub piece: LaunchedWork,
-    /// Collectives of the tensor ranks after it.
-    pub tensor: u32,
+    /// What the tensor ranks exchange around it.
+    pub tensor: TensorExchange,
     /// Times that keys and values travel around the context ranks beside it.
     pub exchange: u32,
 }

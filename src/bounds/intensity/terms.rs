@@ -266,13 +266,20 @@ impl<'a> Terms<'a> {
     }
 
     /// Two all-reduces per layer in each of forward, backward and recompute, each `2 (n_a - 1) / n_a` of the
-    /// stream in and out, and nothing beside them: `I = 2 d_m / (n_a - 1)` with full recompute and 16 bits.
+    /// stream in and out, and nothing beside them: `I = 2 d_m / (n_a - 1)` with full recompute and 16 bits. Of those in
+    /// backward a stack may hide all, or with sequence parallelism all but a gather for each.
     pub(super) fn tensor(&self) -> Option<Intensity> {
         let ranks = f64::from(self.layout.tensor);
         if self.layout.tensor == 1 {
             return None;
         }
-        let reductions = 2.0 * (2.0 + self.again);
+        let stack = &self.scenario.stack;
+        let backward = match (stack.tensor_overlap, stack.sequence_parallel) {
+            (false, _) => 1.0,
+            (true, true) => 0.5,
+            (true, false) => 0.0,
+        };
+        let reductions = 2.0 * (1.0 + backward + self.again);
         let bytes = reductions * 4.0 * self.stream * (ranks - 1.0);
         Some(Self::alone(self.activations(
             TransferKind::Tensor,
