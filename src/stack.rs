@@ -231,8 +231,11 @@ pub enum Overlap {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collectives {
-    /// Forms of the all-reduce; all-gather and reduce-scatter are rings.
+    /// Forms of the all-reduce.
     pub all_reduce: Vec<AllReduceForm>,
+    /// Forms of all-gather and reduce-scatter.
+    #[serde(default = "rings")]
+    pub gather: Vec<GatherForm>,
     /// Whether all-gather and reduce-scatter go level by level instead of in one flat ring.
     #[serde(default)]
     pub hierarchical: bool,
@@ -244,6 +247,26 @@ pub struct Collectives {
     /// Bytes of one collective when the whole model travels at the step's end.
     #[serde(default = "bucket")]
     pub bucket: Bytes,
+    /// Parameters that wait for one another until they fill a collective, where layers do not travel one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<ParameterBuckets>,
+}
+
+/// How many parameters a collective carries while backward runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParameterBuckets {
+    /// At least so many.
+    pub least: f64,
+    /// So many for each data-parallel rank.
+    pub per_rank: f64,
+}
+
+impl ParameterBuckets {
+    /// Parameters of one collective of so many ranks.
+    pub fn size(self, ranks: u32) -> f64 {
+        self.least.max(self.per_rank * f64::from(ranks))
+    }
 }
 
 /// A form of the all-reduce.
@@ -254,6 +277,21 @@ pub enum AllReduceForm {
     Ring,
     /// Up and down a pair of trees: as many bytes, logarithmic latency.
     Tree,
+}
+
+/// A form of all-gather and reduce-scatter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GatherForm {
+    /// One flat ring over all ranks.
+    Ring,
+    /// NCCL's parallel aggregated trees, of logarithmic latency: since 2.23, of groups with one rank per node only
+    /// (NVIDIA/nccl issue 1473).
+    Pat,
+}
+
+fn rings() -> Vec<GatherForm> {
+    vec![GatherForm::Ring]
 }
 
 /// Bytes that frameworks put into one collective when the whole model travels at once: the 5e8
@@ -293,6 +331,15 @@ impl Stack {
         check("update_copies", self.update_copies, 100.0);
         if self.collectives.all_reduce.is_empty() {
             found.push(("collectives.all_reduce".to_owned(), "must name at least one form: ring, tree".to_owned()));
+        }
+        if !self.collectives.gather.contains(&GatherForm::Ring) {
+            let fix = "must name ring, which serves every group, and may name pat";
+            found.push(("collectives.gather".to_owned(), fix.to_owned()));
+        }
+        let filled = |buckets: ParameterBuckets| buckets.least >= 1.0 && (0.0..=1e12).contains(&buckets.per_rank);
+        if self.collectives.buckets.is_some_and(|buckets| !filled(buckets) || buckets.least > 1e15) {
+            let fix = "must hold at least 1 parameter, and 0 or more for each rank";
+            found.push(("collectives.buckets".to_owned(), fix.to_owned()));
         }
         if !(1..=64).contains(&self.collectives.per_layer) {
             found.push(("collectives.per_layer".to_owned(), "must be between 1 and 64".to_owned()));

@@ -10,8 +10,8 @@ use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
 use crate::stack::{
-    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GradientCopies, Overlap,
-    Runtime, Selective, Software, Stack,
+    AllReduceForm, Allocator, Attention, Balance, Calibration, Collectives, Efficiency, GatherForm, GradientCopies,
+    Overlap, Runtime, Selective, Software, Stack,
 };
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
@@ -80,10 +80,12 @@ pub fn ideal() -> Stack {
         overlap: Overlap::Independent,
         collectives: Collectives {
             all_reduce: vec![AllReduceForm::Ring],
+            gather: vec![GatherForm::Ring],
             hierarchical: false,
             per_layer: 1,
             separate_scales: false,
             bucket: Bytes::new(1e9),
+            buckets: None,
         },
         reduce_format: None,
         reduce_format_of_bf16: None,

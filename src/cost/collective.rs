@@ -6,7 +6,7 @@ use std::ops::Add;
 
 use crate::hardware::{Group, MAX_LEVELS};
 use crate::plan::Format;
-use crate::stack::AllReduceForm;
+use crate::stack::{AllReduceForm, GatherForm};
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
 use super::rates::Rates;
@@ -19,6 +19,8 @@ pub enum CollectiveForm {
     Ring,
     /// A pair of trees.
     Tree,
+    /// Parallel aggregated trees.
+    Pat,
     /// Level by level.
     Hierarchical,
     /// Each rank to each other.
@@ -49,7 +51,8 @@ pub struct Payload {
     pub format: Format,
     /// Elements per scale.
     pub block: Count,
-    /// Collectives that carry it: one per matrix where they are not flattened together.
+    /// Collectives that carry it: one per matrix where they are not flattened together, a part of one where it shares a
+    /// bucket.
     pub parts: Count,
 }
 
@@ -126,16 +129,36 @@ pub struct TensorTransfers {
 }
 
 impl Rates<'_> {
-    /// All-gather, or reduce-scatter, which moves the same: `n - 1` steps of a flat ring, or level by level.
+    /// All-gather, or reduce-scatter, which moves the same: `n - 1` steps of a flat ring, aggregated trees, or level by
+    /// level.
     ///
     /// Flat: `launch + sum over levels of hops x latency + S (n - 1) / n / slowest crossed level`.
     pub fn gather(&self, payload: Payload, group: Group) -> Transfer {
-        let launches = self.launches(payload);
-        let flat = self.ring_pass(payload.bytes(), group, launches);
-        if !self.scenario.stack.collectives.hierarchical {
-            return flat;
+        let (launches, stack) = (self.launches(payload), &self.scenario.stack.collectives);
+        let mut best = self.ring_pass(payload.bytes(), group, launches);
+        if stack.gather.contains(&GatherForm::Pat) && self.one_per_node(group) {
+            best = cheaper(best, self.aggregated_trees(payload.bytes(), group, launches));
         }
-        cheaper(flat, self.by_level(payload.bytes(), group, launches))
+        if stack.hierarchical {
+            best = cheaper(best, self.by_level(payload.bytes(), group, launches));
+        }
+        best
+    }
+
+    /// Whether no two ranks of a group are in one node.
+    fn one_per_node(&self, group: Group) -> bool {
+        self.network.ring(group)[..self.beyond_node].iter().all(|span| span.edges == 0)
+    }
+
+    /// As many bytes as around a ring, in as many steps as the ranks can be halved (NCCL's PAT, since 2.23).
+    fn aggregated_trees(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
+        let ring = self.ring_pass(bytes, group, launches);
+        let (mut latency, mut inside) = (self.calibrated.efficiency.collective_launch, 1);
+        for span in self.network.ring(group).iter().filter(|span| span.edges > 0) {
+            latency += libm::ceil(libm::log2(f64::from(span.members.div_ceil(inside)))) * span.latency;
+            inside = span.members;
+        }
+        Transfer { time: launches * latency + ring.slowest(), form: CollectiveForm::Pat, ..ring }
     }
 
     /// All-reduce in the cheapest form that the library has.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::hardware::Group;
-use crate::plan::{Format, Optimizer, Recompute};
+use crate::plan::{Format, Optimizer, Recompute, Size};
 use crate::scenario::Scenario;
-use crate::stack::{AllReduceForm, Attention, Efficiency, Runtime, Selective};
+use crate::stack::{AllReduceForm, Attention, Efficiency, GatherForm, Runtime, Selective};
 use crate::testing;
 use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
 
@@ -138,6 +138,22 @@ fn an_all_reduce_is_two_passes_or_a_tree() {
     // Among four, the ring's 2 x 15 / 16 beat the trees' 2.
     let large = rates.all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 16 });
     assert_eq!(large.form, CollectiveForm::Ring);
+}
+
+/// NCCL's PAT serves groups with one rank per node: 64 of them take log2(64) = 6 hops of 1 us, not 63. Two ranks of each
+/// node go around the ring, however small the message is.
+#[test]
+fn aggregated_trees_serve_one_rank_of_each_node() {
+    let mut scenario = with_latency();
+    scenario.plan.size = Size::Nodes(64);
+    Arc::make_mut(&mut scenario.stack).collectives.gather = vec![GatherForm::Ring, GatherForm::Pat];
+    let rates = rates(&scenario);
+    let [alone, paired] = [(4, 64), (2, 128)].map(|(stride, size)| {
+        let small = rates.gather(payload(10.0, Format::Bf16), Group { stride, size });
+        (small.form, small.time)
+    });
+    assert_eq!((alone.0, paired.0), (CollectiveForm::Pat, CollectiveForm::Ring));
+    close(alone.1, 6e-6 + 20.0 * 63.0 / 64.0 / 10e9);
 }
 
 #[test]

@@ -128,10 +128,10 @@ fn stage(pipeline: &PipelineContext<'_>, work: &StageWork) -> StageCost {
         for pass in [Pass::Forward, Pass::Backward] {
             let gather = cost.gather.get_mut(pass);
             // Groups of parameters that are placed apart are gathered one after the other, so their times add up.
-            *gather = *gather + transfer(costs.gather(elements, holding.collectives, pass));
+            *gather = *gather + transfer(costs.gather(elements, costs.parts(elements, holding.collectives), pass));
             *cost.load.get_mut(pass) += costs.rates.host_copy(costs.loaded(elements, pass));
         }
-        let reduction = costs.reduction(elements, true, true, holding.collectives);
+        let reduction = costs.reduction(elements, true, true, costs.parts(elements, holding.collectives));
         cost.reduce[1] = cost.reduce[1] + transfer(reduction.reduce);
         cost.replicas = cost.replicas + transfer(reduction.replicas);
         cost.store += costs.rates.host_copy(costs.stored(elements, true));

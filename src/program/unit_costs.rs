@@ -314,7 +314,7 @@ impl<'a> UnitCosts<'a> {
     }
 
     pub fn payload(&self, elements: Count, format: Format) -> Payload {
-        let parts = self.parts();
+        let parts = self.parts(elements, self.collectives);
         Payload { elements, format, block: self.rates.scenario.plan.sharding.wire.block.into(), parts }
     }
 
@@ -325,9 +325,10 @@ impl<'a> UnitCosts<'a> {
         layers * self.serial(&ahead)
     }
 
-    /// Collectives per unit.
-    pub fn parts(&self) -> Count {
-        self.collectives
+    /// Collectives that carry so many of a rank's parameters: `usual`, or a share of the bucket that they fill.
+    pub fn parts(&self, elements: Count, usual: Count) -> Count {
+        let buckets = self.rates.scenario.stack.collectives.buckets;
+        buckets.map_or(usual, |buckets| elements / buckets.size(self.layout.group()))
     }
 }
 

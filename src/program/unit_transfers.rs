@@ -15,7 +15,7 @@ impl UnitCosts<'_> {
     /// The gather of a unit's weights: from the second copy in backward, where there is one.
     pub fn weights(&self, elements: Count, pass: Pass) -> Option<UnitCollective> {
         let there = elements == Count::ZERO || (pass.is_backward() && !self.regathers());
-        if there { None } else { self.gather(elements, self.parts(), pass) }
+        if there { None } else { self.gather(elements, self.parts(elements, self.collectives), pass) }
     }
 
     /// The gather of weights in so many collectives, for forward or backward; `None` where they are not sharded.
@@ -73,7 +73,7 @@ impl UnitCosts<'_> {
         if elements == Count::ZERO {
             return GradientReduction::default();
         }
-        self.reduction(elements, shard, rest, self.parts())
+        self.reduction(elements, shard, rest, self.parts(elements, self.collectives))
     }
 
     /// Sums gradients: into shards over the gradients' extent (`shard`), then what is left up to the optimizer's extent

@@ -116,7 +116,9 @@ impl<'a> PipelineContext<'a> {
         }
         let mut gathered = false;
         for (costs, holding, elements) in self.held(work) {
-            let Some(gather) = costs.gather(elements, holding.collectives, pass) else { continue };
+            let Some(gather) = costs.gather(elements, costs.parts(elements, holding.collectives), pass) else {
+                continue;
+            };
             let mut task = self.transfer(body, &gather, self.streams.gather, Lane::Gather, phase, holding.units);
             task.waits = waits([released, loaded]);
             tasks.push(task);
@@ -183,7 +185,7 @@ impl<'a> PipelineContext<'a> {
             }
             let (mut tasks, mut replicas) = (Vec::new(), Vec::new());
             for (costs, holding, elements) in self.held(work).filter(|(costs, ..)| last || !costs.whole()) {
-                let reduction = costs.reduction(elements, true, last, holding.collectives);
+                let reduction = costs.reduction(elements, true, last, costs.parts(elements, holding.collectives));
                 replicas.extend(reduction.replicas);
                 let Some(reduce) = reduction.reduce else { continue };
                 let mut task =
