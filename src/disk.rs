@@ -32,9 +32,18 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file in it"));
     }
+    limited(Patient(file), most)
+}
+
+/// The bytes of the standard input: at most so many. It is waited for: a person may be typing.
+pub fn read_standard_input(most: u64) -> io::Result<Vec<u8>> {
+    limited(io::stdin().lock(), most)
+}
+
+fn limited(input: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One more byte tells a file that is as large as it may be from one that is larger.
-    let mut input = Patient(file).take(most + 1);
+    let mut input = input.take(most + 1);
     #[expect(clippy::disallowed_methods, reason = "what is read is limited")]
     input.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

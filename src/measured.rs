@@ -5,6 +5,7 @@
 //! layout of a report.
 
 mod case;
+mod columns;
 mod null;
 mod rank;
 mod row;
@@ -21,6 +22,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::units::Bytes;
 
 pub use case::{Assumed, Case, Peak, Reading};
+pub use columns::template;
 pub use rank::{Pairs, Ranking};
 pub use row::{MeasuredRow, Skipped, read};
 pub use score::Scores;

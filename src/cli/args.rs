@@ -197,9 +197,12 @@ fn n_bwd(text: &str) -> Result<f64, String> {
 /// Arguments of `validate`.
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
-    /// CSV files of measured runs; by default the built-in table
+    /// CSV files of measured runs, - for the standard input; by default the built-in table
     #[arg(value_name = "ROWS.csv")]
     pub rows: Vec<PathBuf>,
+    /// Print a table to fill in: each column explained, and one run as an example
+    #[arg(long, conflicts_with_all = ["rows", "format"])]
+    pub template: bool,
     /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: TableForm,
@@ -208,7 +211,7 @@ pub struct ValidateArgs {
 /// Arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// CSV files of measured runs
+    /// CSV files of measured runs, - for the standard input; `validate --template` prints one to fill in
     #[arg(value_name = "ROWS.csv", required = true)]
     pub rows: Vec<PathBuf>,
     /// Write the calibration with the fitted constants here; an existing file needs --force

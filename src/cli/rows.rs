@@ -11,16 +11,29 @@ use super::exit::Failure;
 /// The largest table of runs that is read: a hundred times all that are published, and a row takes some 25 times its text.
 const MOST_BYTES: u64 = 8 << 20;
 
-/// The text of a file; what is not UTF-8 in it is replaced, since one bad name should not hide a table.
+/// What stands for the standard input in place of a file.
+const STANDARD_INPUT: &str = "-";
+
+/// How a file is called in messages.
+fn called(file: &Path) -> String {
+    if file == Path::new(STANDARD_INPUT) { "standard input".to_owned() } else { file.display().to_string() }
+}
+
+/// The text of a file, or of the standard input; what is not UTF-8 in it is replaced, since one bad name should not hide a table.
 pub(super) fn text(file: &Path) -> Result<String, Failure> {
-    let bytes = disk::read(file, MOST_BYTES).map_err(|error| Failure::io(file, &error))?;
+    let bytes = if file == Path::new(STANDARD_INPUT) {
+        disk::read_standard_input(MOST_BYTES)
+    } else {
+        disk::read(file, MOST_BYTES)
+    };
+    let bytes = bytes.map_err(|error| Failure::io(Path::new(&called(file)), &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Why files hold no run: what is wrong with each line, or that there is none.
 pub(super) fn unread(files: &[PathBuf], skipped: &[Skipped]) -> Failure {
     if skipped.is_empty() {
-        let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", file.display());
+        let line = |file: &PathBuf| format!("{}: holds no run; write each as a line under the header", called(file));
         return Failure::Input(files.iter().map(line).collect());
     }
     Failure::Input(skipped.iter().map(|Skipped { id, why }| format!("{id}: {why}")).collect())
@@ -34,7 +47,7 @@ pub(super) fn read(files: &[PathBuf]) -> Result<(Vec<MeasuredRow>, Vec<Skipped>)
         skipped.extend(without);
     };
     for file in files {
-        add(measured::read(&file.display().to_string(), &text(file)?));
+        add(measured::read(&called(file), &text(file)?));
     }
     if files.is_empty() {
         for (name, text) in Library::measured() {

@@ -10,6 +10,9 @@ use super::session::Session;
 use super::{output, rows};
 
 pub(super) fn run(session: &Session, arguments: &ValidateArgs) -> Result<Exit, Failure> {
+    if arguments.template {
+        return output::result(&measured::template()).map(|()| Exit::Done);
+    }
     let (rows, mut skipped) = rows::read(&arguments.rows)?;
     if rows.is_empty() {
         return Err(rows::unread(&arguments.rows, &skipped));
@@ -19,6 +22,9 @@ pub(super) fn run(session: &Session, arguments: &ValidateArgs) -> Result<Exit, F
     let mut validation = measured::validate(&cases, |scenarios| Evaluator::on(&pool).summaries(scenarios));
     skipped.extend(unbuilt);
     skipped.append(&mut validation.skipped);
+    if validation.residuals.is_empty() {
+        return Err(rows::unread(&arguments.rows, &skipped));
+    }
     validation.skipped = skipped;
     let report = ValidateReport { validation: &validation };
     output::table(arguments.format, || report.text(), || report.csv(), || report.json())?;

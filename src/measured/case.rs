@@ -108,7 +108,12 @@ impl Case {
         };
         let peak = peak(row)?;
         if step_time.is_none() && peak.is_none() {
-            return Err("nothing to compare: it is not scored for step time and states no peak memory".to_owned());
+            let timed = row.number("step_time_s")?.is_some_and(|seconds| seconds > 0.0);
+            return Err(if timed {
+                "'scored' is no, so that its step time is not compared; write yes to compare it".to_owned()
+            } else {
+                "has nothing to compare; write seconds into 'step_time_s', or GiB into 'metric_peak_mem_gb'".to_owned()
+            });
         }
         let cluster = cluster(row, library)?;
         let stack = library.stack(row.text("stack")).map_err(|unknown| unknown.to_string())?;

@@ -31,7 +31,7 @@ impl Skipped {
 }
 
 /// Columns without which a row cannot be a measurement.
-const NEEDED: [&str; 5] = ["id", "cluster", "stack", "num_gpus", "strategy_class"];
+pub(super) const NEEDED: [&str; 8] = ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
 
 /// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
 const MOST: u32 = 1 << 24;
@@ -43,7 +43,7 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
         let id = if line > 1 { format!("{file}:{line}") } else { file.to_owned() };
         skipped.push(Skipped::new(&id, why));
     };
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let columns: Arc<[String]> = match reader.headers() {
         Ok(header) => header.iter().map(str::to_owned).collect(),
         Err(error) => {
@@ -51,8 +51,12 @@ pub fn read(file: &str, text: &str) -> (Vec<MeasuredRow>, Vec<Skipped>) {
             return (rows, skipped);
         }
     };
-    if let Some(missing) = NEEDED.iter().find(|needed| !columns.iter().any(|column| column == *needed)) {
-        skip(1, &format!("holds no measured runs: its header has no column '{missing}'"));
+    let missing = NEEDED.iter().filter(|needed| !columns.iter().any(|column| column == *needed));
+    let missing: Vec<String> = missing.map(|column| format!("'{column}'")).collect();
+    if !missing.is_empty() {
+        let word = if missing.len() == 1 { "column" } else { "columns" };
+        let lacks = missing.join(", ");
+        skip(1, &format!("its header has no {word} {lacks}; `shardscope validate --template` prints one that has all"));
         return (rows, skipped);
     }
     let name: Arc<str> = file.into();
@@ -102,7 +106,7 @@ impl MeasuredRow {
 
     /// The count of a cell that must not be blank.
     pub fn needed(&self, column: &str) -> Result<u32, String> {
-        self.count(column)?.ok_or_else(|| format!("'{column}' is blank, and has no default"))
+        self.count(column)?.ok_or_else(|| format!("'{column}' is blank, and nothing can stand for it; write a whole number"))
     }
 
     /// Its id, or where it is if it has none.

@@ -1,5 +1,6 @@
 //! Runs the binary and keeps what came out.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -39,6 +40,12 @@ impl Home {
         command.args(arguments.split_whitespace()).env_clear().env("HOME", self.path()).current_dir(self.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    pub fn run_with_input(&self, arguments: &str, input: &str) -> Run {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().expect("it starts");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+        Run::of(&child.wait_with_output().expect("it ends"))
     }
 
     pub fn run(&self, arguments: &str) -> Run {

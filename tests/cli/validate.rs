@@ -189,14 +189,34 @@ fn absurd_counts_are_skipped() {
     let lines: Vec<String> = rows.iter().map(|(id, rest, _)| format!("{id},a100-80gb-dgx,ideal,{rest}")).collect();
     let home = Home::new();
     home.write("rows.csv", &format!("{header}\n{}\n", lines.join("\n")));
-    let report = home.run("validate rows.csv --format json").json(0);
-    assert_eq!(report["rows"].as_array().map(Vec::len), Some(0));
-    let mut told: Vec<(&str, &str)> = Vec::new();
-    for one in report["skipped"].as_array().expect("a list") {
-        told.push((one["id"].as_str().expect("an id"), one["why"].as_str().expect("a reason")));
-    }
-    assert_eq!(told.len(), rows.len());
+    let validated = home.run("validate rows.csv --format json");
+    let told = validated.refused();
+    assert_eq!(told.len(), rows.len(), "{told:?}");
     for (id, _, wanted) in rows {
-        assert!(told.iter().any(|(told, why)| *told == id && why.contains(wanted)), "{id}: {told:?}");
+        assert!(told.iter().any(|told| told.contains(&format!("{id}: ")) && told.contains(wanted)), "{id}: {told:?}");
     }
+}
+
+/// What is printed can be filled in: it is read back, from a pipe too, and its run is scored.
+#[test]
+fn the_template_is_validated_as_it_is_printed() {
+    let home = Home::new();
+    let template = home.run("validate --template");
+    assert_eq!((template.code, template.stderr.as_str()), (Some(0), ""));
+    assert_contains(&template.stdout, &["# strategy_class (needed): ddp, zero1", "# attn: ", "\nid,cluster,"]);
+    home.write("mine.csv", &template.stdout);
+    let report = home.run("validate mine.csv --format json").json(0);
+    assert_eq!(report["summary"]["step_time"]["rows"], 1);
+    assert_eq!(home.run_with_input("validate - --format json", &template.stdout).json(0), report);
+    let unreadable = home.run_with_input("validate -", "a,b\n1,2\n");
+    assert_contains(&unreadable.refused().join("\n"), &["standard input: its header has no columns 'id', 'cluster'"]);
+}
+
+#[test]
+fn a_table_without_a_scored_row_is_refused_with_what_would_score_each() {
+    let home = Home::new();
+    let rows = [format!("kept,{RUN},1,none,bf16,,no,,1,,"), format!("blank,{RUN},1,none,bf16,,yes,,,,")];
+    home.write("rows.csv", &table(&rows.each_ref().map(String::as_str)));
+    let told = home.run("validate rows.csv").refused().join("\n");
+    assert_contains(&told, &["kept: 'scored' is no", "blank: has nothing to compare", "'step_time_s'"]);
 }

@@ -2,7 +2,7 @@
 
 use crate::hardware::Cluster;
 use crate::plan::{Extent, FlopCount, Plan, Recompute, Schedule, Sharding, Size};
-use crate::presets::Library;
+use crate::presets::{Kind, Library};
 use crate::stack::Stack;
 
 use super::Cells;
@@ -12,7 +12,7 @@ use crate::measured::words;
 pub(super) struct RowPlan {
     pub plan: Plan,
     /// The id of the strategy.
-    pub strategy: &'static str,
+    pub strategy: String,
     /// Tensor ranks.
     pub tensor: u32,
     /// What the count of micro-batches lacks, from 0 to 1.
@@ -55,28 +55,38 @@ pub(super) fn read(
 }
 
 /// The strategy of a class, and how it shards.
-fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(&'static str, Sharding), String> {
-    let class = cells.row.text("strategy_class");
-    let id = match class {
-        "ddp" | "3d" => "ddp",
-        "zero1" | "zero1+3d" => "zero1",
-        "zero1-hier" => "zero1-hier",
+fn sharding(cells: &Cells<'_>, library: &Library, stack: &Stack) -> Result<(String, Sharding), String> {
+    let class = cells.row.text("strategy_class").to_lowercase();
+    let id = match class.as_str() {
+        "ddp" | "dp" | "3d" => "ddp",
+        "zero1" | "zero-1" | "zero1+3d" => "zero1",
         // PyTorch's ZeRO-2 is FSDP that keeps gathered weights until backward.
         "zero2" if stack.id.starts_with("llm-foundry") || stack.id.starts_with("mosaic") => "fsdp",
-        "zero2" | "4d" => "zero2",
-        "full_shard" | "full_shard+3d" => "fsdp",
-        "hsdp" => "hsdp",
+        "zero2" | "zero-2" | "4d" => "zero2",
+        "full_shard" | "full_shard+3d" | "fsdp1" | "fsdp2" | "shard_grad_op" => "fsdp",
+        "zero-3" => "zero3",
+        "hybrid_shard" => "hsdp",
         "zero++" => "zeropp",
-        other => return Err(format!("strategy_class '{other}' names no strategy")),
+        "" => return Err(format!("'strategy_class' is blank; write one of {}", strategies(library))),
+        preset => preset,
     };
-    let mut sharding = library.strategy(id).map_err(|unknown| unknown.to_string())?.sharding.clone();
+    let Ok(strategy) = library.strategy(id) else {
+        let written = cells.row.text("strategy_class");
+        return Err(format!("strategy_class '{written}' is unknown; write one of {}", strategies(library)));
+    };
+    let mut sharding = strategy.sharding.clone();
     if let Some(ranks) = words::after(cells.row.text("strategy"), "sharded over ").filter(|ranks| *ranks >= 1.0) {
         sharding.optimizer = Extent::Ranks(ranks as u32);
     }
-    if class == "zero2" && id == "fsdp" {
+    if class == "shard_grad_op" || class == "zero2" && id == "fsdp" {
         sharding.reshard_after_forward = false;
     }
-    Ok((id, sharding))
+    Ok((id.to_owned(), sharding))
+}
+
+/// What a class may be: the presets, the user's own among them.
+fn strategies(library: &Library) -> String {
+    library.entries(Kind::Strategy).map(|entry| entry.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Sequences per micro-batch and micro-batches per step.
