@@ -10,12 +10,20 @@ struct Column(&'static str, &'static str, &'static str);
 const COLUMNS: &[Column] = &[
     Column("id", "my-run", "a name of your own; each row has another one"),
     Column("cluster", "h100-80gb-dgx", "the machine, as `shardscope presets clusters` lists it"),
-    Column("inter_node_gbps", "", "gigabits per second and direction of all ports of a node; blank: as the preset says"),
+    Column(
+        "inter_node_gbps",
+        "",
+        "gigabits per second and direction of all ports of a node; blank: as the preset says",
+    ),
     Column("num_gpus", "64", "devices of the job"),
     Column("stack", "torchtitan", "the software, as `shardscope presets stacks` lists it; default where none is near"),
     Column("compiled", "yes", "yes with torch.compile; blank: no"),
     Column("model", "Llama 3.1 8B", "llama, mistral, qwen or gemma in it: gated MLP, RMSNorm, no biases; else as GPT"),
-    Column("params_b", "8.03", "billions of parameters: tells whether the embedding is tied; blank: the family's habit"),
+    Column(
+        "params_b",
+        "8.03",
+        "billions of parameters: tells whether the embedding is tied; blank: the family's habit",
+    ),
     Column("layers", "32", "layers of the transformer"),
     Column("hidden", "4096", "width of the model"),
     Column("heads", "32", "attention heads; blank: of 128 each"),

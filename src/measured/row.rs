@@ -31,7 +31,8 @@ impl Skipped {
 }
 
 /// Columns without which a row cannot be a measurement.
-pub(super) const NEEDED: [&str; 8] = ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
+pub(super) const NEEDED: [&str; 8] =
+    ["id", "cluster", "stack", "num_gpus", "strategy_class", "layers", "hidden", "seq_len"];
 
 /// The most that a count may be: what a model may have of anything, so that a few can be multiplied.
 const MOST: u32 = 1 << 24;
@@ -106,7 +107,8 @@ impl MeasuredRow {
 
     /// The count of a cell that must not be blank.
     pub fn needed(&self, column: &str) -> Result<u32, String> {
-        self.count(column)?.ok_or_else(|| format!("'{column}' is blank, and nothing can stand for it; write a whole number"))
+        self.count(column)?
+            .ok_or_else(|| format!("'{column}' is blank, and nothing can stand for it; write a whole number"))
     }
 
     /// Its id, or where it is if it has none.
