@@ -31,7 +31,7 @@ pub use tune::{Tuned, tuned};
 pub fn full(scenario: &Scenario, workspace: &mut Workspace) -> Result<Evaluation, Vec<Problem>> {
     let checked = scenario.checked()?;
     let once = evaluation(&checked, workspace)?;
-    Ok(Evaluation { elasticity: elasticity::all(&checked, workspace), ..once })
+    Ok(Evaluation { elasticity: elasticity::all(&checked, once.summary.step_time, workspace), ..once })
 }
 
 /// The same without elasticities: what one run tells.

@@ -81,12 +81,17 @@ pub struct Elasticity {
     pub property: Property,
     /// The elasticity; for the memory's capacity the relative gain of 10 % more, re-tuned.
     pub value: f64,
+    /// The relative gain in throughput of a change of the property by 10 %, simulated: on the way there something else
+    /// may begin to limit the step.
+    pub gain: f64,
 }
 
 impl Elasticity {
-    /// The gain in throughput of a change of the property by 10 %.
-    pub fn gain(&self) -> f64 {
-        self.property.change().map_or(self.value, |factor| libm::pow(factor, self.value) - 1.0)
+    /// Whether less than half of the gain that the elasticity promises is left at 10 %: something else limits the step
+    /// almost as much.
+    pub fn ties(&self) -> bool {
+        let promised = self.property.change().map_or(self.value, |factor| libm::pow(factor, self.value) - 1.0);
+        self.gain < promised / 2.0
     }
 }
 
@@ -114,8 +119,19 @@ impl Evaluation {
         if matches!(self.summary.bottleneck, Resource::Bubble | Resource::Host) {
             return self.summary.bottleneck;
         }
-        let felt = self.elasticity.iter().filter_map(|one| Some((one.value.abs(), one.property.limits()?)));
-        let most = felt.max_by(|a, b| a.0.total_cmp(&b.0));
-        most.map_or(self.summary.bottleneck, |(_, resource)| resource)
+        self.felt_most(None).and_then(|one| one.property.limits()).unwrap_or(self.summary.bottleneck)
+    }
+
+    /// What limits the step as much as the bottleneck does, where 10 % more of that one thing alone would not help.
+    pub fn tie(&self) -> Option<Resource> {
+        let bottleneck = self.bottleneck();
+        self.felt_most(None).filter(|one| one.property.limits() == Some(bottleneck) && one.ties())?;
+        self.felt_most(Some(bottleneck))?.property.limits()
+    }
+
+    /// What throughput follows most, of all but one resource.
+    fn felt_most(&self, but: Option<Resource>) -> Option<&Elasticity> {
+        let felt = self.elasticity.iter().filter(|one| one.property.limits().is_some_and(|limit| Some(limit) != but));
+        felt.max_by(|a, b| a.value.abs().total_cmp(&b.value.abs()))
     }
 }

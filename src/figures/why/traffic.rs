@@ -51,11 +51,8 @@ pub(super) const FIGURES: [FigureEntry; 5] = [
             because(facts.figure(Figure::Copied(way(at)))? / link, source)
         }),
     figure(Figure::Elasticity(0), "elasticity", "10 % {}", Dimension::Change)
-        .about(
-            "Throughput scales with a power of the resource, its elasticity: d ln throughput / d ln resource. 1 means \
-             that nothing else counts, 0 that it does not matter.",
-        )
-        .value(|of, at| Some(of.elasticity.get(at)?.gain()))
+        .about("By how much throughput grows: the step is simulated again with that much changed.")
+        .value(|of, at| Some(of.elasticity.get(at)?.gain))
         .why(elasticity),
 ];
 
@@ -106,14 +103,20 @@ impl FormulaFacts<'_> {
 /// What more of a resource gives: its power law, or what was found by tuning anew.
 fn elasticity(facts: &FormulaFacts, index: usize) -> Option<Why> {
     let found = facts.evaluation.elasticity.get(index)?;
-    let Some(factor) = found.property.change() else {
-        let gain = Amount { value: found.value, unit: Dimension::Change };
+    if found.property.change().is_none() {
+        let gain = Amount { value: found.gain, unit: Dimension::Change };
         let about = "Throughput with 10 % more memory over throughput now, micro-batch and recompute tuned both times.";
         let formula = counted("gain in throughput", gain);
         return Some(Why { formula, about: Some(about.into()), source: Citation::simulated() });
-    };
-    let tried = Citation::new(Authority::Simulation, "the step with 0.5 % more of it and with 0.5 % less");
-    let elasticity = input("elasticity of throughput", count(found.value, ""), tried);
-    let gain = Formula::Power(Box::new([Formula::from(factor), elasticity])) - 1.0;
-    because(gain, Citation::convention("the elasticity of the middle 1 % is taken to hold for 10 %"))
+    }
+    let now = facts.figure(Figure::StepTime)?;
+    let changed = facts.summary().step_time / (1.0 + found.gain);
+    let about = format!(
+        "Near its value today, throughput follows it with a power of {:.2}, its elasticity: 1 means that nothing else \
+         counts, 0 that it does not matter.{}",
+        found.value,
+        if found.ties() { " At 10 % something else limits the step." } else { "" },
+    );
+    let formula = now / input("step time with that much changed", changed, Citation::simulated()) - 1.0;
+    Some(Why { formula, about: Some(about.into()), source: Citation::simulated() })
 }

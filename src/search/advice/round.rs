@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::evaluate::{Elasticity, Evaluation, Summary};
+use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::Scenario;
 use crate::search::candidate::Candidate;
 
@@ -14,7 +14,7 @@ pub const WORTH: f64 = 0.005;
 /// What 10 % more of each resource would give in throughput, by its place among the elasticities: what is worth a tenth
 /// of a line, the most first.
 pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
-    let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(Elasticity::gain).enumerate().collect();
+    let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(|one| one.gain).enumerate().collect();
     gains.retain(|(_, gain)| *gain >= WORTH / 10.0);
     gains.sort_by(|a, b| b.1.total_cmp(&a.1));
     gains

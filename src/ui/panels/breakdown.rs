@@ -92,7 +92,7 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
             format!(" {name:<10}{value:>9}, busy {busy}")
         }
         Figure::Elasticity(index) => {
-            let Elasticity { property, value } = answer.evaluation.elasticity[index];
+            let Elasticity { property, value, .. } = answer.evaluation.elasticity[index];
             format!(" {:<24}{value:>+7.2}", property.key(&answer.scenario))
         }
         _ if TRAINING.contains(&figure) => format!(" {label:<13}{value:>18}"),

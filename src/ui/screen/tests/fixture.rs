@@ -260,15 +260,15 @@ fn details(scenario: &Scenario) -> Details {
 }
 
 fn evaluation() -> Evaluation {
-    let felt = |property, value| Elasticity { property, value };
+    let felt = |property, value, gain| Elasticity { property, value, gain };
     Evaluation {
         summary: summary(),
         stages: vec![summary().memory],
         trace: trace(),
         elasticity: vec![
-            felt(Property::LevelBandwidth(1), 0.55),
-            felt(Property::PeakFlop, 0.32),
-            felt(Property::LevelLatency(2), -0.02),
+            felt(Property::LevelBandwidth(1), 0.55, 0.054),
+            felt(Property::PeakFlop, 0.32, 0.031),
+            felt(Property::LevelLatency(2), -0.02, 0.002),
         ],
         error_band: Some(ErrorBand { low: ms(6500.0), high: ms(7200.0), rows: 12 }),
         details: Details::default(),
