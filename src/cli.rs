@@ -11,6 +11,7 @@ mod exit;
 mod explore;
 mod export;
 mod files;
+mod import;
 mod interrupt;
 mod limits;
 pub mod log;
@@ -66,6 +67,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Sweep(sweep) => sweep::run(&session()?, sweep),
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
         CliCommand::Export(export) => export::run(&session()?, export),
+        CliCommand::Import(import) => import::run(import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),
         CliCommand::Validate(validate) => validate::run(&session()?, validate),
         CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),

@@ -2,4 +2,5 @@
 //! ([`crate::snapshot`]), nor for the disk.
 
 pub mod fsdp2;
+pub mod huggingface;
 pub mod report;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::hardware::{Cluster, Device, Level, Peaks, Rings};
-use crate::model::{Model, Norm, Positions};
+use crate::model::{Model, Norm, Positions, QkNorm};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
 use crate::scenario::{Scenario, file};
@@ -124,6 +124,12 @@ pub fn model(layers: u32, hidden: u32) -> Model {
         bias: false,
         causal: true,
         sequence: 1024,
+        position_rows: None,
+        norms: 2,
+        qk_norm: QkNorm::None,
+        biases: None,
+        latent: None,
+        window: None,
         experts: None,
     }
 }

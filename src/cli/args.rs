@@ -4,6 +4,7 @@
 
 mod export;
 mod flags;
+mod import;
 mod plan;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 pub use export::{ExportArgs, ExportTarget};
 pub use flags::ScenarioFlags;
+pub use import::{ImportArgs, ImportKind, ImportModelArgs, ImportOutput};
 pub use plan::{PlanArgs, PlanGoal};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
@@ -65,6 +67,8 @@ pub enum CliCommand {
     Limits(LimitsArgs),
     /// Export a plan for another tool
     Export(ExportArgs),
+    /// Import other tools' files
+    Import(ImportArgs),
     /// Compare predictions with published measurements
     Validate(ValidateArgs),
     /// Fit the constants of a calibration to measured runs

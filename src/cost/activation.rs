@@ -50,10 +50,10 @@ impl Rates<'_> {
         let (storage, tensor, streams) = (self.storage(), f64::from(plan.tensor), f64::from(self.sequence_ranks()));
         let tokens = self.tokens();
         let hidden = f64::from(model.hidden);
-        let ffn = f64::from(model.ffn_hidden) * model.active_experts() as f64;
-        let (attention, up) =
-            (model.attention_width() as f64, model.up().output as f64 * model.active_experts() as f64);
-        let qkv = attention + 2.0 * model.kv_width() as f64;
+        let ffn = model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64);
+        let up = model.over_mlps(|mlps| mlps.up.output as f64 * mlps.active as f64);
+        let attention = model.value_width() as f64;
+        let qkv = model.attention_inputs().iter().map(|matrix| matrix.output as f64).sum();
         let product = if model.gated && stack.keeps_gate { 2.0 } else { 1.0 } * ffn;
         let inputs = if stack.keeps_gathered { 1.0 } else { streams };
         let masks = if stack.dropout { Bytes::new(2.0 * hidden) } else { Bytes::ZERO };

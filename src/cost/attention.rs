@@ -23,6 +23,7 @@ impl Rates<'_> {
     ///
     /// Flash: `2 x sequences x s^2/cp x width / tp` flop (the causal half; twice that otherwise) at
     /// the kernel's share of the peak, which falls off below the half-rate sequence length.
+    /// It leaves out what a window hides.
     /// Plain: both products over the full square, slower for heads of an odd size, and a number of bytes per
     /// score.
     pub(crate) fn attention(&self, sequences: u32) -> Passes {
@@ -30,11 +31,10 @@ impl Rates<'_> {
         let sequence = f64::from(plan.sequence);
         // Each rank has its share of the queries and meets all keys.
         let rows = f64::from(sequences) * sequence / f64::from(plan.context);
-        let width = model.attention_width() as f64 / f64::from(plan.tensor);
-        let products = Flop::new(4.0 * rows * sequence * width);
+        let products = |width: f64| Flop::new(4.0 * rows * sequence * (width / f64::from(plan.tensor)));
         let passes = match self.attention.flash_version() {
-            Some(version) => self.flash(version, products),
-            None => self.plain(rows, products),
+            Some(version) => self.flash(version, products(model.attended_width(plan.sequence))),
+            None => self.plain(rows, products(model.whole_width())),
         };
         passes * self.imbalance()
     }

@@ -1,8 +1,8 @@
 //! Device time of a layer, of embedding and head, and of the optimizer.
 
-use std::ops::Mul;
+use std::ops::{Add, Mul};
 
-use crate::model::Matrix;
+use crate::model::{Matrix, Mlps};
 use crate::plan::Optimizer;
 use crate::stack::Attention;
 use crate::units::{Bytes, Count, Flop, FlopPerSecond, Seconds};
@@ -35,6 +35,17 @@ impl Mul<f64> for Passes {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
         Self { forward: self.forward * factor, backward: self.backward * factor, weights: self.weights * factor }
+    }
+}
+
+impl Add for Passes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            forward: self.forward + other.forward,
+            backward: self.backward + other.backward,
+            weights: self.weights + other.weights,
+        }
     }
 }
 
@@ -98,31 +109,39 @@ impl Rates<'_> {
         let model = &self.scenario.model;
         let tokens = self.tokens();
         let core = self.attention(self.scenario.plan.micro_batch);
-        let (qkv, projection) =
-            (self.columns(model.qkv(), tokens, attention), self.rows(model.projection(), tokens, attention));
-        // Each expert has its own, smaller product: as many of them as experts, over the tokens that come to one.
-        let (experts, routed) = match model.experts {
-            Some(experts) => (f64::from(experts.count), tokens * f64::from(experts.active) / f64::from(experts.count)),
-            None => (1.0, tokens),
-        };
-        let (up, down) = (self.columns(model.up(), routed, mlp), self.rows(model.down(), routed, mlp));
+        let inputs = model.attention_inputs().into_iter().map(|matrix| self.columns(matrix, tokens, attention));
+        let inputs = inputs.fold(Passes::default(), Passes::add);
+        let projection = self.rows(model.projection(), tokens, attention);
+        let mlps = self.mlps(tokens, mlp);
         let [streams, ffn] = self.element_wise(tokens);
-        let (forward, mlp_forward) = (qkv.forward + projection.forward, (up.forward + down.forward) * experts);
+        let (forward, mlp_forward) = (inputs.forward + projection.forward, mlps.forward);
         let again = self.scenario.stack.selective;
         // Residuals are added again only where the products before them are computed again.
         let repeated = if again.matmul > 0.0 { streams } else { streams * (NORM_PASSES / STREAM_PASSES) };
         LayerWork {
             forward: [forward + core.forward + streams, mlp_forward + streams + ffn],
             backward: [
-                qkv.backward + core.backward + projection.backward + streams * BACKWARD_TRAFFIC,
-                (up.backward + down.backward) * experts + (streams + ffn) * BACKWARD_TRAFFIC,
+                inputs.backward + core.backward + projection.backward + streams * BACKWARD_TRAFFIC,
+                mlps.backward + (streams + ffn) * BACKWARD_TRAFFIC,
             ],
-            weights: [qkv.weights + projection.weights, (up.weights + down.weights) * experts],
+            weights: [inputs.weights + projection.weights, mlps.weights],
             selective: [
                 core.forward * again.core + forward * again.matmul + repeated * again.element_wise,
                 mlp_forward * again.matmul + (repeated + ffn) * again.element_wise,
             ],
         }
+    }
+
+    /// Forward and backward of the MLPs of a layer, of a mean one where layers differ. Each expert has its own, smaller
+    /// product: as many of them as experts, over the tokens that come to one.
+    fn mlps(&self, tokens: Count, slices: f64) -> Passes {
+        let model = &self.scenario.model;
+        let of_shape = |mlps: &Mlps| {
+            let routed = tokens * mlps.active as f64 / mlps.count as f64;
+            let one = self.columns(mlps.up, routed, slices) + self.rows(mlps.down, routed, slices);
+            one * mlps.count as f64 * model.share(mlps)
+        };
+        model.mlps().iter().map(of_shape).fold(Passes::default(), Passes::add)
     }
 
     /// Forward and backward of a product whose weight is split by columns over the tensor ranks.
@@ -160,7 +179,8 @@ impl Rates<'_> {
         let model = &self.scenario.model;
         let scale = tokens * (self.calibrated.element_wise * self.storage()) / self.memory;
         let streams = scale * STREAM_PASSES * f64::from(model.hidden) / f64::from(self.sequence_ranks());
-        let ffn = FFN_PASSES[usize::from(model.gated)] * f64::from(model.ffn_hidden) * model.active_experts() as f64;
+        let width = model.over_mlps(|mlps| mlps.down.input as f64 * mlps.active as f64);
+        let ffn = FFN_PASSES[usize::from(model.gated)] * width;
         [DeviceTime::traffic(streams), DeviceTime::traffic(scale * ffn / f64::from(self.scenario.plan.tensor))]
     }
 

@@ -25,7 +25,7 @@ pub struct ImportReport {
     /// What the files say.
     pub taken: Vec<Taken>,
     /// What they leave open.
-    pub assumed: Vec<Assumed>,
+    pub assumed: Vec<AssumedValue>,
     /// What they say and nothing here depends on.
     pub ignored: Vec<Ignored>,
 }
@@ -35,7 +35,7 @@ pub struct ImportReport {
 pub struct Taken {
     /// The field of the result.
     pub field: String,
-    /// Its value.
+    /// What the field gets.
     pub value: String,
     /// Where it stands: a key, or a file and its line.
     #[serde(rename = "where")]
@@ -44,10 +44,10 @@ pub struct Taken {
 
 /// A value that no file gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Assumed {
+pub struct AssumedValue {
     /// The field of the result.
     pub field: String,
-    /// Its value.
+    /// What the field gets all the same.
     pub value: String,
     /// Whose default it is, and how to say otherwise.
     pub why: String,
@@ -72,7 +72,7 @@ impl ImportReport {
     /// Notes a value that stands in none.
     pub fn assume(&mut self, field: &str, value: impl fmt::Display, why: impl fmt::Display) {
         let [value, why] = [value.to_string(), why.to_string()].map(|text| printable(&text));
-        self.assumed.push(Assumed { field: printable(field), value, why });
+        self.assumed.push(AssumedValue { field: printable(field), value, why });
     }
 
     /// Notes what has no effect.
@@ -83,7 +83,8 @@ impl ImportReport {
     /// The three lists as lines; a list without entries is left out.
     pub fn text(&self) -> String {
         let taken = self.taken.iter().map(|Taken { field, value, place }| format!("{field} = {value} ({place})"));
-        let assumed = self.assumed.iter().map(|Assumed { field, value, why }| format!("{field} = {value} ({why})"));
+        let assumed =
+            self.assumed.iter().map(|AssumedValue { field, value, why }| format!("{field} = {value} ({why})"));
         let ignored = self.ignored.iter().map(|Ignored { field, why }| format!("{field}: {why}"));
         let mut text = String::new();
         for (head, lines) in

@@ -36,7 +36,7 @@ impl<'a> UnitCosts<'a> {
         let model = &rates.scenario.model;
         let storage = rates.scenario.plan.precision.storage();
         // Keys and values of each rank pass all others: an all-gather in a ring, hidden step by step.
-        let kv = 2.0 * rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
+        let kv = rates.tokens() * model.kv_width() as f64 * f64::from(layout.context) / f64::from(layout.tensor);
         Self {
             rates,
             layout,

@@ -157,14 +157,14 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
     let shares = |size: u32| model.kv_heads.is_multiple_of(size) || size.is_multiple_of(model.kv_heads);
     let divides = |size: u32| {
         let kv = shares(size) || model.kv_heads == model.heads;
-        [model.heads.is_multiple_of(size), kv, model.ffn_hidden.is_multiple_of(size), !straddles(size)]
+        [model.heads.is_multiple_of(size), kv, model.undivided_mlp(size).is_none(), !straddles(size)]
     };
     let right = |size: &u32| divides(*size).into_iter().all(|divides| divides);
     let what = || {
         let named = [
             format!("the {} heads of {}", model.heads, model.name),
             format!("its {} key and value heads", model.kv_heads),
-            format!("the MLP's width {}", model.ffn_hidden),
+            format!("the MLP's width {}", model.undivided_mlp(tensor).unwrap_or(model.ffn_hidden.into())),
             format!("nodes of {per_node} devices"),
         ];
         let undivided = named.into_iter().zip(divides(tensor)).filter(|(_, divides)| !divides);

@@ -61,10 +61,9 @@ const EACH_PASS: Passages = Passages { gathers: [1.0; 2], reductions: 1.0, toget
 impl<'a> Terms<'a> {
     pub(super) fn new(scenario: &'a Scenario, layout: &'a Layout) -> Self {
         let (model, rates) = (&scenario.model, Rates::new(scenario, &Factors::default()));
-        let mlp = (model.up().parameters() + model.down().parameters()) as f64;
-        let attention = (model.qkv().parameters() + model.projection().parameters()) as f64;
-        let layer = attention + model.active_experts() as f64 * mlp;
-        let all = attention + model.experts.map_or(1.0, |experts| f64::from(experts.count)) * mlp;
+        let attention = model.attention_weights() as f64;
+        let layer = attention + model.over_mlps(|mlps| mlps.active as f64 * mlps.weights() as f64);
+        let all = attention + model.over_mlps(|mlps| mlps.count as f64 * mlps.weights() as f64);
         Self {
             scenario,
             layout,

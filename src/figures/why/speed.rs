@@ -238,7 +238,7 @@ impl FormulaFacts<'_> {
         let model = &self.scenario.model;
         Formula::from(4.0)
             * input("layers", count(model.layers, ""), self.shape())
-            * input("width of the heads", count(model.attention_width() as f64, ""), self.shape())
+            * input("width of the heads", count(model.attended_width(self.scenario.plan.sequence), ""), self.shape())
             * self.sequence()
     }
 

@@ -1,6 +1,6 @@
 //! The transformer of a row.
 
-use crate::model::{Model, Norm, Positions};
+use crate::model::{Model, Norm, Positions, QkNorm};
 
 use super::Cells;
 
@@ -47,6 +47,12 @@ pub(super) fn read(cells: &mut Cells<'_>, tensor: u32, sequence: u32) -> Result<
         bias: !gated && !family(&WITHOUT_BIAS),
         causal: true,
         sequence,
+        position_rows: None,
+        norms: 2,
+        qk_norm: QkNorm::None,
+        biases: None,
+        latent: None,
+        window: None,
         experts: None,
     };
     if let Some((field, fix)) = model.problems().first() {

@@ -76,11 +76,13 @@ fn slices(scenario: &Scenario, placement: &Placement, field: &str, checks: &mut 
         || format!("the {} is not cut into slices", placement.operator),
         || "choose 1".to_owned(),
     );
-    let uneven = |width: u32| split > 1 && split <= MOST_SLICES && !width.is_multiple_of(split);
+    let cut = (2..=MOST_SLICES).contains(&split);
+    let mlp = model.undivided_mlp(split).unwrap_or(model.ffn_hidden.into());
+    let uneven = cut && !(u64::from(model.hidden).is_multiple_of(split.into()) && mlp.is_multiple_of(split.into()));
     checks.refuse(
-        uneven(model.hidden) || uneven(model.ffn_hidden),
+        uneven,
         field,
-        || format!("{split} does not divide the widths {} and {}", model.hidden, model.ffn_hidden),
+        || format!("{split} does not divide the widths {} and {}", model.hidden, mlp),
         || "choose a power of two that divides both".to_owned(),
     );
 }

@@ -32,7 +32,7 @@ impl<'a> Space<'a> {
     pub fn new(scenario: &'a Scenario, objective: Objective) -> Result<Self, Vec<Problem>> {
         let layout = scenario.layout()?;
         let model = &scenario.model;
-        let even = |slices: &u32| model.hidden.is_multiple_of(*slices) && model.ffn_hidden.is_multiple_of(*slices);
+        let even = |slices: &u32| model.hidden.is_multiple_of(*slices) && model.undivided_mlp(*slices).is_none();
         Ok(Self {
             scenario,
             ways: ways(scenario, &layout),

@@ -1,0 +1,53 @@
+//! Arguments of `import`.
+//!
+//! Not for what is imported.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::ReportForm;
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    #[command(subcommand)]
+    pub kind: ImportKind,
+}
+
+/// What can be imported.
+#[derive(Debug, Subcommand)]
+pub enum ImportKind {
+    /// A model from a Hugging Face config.json
+    Model(ImportModelArgs),
+}
+
+/// Arguments of `import model`.
+#[derive(Debug, Args)]
+pub struct ImportModelArgs {
+    /// Hugging Face configuration; `-` is standard input
+    #[arg(value_name = "CONFIG.json")]
+    pub file: PathBuf,
+    /// Name of the model; by default the one in the file, or the file's own
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Known model_type as which to read an unknown one
+    #[arg(long, value_name = "MODEL_TYPE")]
+    pub like: Option<String>,
+    #[command(flatten)]
+    pub output: ImportOutput,
+}
+
+/// Where an import goes, and in what form.
+#[derive(Debug, Args)]
+pub struct ImportOutput {
+    /// Write the result here; an existing file needs --force
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Format of the result: the file itself as text, its report on stderr; or all of it as JSON
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ReportForm,
+}

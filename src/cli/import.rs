@@ -1,0 +1,56 @@
+//! `import`: other tools' files as files of shardscope's own.
+//!
+//! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
+
+mod model;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::disk;
+use crate::interop::report::{ImportError, Imported};
+use crate::text::printable;
+
+use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
+use super::exit::{Exit, Failure};
+use super::{files, output};
+
+/// The most bytes that are read of a file.
+const MOST_BYTES: u64 = 64 << 20;
+
+pub(super) fn run(arguments: &ImportArgs) -> Result<Exit, Failure> {
+    match &arguments.kind {
+        ImportKind::Model(arguments) => model::run(arguments),
+    }
+}
+
+/// The text of a file; `-` is standard input.
+fn text_of(file: &Path) -> Result<String, Failure> {
+    let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
+    disk::read_text(path, MOST_BYTES).map_err(|error| Failure::io(file, &error))
+}
+
+/// What is wrong with a file, one line for each mistake.
+fn refused(file: &Path, errors: &[ImportError]) -> Failure {
+    let file = printable(&file.display().to_string());
+    Failure::Input(errors.iter().map(|error| format!("{file}: {error}")).collect())
+}
+
+/// Hands over a result as `text`, and says where each part of it comes from.
+fn deliver<T: Serialize>(imported: &Imported<T>, text: &str, input: &Path, to: &ImportOutput) -> Result<Exit, Failure> {
+    if let Some(file) = &to.out {
+        files::vacant(file, to.force, [input])?;
+        files::write(&[(file.clone(), text)], to.force)?;
+    }
+    match to.format {
+        ReportForm::Json => output::json(&serde_json::to_string_pretty(imported).map_err(Failure::unwritten)?)?,
+        ReportForm::Text => {
+            output::to_stderr(&imported.report.text());
+            if to.out.is_none() {
+                output::result(text)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,145 @@
+//! The keys of a configuration: each value that is read is noted as taken.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+
+use serde_json::{Map, Value};
+
+use super::super::report::{ImportError, ImportReport};
+
+/// The most that a width or a count may be.
+const MOST: u64 = 1 << 24;
+
+/// A configuration being read.
+pub(super) struct Keys<'a> {
+    pub object: &'a Map<String, Value>,
+    /// What stands before a key's name in messages: `text_config.`.
+    pub inside: &'static str,
+    pub report: &'a mut ImportReport,
+    read: BTreeSet<String>,
+}
+
+impl<'a> Keys<'a> {
+    pub fn new(object: &'a Map<String, Value>, inside: &'static str, report: &'a mut ImportReport) -> Self {
+        Self { object, inside, report, read: BTreeSet::from(["model_type".to_owned()]) }
+    }
+
+    /// A value that is there; null counts as absent.
+    pub fn value(&mut self, key: &str) -> Option<&'a Value> {
+        self.read.insert(key.to_owned());
+        self.object.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Passes over keys that are understood and have no effect.
+    pub fn skip(&mut self, keys: &[&str]) {
+        self.read.extend(keys.iter().map(|key| (*key).to_owned()));
+    }
+
+    /// Whether a key is there and null.
+    pub fn is_null(&self, key: &str) -> bool {
+        self.object.get(key).is_some_and(Value::is_null)
+    }
+
+    /// What no shape was read from.
+    pub fn unread(&self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.object.iter().filter(|(key, _)| !self.read.contains(*key))
+    }
+
+    pub fn place(&self, key: &str) -> String {
+        format!("{}{key}", self.inside)
+    }
+
+    pub fn error(&self, key: &str, what: impl Display, fix: impl Display) -> ImportError {
+        ImportError::new(self.place(key), what, fix)
+    }
+
+    /// A count under any of several names, which must agree.
+    pub fn count(&mut self, field: &str, names: &[&str]) -> Result<Option<u32>, ImportError> {
+        let mut found: Option<(&str, u32)> = None;
+        // Falcon's files have both `n_layer` and `num_hidden_layers`; a file edited by hand may have two that differ.
+        for name in names {
+            let Some(value) = self.value(name) else { continue };
+            let count = self.number(name, value)?;
+            match found {
+                Some((other, before)) if before != count => {
+                    let what = format!("is {count}, and {other} is {before}");
+                    return Err(self.error(name, what, "keep the right one"));
+                }
+                Some(_) => {}
+                None => found = Some((name, count)),
+            }
+        }
+        if let Some((name, count)) = found {
+            let place = self.place(name);
+            self.report.take(field, count, place);
+        }
+        Ok(found.map(|(_, count)| count))
+    }
+
+    /// The same, where the defaults of a class would describe another model.
+    pub fn needed(&mut self, field: &str, names: &[&str]) -> Result<u32, ImportError> {
+        self.count(field, names)?.ok_or_else(|| {
+            let others = if names.len() > 1 { format!(" (or {})", names[1..].join(", ")) } else { String::new() };
+            self.error(names[0], format!("is missing{others}"), "add it: the default of its class is another model's")
+        })
+    }
+
+    /// A whole number of a reasonable size.
+    pub fn number(&self, key: &str, value: &Value) -> Result<u32, ImportError> {
+        // `4096.0` is a whole number too, as some tools write it.
+        let whole = |value: &f64| value.fract() == 0.0 && *value >= 0.0 && *value <= MOST as f64;
+        let count = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|value| value as u64));
+        match count.filter(|count| *count <= MOST) {
+            Some(count) => Ok(count as u32),
+            None if value.is_array() => {
+                let what = format!("is {}, a list: layers differ", shown(value));
+                Err(self.error(key, what, "there is no format for such a model; describe it with models/*.toml"))
+            }
+            None => Err(self.error(key, format!("is {}", shown(value)), format!("write a whole number up to {MOST}"))),
+        }
+    }
+
+    /// A switch.
+    pub fn switch(&mut self, field: &str, name: &str) -> Result<Option<bool>, ImportError> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let on = value.as_bool();
+        let on = on.ok_or_else(|| self.error(name, format!("is {}", shown(value)), "write true or false"))?;
+        let place = self.place(name);
+        self.report.take(field, on, place);
+        Ok(Some(on))
+    }
+
+    /// The same with the default of the class, which is noted as assumed.
+    pub fn switch_or(&mut self, field: &str, name: &str, usual: bool) -> Result<bool, ImportError> {
+        if let Some(on) = self.switch(field, name)? {
+            return Ok(on);
+        }
+        self.assume(field, usual, name);
+        Ok(usual)
+    }
+
+    /// A list of which only some entries matter.
+    pub fn list(&mut self, name: &str) -> Result<Option<&'a [Value]>, ImportError> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.as_array() {
+            Some(items) => Ok(Some(items)),
+            None => Err(self.error(name, format!("is {}", shown(value)), "write a list")),
+        }
+    }
+
+    /// Notes the default of the class for a key that is absent.
+    pub fn assume(&mut self, field: &str, value: impl Display, key: &str) {
+        let why = format!("{} is absent: the default of its class in transformers", self.place(key));
+        self.report.assume(field, value, why);
+    }
+}
+
+/// A value in few characters.
+pub(super) fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    let mut short: String = text.chars().take(40).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}

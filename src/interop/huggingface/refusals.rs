@@ -1,0 +1,85 @@
+//! What cannot be expressed: refused by name, rather than imported as something else.
+
+use serde_json::{Map, Value};
+
+use super::super::report::ImportError;
+use super::experts;
+use super::family::Family;
+use super::keys::{Keys, shown};
+
+/// Keys of models whose layers are not all attention and MLP, or not all alike.
+const HYBRID: [(&str, &str); 8] = [
+    ("hybrid_override_pattern", "a hybrid of state-space and attention layers"),
+    ("layers_block_type", "a hybrid of several kinds of layers"),
+    ("attn_layer_period", "a hybrid of state-space and attention layers"),
+    ("attn_layer_indices", "a hybrid of state-space and attention layers"),
+    ("linear_attn_config", "a hybrid of linear and full attention"),
+    ("linear_num_value_heads", "a hybrid of linear and full attention"),
+    ("ssm_state_size", "a hybrid or state-space model"),
+    ("block_configs", "a model whose layers differ from one another"),
+];
+
+/// What the file as a whole is, if it is no configuration of a decoder.
+pub(super) fn whole(object: &Map<String, Value>) -> Result<(), ImportError> {
+    let there = |key: &str| object.get(key).filter(|value| !value.is_null());
+    if there("weight_map").is_some() {
+        return Err(ImportError::new("weight_map", "this is the index of a model's weights", "name its config.json"));
+    }
+    let only = "only plain decoders can be imported; of others describe a like one in models/*.toml";
+    for (key, what) in HYBRID {
+        if let Some(value) = there(key) {
+            return Err(ImportError::new(key, format!("is {}: {what}", shown(value)), only));
+        }
+    }
+    if let Some((key, value)) = object.iter().find(|(key, _)| key.starts_with("mamba_")) {
+        return Err(ImportError::new(key, format!("is {}: a hybrid or state-space model", shown(value)), only));
+    }
+    for (key, what) in [("is_encoder_decoder", "an encoder and a decoder"), ("add_cross_attention", "cross-attention")]
+    {
+        if there(key) == Some(&Value::Bool(true)) {
+            return Err(ImportError::new(key, format!("is true: the model has {what}"), only));
+        }
+    }
+    Ok(())
+}
+
+/// Keys that nothing was read from, though they change the shape.
+pub(super) fn unread(keys: &Keys<'_>, family: &Family) -> Result<(), ImportError> {
+    let own = |key: &str, what: String| keys.error(key, what, "import a configuration without it, or with --like");
+    for (key, value) in keys.unread() {
+        if experts::misplaced(key, value).is_some() || key == "kv_lora_rank" && !value.is_null() {
+            return Err(own(key, format!("is {}, which model_type {} does not have", shown(value), family.name)));
+        }
+        // Switches of other classes: where this one read them, they would not be here.
+        let wrong = match key.as_str() {
+            "attention_bias" | "mlp_bias" | "use_bias" | "bias" | "lm_head_bias" | "qk_layernorm" => *value == true,
+            "do_layer_norm_before" | "layer_norm_elementwise_affine" => *value == false,
+            "word_embed_proj_dim" => keys.object.get("hidden_size") != Some(value),
+            "pruned_heads" => value.as_object().is_some_and(|heads| !heads.is_empty()),
+            _ => false,
+        };
+        if wrong {
+            return Err(own(key, format!("is {}, which the model format cannot express here", shown(value))));
+        }
+    }
+    attention_config(keys)
+}
+
+/// What MPT says of its attention: its class has one form of it.
+fn attention_config(keys: &Keys<'_>) -> Result<(), ImportError> {
+    let Some(attention) = keys.object.get("attn_config").and_then(Value::as_object) else { return Ok(()) };
+    let heads = keys.object.get("n_heads");
+    let other = |key: &&str| match (*key, attention.get(*key)) {
+        (_, None | Some(Value::Null)) => false,
+        ("kv_n_heads", value) => value != heads,
+        ("attn_type", Some(value)) => *value != "multihead_attention",
+        (_, Some(value)) => *value == true,
+    };
+    match ["kv_n_heads", "attn_type", "qk_ln"].iter().find(|key| other(key)) {
+        Some(key) => {
+            let what = format!("is {}, which transformers' class of MPT does not build", shown(&attention[*key]));
+            Err(keys.error(&format!("attn_config.{key}"), what, "describe the model in models/*.toml"))
+        }
+        None => Ok(()),
+    }
+}

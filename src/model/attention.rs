@@ -1,0 +1,196 @@
+//! Attention's half of a layer: its matrices and widths, biases, norms and windows.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Matrix, Model};
+
+/// Which matrices have biases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of the architecture, free of the others")]
+#[derive(Default)]
+pub struct Biases {
+    /// Those of queries, keys and values; of latent attention, those that compress.
+    pub qkv: bool,
+    /// That after attention.
+    pub projection: bool,
+    /// Those of the MLP, or of each expert.
+    pub mlp: bool,
+    /// The router of the experts.
+    pub router: bool,
+    /// The logits'.
+    pub head: bool,
+    /// Whether each head has a learned score that attends to nothing.
+    pub sinks: bool,
+}
+
+/// Norms of queries and keys, scale only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QkNorm {
+    /// None.
+    #[default]
+    None,
+    /// One for the queries of all heads, one for the keys, each over a head.
+    Head,
+    /// Over all heads together.
+    Width,
+}
+
+impl QkNorm {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    pub(super) fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// Latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1): keys and values, and mostly queries too, are computed
+/// from narrow vectors, which have a norm. A head's queries and keys have `head_size` channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatentAttention {
+    /// Width of the compressed queries; without it they are not compressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<u32>,
+    /// Width of what keys and values are computed from.
+    pub key_value: u32,
+    /// Channels of each head's queries and keys that carry positions; the keys' are the same for all heads.
+    pub rotary: u32,
+    /// Channels of each head's values.
+    pub value_head: u32,
+}
+
+/// Layers whose attention looks back no further than so many tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttentionWindow {
+    /// Tokens.
+    pub size: u32,
+    /// How many layers have it; the others see everything.
+    pub layers: u32,
+    /// Whether it does not slide: the sequence falls into pieces of that size.
+    #[serde(default)]
+    pub chunked: bool,
+}
+
+impl AttentionWindow {
+    /// What of a whole causal sequence's scores a layer computes: of `n` tokens the last sees `w`, the `i`th of the
+    /// first `w` sees `i`, which makes `w n - w^2 / 2` of `n^2 / 2`. Pieces make `n / w` times `w^2 / 2`.
+    fn attended(self, sequence: u32) -> f64 {
+        let share = (f64::from(self.size) / f64::from(sequence)).min(1.0);
+        if self.chunked { share } else { share * (2.0 - share) }
+    }
+}
+
+impl Model {
+    /// Which matrices have biases.
+    pub fn biases(&self) -> Biases {
+        let all = Biases { qkv: self.bias, projection: self.bias, mlp: self.bias, ..Biases::default() };
+        self.biases.unwrap_or(all)
+    }
+
+    /// Width of all query heads together.
+    pub fn attention_width(&self) -> u64 {
+        u64::from(self.heads) * u64::from(self.head_size)
+    }
+
+    /// Width of what attention hands to the projection.
+    pub fn value_width(&self) -> u64 {
+        let value = self.latent.map_or(self.head_size, |latent| latent.value_head);
+        u64::from(self.heads) * u64::from(value)
+    }
+
+    /// Width of all key heads and of all value heads together.
+    pub fn kv_width(&self) -> u64 {
+        match self.latent {
+            Some(_) => self.attention_width() + self.value_width(),
+            None => 2 * u64::from(self.kv_heads) * u64::from(self.head_size),
+        }
+    }
+
+    /// The mean of the widths over which attention multiplies queries by keys and scores by values.
+    pub fn whole_width(&self) -> f64 {
+        (self.attention_width() + self.value_width()) as f64 / 2.0
+    }
+
+    /// The same, of layers with a window the share that they attend to.
+    pub fn attended_width(&self, sequence: u32) -> f64 {
+        let whole = self.whole_width();
+        let Some(window) = self.window.filter(|_| self.causal) else { return whole };
+        let share = f64::from(window.layers) / f64::from(self.layers);
+        whole * (1.0 - share * (1.0 - window.attended(sequence)))
+    }
+
+    /// The products before attention: query, key and value projection, fused; of latent attention first all that
+    /// compress, then what expands queries, and keys with values.
+    pub fn attention_inputs(&self) -> Vec<Matrix> {
+        let (hidden, queries) = (u64::from(self.hidden), self.attention_width());
+        let Some(latent) = self.latent else {
+            return vec![Matrix { input: hidden, output: queries + self.kv_width() }];
+        };
+        let (narrow, rotary) = (u64::from(latent.key_value), u64::from(latent.rotary));
+        // Keys without the channels of positions, which come with the compressed ones.
+        let keys = u64::from(self.heads) * u64::from(self.head_size.saturating_sub(latent.rotary));
+        let expanded = Matrix { input: narrow, output: keys + self.value_width() };
+        match latent.query.map(u64::from) {
+            None => vec![Matrix { input: hidden, output: queries + narrow + rotary }, expanded],
+            Some(query) => vec![
+                Matrix { input: hidden, output: query + narrow + rotary },
+                Matrix { input: query, output: queries },
+                expanded,
+            ],
+        }
+    }
+
+    /// The matrices of attention, each by itself.
+    pub(super) fn attention_matrices(&self) -> Vec<Matrix> {
+        if self.latent.is_some() {
+            return self.attention_inputs().into_iter().chain([self.projection()]).collect();
+        }
+        let of = |width: u64| Matrix { input: self.hidden.into(), output: width };
+        let keys = of(self.kv_width() / 2);
+        vec![of(self.attention_width()), self.projection(), keys, keys]
+    }
+
+    /// The projection after attention.
+    pub fn projection(&self) -> Matrix {
+        Matrix { input: self.value_width(), output: self.hidden.into() }
+    }
+
+    /// Weights of one layer's attention.
+    pub fn attention_weights(&self) -> u64 {
+        let inputs = self.attention_inputs();
+        inputs.iter().map(|matrix| matrix.parameters()).sum::<u64>() + self.projection().parameters()
+    }
+
+    /// Parameters of one layer's attention: matrices, biases and its share of the norms.
+    pub fn attention_parameters(&self) -> u64 {
+        let biases = self.biases();
+        let given = |has: bool, count: u64| if has { count } else { 0 };
+        self.attention_weights()
+            + given(biases.qkv, self.qkv_biases())
+            + given(biases.projection, self.projection().output)
+            + given(biases.sinks, self.heads.into())
+            + self.qk_norm_parameters()
+            + u64::from(self.norms.div_ceil(2)) * self.norm_parameters()
+    }
+
+    fn qkv_biases(&self) -> u64 {
+        match self.latent {
+            None => self.attention_width() + self.kv_width(),
+            Some(latent) => {
+                u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value) + u64::from(latent.rotary)
+            }
+        }
+    }
+
+    fn qk_norm_parameters(&self) -> u64 {
+        let latent = self.latent.map_or(0, |latent| u64::from(latent.query.unwrap_or(0)) + u64::from(latent.key_value));
+        latent
+            + match self.qk_norm {
+                QkNorm::None => 0,
+                QkNorm::Head => 2 * u64::from(self.head_size),
+                QkNorm::Width => self.attention_width() + self.kv_width() / 2,
+            }
+    }
+}

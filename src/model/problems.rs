@@ -1,0 +1,93 @@
+//! What cannot be in a model's file. Not for its types, which reading checks.
+
+use super::{LatentAttention, Model};
+
+/// The most layers that a model may have: a hundred times those of any.
+const MOST_LAYERS: u32 = 1 << 14;
+
+/// The most that a width or a count may be.
+const MOST: u32 = 1 << 24;
+
+/// The most weights that a model's layers may have: far above any, far below an overflow.
+const MOST_WEIGHTS: f64 = 1e17;
+
+impl Model {
+    /// What is wrong with it, each with the field's path and how to fix it.
+    pub fn problems(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut refuse = |field: &str, wrong: bool, fix: String| {
+            if wrong {
+                found.push((field.to_owned(), fix));
+            }
+        };
+        refuse("layers", self.layers == 0, "must be at least 1".to_owned());
+        refuse("layers", self.layers > MOST_LAYERS, format!("must be at most {MOST_LAYERS}"));
+        for (field, value) in self.counts() {
+            refuse(field, value == 0, "must be at least 1".to_owned());
+            refuse(field, value > MOST, format!("must be at most {MOST}"));
+        }
+        refuse("vocab", self.vocab > MOST, format!("must be at most {MOST}"));
+        refuse("norms", self.norms > 4, "must be at most 4".to_owned());
+        let weights = self.most_weights();
+        refuse("layers", weights > MOST_WEIGHTS, format!("must make at most {MOST_WEIGHTS:e} weights with the widths"));
+        let uneven = self.kv_heads > 0 && !self.heads.is_multiple_of(self.kv_heads);
+        refuse("kv_heads", uneven, format!("must divide the {} heads", self.heads));
+        if let Some(LatentAttention { rotary, .. }) = self.latent {
+            let wrong = rotary > self.head_size;
+            refuse("latent.rotary", wrong, format!("must be at most the head_size of {}", self.head_size));
+        }
+        if let Some(window) = self.window {
+            let wrong = window.layers == 0 || window.layers > self.layers;
+            refuse("window.layers", wrong, format!("must be between 1 and the {} layers", self.layers));
+        }
+        if let Some(experts) = self.experts {
+            let wrong = experts.active == 0 || experts.active > experts.count;
+            refuse("experts.active", wrong, format!("must be between 1 and the {} experts", experts.count));
+            let wrong = experts.dense_layers.is_some_and(|dense| dense >= self.layers);
+            refuse("experts.dense_layers", wrong, format!("must be fewer than the {} layers", self.layers));
+        }
+        found
+    }
+
+    /// The fields that count something of which there must be one.
+    fn counts(&self) -> Vec<(&'static str, u32)> {
+        let mut counts = vec![
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("kv_heads", self.kv_heads),
+            ("head_size", self.head_size),
+            ("ffn_hidden", self.ffn_hidden),
+            ("sequence", self.sequence),
+        ];
+        counts.extend(self.position_rows.map(|rows| ("position_rows", rows)));
+        counts.extend(self.window.map(|window| ("window.size", window.size)));
+        if let Some(experts) = self.experts {
+            counts.push(("experts.count", experts.count));
+            counts.extend(experts.ffn_hidden.map(|width| ("experts.ffn_hidden", width)));
+            counts.extend(experts.shared_ffn.map(|width| ("experts.shared_ffn", width)));
+        }
+        if let Some(latent) = self.latent {
+            counts.extend(latent.query.map(|width| ("latent.query", width)));
+            counts.push(("latent.key_value", latent.key_value));
+            counts.push(("latent.value_head", latent.value_head));
+        }
+        counts
+    }
+
+    /// At least as many weights as the layers have, in numbers that cannot overflow.
+    fn most_weights(&self) -> f64 {
+        let [layers, hidden, heads, kv_heads] = [self.layers, self.hidden, self.heads, self.kv_heads].map(f64::from);
+        let (mut head, mut narrow) = (f64::from(self.head_size), hidden);
+        if let Some(LatentAttention { query, key_value, rotary, value_head }) = self.latent {
+            head = head.max(f64::from(value_head));
+            narrow += f64::from(query.unwrap_or(0)) + f64::from(key_value) + f64::from(rotary);
+        }
+        let attention = narrow * (2.0 * (heads + kv_heads) * head + narrow);
+        let experts = self.experts.map_or(0.0, |experts| {
+            let own = experts.ffn_hidden.unwrap_or(self.ffn_hidden);
+            f64::from(experts.count) * f64::from(own) + f64::from(experts.shared_ffn.unwrap_or(0))
+        });
+        let attention = if self.latent.is_some() { attention } else { attention - narrow * narrow };
+        layers * (attention + 3.0 * hidden * (f64::from(self.ffn_hidden) + experts))
+    }
+}

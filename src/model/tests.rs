@@ -1,0 +1,1 @@
+//! Parameters of shapes counted by hand.
