@@ -46,6 +46,13 @@ pub struct Stack {
     /// The same where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element_wise_compiled: Option<String>,
+    /// The same in fp8 arithmetic, where casts to fp8 are kernels of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element_wise_fp8: Option<String>,
+    /// Generation of the library of matrix products, by its name in the calibration, where it is a later one than the
+    /// architecture's figures are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<String>,
     /// What the loss moves and holds per logit, by its name in the calibration.
     pub loss: String,
     /// The same where a run says that its model was compiled.

@@ -79,8 +79,9 @@ fn measured_rows_from_outside_are_predicted() {
     println!("{:?}", validation.ranking);
 }
 
-/// Software and machines that no fit has seen are predicted no worse than when this was last set, at 14.0 %, which is
-/// worse than a constant for each device and stack would do. One row names a layout that its model cannot have.
+/// Software and machines that no fit has seen are predicted no worse than when this was last set: 5.7 %, of which the
+/// generation of kernels (`kernels.late-2024`) was set with their sight. One row names a layout that its model cannot
+/// have.
 #[test]
 fn measured_rows_that_no_fit_saw_are_predicted_no_worse() {
     let Some(folder) = std::env::var_os("SHARDSCOPE_MEASURED") else {
@@ -88,7 +89,7 @@ fn measured_rows_that_no_fit_saw_are_predicted_no_worse() {
         return;
     };
     let validation = validated(&rows_of(&folder, true));
-    judge(&validation, Metric::StepTime, 104, 0.141);
+    judge(&validation, Metric::StepTime, 104, 0.065);
 }
 
 /// Constants that only one stack's program has.

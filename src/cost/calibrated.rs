@@ -16,6 +16,8 @@ pub struct Calibrated<'a> {
     pub runtime: &'a Runtime,
     /// Traffic of element-wise operators, in multiples of passing each intermediate once.
     pub element_wise: f64,
+    /// Factor of the kernel library on matrix products of 16 bits.
+    pub kernels: f64,
     /// Bytes moved per logit by the loss, forward and backward.
     pub loss: Bytes,
     /// Bytes held per logit at the worst moment of the loss.
@@ -33,11 +35,13 @@ impl<'a> Calibrated<'a> {
     pub fn new(scenario: &Scenario, calibration: &'a Calibration) -> Self {
         let stack = &scenario.stack;
         let per_logit = |bytes: Option<&f64>| Bytes::new(bytes.copied().unwrap_or(0.0));
+        let fp8 = stack.element_wise_fp8.as_ref().filter(|_| scenario.plan.precision == Precision::Fp8);
         Self {
             efficiency: calibration.efficiency(&scenario.cluster.device.architecture).unwrap_or(NO_EFFICIENCY),
             software: &calibration.software,
             runtime: calibration.runtimes.get(&stack.runtime).unwrap_or(NO_RUNTIME),
-            element_wise: calibration.element_wise.get(&stack.element_wise).copied().unwrap_or(0.0),
+            element_wise: calibration.element_wise.get(fp8.unwrap_or(&stack.element_wise)).copied().unwrap_or(0.0),
+            kernels: stack.kernels.as_ref().and_then(|name| calibration.kernels.get(name)).copied().unwrap_or(1.0),
             loss: per_logit(calibration.loss.get(&stack.loss)),
             logits_held: per_logit(calibration.logits_held.get(&stack.loss)),
         }
@@ -47,7 +51,7 @@ impl<'a> Calibrated<'a> {
     pub fn same_time(&self, other: &Self, scenario: &Scenario) -> bool {
         let timed = |one: &Self| {
             let efficiency = used(one.efficiency, scenario);
-            (efficiency, *one.software, *one.runtime, one.element_wise, one.loss)
+            (efficiency, *one.software, *one.runtime, one.element_wise, one.kernels, one.loss)
         };
         timed(self) == timed(other)
     }

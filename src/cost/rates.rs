@@ -78,7 +78,8 @@ impl<'a> Rates<'a> {
         let precision = scenario.plan.precision;
         let peak = peak(scenario, precision) * (factors.peak * clock);
         let peak_storage = peak_storage(scenario) * (factors.peak * clock);
-        let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { efficiency.matmul };
+        let share_storage = efficiency.matmul * calibrated.kernels;
+        let share = if precision == Precision::Fp8 { efficiency.matmul_fp8 } else { share_storage };
         // A plan's what-if bandwidth is that of the network, the outermost level.
         let mut bandwidth = factors.bandwidth;
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
@@ -94,7 +95,7 @@ impl<'a> Rates<'a> {
             attention: attention(scenario),
             peak,
             matmul: peak * share,
-            matmul_storage: peak_storage * efficiency.matmul,
+            matmul_storage: peak_storage * share_storage,
             peak_storage,
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
             host: device.host_bandwidth * factors.host,

@@ -116,7 +116,8 @@ impl Case {
             });
         }
         let cluster = cluster(row, library)?;
-        let stack = library.stack(row.text("stack")).map_err(|unknown| unknown.to_string())?;
+        let named = words::later_stack(row.text("stack"), row.text("notes")).unwrap_or(row.text("stack"));
+        let stack = library.stack(named).map_err(|unknown| unknown.to_string())?;
         let calibration = library.calibration(&stack.calibration).map_err(|unknown| unknown.to_string())?;
         let mut cells = Cells { row, assumed: Vec::new() };
         let plan::RowPlan { plan, strategy, tensor, more } = plan::read(&mut cells, library, &cluster, &stack)?;

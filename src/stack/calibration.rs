@@ -25,6 +25,10 @@ pub struct Calibration {
     /// Traffic of element-wise operators and norms by the name that a stack gives: in multiples of
     /// reading or writing each intermediate of the layer once.
     pub element_wise: BTreeMap<String, f64>,
+    /// What a later generation of kernel libraries makes of the matrix products of 16 bits: a factor on their rate, by the
+    /// name that a stack gives.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kernels: BTreeMap<String, f64>,
     /// Bytes moved per logit by the loss, forward and backward, beside the matrix products: by the name that a
     /// stack gives.
     pub loss: BTreeMap<String, f64>,
@@ -249,6 +253,9 @@ impl Calibration {
         for (name, traffic) in &self.element_wise {
             check(format!("element_wise.{name}"), *traffic, 0.0, 100.0);
         }
+        for (name, factor) in &self.kernels {
+            check(format!("kernels.{name}"), *factor, 0.1, 10.0);
+        }
         for (name, traffic) in &self.loss {
             check(format!("loss.{name}"), *traffic, 0.0, 1000.0);
         }
@@ -280,10 +287,14 @@ impl Calibration {
                 found.push((field.to_owned(), format!("'{name}' is not in calibration '{}': {names}", self.id)));
             }
         };
-        let own = Some(&stack.element_wise).into_iter().chain(&stack.element_wise_compiled);
+        let own =
+            Some(&stack.element_wise).into_iter().chain(&stack.element_wise_compiled).chain(&stack.element_wise_fp8);
         for name in own {
             let has = self.element_wise.contains_key(name);
             miss("element_wise", name, has, known(&mut self.element_wise.keys()));
+        }
+        if let Some(name) = &stack.kernels {
+            miss("kernels", name, self.kernels.contains_key(name), known(&mut self.kernels.keys()));
         }
         for name in Some(&stack.loss).into_iter().chain(&stack.loss_compiled) {
             // A loss has a time and what its logits hold.
