@@ -19,7 +19,7 @@ pub use ring::Rings;
 /// The most levels a cluster may have (package, node, rack, pod, system and one to spare).
 pub const MAX_LEVELS: usize = 6;
 
-/// A machine: a device and the levels that join its copies.
+/// A machine: many copies of one device, and the levels of the network that join them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
@@ -141,7 +141,7 @@ pub struct Link {
     pub bandwidth: BytesPerSecond,
 }
 
-/// Text with a unit, or a bare number, since the field's name says its unit.
+/// Text with a unit, or a bare number: the field's name says the unit.
 fn watts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Watts>, D::Error> {
     deserializer.deserialize_any(WattsVisitor).map(Some)
 }
@@ -184,7 +184,7 @@ impl Cluster {
         self.level("node").and_then(|index| self.devices_in(index)).unwrap_or(1)
     }
 
-    /// What is wrong with it, each with the field's path.
+    /// Everything that is wrong with it, each with the path of its field.
     pub fn problems(&self) -> Vec<(String, String)> {
         network::problems(self)
     }

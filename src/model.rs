@@ -167,7 +167,7 @@ impl Model {
         (u64::from(self.vocab) + positions) * u64::from(self.hidden)
     }
 
-    /// Parameters of the last norm, of the logits' biases and, where the logits have their own matrix, of that.
+    /// Parameters of the last norm, of the logits' biases, and of the logits' matrix where they have one of their own.
     pub fn head_parameters(&self) -> u64 {
         if self.vocab == 0 {
             return 0;
@@ -199,8 +199,6 @@ impl Model {
     /// (K. Jordan et al., "Muon", 2024). One iteration on an `m x n` matrix `X`, `m` the smaller side, is `X Xt`, its
     /// square, and the product of both with `X`: `4 m^2 n + 2 m^3`. Query, key, value and gate are matrices of their own.
     pub fn orthogonalisation_flop(&self) -> Flop {
-        // Newton-Schulz on an m x n matrix, m the smaller: X X^T (2 m^2 n), its square (2 m^3) and their product with X
-        // (2 m^2 n), five times over.
         let one = |matrix: Matrix| {
             let (m, n) = (matrix.input.min(matrix.output) as f64, matrix.input.max(matrix.output) as f64);
             4.0 * m * m * n + 2.0 * m * m * m

@@ -1,4 +1,4 @@
-//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The one user of rayon.
+//! Many evaluations: sweeps over two axes, tuned cells, elasticities, lists, plans. The only user of rayon.
 
 mod advice;
 mod axis;

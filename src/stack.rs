@@ -38,7 +38,7 @@ pub struct Stack {
     pub calibration: String,
     /// Attention kernel.
     pub attention: Attention,
-    /// The kernel on architectures where it is another one.
+    /// The attention kernel on architectures that run another one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attention_on: BTreeMap<String, Attention>,
     /// Traffic of element-wise operators and norms, by its name in the calibration.
@@ -58,7 +58,7 @@ pub struct Stack {
     /// The same where a run says that its model was compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled: Option<String>,
-    /// Year and month, as in 202501, since which a compiled run compiles its loss too, where it did not always.
+    /// The year and month (202501) from which compiled runs compile their loss too, if they have not always done so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled_since: Option<u32>,
     /// The overheads of the runtime, by its name in the calibration.
@@ -73,28 +73,28 @@ pub struct Stack {
     pub balance: Balance,
     /// Whether dropout masks are kept: one byte per element of three intermediates.
     pub dropout: bool,
-    /// What runs beside compute.
+    /// Which communication runs while the device computes.
     pub overlap: Overlap,
     /// What the collective library offers.
     pub collectives: Collectives,
     /// Format in which gradients are reduced, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format: Option<Format>,
-    /// The same of training in bf16 or fp8 alone. Megatron-LM's `--bf16` implies `--accumulate-allreduce-grads-in-fp32`;
-    /// in fp16 it reduces what it trains in (megatron/training/arguments.py).
+    /// The same, but only when training in bf16 or fp8. Megatron-LM's `--bf16` implies
+    /// `--accumulate-allreduce-grads-in-fp32`; in fp16 it reduces what it trains in (megatron/training/arguments.py).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce_format_of_bf16: Option<Format>,
     /// Format in which accumulated gradients are kept, where it is not that of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_format: Option<Format>,
-    /// Format of whole gradients that micro-batches add up before they are reduced into shards, where it is another
-    /// one. FSDP2 casts them to the format of the reduction (PyTorch, `FSDPParam.to_accumulated_grad_if_needed`).
+    /// Format of the whole gradients that micro-batches accumulate before these are reduced into shards, where it
+    /// differs. FSDP2 casts them to the format of the reduction (PyTorch, `FSDPParam.to_accumulated_grad_if_needed`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreduced_format: Option<Format>,
-    /// Bytes per parameter of further copies of whole gradients: halves beside fp32 sums, buffers.
+    /// Bytes per parameter of further copies of whole gradients: 16-bit ones beside fp32 sums, buffers.
     #[serde(default)]
     pub gradient_copies: GradientCopies,
-    /// Bytes per parameter of this rank's share that the optimizer's update works in.
+    /// Workspace of the optimizer's update, in bytes per parameter of this rank's share.
     #[serde(default)]
     pub update_copies: f64,
     /// Whether a gated MLP keeps its activation function's output beside the product with the gate.
@@ -108,17 +108,17 @@ pub struct Stack {
     /// megatron/core/tensor_parallel/layers.py, `LinearWithGradAccumulationAndAsyncCommunication`).
     #[serde(default)]
     pub tensor_overlap: bool,
-    /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks work alike.
+    /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.
     #[serde(default)]
     pub balanced_context: bool,
-    /// Whether what replicas of a shard sum has a stream of its own, beside gathers and reductions: hybrid sharding in
-    /// PyTorch (`FSDPCommContext.all_reduce_stream`).
+    /// Whether sums over the replicas of a shard have a stream of their own, beside gathers and reductions: hybrid
+    /// sharding in PyTorch (`FSDPCommContext.all_reduce_stream`).
     #[serde(default)]
     pub replica_stream: bool,
     /// Whether gradients are reduced while backward still runs, or after it.
     pub reduce_during_backward: bool,
-    /// Whether updated weights are gathered beside the next step's first forward: only what that does not hide
-    /// is left at the step's end.
+    /// Whether updated weights are gathered during the next step's first forward: only what that does not hide is left
+    /// at the end of the step.
     #[serde(default)]
     pub gather_during_forward: bool,
 }
@@ -127,13 +127,13 @@ pub struct Stack {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Selective {
-    /// Of the attention core.
+    /// The share of the attention core.
     #[serde(default)]
     pub core: f64,
-    /// Of norms and activation functions; with matrix products, of residuals too.
+    /// The share of norms and activation functions; with matrix products, of residuals too.
     #[serde(default)]
     pub element_wise: f64,
-    /// Of the matrix products.
+    /// The share of the matrix products.
     #[serde(default)]
     pub matmul: f64,
 }
@@ -166,7 +166,7 @@ pub struct GradientCopies {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
-    /// By time, embedding and logits counted.
+    /// By time, with embedding and logits.
     #[default]
     Time,
     /// By count of layers.
@@ -176,7 +176,8 @@ pub enum Balance {
 }
 
 impl Balance {
-    /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given what they take.
+    /// What a layer, the embedding and the logits weigh when `layers` are assigned to `stages`, given the time that
+    /// they take.
     pub const fn weights(self, layers: u32, stages: u32, times: [f64; 3]) -> [f64; 3] {
         // 30 layers on 8 stages leave 3.75 each: with the ends as a layer each, 32 are dealt out evenly, 4 per stage.
         match self {
@@ -220,7 +221,7 @@ impl Attention {
     }
 }
 
-/// Which communication runs beside compute; what does always shares the wire.
+/// Which communication runs while the device computes; all that does shares the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlap {
@@ -315,14 +316,14 @@ impl Stack {
         self.attention_on.get(architecture).copied().unwrap_or(self.attention)
     }
 
-    /// Format in which gradients travel that a plan would send in `planned`, where training stores `storage`.
+    /// The format in which gradients are sent, where a plan asks for `planned` and training stores `storage`.
     pub fn reduction_format(&self, planned: Format, storage: Format) -> Format {
         let own = self.reduce_format_of_bf16.filter(|_| storage == Format::Bf16).or(self.reduce_format);
         // Quantising is the plan's own choice, and overrides the stack's.
         if planned.quantised() { planned } else { own.unwrap_or(planned) }
     }
 
-    /// What is wrong with it, each with the field's path and how to fix it.
+    /// Everything that is wrong with it, each with the path of its field and how to fix it.
     pub fn problems(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut check = |field: &str, value: f64, most: f64| {

@@ -80,20 +80,21 @@ impl View for Browser {
             }
             Action::SaveSet => return vec![Effect::Open(Opening::SetName)],
             Action::Remove => self.asking = self.file().is_some(),
-            _ => {
-                self.cursor.go(action, self.found().len(), context.page);
-            }
+            _ => {}
         }
         Vec::new()
+    }
+
+    fn count(&self, _: &Context) -> usize {
+        self.found().len()
     }
 
     fn cursor(&self, _: &Context) -> usize {
         self.row()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        (!self.asking).then_some(&mut self.cursor)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The cursor of a list: where it is, and where a motion leads. Every list, panel, form and page of text has one.
+//! The cursor of a list: where it is, and where a motion leads. Every list, panel, form and page of text has one, and
+//! [`super::view::View`] moves it.
 //!
 //! Not for maps, which have two ways to go, nor for the timeline, whose rows and moments go their own.
 

@@ -140,18 +140,14 @@ impl Explaining {
 }
 
 impl View for Explaining {
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
         match action {
             Action::Close => return vec![Effect::Close],
             Action::Take | Action::Right => self.follow(),
             Action::Left if self.way.len() > 1 => drop(self.way.pop()),
             Action::NextPanel => self.turn(1),
             Action::PreviousPanel => self.turn(-1),
-            _ => {
-                if let Some(page) = self.way.last_mut() {
-                    page.cursor.go(action, page.stops(), context.page);
-                }
-            }
+            _ => {}
         }
         Vec::new()
     }
@@ -167,9 +163,8 @@ impl View for Explaining {
         self.page().map_or(0, Page::row)
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.way.last_mut()?.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.way.last_mut()?.cursor)
     }
 }
 

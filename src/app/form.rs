@@ -166,9 +166,7 @@ impl View for Form {
                 self.warned = true;
                 return told("not saved yet: s saves, Esc again discards it");
             }
-            _ => {
-                self.cursor.go(action, self.rows.len(), context.page);
-            }
+            _ => {}
         }
         Vec::new()
     }
@@ -181,9 +179,8 @@ impl View for Form {
         self.row()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        self.typing.is_none().then_some(&mut self.cursor)
     }
 }
 

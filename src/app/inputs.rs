@@ -138,10 +138,7 @@ impl View for Inputs {
                 self.unfolded = more || action == Action::Take && !self.unfolded;
                 return Vec::new();
             }
-            _ => {
-                self.cursor.go(action, Self::rows(self).count(), context.page);
-                return Vec::new();
-            }
+            _ => return Vec::new(),
         };
         vec![effect]
     }
@@ -159,9 +156,8 @@ impl View for Inputs {
         self.place()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The work behind the screen: one thread for the scenario in hand, one for an explanation of another, one that fills the map and one for the other views,
-//! both on a private pool, so that an edit never queues behind a map.
+//! The work behind the screen: one thread for the scenario in hand, one for an explanation of another, one that fills
+//! the map and one for the other views, both on a private pool, so that an edit never queues behind a map.
 //!
 //! The latest question wins: each thread has one running and one waiting job, and a new one takes the waiting one's
 //! place. A panic ends its job, not the thread. Not for what is computed ([`crate::search`]).
@@ -24,43 +24,45 @@ use slot::JobSlot;
 /// Where reports go; called from several threads.
 pub type Tell = Arc<dyn Fn(JobReport) + Send + Sync>;
 
-struct Question {
+/// A job under the number that it was asked under, which its reports carry.
+struct Numbered<J> {
     generation: u64,
-    scenario: Box<Scenario>,
+    job: J,
 }
 
+/// A scenario to be evaluated for the screen.
+struct Question(Box<Scenario>);
+
 impl Question {
-    fn answer(&self, workspace: &mut Workspace, tell: &Tell) {
-        let result = search::full(&self.scenario, workspace).map(Arc::new);
+    fn answer(&self, generation: u64, workspace: &mut Workspace, tell: &Tell) {
+        let result = search::full(&self.0, workspace).map(Arc::new);
         let too_big = result.as_ref().is_ok_and(|evaluation| !evaluation.summary.fits);
-        tell(JobReport::Evaluated { generation: self.generation, result });
-        if let Some(fix) = too_big.then(|| search::fix(&self.scenario, workspace)).flatten() {
-            tell(JobReport::Fixed { generation: self.generation, fix });
+        tell(JobReport::Evaluated { generation, result });
+        if let Some(fix) = too_big.then(|| search::fix(&self.0, workspace)).flatten() {
+            tell(JobReport::Fixed { generation, fix });
         }
     }
 }
 
-/// Of an explanation of a scenario that is not shown.
-struct Asking(Question);
+/// A scenario that is not shown, to be run for an explanation.
+struct Asking(Box<Scenario>);
 
 impl Asking {
-    fn answer(&self, tell: &Tell) {
-        let Question { generation, scenario } = &self.0;
-        let result = search::once(scenario, &mut Workspace::default()).map(Box::new);
-        tell(JobReport::Explained { generation: *generation, result });
+    fn answer(&self, generation: u64, tell: &Tell) {
+        let result = search::once(&self.0, &mut Workspace::default()).map(Box::new);
+        tell(JobReport::Explained { generation, result });
     }
 }
 
 struct Filling {
-    generation: u64,
     sweep: Arc<Sweep>,
     from: usize,
     cancel: Cancel,
 }
 
 impl Filling {
-    fn fill(&self, pool: &Pool, pause: Duration, tell: &Tell) {
-        let send = |cells| tell(JobReport::Cells { generation: self.generation, cells });
+    fn fill(&self, generation: u64, pool: &Pool, pause: Duration, tell: &Tell) {
+        let send = |cells| tell(JobReport::Cells { generation, cells });
         let batch = Batch::new(pause, &send);
         let evaluator = Evaluator::new(pool, &self.cancel);
         self.sweep.run(&evaluator, self.from, &|index, cell| batch.add(index, cell));
@@ -70,24 +72,23 @@ impl Filling {
 
 /// What a view has asked for and not heard of yet.
 struct Working {
-    generation: u64,
     work: Work,
     cancel: Cancel,
 }
 
 impl Working {
-    fn run(&self, pool: &Pool, pause: Duration, tell: &Tell) {
-        let tell = |found| tell(JobReport::Found { generation: self.generation, found });
+    fn run(&self, generation: u64, pool: &Pool, pause: Duration, tell: &Tell) {
+        let tell = |found| tell(JobReport::Found { generation, found });
         self.work.run(Desk { pool, cancel: &self.cancel, pause, tell: &tell });
     }
 }
 
 /// The threads that work. They end when this is dropped.
 pub struct Jobs {
-    questions: Arc<JobSlot<Question>>,
-    askings: Arc<JobSlot<Asking>>,
-    fillings: Arc<JobSlot<Filling>>,
-    works: Arc<JobSlot<Working>>,
+    questions: Arc<JobSlot<Numbered<Question>>>,
+    askings: Arc<JobSlot<Numbered<Asking>>>,
+    fillings: Arc<JobSlot<Numbered<Filling>>>,
+    works: Arc<JobSlot<Numbered<Working>>>,
     filling: Cancel,
     working: Cancel,
 }
@@ -104,27 +105,28 @@ impl Jobs {
             filling: Cancel::default(),
             working: Cancel::default(),
         };
-        spawn("evaluation", &jobs.questions, tell, |job, tell| job.answer(&mut Workspace::default(), tell))?;
-        spawn("explanation", &jobs.askings, tell, Asking::answer)?;
+        spawn("evaluation", &jobs.questions, tell, |number, job, tell| job.answer(number, &mut Workspace::default(), tell))?;
+        spawn("explanation", &jobs.askings, tell, |number, job, tell| job.answer(number, tell))?;
         let shared = Arc::clone(&pool);
-        spawn("map", &jobs.fillings, tell, move |job, tell| job.fill(&shared, pause, tell))?;
-        spawn("view", &jobs.works, tell, move |job, tell| job.run(&pool, pause, tell))?;
+        spawn("map", &jobs.fillings, tell, move |number, job, tell| job.fill(number, &shared, pause, tell))?;
+        spawn("view", &jobs.works, tell, move |number, job, tell| job.run(number, &pool, pause, tell))?;
         Ok(jobs)
     }
 
     /// Evaluates a scenario in full, instead of any that waits.
     pub fn evaluate(&self, generation: u64, scenario: Box<Scenario>) {
-        self.questions.put(Question { generation, scenario });
+        self.questions.put(Numbered { generation, job: Question(scenario) });
     }
 
     /// Runs a scenario for an explanation, instead of any that waits.
     pub fn explain(&self, generation: u64, scenario: Box<Scenario>) {
-        self.askings.put(Asking(Question { generation, scenario }));
+        self.askings.put(Numbered { generation, job: Asking(scenario) });
     }
 
     /// Fills a map, instead of the one that is being filled.
     pub fn sweep(&mut self, generation: u64, sweep: Arc<Sweep>, from: usize) {
-        self.fillings.put(Filling { generation, sweep, from, cancel: renewed(&mut self.filling) });
+        let job = Filling { sweep, from, cancel: renewed(&mut self.filling) };
+        self.fillings.put(Numbered { generation, job });
     }
 
     /// Stops a view's work.
@@ -134,7 +136,8 @@ impl Jobs {
 
     /// Does a view's work, instead of the one that is being done.
     pub fn work(&mut self, generation: u64, work: Work) {
-        self.works.put(Working { generation, work, cancel: renewed(&mut self.working) });
+        let job = Working { work, cancel: renewed(&mut self.working) };
+        self.works.put(Numbered { generation, job });
     }
 }
 
@@ -153,28 +156,14 @@ pub fn in_line(command: Command) -> Vec<JobReport> {
     let cancel = Cancel::default();
     match command {
         Command::Evaluate { generation, scenario } => {
-            Question { generation, scenario }.answer(&mut Workspace::default(), &tell);
+            Question(scenario).answer(generation, &mut Workspace::default(), &tell);
         }
-        Command::Explain { generation, scenario } => Asking(Question { generation, scenario }).answer(&tell),
+        Command::Explain { generation, scenario } => Asking(scenario).answer(generation, &tell),
         Command::Sweep { generation, sweep, from } => {
-            Filling { generation, sweep, from, cancel }.fill(&pool, Duration::ZERO, &tell);
+            Filling { sweep, from, cancel }.fill(generation, &pool, Duration::ZERO, &tell);
         }
-        Command::Work { generation, work } => Working { generation, work, cancel }.run(&pool, Duration::ZERO, &tell),
-        Command::Export(_)
-        | Command::Rest
-        | Command::List
-        | Command::SaveSet(_)
-        | Command::SaveMap(_)
-        | Command::Copy(_)
-        | Command::Diagnose
-        | Command::Mouse(_)
-        | Command::SaveScreen(_)
-        | Command::Open(_)
-        | Command::Delete(_)
-        | Command::SavePreset(_)
-        | Command::Reload
-        | Command::Suspend
-        | Command::Quit => {}
+        Command::Work { generation, work } => Working { work, cancel }.run(generation, &pool, Duration::ZERO, &tell),
+        _ => {}
     }
     drop(tell);
     queue.into_iter().collect()
@@ -191,52 +180,23 @@ impl Drop for Jobs {
     }
 }
 
-/// What a thread works on.
-trait Job: Send + 'static {
-    fn generation(&self) -> u64;
-}
-
-impl Job for Question {
-    fn generation(&self) -> u64 {
-        self.generation
-    }
-}
-
-impl Job for Asking {
-    fn generation(&self) -> u64 {
-        self.0.generation
-    }
-}
-
-impl Job for Filling {
-    fn generation(&self) -> u64 {
-        self.generation
-    }
-}
-
-impl Job for Working {
-    fn generation(&self) -> u64 {
-        self.generation
-    }
-}
-
 /// A thread that does one job after another; a panic is reported and survived.
-fn spawn<J: Job>(
+fn spawn<J: Send + 'static>(
     name: &'static str,
-    slot: &Arc<JobSlot<J>>,
+    slot: &Arc<JobSlot<Numbered<J>>>,
     tell: &Tell,
-    work: impl Fn(&J, &Tell) + Send + 'static,
+    work: impl Fn(u64, &J, &Tell) + Send + 'static,
 ) -> io::Result<()> {
     let (slot, tell) = (Arc::clone(slot), Arc::clone(tell));
     thread::Builder::new().name(name.to_owned()).spawn(move || {
-        while let Some(job) = slot.take() {
+        while let Some(Numbered { generation, job }) = slot.take() {
             // Nothing of a job outlives it, so nothing half-done is ever seen.
             let done = catch_unwind(AssertUnwindSafe(|| {
                 debug_assert!(!is_to_break(name), "broken by a test");
-                work(&job, &tell);
+                work(generation, &job, &tell);
             }));
             if let Err(panic) = done {
-                tell(JobReport::Failed { generation: job.generation(), job: name, message: message(&*panic) });
+                tell(JobReport::Failed { generation, job: name, message: message(&*panic) });
             }
         }
     })?;

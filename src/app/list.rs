@@ -102,7 +102,7 @@ impl List {
 }
 
 impl View for List {
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
         let closes = action == Action::Close && self.commands;
         if !closes && self.search.update(action, &mut self.cursor) {
             return Vec::new();
@@ -113,19 +113,19 @@ impl View for List {
                 let chosen = self.found().get(self.row()).map(|item| item.effect.clone());
                 chosen.map_or_else(Vec::new, |effect| vec![Effect::Close, effect])
             }
-            _ => {
-                self.cursor.go(action, self.found().len(), context.page);
-                Vec::new()
-            }
+            _ => Vec::new(),
         }
+    }
+
+    fn count(&self, _: &Context) -> usize {
+        self.found().len()
     }
 
     fn cursor(&self, _: &Context) -> usize {
         self.row()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
     }
 }

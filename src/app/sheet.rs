@@ -34,12 +34,16 @@ impl Sheet {
 }
 
 impl View for Sheet {
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        if action == Action::Close {
-            return vec![Effect::Close];
-        }
-        self.top.go(action, self.tops(context), context.page);
-        Vec::new()
+    fn update(&mut self, action: Action, _: &Context) -> Vec<Effect> {
+        if action == Action::Close { vec![Effect::Close] } else { Vec::new() }
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.top)
+    }
+
+    fn count(&self, context: &Context) -> usize {
+        self.tops(context)
     }
 
     fn rows(&self, _: &Context) -> Option<Vec<String>> {

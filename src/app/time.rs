@@ -3,12 +3,10 @@
 use crate::evaluate::HostDirection;
 use crate::figures::{self, Figure, FigureSubject, TIME_PARTS};
 
-use super::action::Action;
 use super::answers::Answer;
 use super::asked::Asked;
 use super::context::Context;
 use super::cursor::ListCursor;
-use super::effect::Effect;
 use super::view::View;
 
 /// The row that has the keys.
@@ -16,11 +14,6 @@ use super::view::View;
 pub struct TimePanel(ListCursor);
 
 impl View for TimePanel {
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        self.0.go(action, breakdown(context.answer).len(), context.page);
-        Vec::new()
-    }
-
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
         let figure = breakdown(context.answer).get(self.cursor(context)).copied();
         Ok(Asked::Shown(figure.unwrap_or(Figure::StepTime)))
@@ -34,9 +27,8 @@ impl View for TimePanel {
         self.0.row(breakdown(context.answer).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.0 = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.0)
     }
 }
 

@@ -7,6 +7,7 @@
 use super::action::Action;
 use super::asked::{Asked, NOTHING};
 use super::context::Context;
+use super::cursor::ListCursor;
 use super::effect::Effect;
 use super::keys::{KeyLines, KeyPlace};
 use super::panel::{Panel, ViewId};
@@ -34,8 +35,27 @@ impl ViewSpec {
 
 /// What can have the keys. What most views do not have, it need not say.
 pub trait View {
-    /// Answers a key.
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect>;
+    /// Answers a key that moves no cursor of a list.
+    fn update(&mut self, _: Action, _: &Context) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// The cursor of its list, where it has one that keys move now: all motions are the cursor's own.
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        None
+    }
+
+    /// How many rows the list has.
+    fn count(&self, context: &Context) -> usize {
+        self.rows(context).map_or(0, |rows| rows.len())
+    }
+
+    /// Answers any key: a motion moves the list's cursor, everything else is the view's to answer.
+    fn answer(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        let count = self.count(context);
+        let moved = self.list().is_some_and(|list| list.go(action, count, context.page));
+        if moved { Vec::new() } else { self.update(action, context) }
+    }
 
     /// What `i` explains: the figure under the cursor, or why there is none.
     fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
@@ -53,7 +73,8 @@ pub trait View {
     }
 
     /// Gives a row the cursor.
-    fn go_to(&mut self, _row: usize, _: &Context) -> Option<Effect> {
+    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
+        *self.list()? = ListCursor::at(row);
         None
     }
 

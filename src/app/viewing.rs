@@ -80,13 +80,13 @@ impl App {
 
     /// Does what the user asked of what has the keys.
     pub(super) fn on_keyed(&mut self, action: Action) -> Vec<Command> {
-        let effects = self.with_keys(|view, context| view.update(action, context));
+        let effects = self.with_keys(|view, context| view.answer(action, context));
         self.perform(effects)
     }
 
     /// Does what the user asked of the view in the map's place.
     pub(super) fn on_view(&mut self, action: Action) -> Vec<Command> {
-        let effects = self.with_view(|view, context| view.update(action, context));
+        let effects = self.with_view(|view, context| view.answer(action, context));
         self.perform(effects)
     }
 

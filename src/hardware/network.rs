@@ -80,7 +80,7 @@ impl<'a> Network<'a> {
         (0..outermost).find(|level| self.cluster.devices_in(*level).is_some_and(joins)).unwrap_or(outermost)
     }
 
-    /// Of a ring and of each rank, from the ports of the devices and of the groups below.
+    /// The rates of a ring and of each rank alone, from the ports of the devices and of the groups below.
     fn rates(
         &self,
         index: usize,
@@ -101,7 +101,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// What is wrong with a cluster, each with the field's path and how to fix it.
+/// Everything that is wrong with a cluster, each with the path of its field and how to fix it.
 pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut refuse = |wrong: bool, field: String, fix: &str| {

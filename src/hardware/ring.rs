@@ -21,7 +21,7 @@ struct RingRate {
     rate: BytesPerSecond,
 }
 
-/// They follow from the cluster, so they never tell two clusters apart.
+/// They follow from the cluster, so that they play no part in comparing two clusters.
 impl PartialEq for Rings {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -87,7 +87,8 @@ fn widest_paths(cluster: &Cluster, level: usize, devices: usize) -> Vec<Vec<f64>
     widest
 }
 
-/// The fastest slowest hop of a closed ring over the group: a dynamic programme over the visited members.
+/// The rate of the slowest hop of the best closed ring over the group, by dynamic programming over the members
+/// visited.
 fn best_ring(widest: &[Vec<f64>], start: u32, stride: u32, members: u32) -> f64 {
     let device = |member: usize| (start + stride * member as u32) as usize;
     let hop = |a: usize, b: usize| widest[device(a)][device(b)];

@@ -2,7 +2,7 @@
 
 use super::{LatentAttention, Model};
 
-/// The most layers that a model may have: a hundred times those of any.
+/// The most layers that a model may have: a hundred times as many as any has.
 const MOST_LAYERS: u32 = 1 << 14;
 
 /// The most that a width or a count may be.

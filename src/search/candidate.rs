@@ -39,7 +39,7 @@ impl Candidate {
 }
 
 impl fmt::Display for Candidate {
-    /// As rows of the screen call the fields: `recompute full + nodes 16`.
+    /// With the fields' names as on the screen: `recompute full + nodes 16`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, Edit { field, value }) in self.edits.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { " + " })?;

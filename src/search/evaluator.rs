@@ -46,7 +46,6 @@ pub fn polite_pool(threads: Option<usize>) -> Result<Pool, rayon::ThreadPoolBuil
 
 fn builder(threads: Option<usize>) -> rayon::ThreadPoolBuilder {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    // One core stays free for the screen, or for others on a shared machine.
     let threads = threads.unwrap_or_else(|| cores.saturating_sub(1).clamp(1, 4));
     rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("search-{index}"))
 }
@@ -104,7 +103,6 @@ impl<'a> Evaluator<'a> {
                     return;
                 }
                 let found = work(*index, workspace);
-                // What was asked for may have been given up while this ran: nobody waits for it any more.
                 if !self.cancel.is_cancelled() {
                     done(*index, found);
                 }

@@ -45,7 +45,7 @@ impl Best {
 /// A size, what is sought, and the point that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GridRow {
-    /// Nodes, the last perhaps in part.
+    /// Nodes, the last one perhaps only in part.
     pub nodes: u32,
     /// Devices of them.
     pub devices: u32,
@@ -70,7 +70,8 @@ pub struct GridSearch {
 }
 
 impl GridSearch {
-    /// The best points of each size: powers of two, and the scenario's own; as far as it came, if it was cancelled.
+    /// The best points of each size: powers of two, and the scenario's own; as many as were found, if it was
+    /// cancelled.
     pub fn run(&self, cancel: &Cancel) -> Vec<GridRow> {
         let per_node = self.scenario.cluster.devices_per_node().max(1);
         let own = self.scenario.devices().div_ceil(per_node);

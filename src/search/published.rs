@@ -1,11 +1,11 @@
-//! Published figures beside what comes out here; some of them take a second run.
+//! Published figures beside those computed here; some of them need a second run.
 
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::presets::Library;
 use crate::scenario::file::{PublishedFigure, PublishedQuantity, ScenarioFile};
 use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 
-/// What was published of a scenario, beside what comes out here.
+/// What was published of a scenario, beside what is computed here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// Where it was published.
@@ -21,9 +21,9 @@ pub struct Comparison {
 pub struct PublishedComparison {
     /// What was published, and how far off it may be.
     pub published: PublishedFigure,
-    /// How much.
+    /// The published value.
     pub amount: f64,
-    /// What comes out here.
+    /// The value computed here.
     pub here: f64,
 }
 

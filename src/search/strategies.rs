@@ -23,8 +23,8 @@ pub fn strategies(library: &Library, scenario: &Scenario) -> Vec<(String, Candid
     library.entries(Kind::Strategy).filter_map(|entry| with(&entry.id)).collect()
 }
 
-/// The scenario with a strategy's placement of the state, by the edits that taking it makes; with its own it stays as it
-/// is, refinements included.
+/// The scenario with a strategy's placement of the state, by the same edits as taking it makes; with its own strategy
+/// it stays as it is, refinements included.
 pub fn with_strategy(library: &Library, scenario: &Scenario, id: &str) -> Option<Candidate> {
     let other = (*id != *scenario.strategy).then(|| library.strategy(id)).transpose().ok()?;
     let edit = other.map(|strategy| Edit {

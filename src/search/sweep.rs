@@ -14,7 +14,7 @@ use super::tune::{Tuned, tuned};
 pub enum Cell {
     /// A scenario that can be; whether it fits is in the summary.
     Possible {
-        /// What it comes to.
+        /// The figures of its step.
         summary: Summary,
         /// The batch and the recompute behind them.
         choice: Tuned,
@@ -53,7 +53,6 @@ impl Sweep {
         let width = self.x.values.len();
         let edit = |axis: &Axis, place: usize| Edit { field: axis.field, value: axis.values[place].clone() };
         let mut edits = [edit(&self.x, index % width), edit(&self.y, index / width)];
-        // The strategy is put before extents, whichever axis has it: it would otherwise overwrite them.
         edits.sort_by_key(|edit| edit.field);
         edits
     }
@@ -95,7 +94,6 @@ impl Sweep {
     /// All cells: `from`, then every eighth row and column, every fourth, every second, the rest.
     fn order(&self, from: usize) -> Vec<usize> {
         let width = self.x.values.len();
-        // A picture that sharpens: every eighth row and column first, then every fourth, every second, the rest.
         let coarseness = |index: usize| {
             let (x, y) = (index % width, index / width);
             [8, 4, 2].into_iter().position(|step| x.is_multiple_of(step) && y.is_multiple_of(step)).unwrap_or(3)

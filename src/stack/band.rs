@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Extent, Plan};
 use crate::units::thousands;
 
-/// An 80 % interval: as many of the measured runs were within this of their predictions.
+/// An 80 % interval: four of five measured runs were this close to their predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
-    /// The stacks that it serves, whose rows are behind it; none: any stack, and the rows are of sources that
-    /// the constants were not fitted to.
+    /// The stacks that it covers, on whose rows it rests. If there are none, it covers any stack, and rests on rows of
+    /// sources to which the constants were not fitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<String>,
     /// The architecture of their devices.

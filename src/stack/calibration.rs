@@ -15,7 +15,7 @@ use super::{Band, Stack};
 pub struct Calibration {
     /// Version of the file format.
     pub format: u32,
-    /// What stacks name it by.
+    /// The id by which stacks name it.
     #[serde(default)]
     pub id: String,
     /// Where the figures come from.
@@ -40,7 +40,7 @@ pub struct Calibration {
     pub runtimes: BTreeMap<String, Runtime>,
     /// Efficiency by architecture; `default` serves an architecture without an entry.
     pub architectures: BTreeMap<String, Efficiency>,
-    /// How far off predictions are, the nearest evidence first: the first that serves a run is its band.
+    /// How far off predictions are, the nearest evidence first: the first one that covers a run is its band.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Band>,
 }
@@ -59,11 +59,11 @@ pub struct Software {
     pub stragglers: f64,
 }
 
-/// Memory that no tensor has.
+/// Memory that belongs to no tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allocator {
-    /// Of the runtime: context, libraries, workspaces.
+    /// What the runtime takes: context, libraries, workspaces.
     pub reserve: Bytes,
     /// Share of the allocated memory that is lost to fragments.
     pub fragmentation: f64,
@@ -91,7 +91,8 @@ pub struct Runtime {
     /// architecture's own.
     #[serde(default)]
     pub wire_loss: f64,
-    /// Most that a device receives from other nodes, where copies around the wire are slower than the wire.
+    /// The most that a device can receive from other nodes, where the copies at either end of the wire are slower than
+    /// the wire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_received: Option<BytesPerSecond>,
 }
@@ -126,9 +127,9 @@ pub struct Efficiency {
     pub attention_half_sequence: f64,
     /// Share of the wire that all-gathers and reduce-scatters reach inside a node.
     pub wire_in_node: f64,
-    /// The same of all-reduces, which switches may add up.
+    /// The same for all-reduces, whose sums switches may compute.
     pub wire_all_reduce: f64,
-    /// The same of all collectives between nodes.
+    /// The same for all collectives between nodes.
     pub wire_between: f64,
     /// How much that share's inverse grows per doubling of the nodes.
     pub wire_loss: f64,
@@ -150,17 +151,17 @@ impl Allocator {
     /// Nothing is lost.
     pub const IDEAL: Self = Self { reserve: Bytes::ZERO, fragmentation: 0.0 };
 
-    /// What the allocator holds of a peak that counts everything.
+    /// The part that the allocator holds of a peak that counts everything.
     pub fn held(&self, peak: Bytes) -> Bytes {
         peak - self.reserve
     }
 
-    /// What the program asked for, of a peak that counts everything.
+    /// The part that the program asked for of a peak that counts everything.
     pub fn asked(&self, peak: Bytes) -> Bytes {
         self.held(peak) / (1.0 + self.fragmentation)
     }
 
-    /// The peak that counts everything, where the program asked for so much.
+    /// The peak that counts everything, when the program has asked for this much.
     pub fn peak(&self, asked: Bytes) -> Bytes {
         asked * (1.0 + self.fragmentation) + self.reserve
     }
@@ -228,7 +229,7 @@ impl Calibration {
         self.architectures.get(architecture).or_else(|| self.architectures.get("default"))
     }
 
-    /// What is wrong with it, each with the field's path and how to fix it.
+    /// Everything that is wrong with it, each with the path of its field and how to fix it.
     pub fn problems(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if !self.architectures.contains_key("default") {
@@ -278,7 +279,7 @@ impl Calibration {
         found
     }
 
-    /// Names in a stack that it does not have, each with the field's path and how to fix it.
+    /// Names that a stack uses and it lacks, each with the path of its field and how to fix it.
     pub fn lacks(&self, stack: &Stack) -> Vec<(String, String)> {
         let known = |names: &mut dyn Iterator<Item = &String>| names.map(String::as_str).collect::<Vec<_>>().join(", ");
         let mut found = Vec::new();

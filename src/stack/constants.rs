@@ -12,7 +12,7 @@ pub struct Constant {
     pub name: &'static str,
     /// Least value.
     pub low: f64,
-    /// What stands for it where no row tells: published, or that the mechanism costs nothing beside the rest.
+    /// The value where no row determines it: a published one, or one at which the mechanism costs nothing.
     pub usual: f64,
     /// Greatest value.
     pub high: f64,
@@ -44,7 +44,7 @@ pub enum ConstantPlace {
     Loss(&'static str),
     /// An entry of the table of what logits hold.
     LogitsHeld(&'static str),
-    /// Of a runtime; a name that ends in `*` stands for all that begin like it.
+    /// Of a runtime; a name that ends in `*` stands for all names that begin so.
     Runtime(&'static str, FieldKey<Runtime>),
     /// Of some architectures.
     Architectures(&'static [&'static str], FieldKey<Efficiency>),
@@ -259,7 +259,7 @@ impl Calibration {
         constant.place.slots(&mut self.clone()).first().map(ConstantSlot::get)
     }
 
-    /// Sets a constant, inside its bounds; whether the calibration has it.
+    /// Sets a constant, within its bounds; returns whether the calibration has it.
     pub fn set(&mut self, constant: &Constant, value: f64) -> bool {
         let slots = constant.place.slots(self);
         let found = !slots.is_empty();

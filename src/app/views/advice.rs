@@ -104,12 +104,7 @@ fn advised<T>(context: &Context, ask: impl FnOnce(&Adviser) -> T) -> T {
 
 impl View for AdviceView {
     fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        if action == Action::Take {
-            return self.take(context).into_iter().collect();
-        }
-        let count = self.rows(context.answer).len();
-        self.cursor.go(action, count, context.page);
-        Vec::new()
+        if action == Action::Take { self.take(context).into_iter().collect() } else { Vec::new() }
     }
 
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
@@ -128,9 +123,8 @@ impl View for AdviceView {
         self.row(self.rows(context.answer).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
     }
 
     /// What has to be tried for the current scenario, if that was not done yet. Nothing is tried from fields that make

@@ -1,10 +1,8 @@
 //! The view of the intensities: which transfers are hidden behind arithmetic.
 
-use crate::app::action::Action;
 use crate::app::asked::{Asked, LATER};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
-use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::bounds::intensity::Intensity;
@@ -35,13 +33,6 @@ fn transfers<'a>(context: &Context<'a>) -> &'a [Intensity] {
 }
 
 impl View for IntensitiesView {
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        let count = transfers(context).len();
-        // All rows are seen at once, so that a page is all of them.
-        self.0.go(action, count, count + 1);
-        Vec::new()
-    }
-
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
         match transfers(context).len() {
             _ if context.answer.is_none() => Err(LATER),
@@ -58,8 +49,7 @@ impl View for IntensitiesView {
         self.row(transfers(context).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.0 = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.0)
     }
 }

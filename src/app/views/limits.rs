@@ -90,10 +90,7 @@ impl View for LimitsView {
         match action {
             Action::Right | Action::More => self.change(1),
             Action::Left | Action::Less => self.change(-1),
-            // All rows are seen at once, so that a page is all of them.
-            _ => {
-                self.cursor.go(action, ROWS, ROWS + 1);
-            }
+            _ => {}
         }
         Vec::new()
     }
@@ -111,9 +108,8 @@ impl View for LimitsView {
         self.row()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.cursor = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
     }
 }
 

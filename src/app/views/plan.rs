@@ -164,9 +164,7 @@ impl View for PlanView {
                 self.objective = (self.objective + 1) % OBJECTIVES.len();
                 return vec![Effect::Follow];
             }
-            _ => {
-                self.operator.go(action, self.operators(), context.page);
-            }
+            _ => {}
         }
         Vec::new()
     }
@@ -195,9 +193,8 @@ impl View for PlanView {
         self.operator()
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.operator = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.operator)
     }
 
     fn place(&self, _: &Context) -> Option<usize> {

@@ -4,7 +4,6 @@ use crate::app::action::Action;
 use crate::app::asked::{Asked, NOTHING};
 use crate::app::context::Context;
 use crate::app::cursor::ListCursor;
-use crate::app::effect::Effect;
 use crate::app::panel::ViewId;
 use crate::app::view::{View, ViewSpec};
 use crate::evaluate::HostDirection;
@@ -44,11 +43,6 @@ pub fn carried(context: &Context) -> Vec<Figure> {
 }
 
 impl View for TrafficView {
-    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
-        self.0.go(action, carried(context).len(), context.page);
-        Vec::new()
-    }
-
     fn figure(&self, context: &Context) -> Result<Asked, &'static str> {
         carried(context).get(self.cursor(context)).copied().map(Asked::Shown).ok_or(NOTHING)
     }
@@ -61,9 +55,8 @@ impl View for TrafficView {
         self.row(carried(context).len())
     }
 
-    fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
-        self.0 = ListCursor::at(row);
-        None
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.0)
     }
 }
 

@@ -267,6 +267,7 @@ impl View for TrainingView {
         self.method()
     }
 
+    // No `list` for the explorer to move: its ends are those of the budgets.
     fn go_to(&mut self, row: usize, _: &Context) -> Option<Effect> {
         self.method = ListCursor::at(row);
         None

@@ -1,6 +1,5 @@
-//! The candidates of advice: the nearest values of each field, as an edit would set them, so that what is promised is
-//! what
-//! taking it brings. Not for what they are worth ([`super::AdviceRound`]).
+//! The candidates of advice: the nearest values of each field, as an edit would set them, so that taking one brings
+//! what was promised. Not for what they are worth ([`super::AdviceRound`]).
 
 use std::fmt;
 
@@ -64,9 +63,8 @@ impl Adviser<'_> {
         found
     }
 
-    /// Other schedules, each with more stages on each rank, where the plan follows both. They are one change: one stage
-    /// has
-    /// nothing to interleave, and neither 1F1B nor `GPipe` knows more of them.
+    /// Other schedules, each with more stages on each rank, where the plan follows both. They are one change: one
+    /// stage has nothing to interleave, and neither 1F1B nor `GPipe` runs several.
     fn staged(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
         for schedule in [true, false].into_iter().flat_map(|forward| self.toward(Field::Schedule, forward)) {
@@ -77,7 +75,7 @@ impl Adviser<'_> {
         found
     }
 
-    /// Two changes of different fields together, of each two that are given.
+    /// Each two of the given changes together, where they are of different fields.
     pub(super) fn pairs(&self, singles: &[&Candidate]) -> Vec<Candidate> {
         let later = |index: usize| singles[index + 1..].iter().map(move |other| (index, other));
         let pairs = (0..singles.len()).flat_map(later).map(|(index, other)| (singles[index], other));

@@ -11,8 +11,8 @@ use super::adviser::Adviser;
 /// The smallest gain in throughput that is worth a line.
 pub const WORTH: f64 = 0.005;
 
-/// What 10 % more of each resource would give in throughput, by its place among the elasticities: what is worth a tenth
-/// of a line, the most first.
+/// What 10 % more of each resource would give in throughput, by its place among the elasticities: at least a tenth of
+/// [`WORTH`], the largest gain first.
 pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
     let mut gains: Vec<(usize, f64)> = evaluation.elasticity.iter().map(|one| one.gain).enumerate().collect();
     gains.retain(|(_, gain)| *gain >= WORTH / 10.0);
@@ -20,7 +20,7 @@ pub fn gains(evaluation: &Evaluation) -> Vec<(usize, f64)> {
     gains
 }
 
-/// The most changes of one field that are tried with others'.
+/// The most changes of one field that are tried together with those of others.
 const SAVINGS: usize = 3;
 
 /// The most pairs of changes that are named.

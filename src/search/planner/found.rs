@@ -39,7 +39,7 @@ impl FoundPlan {
     }
 }
 
-/// What a request came to. What does not fit is not there.
+/// The answer to a request. Plans that do not fit are left out.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanAnswer {
     /// The best plans, best first.

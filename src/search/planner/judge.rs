@@ -42,7 +42,7 @@ pub(super) struct Judge<'a> {
     pub objective: Objective,
     pub searched: u64,
     known: &'a PlanMemo,
-    /// Once asked to, it finds nothing possible any more, which ends every search.
+    /// Once asked to stop, it finds nothing possible any more, which ends every search.
     cancel: &'a Cancel,
     workspace: Workspace,
 }

@@ -41,7 +41,7 @@ pub enum CostModel {
 pub struct PlanRequest {
     /// The job; the memory of its devices is the limit.
     pub scenario: Scenario,
-    /// What is best.
+    /// What the best plan is best in.
     pub objective: Objective,
     /// What the search goes by.
     pub cost_model: CostModel,

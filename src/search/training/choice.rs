@@ -27,7 +27,7 @@ pub struct TrainingChoice {
 }
 
 impl TrainingChoice {
-    /// One device of each kind.
+    /// One rank along each dimension.
     pub(super) const PLAINEST: Self = Self {
         devices: 1,
         tensor: 1,

@@ -25,8 +25,8 @@ impl BestTraining {
     }
 }
 
-/// Days this much above the fewest, as a share of them, are as good: a host's memory is not modelled, and
-/// a plan shall not ask for it in return for less.
+/// Days up to this share above the fewest count as equal: a host's memory is not modelled, and a plan should not use
+/// it for so small a gain.
 const AS_GOOD: f64 = 1e-3;
 
 /// The plans found so far: the fastest of each offload, which is all that can be chosen.
@@ -34,7 +34,7 @@ const AS_GOOD: f64 = 1e-3;
 pub(super) struct Fewest([Option<BestTraining>; Offload::ALL.len()]);
 
 impl Fewest {
-    /// Takes notice of a plan.
+    /// Takes a plan into account.
     pub fn add(&mut self, found: BestTraining) {
         // Equal days are settled by the choice itself, so that the order of simulations does not matter.
         let fastest = &mut self.0[found.choice.offload as usize];

@@ -32,7 +32,6 @@ impl PartialOrd for BoundedChoice {
 impl Ord for BoundedChoice {
     /// A heap's greatest is the candidate to be simulated next.
     fn cmp(&self, other: &Self) -> Ordering {
-        // A heap gives its greatest first: that is to be the choice that may take the fewest days.
         other.days.total_cmp(&self.days).then(other.choice.cmp(&self.choice))
     }
 }
@@ -47,8 +46,6 @@ const MOST_CRITICAL: f64 = 8.0;
 /// All counts up to 8, then four per octave: 8, 10, 12, 14, 16, 20 and so on. No count between is further than an
 /// eighth from one of them.
 fn counts() -> impl Iterator<Item = u32> {
-    // Four counts an octave from 8 on: 8 10 12 14, 16 20 24 28, ... No count is further than an eighth from one of
-    // them.
     let octaves = (1_u32..28).flat_map(|power| [4, 5, 6, 7].map(|quarter| quarter << power));
     (1..8).chain(octaves)
 }

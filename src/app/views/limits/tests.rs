@@ -11,7 +11,7 @@ fn keys_change_the_assumption_under_the_cursor_within_its_range() {
     let now = |limits: &LimitsView| limits.assumed.limits(&app.scenario);
     let mut press = |action, times| {
         for _ in 0..times {
-            limits.update(action, &app.context());
+            limits.answer(action, &app.context());
         }
         limits
     };
