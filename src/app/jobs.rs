@@ -105,7 +105,9 @@ impl Jobs {
             filling: Cancel::default(),
             working: Cancel::default(),
         };
-        spawn("evaluation", &jobs.questions, tell, |number, job, tell| job.answer(number, &mut Workspace::default(), tell))?;
+        spawn("evaluation", &jobs.questions, tell, |number, job, tell| {
+            job.answer(number, &mut Workspace::default(), tell);
+        })?;
         spawn("explanation", &jobs.askings, tell, |number, job, tell| job.answer(number, tell))?;
         let shared = Arc::clone(&pool);
         spawn("map", &jobs.fillings, tell, move |number, job, tell| job.fill(number, &shared, pause, tell))?;

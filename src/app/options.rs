@@ -84,9 +84,10 @@ pub fn toward(field: Field, now: Option<&Value>, forward: bool, scenario: &Scena
 /// What puts a value before another one.
 fn number(value: &Value) -> Option<f64> {
     match value {
-        Value::Count(count) | Value::Extent(Extent::Ranks(count)) => Some(f64::from(*count)),
+        Value::Count(count) | Value::Extent(Extent::Ranks(count)) | Value::Batch(GlobalBatch::Sequences(count)) => {
+            Some(f64::from(*count))
+        }
         Value::Number(number) => Some(*number),
-        Value::Batch(GlobalBatch::Sequences(count)) => Some(f64::from(*count)),
         Value::Recompute(recompute) => Some(recompute.layers()),
         _ => None,
     }

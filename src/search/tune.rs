@@ -105,13 +105,11 @@ pub fn tuned(scenario: &Scenario, workspace: &mut Workspace) -> Result<(Tuned, S
     }
     // More recompute takes time and saves nothing but memory: what fits with less of it is not tried with more.
     grow(scenario, workspace, ModeStart::WhereStopped, keep_better);
-    match best {
-        Some(best) => Ok(best),
-        None => {
-            scenario.keeps_batch().map_err(|problem| vec![problem])?;
-            Ok((plan, summary(scenario, workspace)?))
-        }
+    if let Some(best) = best {
+        return Ok(best);
     }
+    scenario.keeps_batch().map_err(|problem| vec![problem])?;
+    Ok((plan, summary(scenario, workspace)?))
 }
 
 /// What fits goes before what does not, then throughput, then less memory.

@@ -75,23 +75,17 @@ fn a_new_map_cancels_the_old_one() {
 
 #[test]
 fn a_panic_ends_the_job_and_not_the_thread() {
-    struct Bad(u64);
-    impl Job for Bad {
-        fn generation(&self) -> u64 {
-            self.0
-        }
-    }
     let (tell, queue) = listen();
-    let slot = Arc::<JobSlot<Bad>>::default();
-    spawn("test", &slot, &tell, |job: &Bad, tell| {
-        assert!(job.0 != 1, "job one is bad");
-        tell(JobReport::Cells { generation: job.0, cells: Vec::new() });
+    let slot = Arc::<JobSlot<Numbered<()>>>::default();
+    spawn("test", &slot, &tell, |generation, (), tell| {
+        assert!(generation != 1, "job one is bad");
+        tell(JobReport::Cells { generation, cells: Vec::new() });
     })
     .unwrap();
-    slot.put(Bad(1));
+    slot.put(Numbered { generation: 1, job: () });
     let failed = queue.recv_timeout(PATIENCE).unwrap();
     assert_eq!(failed, JobReport::Failed { generation: 1, job: "test", message: "job one is bad".to_owned() });
-    slot.put(Bad(2));
+    slot.put(Numbered { generation: 2, job: () });
     assert_eq!(queue.recv_timeout(PATIENCE).unwrap(), JobReport::Cells { generation: 2, cells: Vec::new() });
     slot.close();
 }

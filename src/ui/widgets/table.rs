@@ -41,7 +41,7 @@ pub fn lines(table: &Table, columns: &[Aligned], theme: Theme) -> Vec<Line<'stat
                 CellTone::Bad => Span::styled(text, theme.style(Role::Bad)),
             }
         });
-        Line::from_iter(cells)
+        cells.collect()
     };
     table.rows().iter().map(line).collect()
 }
