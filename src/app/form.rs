@@ -112,6 +112,8 @@ impl Form {
     /// Reads the fields of the copy again; a value that it does not hold stays as it was typed.
     fn renew(&mut self) {
         let (slots, problems) = (self.draft.slots(), self.draft.problems());
+        // A text that the copy could not take is still on the screen: its reason stays with it until another one is
+        // typed.
         let refused =
             |row: &Row| row.slot.as_ref().is_none_or(|slot| row.wrong.is_some() && !is_held(slot, &slots, row));
         for row in &mut self.rows {

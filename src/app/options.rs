@@ -129,6 +129,7 @@ fn extents(field: Field, scenario: &Scenario) -> Vec<Value> {
         let before = rows.iter().position(|row| width(row, cluster) > width(own, cluster));
         rows.insert(before.unwrap_or(rows.len()), own.clone());
     }
+    // Counts of ranks go first, the widest before the narrower: levels have names that people know.
     while rows.len() > MOST_EXTENTS {
         let spare = rows.iter().rposition(|row| matches!(row, Extent::Ranks(_)) && row != own);
         rows.remove(spare.unwrap_or(0));

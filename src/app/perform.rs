@@ -34,6 +34,7 @@ impl App {
         match effect {
             Effect::Run(command) => return vec![command],
             Effect::Tell(what) => self.tell(what),
+            // Before whatever the layer asked for besides, which may open another one.
             Effect::Close => self.layer = None,
             Effect::Open(opening) => return self.open(opening),
             Effect::Set(field, value) => return self.set(field, value),

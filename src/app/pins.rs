@@ -91,6 +91,7 @@ impl Pins {
 
     /// A scenario was evaluated, which one of them may wait for.
     pub(super) fn answered(&mut self, answer: &Answer) {
+        // The answer on the screen may be what a pin waits for: it need not be computed twice.
         let waiting = |pin: &&mut Pin| pin.evaluation.is_none() && pin.scenario == answer.scenario;
         for pin in self.all.iter_mut().filter(waiting) {
             pin.evaluation = Some(Arc::clone(&answer.evaluation));

@@ -223,6 +223,7 @@ impl App {
     /// The map's cursor is on another cell. The panels follow when it rests: see [`App::follow_cursor`].
     pub(super) fn look(&mut self) {
         self.question += 1;
+        // Only noted: a held key passes many cells, and each would be evaluated in full.
         self.looking = self.views.map.home != Some(self.views.map.cursor);
         self.following = true;
         self.fix = None;

@@ -117,6 +117,7 @@ impl App {
     pub(super) fn ask_view(&mut self) -> Option<Command> {
         let missing = self.pins.missing();
         let of_view = self.with_view(|view, context| view.follow(context));
+        // One job at a time: the pins go first, and what the view asked for goes along with them.
         let work = if missing.is_empty() { of_view } else { Some(Work::Pins(missing, of_view.map(Box::new))) };
         let before = mem::replace(&mut self.works_for, work.is_some().then_some(self.view));
         if work.is_none() && !before.is_some_and(|id| self.is_waiting_for(id)) {

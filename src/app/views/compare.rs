@@ -52,7 +52,7 @@ pub struct CompareView {
 
 /// One column: a pinned scenario, or the one shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Column<'a> {
+pub struct ComparedColumn<'a> {
     /// Its place among the pins; `None` for the one shown.
     pub pin: Option<usize>,
     /// What the user calls it.
@@ -63,7 +63,7 @@ pub struct Column<'a> {
     pub evaluation: Option<&'a Arc<Evaluation>>,
 }
 
-impl Column<'_> {
+impl ComparedColumn<'_> {
     /// Its letter: that of its place, or `now`.
     pub fn letter(&self) -> String {
         self.pin.map_or_else(|| "now".to_owned(), letter)
@@ -71,15 +71,15 @@ impl Column<'_> {
 }
 
 /// All that can be compared: the pins in order, then the scenario shown if it is not one of them.
-pub fn columns<'a>(context: &Context<'a>) -> Vec<Column<'a>> {
-    let pins = context.pins.all().iter().enumerate().map(|(index, pin)| Column {
+pub fn columns<'a>(context: &Context<'a>) -> Vec<ComparedColumn<'a>> {
+    let pins = context.pins.all().iter().enumerate().map(|(index, pin)| ComparedColumn {
         pin: Some(index),
         name: &pin.name,
         scenario: &pin.scenario,
         evaluation: pin.evaluation.as_ref(),
     });
     let shown = context.answer.filter(|answer| context.pins.position(&answer.scenario).is_none());
-    let now = shown.map(|Answer { scenario, evaluation }| Column {
+    let now = shown.map(|Answer { scenario, evaluation }| ComparedColumn {
         pin: None,
         name: &scenario.strategy,
         scenario,

@@ -96,6 +96,7 @@ fn slowed(evaluation: &Evaluation) -> Seconds {
     let last = trace.last_rank();
     let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
     let compute = trace.spans_on(last, Lane::Compute).iter().filter(own);
+    // A span that stands for many repeats of a loop counts as often as it is repeated.
     compute.map(|span| (span.end - span.start - span.alone) * trace.often(last, span.start)).sum()
 }
 
@@ -108,6 +109,7 @@ pub fn sentence(a: Side, b: Side) -> String {
     }
     let faster = gain > 0.0;
     let word = if faster { "faster" } else { "slower" };
+    // The reason is what was gained where the second is faster, and what was lost where it is slower.
     let toward = |term: &&Term| if faster { -term.longer.get() } else { term.longer.get() };
     let terms = terms(a, b);
     let largest = terms.iter().max_by(|x, y| toward(x).total_cmp(&toward(y)));
@@ -201,6 +203,7 @@ fn cause(a: Side, b: Side, part: &Part, faster: bool) -> Option<String> {
 
 fn of_compute(a: &Scenario, b: &Scenario, faster: bool) -> Option<String> {
     let again = |scenario: &Scenario| match scenario.plan.recompute {
+        // More than nothing, and less than any share of the layers.
         Recompute::Selective => f64::MIN_POSITIVE,
         other => other.layers(),
     };
@@ -249,6 +252,7 @@ fn of_level(a: Side, b: Side, level: &str, faster: bool) -> Option<String> {
     let (one, two) = (a.scenario.layout().ok()?, b.scenario.layout().ok()?);
     for (what, ranks) in [("gathers", weights as fn(&Layout) -> u32), ("reductions", gradients)] {
         let (before, after) = (reach(a.scenario, ranks(&one)), reach(b.scenario, ranks(&two)));
+        // Named only where the transfers really leave, or enter, the level whose time has changed.
         if faster && after.0 < before.0 && after.1 != level {
             return Some(format!("the {what} stay in the {}", after.1));
         }
@@ -270,6 +274,7 @@ fn travelling(a: Side, b: Side, faster: bool) -> Option<String> {
 /// `35 % fewer bytes`, by the token, if that is toward what is faster.
 fn fewer(a: Side, b: Side, one: f64, two: f64, faster: bool) -> Option<String> {
     let by_token = |bytes: f64, side: Side| bytes / per_device(&side.evaluation.summary);
+    // Per token, as the times of the terms are: a larger batch travels more in a step and may still travel less.
     let change = by_token(two, b) / by_token(one, a) - 1.0;
     (change.is_finite() && change.abs() >= 0.01 && (change < 0.0) == faster).then(|| {
         let word = if change < 0.0 { "fewer" } else { "more" };

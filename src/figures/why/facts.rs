@@ -250,6 +250,7 @@ impl<'a> FormulaFacts<'a> {
         shown: fn(Figure, &FigureSubject) -> Option<(String, Amount)>,
     ) -> Option<Self> {
         let layout = scenario.layout().ok()?;
+        // The first of equals, as the summary's memory is.
         let fuller = |best: usize, rank: usize| {
             if evaluation.stages[rank].peak > evaluation.stages[best].peak { rank } else { best }
         };

@@ -160,6 +160,7 @@ impl Formula {
         match self {
             Self::Number(_) => {}
             Self::Input(input) => {
+                // An input that stands in a formula twice is one row.
                 if !found.iter().any(|known| known.name == input.name) {
                     found.push(input);
                 }
@@ -193,6 +194,8 @@ impl Formula {
             Self::Sum(terms) if terms.is_empty() => out.write_char('0'),
             Self::Sum(terms) => list(out, terms, " + ", 1, leaf),
             Self::Product(factors) => list(out, factors, " x ", 2, leaf),
+            // What is taken away binds more tightly than what it is taken from: a - b - c needs no brackets, a - (b +
+            // c) does.
             Self::Difference(pair) => two(out, pair, " - ", (1, 2), leaf),
             Self::Quotient(pair) => two(out, pair, " / ", (2, 3), leaf),
             Self::Largest(terms) => {
@@ -265,6 +268,7 @@ impl<T: Into<Formula>> Add<T> for Formula {
     type Output = Self;
     fn add(self, other: T) -> Self {
         match (self, other.into()) {
+            // a + b + c is one sum of three, and prints without brackets.
             (Self::Sum(mut terms), other) => {
                 terms.push(other);
                 Self::Sum(terms)

@@ -95,6 +95,7 @@ impl FormulaFacts<'_> {
 
     /// The sum of the parts that hold anything.
     fn parts_in_use(&self) -> Formula {
+        // Both lists are in the order of `MemoryParts::named`.
         let named = self.memory_of_fullest().parts.named().into_iter().zip(MEMORY_PARTS);
         let used = named.filter(|((_, bytes), _)| *bytes > Bytes::ZERO);
         Formula::Sum(used.filter_map(|(_, part)| self.figure(part)).collect())
@@ -131,6 +132,7 @@ impl FormulaFacts<'_> {
 
     fn gradients(&self) -> Option<Formula> {
         let state = self.evaluation.details.states.get(self.fullest)?;
+        // What the peak holds beyond the gradients that stay is on its way to its reduction or to the host.
         let waiting = self.memory_of_fullest().parts.gradients - state.gradients;
         let waiting = (waiting > Bytes::ZERO)
             .then(|| input("gradients that wait for their reduction", waiting, Citation::simulated()));
@@ -194,6 +196,8 @@ impl FormulaFacts<'_> {
         let held = self.memory_of_fullest();
         let kept = self.rates.activations();
         let one = if self.recomputed_layers() > 0.0 { kept.checkpoint } else { kept.layer };
+        // Where layers pass one by one, what is kept at the peak can be counted off; elsewhere it is so many layers'
+        // worth.
         let ordered = self.in_order().then(|| self.kept_in_order(held)).flatten();
         // The simulator rounds each layer to whole bytes, up and down: a formula within a few bytes a layer is the
         // same.

@@ -247,6 +247,7 @@ impl FormulaFacts<'_> {
         let (model, plan) = (&self.scenario.model, &self.scenario.plan);
         let again = match plan.recompute {
             Recompute::None => return Formula::from(0.0),
+            // Selective recompute repeats the cores of attention alone, in every layer.
             Recompute::Selective => return self.attention(),
             Recompute::Full | Recompute::Share(_) => {
                 let logits = f64::from(model.vocab) * f64::from(model.hidden);

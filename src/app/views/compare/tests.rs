@@ -5,7 +5,7 @@ use crate::app::views;
 use crate::figures::Figure;
 
 fn letters(app: &App) -> Vec<String> {
-    columns(&app.context()).iter().map(Column::letter).collect()
+    columns(&app.context()).iter().map(ComparedColumn::letter).collect()
 }
 
 #[test]

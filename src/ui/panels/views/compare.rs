@@ -7,7 +7,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::{Drawing, row};
 use crate::app::views;
-use crate::app::views::compare::{Column, MOST, columns};
+use crate::app::views::compare::{ComparedColumn, MOST, columns};
 use crate::app::{App, Panel};
 use crate::evaluate::{Evaluation, Summary};
 use crate::figures::difference::{Side, choice, sentence};
@@ -97,7 +97,7 @@ fn column_at(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<usiz
 fn status(app: &App) -> String {
     let columns = columns(&app.context());
     let Some(column) = columns.get(app.views.compare.column(columns.len())) else { return String::new() };
-    let Column { scenario, .. } = column;
+    let ComparedColumn { scenario, .. } = column;
     let what = format!("{}: {}, {}, {}", column.letter(), scenario.model.id, column.name, devices(scenario.devices()));
     if column.pin.is_some() {
         format!("{what} (Enter makes it the scenario)")
@@ -115,7 +115,7 @@ enum Drawn {
 
 /// The columns that are seen, each with its evaluation.
 struct Shown<'a> {
-    columns: Vec<(Column<'a>, &'a Evaluation)>,
+    columns: Vec<(ComparedColumn<'a>, &'a Evaluation)>,
     /// The one that is held against the first.
     chosen: usize,
     /// The fastest of all that fit, if it is among them.
@@ -140,14 +140,14 @@ impl<'a> Shown<'a> {
         let all = columns(&app.context());
         let cursor = app.views.compare.column(all.len());
         let first = cursor.saturating_sub(MOST - 2).max(1);
-        let seen = |(index, _): &(usize, Column)| *index == 0 || (first..first + MOST - 1).contains(index);
-        let speed = |column: &Column| {
+        let seen = |(index, _): &(usize, ComparedColumn)| *index == 0 || (first..first + MOST - 1).contains(index);
+        let speed = |column: &ComparedColumn| {
             let summary = &column.evaluation?.summary;
             summary.fits.then_some(summary.tokens_per_s_per_device)
         };
         let speeds = all.iter().enumerate().filter_map(|(index, column)| Some((index, speed(column)?)));
         let fastest = speeds.reduce(|best, next| if next.1 > best.1 { next } else { best });
-        let known: Vec<(usize, (Column, &Evaluation))> = all
+        let known: Vec<(usize, (ComparedColumn, &Evaluation))> = all
             .into_iter()
             .enumerate()
             .filter(seen)
@@ -168,7 +168,7 @@ impl<'a> Shown<'a> {
         let [a, b] = [0, self.chosen].map(|index| self.columns.get(index).map(|(column, _)| column.letter()));
         let (a, b) = (a?, b?);
         let (one, two) = (self.columns.first()?, self.columns.get(self.chosen)?);
-        let side = |name, (column, evaluation): &(Column<'a>, &'a Evaluation)| Side {
+        let side = |name, (column, evaluation): &(ComparedColumn<'a>, &'a Evaluation)| Side {
             name,
             scenario: column.scenario,
             evaluation,
@@ -196,7 +196,7 @@ impl<'a> Shown<'a> {
     /// A figure of all columns, where these count it in the same unit; times in one that suits the longest step.
     fn row(&self, figure: Figure, (time, factor): (&'static str, f64)) -> Option<ComparedRow> {
         let entry = figure.entry()?;
-        let amount = |(column, evaluation): &(Column, &Evaluation)| {
+        let amount = |(column, evaluation): &(ComparedColumn, &Evaluation)| {
             figure.amount(&FigureSubject::evaluated(column.scenario, evaluation))
         };
         let amounts = self.columns.iter().map(amount).collect::<Option<Vec<Amount>>>()?;
