@@ -8,7 +8,7 @@ mod problems;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Flop;
+use crate::units::{Flop, thousands};
 
 pub use attention::{AttentionWindow, Biases, LatentAttention, QkNorm};
 pub use mlp::{Experts, Mlps};
@@ -186,6 +186,13 @@ impl Model {
     /// Parameters that take part in one token's arithmetic, exactly: all but the experts that it does not visit.
     pub fn active_parameters(&self) -> u64 {
         self.parameters() - self.idle_parameters()
+    }
+
+    /// The exact counts in words: `46,702,792,704 parameters, 12,879,925,248 of them active`.
+    pub fn counts(&self) -> String {
+        let [all, active] = [self.parameters(), self.active_parameters()].map(|count| thousands(count as f64));
+        let some = if active == all { String::new() } else { format!(", {active} of them active") };
+        format!("{all} parameters{some}")
     }
 
     /// Weights of matrix products that take part in one token's arithmetic: those of the layers (active

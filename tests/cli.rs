@@ -13,6 +13,7 @@ mod cli {
     mod files;
     mod grid;
     mod hostile;
+    mod import;
     mod limits;
     mod notes;
     mod plan;

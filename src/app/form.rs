@@ -84,6 +84,11 @@ impl Form {
         if self.draft.replaces.is_some() { format!("your {kind} {id}") } else { format!("a new {kind}, {id}") }
     }
 
+    /// What its fields make, in words: the parameters of a model.
+    pub fn total(&self) -> Option<String> {
+        self.draft.counts()
+    }
+
     /// Whether a value differs from what it was.
     pub fn is_changed(&self) -> bool {
         self.rows.iter().any(|row| row.text() != row.before)

@@ -12,6 +12,8 @@ use crate::disk;
 use crate::interop::report::{ImportError, Imported};
 use crate::text::printable;
 
+pub(super) use model::{is_model, read as model};
+
 use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
 use super::exit::{Exit, Failure};
 use super::{files, output};

@@ -31,7 +31,7 @@ fn file_of(library: &Library, kinds: &[Kind], id: &str) -> Result<String, Failur
     let found: Vec<&PresetFile> =
         kinds.iter().flat_map(|kind| library.entries(*kind)).filter(|entry| entry.id == id).collect();
     match found[..] {
-        [entry] => Ok(entry.text.to_string()),
+        [entry] => Ok(shown(library, entry)),
         [] => {
             let unknown = kinds.iter().filter_map(|kind| unknown(library, *kind, id));
             let likely = |unknown: &Unknown| kinds.len() == 1 || !unknown.near.is_empty();
@@ -46,6 +46,13 @@ fn file_of(library: &Library, kinds: &[Kind], id: &str) -> Result<String, Failur
             Err(Failure::input(format!("'{id}' is in {}; name the kind before --show", kinds.join(" and in "))))
         }
     }
+}
+
+/// A preset's file; under that of a model its exact counts, as a comment.
+fn shown(library: &Library, entry: &PresetFile) -> String {
+    let model = library.model(&entry.id).ok().filter(|_| entry.kind == Kind::Model);
+    let counts = model.map_or_else(String::new, |model| format!("\n# {}\n", model.counts()));
+    format!("{}{counts}", entry.text)
 }
 
 fn unknown(library: &Library, kind: Kind, id: &str) -> Option<Unknown> {

@@ -1,20 +1,22 @@
 //! What the commands share: settings and presets, and opening a scenario over them.
 
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::app::Options;
 use crate::app::keymap::Keymap;
 use crate::config::{self, Config, Place};
+use crate::interop::report::ImportReport;
 use crate::plan::{Idle, Plan};
-use crate::presets::Library;
+use crate::presets::{Kind, Library};
 use crate::scenario::{Field, Problem};
 use crate::search::{self, Pool};
 use crate::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
-use super::output;
+use super::{import, output};
 
 /// One run of the program.
 pub(super) struct Session {
@@ -66,6 +68,10 @@ impl Session {
         }
         let mut problems = Vec::new();
         for (field, text) in flags.given() {
+            if field == Field::Model && import::is_model(text) {
+                self.adopt_model(Path::new(text), &mut opened)?;
+                continue;
+            }
             match field.read(text) {
                 Ok(value) => opened.file.put(field, value),
                 Err(problem) => problems.push(problem),
@@ -81,6 +87,19 @@ impl Session {
         }
         problems.extend(disagreement(&opened, flags));
         if problems.is_empty() { Ok(opened) } else { Err(refused(&problems, input)) }
+    }
+
+    /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
+    /// has its id. What the file leaves open is said.
+    fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
+        let imported = import::model(file, None, None)?;
+        let mut model = imported.made.model;
+        model.id = self.library.new_id(Kind::Model, &model.name);
+        opened.file.model.clone_from(&model.id);
+        opened.scenario.model = Arc::new(model);
+        let assumed = ImportReport { assumed: imported.report.assumed, ..ImportReport::default() };
+        output::to_stderr(&assumed.text());
+        Ok(())
     }
 
     /// The same, for a scenario that must be possible as it is.

@@ -68,6 +68,7 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
     if let Some((field, must)) = model.problems().into_iter().next() {
         return Err(ImportError::new(field, format!("the file's values make a model whose {must}"), "correct them"));
     }
+    // Not before: sizes that cannot be would overflow.
     let made = CountedModel { parameters: model.parameters(), active_parameters: model.active_parameters(), model };
     Ok(Imported { made, report })
 }

@@ -22,7 +22,7 @@ impl Model {
         };
         refuse("layers", self.layers == 0, "must be at least 1".to_owned());
         refuse("layers", self.layers > MOST_LAYERS, format!("must be at most {MOST_LAYERS}"));
-        for (field, value) in self.counts() {
+        for (field, value) in self.sizes() {
             refuse(field, value == 0, "must be at least 1".to_owned());
             refuse(field, value > MOST, format!("must be at most {MOST}"));
         }
@@ -50,7 +50,7 @@ impl Model {
     }
 
     /// The fields that count something of which there must be one.
-    fn counts(&self) -> Vec<(&'static str, u32)> {
+    fn sizes(&self) -> Vec<(&'static str, u32)> {
         let mut counts = vec![
             ("hidden", self.hidden),
             ("heads", self.heads),

@@ -21,6 +21,9 @@ use super::{Kind, Library, Origin, PresetFile, Saving, read};
 /// says what link it is.
 const KEPT: [&str; 4] = ["format", "id", "levels[].links[].a", "levels[].links[].b"];
 
+/// The most characters of an id that is made of a name.
+const MOST_OF_ID: usize = 60;
+
 /// A field as a form shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftField {
@@ -70,6 +73,14 @@ impl Library {
         };
         let id = if replaces.is_some() { id.clone() } else { self.free(kind, id) };
         Ok(Draft { kind, id, replaces, document })
+    }
+
+    /// An id for what is not in a file of its own: the one that is wanted, or one like it that nothing has.
+    pub fn new_id(&self, kind: Kind, wanted: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._+".contains(c) { c } else { '-' };
+        let id: String = wanted.to_lowercase().chars().take(MOST_OF_ID).map(plain).collect();
+        let id = if id.is_empty() { kind.word().to_owned() } else { id };
+        if self.entries(kind).any(|entry| entry.id == id) { self.free(kind, &id) } else { id }
     }
 
     /// An id like this one that nothing has: `mpt-7b-2`.
@@ -169,6 +180,12 @@ impl Draft {
             _ => read::checked::<Model>(&self.id, &text).err(),
         };
         wrong.as_ref().map_or_else(Vec::new, said)
+    }
+
+    /// The exact parameters of a model, in words; none while something is wrong with it.
+    pub fn counts(&self) -> Option<String> {
+        let model = read::checked::<Model>(&self.id, &self.text()).ok().filter(|_| self.kind == Kind::Model)?;
+        Some(model.counts())
     }
 
     /// What is to be written, once nothing is wrong with it.

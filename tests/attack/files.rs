@@ -62,6 +62,11 @@ fn models() {
 }
 
 #[test]
+fn models_of_hugging_face() {
+    push("../fixtures/hf", "it.json", &["import model it.json", "eval --model ./it.json"]);
+}
+
+#[test]
 fn stacks() {
     let eval = "eval h100-7b --stack mine --presets .";
     push("stack", "stacks/mine.toml", &[eval, "presets stacks --presets . --show mine"]);

@@ -6,6 +6,7 @@
 use shardscope::app::keymap::Keymap;
 use shardscope::config::Config;
 use shardscope::hardware::Cluster;
+use shardscope::interop::huggingface::{self, ImportOptions};
 use shardscope::measured;
 use shardscope::model::Model;
 use shardscope::plan::Strategy;
@@ -103,4 +104,12 @@ fn measured_rows() {
 #[test]
 fn profiles() {
     fuzz("profile", |text| said(MeasuredProfile::parse(text)));
+}
+
+#[test]
+fn configurations_of_hugging_face() {
+    fuzz("../fixtures/hf", |text| match huggingface::model(text, ImportOptions::default()) {
+        Ok(imported) => vec![imported.report.text()],
+        Err(error) => vec![error.to_string()],
+    });
 }

@@ -59,6 +59,7 @@ pub fn text(scenario: &Scenario, evaluation: &Evaluation, fix: Option<&Fixes>) -
     lines.line(&limit(scenario, evaluation).to_string());
     lines.line(&step(&scenario.plan));
     lines.line(&batch(scenario, summary));
+    lines.line(&format!("the model: {}", scenario.model.counts()));
     lines.section("speed", &speed(scenario, evaluation));
     lines.section("memory of the fullest device", &memory(&subject));
     lines.section("time of a step", &time(&subject));

@@ -49,9 +49,9 @@ pub(super) fn put(keys: &mut Keys<'_>, family: &Family, model: &mut Model) -> Re
         dense_layers: mixed.then_some(dense_layers),
     });
     if mixed {
-        let why = "layers with and without experts are of one mean size in the times and memory of a layer; parameters \
-                   and flop are exact";
-        keys.report.assume("experts.dense_layers", dense_layers, why);
+        let why = "those with and without experts count as one mean layer in time and memory; parameters and flop are \
+                   exact";
+        keys.report.assume("layers", "alike", why);
     }
     let why = "experts are sharded like other parameters: expert parallelism is not modelled";
     keys.report.assume("experts", "sharded", why);
@@ -122,7 +122,7 @@ fn deepseek(keys: &mut Keys<'_>, usual: u32) -> Result<Option<Widths>, ImportErr
         keys.skip(&["n_shared_experts"]);
         None
     } else {
-        Some(keys.needed("experts.shared_ffn over experts.ffn_hidden", &["n_shared_experts"])?)
+        Some(keys.needed("shared experts", &["n_shared_experts"])?)
     };
     let said = keys.count("experts.dense_layers", &["first_k_dense_replace"])?;
     if said.is_none() {

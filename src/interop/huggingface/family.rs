@@ -132,12 +132,15 @@ const LLAMA: Family = Family {
     kv_heads: KvHeads::Heads,
     head_size: None,
     four_times: false,
-    biases: BiasRules { mlp: Has::If("mlp_bias", false), ..BiasRules::attention(ATTENTION) },
+    biases: BiasRules::attention(ATTENTION),
     learned: None,
     window: WindowRule::None,
     experts: ExpertRule::None,
     latent: false,
 };
+
+/// Those of Llama itself and of what its code was copied for, by two switches.
+const BY_SWITCHES: BiasRules = BiasRules { mlp: Has::If("mlp_bias", false), ..BiasRules::attention(ATTENTION) };
 
 const GEMMA: Family =
     Family { name: "gemma", tied: Some(true), kv_heads: KvHeads::Constant(16), head_size: Some(256), ..LLAMA };
@@ -179,7 +182,7 @@ const FALCON: Family = Family {
 
 #[rustfmt::skip]
 const FAMILIES: [Family; 35] = [
-    LLAMA,
+    Family { biases: BY_SWITCHES, ..LLAMA },
     Family { name: "llama4_text", kv_heads: KvHeads::Constant(8), head_size: Some(128), window: WindowRule::Llama4,
         experts: ExpertRule::Llama4, ..LLAMA },
     Family { name: "mistral", kv_heads: KvHeads::Constant(8), window: WindowRule::All(Some(4096)),
@@ -223,9 +226,9 @@ const FAMILIES: [Family; 35] = [
     Family { name: "olmo2", qk_norm: QK_WIDTH, ..LLAMA },
     Family { name: "olmo3", qk_norm: QK_WIDTH, window: WindowRule::AllBut(4, 4096), ..LLAMA },
     Family { name: "olmoe", qk_norm: QK_WIDTH, experts: ExpertRule::All, ..LLAMA },
-    Family { name: "granite", ..LLAMA },
+    Family { name: "granite", biases: BY_SWITCHES, ..LLAMA },
     Family { name: "granitemoe", experts: ExpertRule::All, ..LLAMA },
-    Family { name: "smollm3", tied: None, kv_heads: KvHeads::Constant(4), window: WindowRule::Qwen, ..LLAMA },
+    Family { name: "smollm3", biases: BY_SWITCHES, tied: None, kv_heads: KvHeads::Constant(4), window: WindowRule::Qwen, ..LLAMA },
     Family { name: "gpt_oss", kv_heads: KvHeads::Constant(8), head_size: Some(64), biases: BiasRules { mlp: Has::Yes, router: Has::Yes,
             sinks: Has::Yes, ..BiasRules::attention(Has::If("attention_bias", true)) },
         window: WindowRule::AllBut(2, 128), experts: ExpertRule::All, ..LLAMA },

@@ -153,11 +153,13 @@ fn latent(keys: &mut Keys<'_>, family: &Family) -> Result<Option<(LatentAttentio
         }
         Some(said.unwrap_or(QUERY))
     };
-    let plain = keys.needed("head_size", &["qk_nope_head_dim"])?;
+    let plain = keys.needed("head_size without positions", &["qk_nope_head_dim"])?;
     let rotary = keys.needed("latent.rotary", &["qk_rope_head_dim"])?;
     let value_head = keys.needed("latent.value_head", &["v_head_dim"])?;
     // Each head has its own keys and values, whatever these say.
     keys.skip(&["num_key_value_heads", "head_dim", "qk_head_dim"]);
+    let why = "tensor ranks split the matrices that compress as they split the others; frameworks mostly copy them";
+    keys.report.assume("latent", "split", why);
     Ok(Some((LatentAttention { query, key_value, rotary, value_head }, plain + rotary)))
 }
 

@@ -15,7 +15,8 @@ pub(super) fn read(keys: &mut Keys<'_>, family: &Family, layers: u32) -> Result<
         WindowRule::None => return Ok(None),
         WindowRule::All(usual) => (size(keys, usual)?, layers),
         WindowRule::AllBut(period, usual) => {
-            let period = keys.count("window.layers", &["sliding_window_pattern"])?.unwrap_or(period).max(1);
+            let period =
+                keys.count("layers to each one without window", &["sliding_window_pattern"])?.unwrap_or(period).max(1);
             (size(keys, Some(usual))?, layers - layers / period)
         }
         WindowRule::Qwen => qwen(keys, layers)?,

@@ -20,7 +20,8 @@ const SAID: usize = 2;
 
 /// The fields, and what is said of the one under the cursor.
 pub(super) fn overlay(theme: Theme, form: &Form, area: Rect) -> Overlay<'_> {
-    let size = (WIDTH, columns(form.rows.len() + SAID + 2));
+    let total = form.total();
+    let size = (WIDTH, columns(form.rows.len() + SAID + usize::from(total.is_some()) + 2));
     let (width, _) = room(size, area);
     let lines = form.rows.iter().map(|row| line(row, theme, width)).zip((0..).map(Some)).collect();
     let (text, role) = words(form);
@@ -29,6 +30,7 @@ pub(super) fn overlay(theme: Theme, form: &Form, area: Rect) -> Overlay<'_> {
         .map(|line| Line::styled(format!(" {line}"), theme.style(role)))
         .collect();
     below.resize(SAID, Line::default());
+    below.extend(total.map(|total| Line::styled(format!(" {total}"), theme.style(Role::Dim))));
     Overlay {
         theme,
         size,

@@ -1,0 +1,112 @@
+//! Other tools' files, brought in.
+
+use super::run::{Home, assert_contains};
+
+fn fixture(name: &str) -> String {
+    let path = format!("{}/tests/fixtures/hf/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("a fixture")
+}
+
+#[test]
+fn a_configuration_becomes_a_preset_and_says_where_each_part_comes_from() {
+    let home = Home::new();
+    home.write("lite/config.json", &fixture("deepseek-v2-lite"));
+    let run = home.run("import model lite/config.json --name Lite");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(
+        &run.stdout,
+        &[
+            "# 15,748,993,024 parameters, 2,703,659,008 of them active",
+            "source = \"imported from config.json (HF config.json, model_type deepseek_v2)\"",
+        ],
+    );
+    assert_contains(
+        &run.stderr,
+        &[
+            "taken:\n  layers = 27 (num_hidden_layers)",
+            "assumed:\n",
+            "latent.query = 1536 (q_lora_rank is absent",
+            "ignored:\n",
+            "torch_dtype: the format of the published weights",
+        ],
+    );
+    home.write("presets/models/lite.toml", &run.stdout);
+    let shown = home.run("presets models --show lite --presets presets");
+    assert_contains(&shown.stdout, &["name = \"Lite\"", "# 15,748,993,024 parameters"]);
+    let json = home.run("eval --model lite --presets presets --nodes 8 --format json").json(0);
+    assert_eq!(json["parameters"]["total"], 15_748_993_024_u64);
+    assert_eq!(json["parameters"]["active"], 2_703_659_008_u64);
+}
+
+#[test]
+fn all_of_an_import_is_one_json() {
+    let home = Home::new();
+    home.write("config.json", &fixture("qwen2-moe-a2.7b"));
+    let json = home.run("import model config.json --format json").json(0);
+    assert_eq!(json["parameters"], 14_315_784_192_u64);
+    assert_eq!(json["active_parameters"], 2_689_173_504_u64);
+    assert_eq!(json["model"]["experts"]["shared_ffn"], 5632);
+    for list in ["taken", "assumed", "ignored"] {
+        assert!(json[list].as_array().is_some_and(|entries| !entries.is_empty()), "{list}");
+    }
+}
+
+#[test]
+fn a_model_is_named_by_its_file_wherever_an_id_goes() {
+    let home = Home::new();
+    // Its name is a preset's; the imported one gets another id.
+    home.write("mpt-7b.json", &fixture("gemma-2-2b"));
+    let run = home.run("eval --model mpt-7b.json --nodes 1");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stdout, &["the model: 2,614,341,888 parameters"]);
+    assert_contains(&run.stderr, &["assumed:\n", "sequence = 4096"]);
+    for command in ["sweep --x nodes=1,2 --y micro-batch=1,2", "limits", "export --to fsdp2"] {
+        let run = home.run(&format!("{command} --model ./mpt-7b.json"));
+        assert_ne!(run.code, Some(2), "{command}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn every_fixture_is_evaluated() {
+    let home = Home::new();
+    for entry in std::fs::read_dir(format!("{}/tests/fixtures/hf", env!("CARGO_MANIFEST_DIR"))).expect("fixtures") {
+        let path = entry.expect("a file").path();
+        let hybrid = path.to_string_lossy().contains("nemotron");
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let run = home.run(&format!("eval --nodes 64 --model {}", path.display()));
+            // 512 devices are too few for some, which is said too.
+            let right = if hybrid { run.code == Some(2) } else { [Some(0), Some(3)].contains(&run.code) };
+            assert!(right, "{}: {}{}", path.display(), run.stdout, run.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_imported_is_refused_with_file_field_value_and_a_way_out() {
+    let home = Home::new();
+    home.write("hybrid.json", &fixture("nemotron-h-56b"));
+    for command in ["import model hybrid.json", "eval --model ./hybrid.json"] {
+        assert_contains(
+            &home.run(command).refused().join("\n"),
+            &["hybrid.json: hybrid_override_pattern: is \"M-M-M-", "only plain decoders"],
+        );
+    }
+    let missing = home.run("eval --model ./absent.json");
+    assert_eq!(missing.code, Some(1));
+    assert_contains(&missing.stderr, &["./absent.json"]);
+    home.write("whale.json", &fixture("llama-2-7b").replace("\"llama\"", "\"whale\""));
+    assert_contains(&home.run("import model whale.json").refused().join("\n"), &["'whale'", "--like llama"]);
+    assert_contains(&home.run("import model whale.json --like llama").stdout, &["# 6,738,415,616 parameters"]);
+}
+
+#[test]
+fn a_result_goes_to_a_new_file_and_over_an_old_one_only_by_force() {
+    let home = Home::new();
+    home.write("config.json", &fixture("gpt2"));
+    assert_eq!(home.run("import model config.json --out gpt2.toml").code, Some(0));
+    assert_eq!(home.run("import model config.json --out gpt2.toml").code, Some(1));
+    assert_eq!(home.run("import model config.json --out gpt2.toml --force").code, Some(0));
+    assert_eq!(home.run("import model config.json --out config.json --force").code, Some(2));
+    let input = home.run_with_input("import model - --name piped", &fixture("gpt2"));
+    assert_contains(&input.stdout, &["name = \"piped\"", "# 124,439,808 parameters"]);
+}
