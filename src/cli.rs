@@ -20,6 +20,7 @@ mod plan;
 mod presets;
 mod progress;
 mod rows;
+mod search;
 mod session;
 mod sweep;
 mod validate;
@@ -66,6 +67,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Eval(eval) => eval::run(&session()?, eval),
         CliCommand::Sweep(sweep) => sweep::run(&session()?, sweep),
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
+        CliCommand::Search(search) => search::run(&session()?, search),
         CliCommand::Export(export) => export::run(&session()?, export),
         CliCommand::Import(import) => import::run(import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),

@@ -5,6 +5,7 @@
 //! one is written to the user's own folder, and nothing else ever is. Not for what a scenario means: that is [`crate::scenario`]'s, which takes
 //! a preset scenario as text.
 
+mod command;
 mod draft;
 mod embedded;
 mod read;

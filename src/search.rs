@@ -7,6 +7,7 @@ mod elasticity;
 mod evaluator;
 mod grid;
 pub mod planner;
+pub mod plans;
 mod published;
 mod strategies;
 mod sweep;

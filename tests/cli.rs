@@ -4,6 +4,7 @@
 
 mod cli {
     pub mod run;
+    mod search;
 
     mod calibrate;
     mod documents;

@@ -6,6 +6,7 @@ mod export;
 mod flags;
 mod import;
 mod plan;
+mod search;
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,7 @@ pub use export::{ExportArgs, ExportTarget};
 pub use flags::ScenarioFlags;
 pub use import::{ImportArgs, ImportKind, ImportModelArgs, ImportOutput};
 pub use plan::{PlanArgs, PlanGoal};
+pub use search::{Allow, SearchArgs};
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -63,6 +65,8 @@ pub enum CliCommand {
     Sweep(SweepArgs),
     /// Find the best plan for an objective
     Plan(Box<PlanArgs>),
+    /// Find the best whole plans: mesh, schedule, micro-batch, recompute and extents together
+    Search(Box<SearchArgs>),
     /// Bound the throughput of FSDP by memory, bandwidth and peak
     Limits(LimitsArgs),
     /// Export a plan for another tool
@@ -249,7 +253,7 @@ pub struct ConfigArgs {
 }
 
 /// A scenario and what is changed in it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ScenarioArgs {
     /// Scenario or snapshot: a file (it has a `/` or ends in `.toml`) or a preset's id
     pub scenario: Option<String>,

@@ -38,7 +38,12 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
 }
 
 /// The axis with its presets looked up once, so that no cell has to: each as if it had been given with the other flags.
-fn looked_up(session: &Session, axis: &Axis, opened: &Opened, input: &ScenarioArgs) -> Result<Axis, Failure> {
+pub(super) fn looked_up(
+    session: &Session,
+    axis: &Axis,
+    opened: &Opened,
+    input: &ScenarioArgs,
+) -> Result<Axis, Failure> {
     if axis.field.is_in_plan() {
         return Ok(axis.clone());
     }

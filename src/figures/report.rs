@@ -10,6 +10,7 @@ mod limits;
 mod lines;
 mod plan;
 mod published;
+mod search;
 mod sweep;
 mod text;
 mod training;
@@ -31,6 +32,7 @@ pub use intensity::verdict;
 pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
+pub use search::SearchReport;
 pub use sweep::SweepReport;
 pub use text::{StepLimit, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
@@ -52,6 +54,15 @@ impl EvaluationReport {
         let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
         let intensities = json!({"intensities": intensity::records(scenario, &evaluation.details.transfers)});
         Self(joined(joined(figures, intensities), published))
+    }
+
+    /// With the command line that gives the evaluation, where there is one.
+    #[must_use]
+    pub fn with_command(self, command: Option<String>) -> Self {
+        let note = command.is_none().then_some("no flags say this scenario: write it to a file");
+        let said = json!({"command": command});
+        let noted = note.map_or(json!({}), |note| json!({"command_note": note}));
+        Self(joined(joined(self.0, said), noted))
     }
 
     /// As JSON; a number that is not finite is `null`.

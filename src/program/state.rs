@@ -48,7 +48,7 @@ impl ModelState {
 
     /// `weights P q / w`, `gradients P g / d`, `optimizer P k / o` [frontier D3], where gradients that
     /// are not reduced before the step's end count whole.
-    pub(super) fn new(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
+    pub fn new(rates: &Rates<'_>, layout: &Layout, parameters: Count) -> Self {
         let plan = &rates.scenario.plan;
         let whole_gradients = whole_gradients(rates, layout);
         let gradient_ranks = if whole_gradients { 1 } else { layout.gradients };

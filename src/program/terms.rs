@@ -4,7 +4,7 @@
 use crate::cost::{Factors, Rates, Transfer};
 use crate::plan::pass::{Pass, PerDirection};
 use crate::scenario::{Layout, Scenario};
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Count, Seconds};
 
 use super::boundary;
 use super::label::ModelPart;
@@ -41,6 +41,8 @@ pub struct StageCost {
     pub working: Bytes,
     /// Gathered weights, and gradients that wait for their reduction.
     pub buffers: Bytes,
+    /// Parameters, before they are sharded.
+    pub parameters: Count,
     /// Weights, gradients and optimizer state that stay in memory.
     pub state: Bytes,
     /// The update, and the way back of what it has changed.
@@ -171,6 +173,7 @@ impl StageCost {
     fn with_state(self, share: &ParameterGroup<'_>) -> Self {
         let state = ModelState::of_groups(&[*share]);
         Self {
+            parameters: self.parameters + state.parameters,
             state: self.state + state.weights + state.gradients + state.optimizer,
             update: self.update + boundary::least(share),
             ..self

@@ -23,6 +23,7 @@ pub use found::{FoundPlan, PlanAnswer, Uniform};
 pub use ladder::Ladder;
 pub use request::{CostModel, Objective, PlanRequest};
 pub use run::plan;
+pub(super) use space::levels;
 pub use why::PlacementGain;
 
 #[cfg(test)]

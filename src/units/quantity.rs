@@ -227,7 +227,7 @@ quantity!(
     Seconds, "a duration", "5 us",
     [
         shown("s", 1.0), read("ps", 1e-12), shown("ns", 1e-9), shown("us", 1e-6), shown("ms", 1e-3),
-        shown("min", 60.0), shown("h", 3600.0), shown("days", 86400.0),
+        shown("min", 60.0), shown("h", 3600.0), shown("days", 86400.0), read("d", 86400.0),
     ]
 );
 
@@ -274,6 +274,9 @@ impl Bytes {
 impl Seconds {
     /// One day.
     pub const DAY: Self = Self(86400.0);
+
+    /// An hour.
+    pub const HOUR: Self = Self(3600.0);
 
     /// The number of days.
     pub fn days(self) -> f64 {

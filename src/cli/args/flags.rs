@@ -10,7 +10,7 @@ use crate::scenario::Field;
 use crate::scenario::field::Type;
 
 /// Flags over the scenario, as they were written.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ScenarioFlags {
     /// In the order of the table: presets first, since what follows refines them.
     given: Vec<(Field, String)>,
@@ -25,6 +25,13 @@ impl ScenarioFlags {
     /// Whether a field's flag was given.
     pub fn has(&self, field: Field) -> bool {
         self.given.iter().any(|(given, _)| *given == field)
+    }
+
+    /// Takes away a flag whose text is a list or a range, which only a search can hold.
+    pub fn take_range(&mut self, field: Field) -> Option<String> {
+        let range = |(given, text): &(Field, String)| *given == field && (text.contains("..") || text.contains(','));
+        let place = self.given.iter().position(range)?;
+        Some(self.given.remove(place).1)
     }
 
     /// Whether none was given.

@@ -64,7 +64,7 @@ fn all_of([weights, gradients, optimizer]: [&Extent; 3]) -> Extents {
 }
 
 /// The levels that differ in their ranks on this job, innermost first; of two that do not, the wider one.
-fn levels(scenario: &Scenario, layout: &Layout) -> Vec<Extent> {
+pub(in crate::search) fn levels(scenario: &Scenario, layout: &Layout) -> Vec<Extent> {
     let named = scenario.cluster.levels.iter().map(|level| match level.name.as_str() {
         "node" => Extent::Node,
         "system" => Extent::System,

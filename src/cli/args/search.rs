@@ -1,0 +1,88 @@
+//! Arguments of `search`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::scenario::Field;
+use crate::search::Axis;
+use crate::search::plans::Aim;
+use crate::units::{Money, Seconds, read_share};
+
+use super::{ScenarioArgs, TableForm, words};
+
+/// Arguments of `search`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What the best plan is best in, at the scenario's global batch: tokens per second of all devices, days, cost,
+    /// energy, fewest devices or least memory
+    #[arg(long, default_value = "throughput", value_parser = words(Aim::ALL))]
+    pub objective: Aim,
+    /// Values that a field may take, like nodes=4..32 or strategy=zero3,hsdp; may be repeated. `--nodes 4..32` says the
+    /// same of nodes
+    #[arg(long, value_name = "FIELD=VALUES")]
+    pub over: Vec<Axis>,
+    /// Field that stays as the scenario has it, like recompute; may be repeated. Flags that are given stay as they are
+    #[arg(long, value_name = "FIELD", value_parser = field)]
+    pub fix: Vec<Field>,
+    /// What a plan may do beside: quantise what travels, offload to the host, compute in fp8; nothing by default
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub allow: Vec<Allow>,
+    /// Share of the memory that must stay free, like 5%
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = margin)]
+    pub margin: f64,
+    /// Longest training, like "30 d"; needs --tokens
+    #[arg(long, value_name = "TIME")]
+    pub deadline: Option<Seconds>,
+    /// Most money, like "500000 USD"; needs --tokens and a cluster with a price
+    #[arg(long, value_name = "MONEY")]
+    pub budget: Option<Money>,
+    /// Most devices
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub devices_max: Option<u32>,
+    /// Different plans to print, best first
+    #[arg(long, value_name = "K", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub top: u32,
+    /// Also print the plans that nothing beats in all of these: days, cost, devices
+    #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_enum)]
+    pub pareto: Vec<ParetoFigure>,
+    /// Also write the best plan as a scenario, for eval, export or the explorer; an existing file needs --force
+    #[arg(long, value_name = "FILE.toml")]
+    pub out: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: TableForm,
+    #[command(flatten)]
+    pub input: ScenarioArgs,
+}
+
+/// What a search may do beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Allow {
+    Quantised,
+    Offload,
+    Fp8,
+}
+
+/// What plans are weighed against one another in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ParetoFigure {
+    Days,
+    Cost,
+    Devices,
+}
+
+fn field(name: &str) -> Result<Field, String> {
+    Field::from_flag(name).or_else(|| Field::from_axis(name)).ok_or_else(|| {
+        let flags: Vec<&str> = Field::all().map(|field| field.spec().flag).collect();
+        format!("a field is one of {}", flags.join(", "))
+    })
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    let share = read_share(text).filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| "a margin is a share of the memory, like 5%".to_owned())
+}

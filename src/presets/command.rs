@@ -1,0 +1,89 @@
+//! The command line that gives a scenario: its flags over the default one.
+
+use crate::scenario::file::{ScenarioFile, parse};
+use crate::scenario::{Field, Scenario, Value};
+
+use super::Library;
+
+impl Library {
+    /// `shardscope eval` with the flags that make this scenario of the default one; `None` where flags cannot say it, as
+    /// for operators that were placed one by one, or a cluster of a snapshot.
+    pub fn command(&self, scenario: &Scenario) -> Option<String> {
+        let start = || {
+            let mut file = parse(&self.scenario_text("default").ok()?.text).ok()?;
+            // A model that is named leaves the default's length of training behind.
+            file.plan.put(Field::Tokens, None);
+            Some(file)
+        };
+        let flags = self.flags(scenario, start()?)?;
+        let mut said = start()?;
+        flags.iter().for_each(|(field, value)| said.put(*field, Some(value.clone())));
+        let mut again = self.resolve(&said).ok()?;
+        (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
+        let flag = |(field, value): &(Field, Value)| match field.spec().takes.show(value) {
+            text if text.contains(' ') => format!("--{field} \"{text}\""),
+            text => format!("--{field} {text}"),
+        };
+        let words: Vec<String> = flags.iter().map(flag).collect();
+        (again == *scenario).then(|| format!("shardscope eval {}", words.join(" ")))
+    }
+
+    /// What the scenario has and a file lacks that starts from the same presets.
+    fn flags(&self, scenario: &Scenario, mut file: ScenarioFile) -> Option<Vec<(Field, Value)>> {
+        let ids = Field::all().filter(|field| !field.is_in_plan());
+        let mut flags: Vec<(Field, Value)> = ids.filter_map(|field| Some((field, field.value(scenario)?))).collect();
+        flags.iter().for_each(|(field, value)| file.put(*field, Some(value.clone())));
+        let usual = self.resolve(&file).ok()?.plan;
+        // The shard is that of the extents, which are said one by one.
+        let others = Field::all().filter(|field| {
+            field.is_in_plan() && !matches!(field, Field::Shard | Field::Accumulate | Field::GlobalBatch)
+        });
+        for field in others {
+            let value = field.in_plan(&scenario.plan);
+            flags.extend(
+                value.filter(|value| field.in_plan(&usual).as_ref() != Some(value)).map(|value| (field, value)),
+            );
+        }
+        let plan = &scenario.plan;
+        flags.push(if plan.global_batch.is_held() && scenario.divides_batch().is_ok() {
+            (Field::GlobalBatch, plan.global_batch.into())
+        } else {
+            (Field::Accumulate, plan.accumulate.into())
+        });
+        flags.sort_by_key(|(field, _)| *field);
+        Some(flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(changes: &[(&str, &str)]) -> Option<String> {
+        let library = Library::embedded();
+        let mut file = parse(&library.scenario_text("default").unwrap().text).unwrap();
+        changes.iter().for_each(|(flag, text)| file.set(flag, text).unwrap());
+        library.command(&library.resolve(&file).unwrap())
+    }
+
+    #[test]
+    fn a_command_says_what_differs_from_the_default_and_gives_the_scenario_again() {
+        let said = command(&[("model", "mpt-7b"), ("strategy", "zeropp"), ("hpz", "device"), ("nodes", "2")]).unwrap();
+        assert_eq!(
+            said,
+            "shardscope eval --hardware h100-80gb-dgx --stack default --model mpt-7b --strategy zeropp --nodes 2 \
+             --global-batch 1024 --hpz device --tokens 1T"
+        );
+        let said = command(&[("accumulate", "3")]).unwrap();
+        assert!(said.contains("--accumulate 3") && !said.contains("global-batch"), "{said}");
+        let said = command(&[("global-batch", "2097152 tokens")]).unwrap();
+        assert!(said.contains("--global-batch \"2097152 tokens\""), "{said}");
+    }
+
+    #[test]
+    fn what_no_flag_says_has_no_command() {
+        let library = Library::embedded();
+        let file = parse(&library.scenario_text("osdp-48x1536").unwrap().text).unwrap();
+        assert_eq!(library.command(&library.resolve(&file).unwrap()), None, "its operators were placed one by one");
+    }
+}

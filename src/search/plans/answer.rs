@@ -1,0 +1,41 @@
+//! What a search over whole plans found, and how it went.
+
+use crate::evaluate::Summary;
+use crate::scenario::Scenario;
+
+/// A plan that fits, with its figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundWhole {
+    /// The job with the plan.
+    pub scenario: Scenario,
+    /// Its figures.
+    pub summary: Summary,
+}
+
+/// Plans of the grid, each counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlanCounts {
+    /// All of them.
+    pub plans: u64,
+    /// Those that cannot be laid out.
+    pub impossible: u64,
+    /// Those that were left out because they cannot be better, or cannot fit.
+    pub bounded: u64,
+    /// Those that were simulated.
+    pub simulated: u64,
+}
+
+/// The answer to a search, or what it has so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct WholeAnswer {
+    /// The best plans, best first.
+    pub plans: Vec<FoundWhole>,
+    /// The best plan of each count of devices, the fewest devices first, none worse than one of fewer in everything.
+    pub front: Vec<FoundWhole>,
+    /// How many plans there are.
+    pub counts: PlanCounts,
+    /// Whether all of them were looked at: no plan of the grid is better.
+    pub exact: bool,
+    /// What is proven so far: no plan takes less than this share of the best one's time.
+    pub proven: f64,
+}

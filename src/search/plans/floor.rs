@@ -1,0 +1,134 @@
+//! Floors: what no plan of a kind goes below, in time and in memory, in closed form.
+//!
+//! A rank does all its work, one pass after the other, once the first micro-batch has come to it; and what it gives back
+//! last passes the ranks before it. Whatever else there is, transfers and the update, is assumed to be hidden. Not an
+//! estimate; that of [`crate::search::training`] knows more of fewer plans.
+
+use crate::cost::{Factors, Rates};
+use crate::plan::pass::{PerDirection, PipelineCounts};
+use crate::plan::{Recompute, Schedule};
+use crate::program::{ModelState, StageCost, StepTerms};
+use crate::scenario::{Layout, Scenario};
+use crate::units::{Bytes, Count, Seconds};
+
+/// Slack for the rounding of each task, microseconds long, to picoseconds.
+const ROUNDING: f64 = 1.0 - 1e-6;
+
+/// Floors of the plans that differ in where their state lies only.
+#[derive(Debug, Clone)]
+pub(super) struct PlanFloor {
+    /// Time of a step.
+    pub time: Seconds,
+    /// Parameters of each rank, and what it holds beside their state when it begins its first backward.
+    ranks: Vec<(Count, Bytes)>,
+}
+
+/// The work of a micro-batch on all pipeline ranks together, by what is computed again: what all schedules over a mesh
+/// have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MeshWork {
+    none: Seconds,
+    selective: Seconds,
+    /// What each layer that is computed again adds.
+    layer: Seconds,
+    layers: u32,
+}
+
+impl MeshWork {
+    pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
+        let mut scenario = scenario.clone();
+        let mut work = |recompute: Recompute| {
+            scenario.plan.recompute = recompute;
+            let terms = StepTerms::new(&scenario, layout);
+            let parts = terms.order.iter().map(|place| terms.parts[usize::from(*place)].compute);
+            parts.map(|compute| compute.forward + compute.backward).sum::<Seconds>()
+        };
+        let [none, selective, full] = [Recompute::None, Recompute::Selective, Recompute::Full].map(&mut work);
+        let layers = scenario.model.layers;
+        Self { none, selective, layer: (full - none) / f64::from(layers), layers }
+    }
+
+    /// The least time of a step of so many micro-batches on so many ranks.
+    ///
+    /// In `turn`, each rank with one stage, a rank begins once the first micro-batch has passed those before it, and what
+    /// it gives back last passes them again: with work `w` of a micro-batch on each rank, `T >= m w_r + sum w_s (s < r)`.
+    /// Whoever shares the work `W` out best has all of these equal, `w_r = T / m (1 - 1/m)^r`, which add up to `W` for
+    /// `T = W / (1 - (1 - 1/m)^P)`. Otherwise the mean of the ranks' work, `m W / P`.
+    pub fn least(&self, recompute: Recompute, micro_batches: u32, ranks: u32, turn: bool) -> Seconds {
+        let again = libm::floor(recompute.layers() * f64::from(self.layers));
+        let work = match recompute {
+            Recompute::Selective => self.selective,
+            _ => self.none + self.layer * again,
+        };
+        let (count, ranks) = (f64::from(micro_batches), f64::from(ranks));
+        let mean = work * (count / ranks);
+        let filled = work / (1.0 - libm::pow(1.0 - 1.0 / count, ranks));
+        (if turn { mean.max(filled) } else { mean }) * ROUNDING
+    }
+}
+
+impl PlanFloor {
+    /// Of a scenario whose state is nowhere sharded.
+    pub fn new(scenario: &Scenario, layout: &Layout) -> Self {
+        let terms = StepTerms::new(scenario, layout);
+        let order: Vec<&StageCost> = terms.order.iter().map(|place| &terms.parts[usize::from(*place)]).collect();
+        let micro_batches = f64::from(scenario.plan.accumulate);
+        if !scenario.plan.staged() {
+            let work: Seconds = order.iter().map(|unit| unit.compute.forward + unit.compute.backward).sum();
+            let parameters = order.iter().map(|unit| unit.parameters).fold(Count::ZERO, |all, one| all + one);
+            let kept = order.iter().map(|unit| unit.kept).sum();
+            return Self { time: work * micro_batches * ROUNDING, ranks: vec![(parameters, kept)] };
+        }
+        let ranks = layout.pipeline as usize;
+        let mut before = PerDirection::<Seconds>::default();
+        let mut floor = Self { time: Seconds::ZERO, ranks: Vec::with_capacity(ranks) };
+        for rank in 0..ranks {
+            let own = || order.iter().skip(rank).step_by(ranks);
+            let work: Seconds = own().map(|stage| stage.compute.forward + stage.compute.backward).sum();
+            floor.time = floor.time.max(before.forward + before.backward + work * micro_batches);
+            let stage = order[rank].compute;
+            before = PerDirection::from_fn(|pass| *before.get(pass) + *stage.get(pass) + terms.send);
+            let parameters = own().map(|stage| stage.parameters).fold(Count::ZERO, |all, one| all + one);
+            floor.ranks.push((parameters, held(scenario, rank, &own().copied().collect::<Vec<_>>(), ranks)));
+        }
+        floor.ranks.dedup();
+        floor.time = floor.time * ROUNDING;
+        floor
+    }
+
+    /// Memory of the fullest rank where the state lies as in `layout`.
+    pub fn memory(&self, rates: &Rates<'_>, layout: &Layout) -> Bytes {
+        let allocator = &rates.scenario.calibration.allocator;
+        let of_rank = |(parameters, held): &(Count, Bytes)| {
+            let state = ModelState::new(rates, layout, *parameters);
+            state.weights + state.gradients + state.optimizer + *held
+        };
+        let most = self.ranks.iter().map(of_rank).fold(Bytes::ZERO, Bytes::max);
+        most * ((1.0 + allocator.fragmentation) * ROUNDING) + allocator.reserve
+    }
+
+    /// The rates with which memory is counted.
+    pub fn rates(scenario: &Scenario) -> Rates<'_> {
+        Rates::new(scenario, &Factors::default())
+    }
+}
+
+/// What a pipeline rank holds beside its state when it begins its first backward: the checkpoints of the micro-batches
+/// that it has passed forward by then, and what backward works in.
+fn held(scenario: &Scenario, rank: usize, own: &[&StageCost], ranks: usize) -> Bytes {
+    let plan = &scenario.plan;
+    let kept: Bytes = own.iter().map(|stage| stage.kept).sum();
+    let counts = PipelineCounts { ranks: ranks as u32, stages: own.len() as u32, micro_batches: plan.accumulate };
+    let passed = match plan.effective_schedule() {
+        Schedule::OneForwardOneBackward => kept * f64::from(plan.accumulate.min((ranks - rank) as u32)),
+        Schedule::GPipe | Schedule::BreadthFirst => kept * f64::from(plan.accumulate),
+        schedule @ Schedule::Interleaved => {
+            // The first rank passes the most; each further one two fewer, since it is nearer to the turn.
+            let most = (schedule.rules().checkpoints)(counts);
+            let passes = most.saturating_sub(2 * rank as u32).max(1);
+            let least = own.iter().map(|stage| stage.kept).reduce(Bytes::min).unwrap_or(Bytes::ZERO);
+            (least * f64::from(passes)).max(kept)
+        }
+    };
+    passed + own.last().map_or(Bytes::ZERO, |stage| stage.working)
+}

@@ -1,0 +1,218 @@
+//! What a search may change of a job, and over which values.
+
+use std::collections::BTreeMap;
+
+use crate::plan::{Accumulation, Offload, Precision, Recompute, Schedule};
+use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::search::{Axis, Candidate};
+
+/// What a search may change beyond where the work is done: the numbers, and what else is asked of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allowed {
+    /// Weights in int8 and gradients in int4 on the wire.
+    pub quantised: bool,
+    /// State and checkpoints on the host.
+    pub offload: bool,
+    /// fp8 arithmetic.
+    pub fp8: bool,
+}
+
+/// The fields that are free unless they are held.
+const FREE: [Field; 12] = [
+    Field::Tensor,
+    Field::Context,
+    Field::Pipeline,
+    Field::Schedule,
+    Field::StagesPerRank,
+    Field::MicroBatch,
+    Field::Recompute,
+    Field::Accumulation,
+    Field::WeightsOver,
+    Field::GradientsOver,
+    Field::OptimizerOver,
+    Field::Hpz,
+];
+
+/// The extents of the state, which a strategy or `--shard` says all at once.
+const EXTENTS: [Field; 4] = [Field::WeightsOver, Field::GradientsOver, Field::OptimizerOver, Field::Hpz];
+
+/// Recompute in steps of this share of the layers.
+const SHARES: u32 = 20;
+
+/// Sequences of a micro-batch at most.
+const MOST_SEQUENCES: u32 = 128;
+
+/// Ranks of a tensor or context group at most.
+const MOST_RANKS: u32 = 64;
+
+/// The values that a search may give to fields.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Freedom {
+    /// Fields that stay as they are.
+    held: Vec<Field>,
+    /// Fields with the values that they may take.
+    over: BTreeMap<Field, Vec<Value>>,
+}
+
+impl Freedom {
+    /// Holds a field, and all that it says at once.
+    pub fn hold(&mut self, field: Field) {
+        self.held.push(field);
+        if matches!(field, Field::Strategy | Field::Shard) {
+            self.held.extend(EXTENTS);
+        }
+    }
+
+    /// Lets a field take some values, whatever else holds it; presets must have been looked up.
+    pub fn over(&mut self, axis: Axis) {
+        if matches!(axis.field, Field::Strategy | Field::Shard) {
+            self.held.extend(EXTENTS);
+        }
+        self.over.insert(axis.field, axis.values);
+    }
+
+    /// Lets fields take what is allowed, where they are not held.
+    pub fn allow(&mut self, allowed: Allowed, base: &Scenario) {
+        let switch = || [false, true].map(Value::from).to_vec();
+        let mut lists: Vec<(Field, Vec<Value>)> = Vec::new();
+        if allowed.quantised {
+            lists.extend([(Field::Qwz, switch()), (Field::Qgz, switch())]);
+        }
+        if allowed.offload {
+            lists.push((Field::Offload, Offload::ALL.iter().map(|offload| Value::from(*offload)).collect()));
+        }
+        if allowed.fp8 && base.cluster.device.peak.fp8.is_some() {
+            lists.push((Field::Precision, vec![Value::from(base.plan.precision), Value::from(Precision::Fp8)]));
+        }
+        for (field, values) in lists {
+            if !self.held.contains(&field) {
+                self.over.entry(field).or_insert(values);
+            }
+        }
+    }
+
+    /// Whether a field of the mesh, the schedule or the state stays as the base has it.
+    pub(super) fn is_held(&self, field: Field) -> bool {
+        self.held.contains(&field) && !self.over.contains_key(&field)
+    }
+
+    /// The jobs that differ in anything but what is [`FREE`]: one for each combination of the values that their fields may
+    /// take, in order. Impossible ones are left out, and counted.
+    pub(super) fn variants(&self, base: &Scenario) -> (Vec<Scenario>, u64) {
+        let (mut found, mut impossible) = (vec![base.clone()], 0);
+        for (field, values) in self.over.iter().filter(|(field, _)| !FREE.contains(field)) {
+            let mut next = Vec::with_capacity(found.len() * values.len());
+            for scenario in &found {
+                for value in values {
+                    let edit = Edit { field: *field, value: value.clone() };
+                    match Candidate::nearest(scenario, [edit]) {
+                        Ok(candidate) => next.push(candidate.scenario),
+                        Err(_) => impossible += 1,
+                    }
+                }
+            }
+            found = next;
+        }
+        (found, impossible)
+    }
+
+    /// The counts that a field may take: those given, its own where it is held, or else those of its grid.
+    fn counts(&self, field: Field, base: &Scenario, grid: impl FnOnce() -> Vec<u32>) -> Vec<u32> {
+        let own = || field.value(base).and_then(|value| value.get());
+        match self.over.get(&field) {
+            Some(values) => values.iter().filter_map(Value::get).collect(),
+            None if self.is_held(field) => own().into_iter().collect(),
+            None => grid(),
+        }
+    }
+
+    pub(super) fn tensors(&self, base: &Scenario) -> Vec<u32> {
+        let most = base.devices().min(base.model.heads).min(MOST_RANKS);
+        self.counts(Field::Tensor, base, || powers(most))
+    }
+
+    pub(super) fn contexts(&self, base: &Scenario) -> Vec<u32> {
+        self.counts(Field::Context, base, || powers(base.devices().min(base.plan.sequence).min(MOST_RANKS)))
+    }
+
+    /// What divides the layers.
+    pub(super) fn pipelines(&self, base: &Scenario) -> Vec<u32> {
+        let layers = base.model.layers;
+        let most = base.devices().min(layers);
+        self.counts(Field::Pipeline, base, || (1..=most).filter(|ranks| layers.is_multiple_of(*ranks)).collect())
+    }
+
+    pub(super) fn micro_batches(&self, base: &Scenario) -> Vec<u32> {
+        self.counts(Field::MicroBatch, base, || powers(MOST_SEQUENCES))
+    }
+
+    /// What divides a rank's layers.
+    fn stages(&self, base: &Scenario, pipeline: u32) -> Vec<u32> {
+        let each = base.model.layers / pipeline.max(1);
+        self.counts(Field::StagesPerRank, base, || {
+            let divides = |stages: &u32| base.model.layers.is_multiple_of(stages.saturating_mul(pipeline));
+            (1..=each).filter(divides).collect()
+        })
+    }
+
+    /// What a rank may run, each once: schedules with their virtual stages, and orders of accumulation. Where there is one
+    /// stage in all, schedules do not differ.
+    pub(super) fn runs(&self, base: &Scenario, pipeline: u32) -> Vec<(Schedule, u32, Accumulation)> {
+        let schedules = self.choices(Field::Schedule, base, Schedule::ALL);
+        let orders = self.choices(Field::Accumulation, base, Accumulation::ALL);
+        let stages = self.stages(base, pipeline);
+        let mut found = Vec::new();
+        for order in orders {
+            if pipeline == 1 {
+                // Without a pipeline schedules do not differ: the job keeps its own.
+                found.push((base.plan.schedule, base.plan.stages_per_rank, order));
+                continue;
+            }
+            for schedule in &schedules {
+                // Layer by layer a pipeline is breadth first, whatever its schedule is called.
+                let breadth = order == Accumulation::Layered;
+                if breadth && schedules.contains(&Schedule::BreadthFirst) && *schedule != Schedule::BreadthFirst {
+                    continue;
+                }
+                let looped = breadth || schedule.rules().virtual_stages;
+                let more = |stages: &&u32| if looped { **stages > 1 || breadth } else { **stages == 1 };
+                let mut taken: Vec<_> = stages.iter().filter(more).map(|stages| (*schedule, *stages, order)).collect();
+                if taken.is_empty() {
+                    taken.extend(stages.first().map(|stages| (*schedule, *stages, order)));
+                }
+                found.extend(taken);
+            }
+        }
+        found
+    }
+
+    /// The words that a field may take.
+    fn choices<T: crate::plan::OneOf>(&self, field: Field, base: &Scenario, all: &[T]) -> Vec<T> {
+        let own = || field.value(base).and_then(|value| value.get());
+        match self.over.get(&field) {
+            Some(values) => values.iter().filter_map(Value::get).collect(),
+            None if self.is_held(field) => own().into_iter().collect(),
+            None => all.to_vec(),
+        }
+    }
+
+    pub(super) fn recomputes(&self, base: &Scenario) -> Vec<Recompute> {
+        match self.over.get(&Field::Recompute) {
+            Some(values) => values.iter().filter_map(Value::get).collect(),
+            None if self.is_held(Field::Recompute) => vec![base.plan.recompute],
+            None => {
+                let shares = (1..SHARES).map(|part| Recompute::Share(f64::from(part) / f64::from(SHARES)));
+                [Recompute::None, Recompute::Selective].into_iter().chain(shares).chain([Recompute::Full]).collect()
+            }
+        }
+    }
+
+    /// The extents that a field was given, if any.
+    pub(super) fn given(&self, field: Field) -> Option<&[Value]> {
+        self.over.get(&field).map(Vec::as_slice)
+    }
+}
+
+fn powers(most: u32) -> Vec<u32> {
+    std::iter::successors(Some(1_u32), |count| count.checked_mul(2)).take_while(|count| *count <= most).collect()
+}

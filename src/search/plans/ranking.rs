@@ -1,0 +1,70 @@
+//! The best plans found so far: in all, and of each count of devices.
+
+use std::collections::BTreeMap;
+
+use super::aim::Aim;
+use super::answer::FoundWhole;
+
+/// The best plans, best first, no two with the same figures.
+#[derive(Debug)]
+pub(super) struct Ranking {
+    aim: Aim,
+    most: usize,
+    plans: Vec<([f64; 2], FoundWhole)>,
+    /// The fastest plan of each count of devices, where a front was asked for.
+    fastest: Option<BTreeMap<u32, FoundWhole>>,
+}
+
+impl Ranking {
+    pub fn new(aim: Aim, most: usize, front: bool) -> Self {
+        Self { aim, most: most.max(1), plans: Vec::new(), fastest: front.then(BTreeMap::new) }
+    }
+
+    /// Takes a plan; of two that are as good the first stays first.
+    pub fn add(&mut self, found: FoundWhole) {
+        if let Some(fastest) = &mut self.fastest {
+            let rate = found.summary.tokens_per_s();
+            let known = fastest.get(&found.summary.devices).map(|known| known.summary.tokens_per_s());
+            if known.is_none_or(|known| rate > known) {
+                fastest.insert(found.summary.devices, found.clone());
+            }
+        }
+        let scores = self.aim.of(&found.summary);
+        let place = self.plans.partition_point(|(other, _)| *other <= scores);
+        let same = place.checked_sub(1).and_then(|before| self.plans.get(before));
+        if place >= self.most || same.is_some_and(|(_, other)| other.summary == found.summary) {
+            return;
+        }
+        self.plans.insert(place, (scores, found));
+        self.plans.truncate(self.most);
+    }
+
+    /// Whether plans of these floors can still be among the best, or the fastest of their size.
+    pub fn may_take(&self, scores: [f64; 2], devices: u32, per_token: f64) -> bool {
+        let better = self.plans.len() < self.most || self.plans.last().is_some_and(|(worst, _)| scores < *worst);
+        let of_size = |fastest: &BTreeMap<u32, FoundWhole>| {
+            fastest.get(&devices).is_none_or(|known| per_token < 1.0 / known.summary.tokens_per_s())
+        };
+        better || self.fastest.as_ref().is_some_and(of_size)
+    }
+
+    /// The scores of the best.
+    pub fn best(&self) -> Option<[f64; 2]> {
+        self.plans.first().map(|(scores, _)| *scores)
+    }
+
+    pub fn plans(&self) -> Vec<FoundWhole> {
+        self.plans.iter().map(|(_, plan)| plan.clone()).collect()
+    }
+
+    /// The fastest plans of each size, without those that a smaller job beats in speed.
+    pub fn front(&self) -> Vec<FoundWhole> {
+        let mut front: Vec<FoundWhole> = Vec::new();
+        for found in self.fastest.iter().flat_map(BTreeMap::values) {
+            if front.last().is_none_or(|last| found.summary.tokens_per_s() > last.summary.tokens_per_s()) {
+                front.push(found.clone());
+            }
+        }
+        front
+    }
+}

@@ -1,0 +1,226 @@
+//! The search: what has the lowest floor is opened next, until no floor is below the best plans.
+
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::evaluate::{Workspace, summary};
+use crate::plan::Recompute;
+use crate::scenario::Scenario;
+use crate::search::Evaluator;
+use crate::units::Bytes;
+
+use super::aim::{Aim, SearchLimits};
+use super::answer::{FoundWhole, PlanCounts, WholeAnswer};
+use super::extents::StateExtents;
+use super::floor::PlanFloor;
+use super::freedom::Freedom;
+use super::ranking::Ranking;
+use super::shape::{OpenKind, OpenPlans, Shape, tokens};
+
+/// A search over whole plans.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanSearch {
+    /// The job: what stays as it is, and the global batch that every plan keeps.
+    pub base: Scenario,
+    /// What may change.
+    pub freedom: Freedom,
+    /// What is best.
+    pub aim: Aim,
+    /// What every plan must keep to.
+    pub limits: SearchLimits,
+    /// Plans to find.
+    pub top: usize,
+    /// Whether to find the fastest plan of each count of devices too.
+    pub front: bool,
+}
+
+/// A run of a search.
+struct Running<'a> {
+    search: &'a PlanSearch,
+    evaluator: &'a Evaluator<'a>,
+    open: BinaryHeap<OpenPlans>,
+    ranking: Ranking,
+    counts: PlanCounts,
+    /// How many kinds of plans have been put up.
+    numbered: usize,
+    recomputes: Vec<Recompute>,
+}
+
+impl PlanSearch {
+    /// Searches, and says from time to time what is found so far. Cancelled, the answer is the best so far.
+    pub fn run(&self, evaluator: &Evaluator, progress: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
+        let mut running = Running {
+            search: self,
+            evaluator,
+            open: BinaryHeap::new(),
+            ranking: Ranking::new(self.aim, self.top, self.front),
+            counts: PlanCounts::default(),
+            numbered: 0,
+            recomputes: self.freedom.recomputes(&self.base),
+        };
+        running.meshes();
+        while let Some(next) = running.open.pop() {
+            if evaluator.cancel().is_cancelled() {
+                return running.answer(false, next.scores[0]);
+            }
+            let scores = next.scores;
+            if running.open_one(next) {
+                progress(&running.answer(false, scores[0]));
+            }
+        }
+        let exact = !evaluator.cancel().is_cancelled();
+        running.answer(exact, f64::INFINITY)
+    }
+}
+
+impl Running<'_> {
+    /// Puts up every mesh with every micro-batch.
+    fn meshes(&mut self) {
+        let PlanSearch { base, freedom, .. } = self.search;
+        let (variants, impossible) = freedom.variants(base);
+        (self.counts.plans, self.counts.impossible) = (impossible, impossible);
+        for variant in &variants {
+            let mut meshes = Vec::new();
+            for tensor in freedom.tensors(variant) {
+                for context in freedom.contexts(variant) {
+                    for pipeline in freedom.pipelines(variant) {
+                        let sizes = freedom.micro_batches(variant).into_iter();
+                        meshes.extend(sizes.map(|micro_batch| [tensor, context, pipeline, micro_batch]));
+                    }
+                }
+            }
+            let aim = self.search.aim;
+            let shape = |mesh: &[u32; 4]| Shape::new(variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape));
+            let shapes: Vec<_> = self.evaluator.pool().install(|| meshes.par_iter().map(shape).collect());
+            for (mesh, shape) in meshes.iter().zip(shapes) {
+                let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
+                match shape {
+                    Some((scores, shape)) => {
+                        self.counts.plans += (runs * shape.extents.len()) as u64;
+                        self.put(scores, OpenKind::Mesh(Arc::new(shape)));
+                    }
+                    // Extents are not counted where there is nothing to shard over.
+                    None => {
+                        self.counts.plans += runs as u64;
+                        self.counts.impossible += runs as u64;
+                    }
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, scores: [f64; 2], kind: OpenKind) {
+        self.open.push(OpenPlans { scores, number: self.numbered, kind });
+        self.numbered += 1;
+    }
+
+    /// Opens what has the lowest floor; says whether a plan among the best was found.
+    fn open_one(&mut self, next: OpenPlans) -> bool {
+        match next.kind {
+            OpenKind::Mesh(shape) => {
+                if self.is_beyond(next.scores, &shape, shape.per_token(None)) {
+                    self.counts.bounded += (shape.runs.len() * self.recomputes.len() * shape.extents.len()) as u64;
+                } else {
+                    self.runs(&shape);
+                }
+                false
+            }
+            OpenKind::Run(run, recompute, shape) => {
+                let each = shape.extents.len() as u64;
+                if self.is_beyond(next.scores, &shape, shape.per_token(Some((run, recompute)))) {
+                    self.counts.bounded += each;
+                } else if let Some(scenario) = shape.run(run, recompute) {
+                    let floor = PlanFloor::new(&scenario, &shape.layout);
+                    let scores = self.scores(&scenario, &floor, &shape);
+                    self.put(scores, OpenKind::Plans(Box::new(scenario), floor, shape));
+                } else {
+                    self.counts.impossible += each;
+                }
+                false
+            }
+            OpenKind::Plans(scenario, floor, shape) => {
+                if self.is_beyond(next.scores, &shape, floor.time.get() / tokens(&scenario)) {
+                    self.counts.bounded += shape.extents.len() as u64;
+                    return false;
+                }
+                self.plans(&scenario, &floor, &shape)
+            }
+        }
+    }
+
+    /// Whether no plan of these floors keeps to the limits and is among the best.
+    fn is_beyond(&self, scores: [f64; 2], shape: &Shape, per_token: f64) -> bool {
+        let devices = shape.layout.devices;
+        !self.search.limits.allow(devices, per_token) || !self.ranking.may_take(scores, devices, per_token)
+    }
+
+    /// Puts up what a mesh can run.
+    fn runs(&mut self, shape: &Arc<Shape>) {
+        for run in &shape.runs {
+            for recompute in self.recomputes.clone() {
+                let per_token = shape.per_token(Some((*run, recompute)));
+                let scores = self.search.aim.scores(shape.layout.devices, per_token, 0.0);
+                self.put(scores, OpenKind::Run(*run, recompute, Arc::clone(shape)));
+            }
+        }
+    }
+
+    fn scores(&self, scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> [f64; 2] {
+        self.search.aim.scores(shape.layout.devices, floor.time.get() / tokens(scenario), 0.0)
+    }
+
+    /// Simulates the plans of a run that may fit.
+    fn plans(&mut self, scenario: &Scenario, floor: &PlanFloor, shape: &Shape) -> bool {
+        let PlanSearch { limits, aim, .. } = self.search;
+        let rates = PlanFloor::rates(scenario);
+        let capacity = scenario.cluster.device.memory * scenario.plan.memory_factor * (1.0 - limits.margin);
+        let per_token = floor.time.get() / tokens(scenario);
+        let devices = shape.layout.devices;
+        let may = |memory: Bytes| {
+            memory <= capacity
+                && self.ranking.may_take(aim.scores(devices, per_token, memory.get()), devices, per_token)
+        };
+        let left: Vec<_> = shape.extents.iter().filter(|extents| may(floor.memory(&rates, &extents.layout))).collect();
+        let simulate = |workspace: &mut Workspace, extents: &&StateExtents| {
+            if self.evaluator.cancel().is_cancelled() {
+                return None;
+            }
+            let mut scenario = scenario.clone();
+            extents.apply(&mut scenario.plan.sharding);
+            let summary = summary(&scenario, workspace).ok();
+            Some(summary.map(|summary| FoundWhole { scenario, summary }))
+        };
+        // Collected by index, not as they end: the same list on any count of threads.
+        let found: Vec<_> = self
+            .evaluator
+            .pool()
+            .install(|| left.par_iter().with_max_len(8).map_init(Workspace::default, simulate).collect());
+        self.counts.bounded += (shape.extents.len() - left.len()) as u64;
+        let before = self.ranking.best();
+        for one in found.into_iter().flatten() {
+            match one {
+                Some(found) => {
+                    self.counts.simulated += 1;
+                    if limits.keeps(&found.summary) {
+                        self.ranking.add(found);
+                    }
+                }
+                None => self.counts.impossible += 1,
+            }
+        }
+        self.ranking.best() != before
+    }
+
+    fn answer(&self, exact: bool, floor: f64) -> WholeAnswer {
+        let best = self.ranking.best().map_or(f64::INFINITY, |scores| scores[0]);
+        WholeAnswer {
+            plans: self.ranking.plans(),
+            front: self.ranking.front(),
+            counts: self.counts,
+            exact,
+            proven: (floor / best).min(1.0),
+        }
+    }
+}

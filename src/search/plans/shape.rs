@@ -1,0 +1,121 @@
+//! What the search opens: shapes of the mesh with a micro-batch, and in them schedules with a recompute.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::plan::{Accumulation, Recompute, Schedule};
+use crate::scenario::{Layout, Scenario};
+
+use super::aim::Aim;
+use super::extents::{StateExtents, unsharded};
+use super::floor::{MeshWork, PlanFloor};
+use super::freedom::Freedom;
+
+/// A mesh with a micro-batch: a scenario whose state is nowhere sharded.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub scenario: Scenario,
+    pub layout: Layout,
+    /// Every way in which its state may lie.
+    pub extents: Arc<Vec<StateExtents>>,
+    pub runs: Vec<(Schedule, u32, Accumulation)>,
+    work: MeshWork,
+}
+
+/// Plans that are opened together, with the floor of their scores.
+#[derive(Debug)]
+pub(super) struct OpenPlans {
+    pub scores: [f64; 2],
+    /// Settles ties, so that the order is the same in every run.
+    pub number: usize,
+    pub kind: OpenKind,
+}
+
+/// How far they have been opened.
+#[derive(Debug)]
+pub(super) enum OpenKind {
+    /// All plans of a mesh.
+    Mesh(Arc<Shape>),
+    /// Those of them with one schedule and recompute.
+    Run((Schedule, u32, Accumulation), Recompute, Arc<Shape>),
+    /// The same as a scenario, with the floor of its plans.
+    Plans(Box<Scenario>, PlanFloor, Arc<Shape>),
+}
+
+impl PartialEq for OpenPlans {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for OpenPlans {}
+
+impl PartialOrd for OpenPlans {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OpenPlans {
+    /// A heap's greatest is what is opened next: the lowest floor.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let [first, second] = self.scores;
+        let [one, two] = other.scores;
+        one.total_cmp(&first).then(two.total_cmp(&second)).then(other.number.cmp(&self.number))
+    }
+}
+
+impl Shape {
+    /// The mesh of a job, if it can be laid out with its state nowhere sharded and near the job's global batch.
+    pub fn new(base: &Scenario, [tensor, context, pipeline, micro_batch]: [u32; 4], freedom: &Freedom) -> Option<Self> {
+        let mut scenario = base.clone();
+        let plan = &mut scenario.plan;
+        (plan.tensor, plan.context, plan.pipeline, plan.micro_batch) = (tensor, context, pipeline, micro_batch);
+        plan.operators.clear();
+        unsharded(&mut plan.sharding);
+        (plan.schedule, plan.stages_per_rank) = (Schedule::OneForwardOneBackward, 1);
+        (plan.accumulation, plan.recompute) = (Accumulation::Standard, Recompute::None);
+        scenario.settle_batch();
+        let layout = scenario.layout().ok()?;
+        scenario.keeps_batch().ok()?;
+        let extents = Arc::new(StateExtents::all(&scenario, &base.plan.sharding, &layout, freedom));
+        let runs = freedom.runs(base, pipeline);
+        let work = MeshWork::new(&scenario, &layout);
+        (!extents.is_empty()).then_some(Self { scenario, layout, extents, runs, work })
+    }
+
+    /// The least time for a token of all its plans, or of those with one schedule and recompute.
+    pub fn per_token(&self, run: Option<((Schedule, u32, Accumulation), Recompute)>) -> f64 {
+        let Scenario { plan, .. } = &self.scenario;
+        let ((_, stages, order), recompute) =
+            run.unwrap_or(((Schedule::Interleaved, 0, Accumulation::Layered), Recompute::None));
+        let turn = stages == 1 && order == Accumulation::Standard;
+        let time = self.work.least(recompute, plan.accumulate, self.layout.pipeline, turn);
+        time.get() / tokens(&self.scenario)
+    }
+
+    /// The floor under the scores of all its plans.
+    pub fn scores(&self, aim: Aim) -> [f64; 2] {
+        aim.scores(self.layout.devices, self.per_token(None), 0.0)
+    }
+
+    /// The scenario with one of its runs and a recompute; `None` where it cannot be laid out, or not near the batch.
+    pub fn run(
+        &self,
+        (schedule, stages, order): (Schedule, u32, Accumulation),
+        recompute: Recompute,
+    ) -> Option<Scenario> {
+        let mut scenario = self.scenario.clone();
+        let plan = &mut scenario.plan;
+        (plan.schedule, plan.stages_per_rank, plan.accumulation, plan.recompute) = (schedule, stages, order, recompute);
+        scenario.settle_batch();
+        scenario.layout().ok()?;
+        scenario.keeps_batch().ok()?;
+        Some(scenario)
+    }
+}
+
+/// Tokens of a step.
+pub(super) fn tokens(scenario: &Scenario) -> f64 {
+    scenario.sequences() * f64::from(scenario.plan.sequence)
+}

@@ -1,0 +1,217 @@
+//! Floors are floors, the search is exact, and its answer is the same on any count of threads.
+
+use proptest::prelude::*;
+
+use crate::evaluate::{Summary, Workspace, summary};
+use crate::plan::{Accumulation, GlobalBatch, Recompute, Schedule, Size};
+use crate::scenario::{Edit, Field, Scenario, Value};
+use crate::search::{Axis, Cancel, Evaluator, pool};
+use crate::testing;
+
+use super::extents::StateExtents;
+use super::floor::PlanFloor;
+use super::shape::{Shape, tokens};
+use super::*;
+
+/// 2 nodes of 4 devices with a batch of 32 sequences.
+fn base(layers: u32, memory: f64) -> Scenario {
+    let mut scenario = testing::scenario();
+    std::sync::Arc::make_mut(&mut scenario.model).layers = layers;
+    let plan = &mut scenario.plan;
+    (plan.size, plan.global_batch, plan.memory_factor) = (Size::Nodes(2), GlobalBatch::Sequences(32), memory);
+    scenario.settle_batch();
+    scenario
+}
+
+fn search(base: Scenario, aim: Aim, over: &[&str]) -> PlanSearch {
+    let mut freedom = Freedom::default();
+    over.iter().for_each(|axis| freedom.over(axis.parse::<Axis>().expect(axis)));
+    PlanSearch { base, freedom, aim, limits: SearchLimits::default(), top: 3, front: false }
+}
+
+fn answer(search: &PlanSearch, threads: usize) -> WholeAnswer {
+    let pool = pool(Some(threads)).expect("threads");
+    search.run(&Evaluator::new(&pool, &Cancel::default()), &mut |_| {})
+}
+
+/// Every plan of the grid, laid out and simulated without any bound.
+fn brute_force(search: &PlanSearch) -> Vec<(Scenario, Summary)> {
+    let PlanSearch { base, freedom, .. } = search;
+    let (mut found, mut workspace) = (Vec::new(), Workspace::default());
+    for (tensor, context) in freedom
+        .tensors(base)
+        .into_iter()
+        .flat_map(|tensor| freedom.contexts(base).into_iter().map(move |context| (tensor, context)))
+    {
+        for (pipeline, micro_batch) in freedom.pipelines(base).into_iter().flat_map(|pipeline| {
+            freedom.micro_batches(base).into_iter().map(move |micro_batch| (pipeline, micro_batch))
+        }) {
+            let Some(shape) = Shape::new(base, [tensor, context, pipeline, micro_batch], freedom) else { continue };
+            for run in &shape.runs {
+                for recompute in freedom.recomputes(base) {
+                    let Some(scenario) = shape.run(*run, recompute) else { continue };
+                    for extents in &*shape.extents {
+                        let mut scenario = scenario.clone();
+                        extents.apply(&mut scenario.plan.sharding);
+                        if let Ok(summary) = summary(&scenario, &mut workspace) {
+                            found.push((scenario, summary));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_search_finds_what_brute_force_finds() {
+    let over = ["micro-batch=1,2,4", "recompute=none,0.5,full", "cp=1,2", "tp=1,2,4"];
+    for (aim, memory) in [(Aim::Throughput, 0.2), (Aim::Throughput, 1.0), (Aim::Memory, 1.0), (Aim::Cost, 0.1)] {
+        let search = search(base(4, memory), aim, &over);
+        let found = answer(&search, 2);
+        let all = brute_force(&search);
+        let fitting = all.iter().filter(|(_, summary)| summary.fits);
+        let best = fitting.map(|(_, summary)| aim.of(summary)).min_by(|a, b| a.partial_cmp(b).expect("numbers"));
+        assert_eq!(found.plans.first().map(|plan| aim.of(&plan.summary)), best, "{aim:?}, memory x {memory}");
+        assert!(found.exact);
+        let PlanCounts { plans, impossible, bounded, simulated } = found.counts;
+        assert_eq!(plans, impossible + bounded + simulated, "each plan is counted once");
+        assert!(aim == Aim::Memory || simulated < all.len() as u64, "floors leave plans out");
+    }
+}
+
+#[test]
+fn the_answer_is_the_same_on_any_number_of_threads_and_a_cancelled_one_says_so() {
+    let search = search(base(4, 0.2), Aim::Throughput, &["micro-batch=1,2", "recompute=none,full"]);
+    assert_eq!(answer(&search, 1), answer(&search, 3));
+    let (pool, cancel) = (pool(Some(1)).expect("a thread"), Cancel::default());
+    cancel.cancel();
+    assert!(!search.run(&Evaluator::new(&pool, &cancel), &mut |_| {}).exact);
+}
+
+#[test]
+fn held_fields_stay_and_others_take_the_values_they_are_given() {
+    let mut search = search(base(4, 1.0), Aim::Devices, &["nodes=1,2", "micro-batch=2"]);
+    search.freedom.hold(Field::Recompute);
+    search.freedom.hold(Field::Strategy);
+    search.base.plan.recompute = Recompute::Full;
+    let found = answer(&search, 2);
+    let best = found.plans.first().expect("a plan");
+    assert_eq!(best.summary.devices, 4, "one node is enough");
+    for found in &found.plans {
+        let plan = &found.scenario.plan;
+        assert_eq!((plan.recompute, plan.micro_batch), (Recompute::Full, 2));
+        assert_eq!(plan.sharding.weights, search.base.plan.sharding.weights);
+    }
+}
+
+#[test]
+fn the_front_has_the_fastest_plan_of_each_size() {
+    let mut search = search(base(4, 1.0), Aim::Throughput, &["nodes=1,2,4", "micro-batch=1,2", "recompute=none"]);
+    (search.front, search.top) = (true, 1);
+    let found = answer(&search, 2);
+    for plan in &found.front {
+        let mut one = search.clone();
+        let nodes = vec![Value::Count(plan.summary.devices / 4)];
+        (one.front, one.freedom) = (false, search.freedom.clone());
+        one.freedom.over(Axis { field: Field::Nodes, values: nodes });
+        let best = answer(&one, 2).plans.swap_remove(0);
+        assert_eq!(best.summary.tokens_per_s(), plan.summary.tokens_per_s());
+    }
+    assert!(found.front.len() > 1 && found.front.is_sorted_by_key(|plan| plan.summary.devices));
+}
+
+/// From the best plan no step of one field within its grid fits and is better by 0.1 %.
+#[test]
+fn no_single_change_of_the_best_plan_is_better() {
+    for (layers, memory, nodes) in [(4, 0.15, 2), (8, 0.3, 2), (12, 1.0, 4), (6, 0.2, 1), (4, 0.1, 4)] {
+        let mut job = base(layers, memory);
+        job.plan.size = Size::Nodes(nodes);
+        job.settle_batch();
+        let search = search(job, Aim::Throughput, &["micro-batch=1,2,4", "recompute=none,selective,0.5,full"]);
+        let found = answer(&search, 2);
+        let Some(best) = found.plans.first() else { continue };
+        let mut workspace = Workspace::default();
+        let counts = |counts: &[u32]| counts.iter().copied().map(Value::from).collect::<Vec<_>>();
+        let steps = [
+            (Field::MicroBatch, counts(&[1, 2, 4])),
+            (Field::Tensor, counts(&[1, 2, 4])),
+            (Field::Context, counts(&[1, 2, 4])),
+            (Field::Pipeline, counts(&[1, 2, 4])),
+            (
+                Field::Recompute,
+                ["none", "selective", "0.5", "full"]
+                    .map(|text| Value::from(text.parse::<Recompute>().expect(text)))
+                    .to_vec(),
+            ),
+            (Field::Schedule, Schedule::ALL.iter().map(|schedule| Value::from(*schedule)).collect()),
+            (Field::Accumulation, Accumulation::ALL.iter().map(|order| Value::from(*order)).collect()),
+        ];
+        for (field, values) in steps {
+            for value in values {
+                let edit = Edit { field, value };
+                let Ok(other) = crate::search::Candidate::new(&best.scenario, [edit.clone()]) else { continue };
+                let Ok(other) = summary(&other.scenario, &mut workspace) else { continue };
+                let gain = other.tokens_per_s() / best.summary.tokens_per_s() - 1.0;
+                assert!(!other.fits || gain < 1e-3, "{edit} is better by {gain} than {:?}", best.scenario.plan);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// No plan takes less time or memory than the floors of its mesh and of its run say.
+    #[test]
+    fn no_plan_goes_below_its_floors(
+        (layers, nodes, batch) in (prop::sample::select(vec![4_u32, 8, 12]), 1_u32..4, prop::sample::select(vec![16_u32, 32, 96])),
+        mesh in [0_u32..3, 0..2, 0..3, 0..3],
+        (run, recompute, extents) in (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+    ) {
+        let mut job = base(layers, 1.0);
+        (job.plan.size, job.plan.global_batch) = (Size::Nodes(nodes), GlobalBatch::Sequences(batch));
+        job.settle_batch();
+        let freedom = Freedom::default();
+        let Some(shape) = Shape::new(&job, mesh.map(|power| 1 << power), &freedom) else { return Ok(()) };
+        let (run, recompute) = (*run.get(&shape.runs), *recompute.get(&freedom.recomputes(&job)));
+        let Some(mut scenario) = shape.run(run, recompute) else { return Ok(()) };
+        let floor = PlanFloor::new(&scenario, &shape.layout);
+        let extents: &StateExtents = extents.get(&*shape.extents);
+        extents.apply(&mut scenario.plan.sharding);
+        let memory = floor.memory(&PlanFloor::rates(&scenario), &extents.layout);
+        let Ok(summary) = summary(&scenario, &mut Workspace::default()) else { return Ok(()) };
+        prop_assert!(summary.step_time >= floor.time, "{} < {} of {:?}", summary.step_time, floor.time, scenario.plan);
+        let least = shape.per_token(Some((run, recompute))) * tokens(&scenario);
+        prop_assert!(summary.step_time.get() >= least, "{} < {least} s of {:?}", summary.step_time, scenario.plan);
+        prop_assert!(summary.memory.peak >= memory, "{} < {memory} of {:?}", summary.memory.peak, scenario.plan);
+    }
+}
+
+/// How long real questions take: `cargo test --lib how_long -- --ignored --nocapture`.
+#[test]
+#[ignore = "a report"]
+fn how_long_searches_take() {
+    let library = crate::presets::Library::embedded();
+    let jobs = [
+        &[("model", "mpt-30b"), ("nodes", "16"), ("global-batch", "1024")][..],
+        &[("hardware", "a100-80gb-dgx"), ("model", "gpt3-175b"), ("nodes", "64"), ("global-batch", "2048")],
+    ];
+    for flags in jobs {
+        let mut file = crate::scenario::file::parse(&library.scenario_text("default").unwrap().text).unwrap();
+        flags.iter().for_each(|(flag, text)| file.set(flag, text).unwrap());
+        let search = search(library.resolve(&file).unwrap(), Aim::Throughput, &[]);
+        let (pool, cancel) = (pool(Some(2)).expect("threads"), Cancel::default());
+        let (start, mut first) = (std::time::Instant::now(), None);
+        let found = search.run(&Evaluator::new(&pool, &cancel), &mut |so_far| {
+            let best = so_far.plans.first().map(|plan| plan.summary.tokens_per_s());
+            first.get_or_insert_with(|| (start.elapsed(), best));
+            if start.elapsed().as_secs() > 100 {
+                cancel.cancel();
+            }
+        });
+        let best = found.plans.first().map(|plan| (plan.summary.mfu, &plan.scenario.plan));
+        println!("{:?} {:?} exact {} first {first:?}: {best:?}", start.elapsed(), found.counts, found.exact);
+    }
+}

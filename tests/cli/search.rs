@@ -1,0 +1,72 @@
+//! `search`, as a script runs it.
+
+use super::run::{Home, assert_contains, number, run};
+
+/// 1B parameters on one node, with few values of what costs time.
+const SMALL: &str = "search --hardware a100-80gb-dgx --model mpt-1b --nodes 1 --global-batch 64 --tp 1 --cp 1 \
+                     --over micro-batch=1,2,4,8 --over recompute=none,0.5,full";
+
+#[test]
+fn json_has_the_keys_of_the_contract_and_the_command_gives_the_plan_again() {
+    let json = run(&format!("{SMALL} --tokens 20B --format json")).json(0);
+    assert_eq!((&json["objective"], &json["exact"], &json["format"]), (&"throughput".into(), &true.into(), &1.into()));
+    let [plans, impossible, bounded, simulated] =
+        ["plans", "impossible", "bounded", "simulated"].map(|key| number(&json["space"], key));
+    assert!(simulated > 0.0 && (plans - impossible - bounded - simulated).abs() < 0.5, "{}", json["space"]);
+    let found = json["plans"].as_array().expect("plans");
+    assert_eq!((found.len(), &found[0]["rank"]), (10, &1.into()));
+    let rates: Vec<f64> = found.iter().map(|plan| number(&plan["evaluation"], "tokens_per_s")).collect();
+    assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+    let command = found[0]["command"].as_str().expect("a command").strip_prefix("shardscope ").expect("the program");
+    let again = run(&format!("{command} --format json")).json(0);
+    assert_eq!(again["step_time_s"], found[0]["evaluation"]["step_time_s"]);
+    assert_eq!(again["batch"]["sequences"], 64);
+}
+
+#[test]
+fn the_best_plan_is_written_and_never_over_another_file() {
+    let home = Home::new();
+    let search = format!("{SMALL} --out best.toml --format csv");
+    let first = home.run(&search);
+    assert!(
+        first.stdout.starts_with("rank,tokens_per_s,mfu,days,cost,energy_kwh,devices,peak_bytes,tp,"),
+        "{}",
+        first.stdout
+    );
+    assert_eq!(home.run("eval best.toml").code, Some(0));
+    assert_eq!(home.run(&search).code, Some(1), "the file is there");
+}
+
+#[test]
+fn a_range_of_nodes_has_a_front_and_limits_are_kept() {
+    let search = SMALL.replace("--nodes 1", "--nodes 1..4");
+    let json = run(&format!("{search} --tokens 20B --pareto days,devices --top 1 --format json")).json(0);
+    let front = json["pareto"].as_array().expect("a front");
+    let devices: Vec<f64> = front.iter().map(|plan| number(plan, "devices")).collect();
+    let days: Vec<f64> = front.iter().map(|plan| number(plan, "days")).collect();
+    assert_eq!(devices, [8.0, 16.0, 32.0]);
+    assert!(days.is_sorted_by(|a, b| a > b), "{days:?}");
+    // A little more than what two nodes take: the fewest devices that keep it are two nodes.
+    let deadline = format!("--deadline {}days --objective devices", 1.01 * days[1]);
+    let kept = run(&format!("{search} --tokens 20B {deadline} --top 1 --format json")).json(0);
+    assert_eq!(number(&kept["plans"][0]["evaluation"]["batch"], "data_ranks"), 16.0);
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    for (arguments, part) in [
+        ("--deadline 30d", "--tokens: is missing"),
+        ("--objective cost", "price_per_device_hour"),
+        ("--budget 5EUR --tokens 1B", "--budget"),
+        ("--over colour=1", "an axis is one of"),
+        ("--fix colour", "a field is one of"),
+        ("--margin 2", "a share of the memory"),
+        ("--nodes 4..2", "--nodes: the range 4..2 is empty"),
+    ] {
+        let run = run(&format!("search --model mpt-1b {arguments}"));
+        assert_contains(&run.refused().join("\n"), &[part]);
+    }
+    let nothing = run(&format!("{SMALL} --memory-factor 0.01 --format json"));
+    let json = nothing.json(3);
+    assert!(json["plans"].as_array().is_some_and(Vec::is_empty), "{json}");
+}
