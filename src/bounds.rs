@@ -1,6 +1,7 @@
 //! Closed forms: what holds whatever the schedule. Not for anything that depends on order in time.
 
 pub mod fsdp;
+pub mod goodput;
 pub mod intensity;
 pub mod layered;
 pub mod osdp;

@@ -45,9 +45,36 @@ pub struct Cluster {
     /// Power drawn per device, its share of hosts, switches and cooling included (`"1.2 kW"`, or a number of watts).
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "watts")]
     pub watts_per_device: Option<Watts>,
+    /// What goes wrong on it, and what is there against it.
+    #[serde(default, skip_serializing_if = "Reliability::is_unknown")]
+    pub reliability: Reliability,
     /// Rates of rings over link maps, found when first needed.
     #[serde(skip)]
     pub rings: Rings,
+}
+
+/// What goes wrong on a machine, and what is there against it, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reliability {
+    /// Device-hours from one stop of a job to the next: whatever stops it, hosts, network and software included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_mtbf: Option<Seconds>,
+    /// From a stop until steps run again: to notice it, to replace what failed, to start and to read the checkpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Seconds>,
+    /// What the file system takes from a whole job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_rate: Option<BytesPerSecond>,
+    /// Where the figures come from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+}
+
+impl Reliability {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What one rank runs on: a GPU, or one of the two dies of a MI250X.

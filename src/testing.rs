@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::hardware::{Cluster, Device, Level, Peaks, Rings};
+use crate::hardware::{Cluster, Device, Level, Peaks, Reliability, Rings};
 use crate::model::{Model, Norm, Positions, QkNorm};
 use crate::plan::{Extent, Format, Plan, Sharding, Size, Wire};
 use crate::presets::Library;
@@ -52,6 +52,7 @@ pub fn cluster() -> Cluster {
         nodes: None,
         price_per_device_hour: None,
         watts_per_device: None,
+        reliability: Reliability::default(),
         rings: Rings::default(),
     }
 }

@@ -5,6 +5,7 @@
 pub mod advice;
 pub mod compare;
 pub mod evidence;
+pub mod failures;
 pub mod grid;
 pub mod hardware;
 pub mod intensities;
@@ -68,6 +69,7 @@ views! {
     strategies: StrategiesView,
     traffic: TrafficView,
     training: TrainingView,
+    failures: FailuresView,
     plan: PlanView,
     evidence: EvidenceView,
 }

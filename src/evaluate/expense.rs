@@ -6,7 +6,7 @@ use crate::units::{Joules, Money, Seconds};
 
 use super::figures::Summary;
 
-/// What a training takes. No restarts, no evaluation, no idle devices.
+/// What a training takes. No evaluation, no idle devices; no restarts unless they are asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expense {
     /// From beginning to end: `tokens / (tokens per second and device x devices)`.
@@ -20,6 +20,17 @@ pub struct Expense {
 }
 
 impl Expense {
+    /// The same where only a share of the time is made use of.
+    #[must_use]
+    pub fn at(self, goodput: f64) -> Self {
+        Self {
+            time: self.time / goodput,
+            device_time: self.device_time / goodput,
+            cost: self.cost.map(|cost| cost * (1.0 / goodput)),
+            energy: self.energy.map(|energy| energy / goodput),
+        }
+    }
+
     /// Of a training of `tokens` at the speed of a summary.
     pub fn new(tokens: f64, summary: &Summary, cluster: &Cluster) -> Self {
         let device_time = Seconds::new(tokens / summary.tokens_per_s_per_device);

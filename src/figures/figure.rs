@@ -32,6 +32,14 @@ pub enum Figure {
     DeviceHours,
     Cost,
     Energy,
+    Goodput,
+    DaysWithFailures,
+    CostWithFailures,
+    EnergyWithFailures,
+    TimeBetweenFailures,
+    CheckpointBytes,
+    CheckpointWrite,
+    CheckpointInterval,
     Peak,
     Weights,
     Gradients,
@@ -99,10 +107,19 @@ pub const MEMORY_PARTS: [Figure; 8] = [
 ];
 
 /// What a training of given length takes.
-pub const TRAINING: [Figure; 4] = [Figure::Days, Figure::DeviceHours, Figure::Cost, Figure::Energy];
+pub const TRAINING: [Figure; 8] = [
+    Figure::Days,
+    Figure::DeviceHours,
+    Figure::Cost,
+    Figure::Energy,
+    Figure::Goodput,
+    Figure::DaysWithFailures,
+    Figure::CostWithFailures,
+    Figure::EnergyWithFailures,
+];
 
 /// What a map can show.
-pub const METRICS: [Figure; 13] = [
+pub const METRICS: [Figure; 14] = [
     Figure::ModelFlops,
     Figure::Mfu,
     Figure::StepTime,
@@ -114,6 +131,7 @@ pub const METRICS: [Figure; 13] = [
     Figure::DeviceHours,
     Figure::Cost,
     Figure::Energy,
+    Figure::Goodput,
     Figure::Limit,
     Figure::ShareOfLimit,
 ];

@@ -1,6 +1,7 @@
 //! What a map shows of a figure: its word, its title, its value in the unit of the title.
 
 use crate::evaluate::Summary;
+use crate::hardware::Reliability;
 use crate::scenario::{Problem, Scenario};
 
 use super::amount::Dimension;
@@ -49,17 +50,35 @@ impl Figure {
     /// Why a scenario has no such figure, whatever its plan.
     pub fn lacks(self, scenario: &Scenario) -> Option<Problem> {
         let cluster = &scenario.cluster;
+        let failing = [Self::Goodput, Self::DaysWithFailures, Self::CostWithFailures, Self::EnergyWithFailures];
+        if failing.contains(&self)
+            && let Some((field, example)) = unknown(&cluster.reliability)
+        {
+            let what = format!("{} does not say, so there is no {}", cluster.name, self.word());
+            let fix = format!("add {field} = \"{example}\" under [reliability] in a copy of its file");
+            return Some(Problem { field: format!("cluster.reliability.{field}"), what, fix });
+        }
         let (field, fix) = match self {
-            Self::Cost if cluster.price_per_device_hour.is_none() => {
+            Self::Cost | Self::CostWithFailures if cluster.price_per_device_hour.is_none() => {
                 ("cluster.price_per_device_hour", "add price_per_device_hour = \"2.50 EUR\" to a copy of its file")
             }
-            Self::Energy if cluster.watts_per_device.is_none() => {
+            Self::Energy | Self::EnergyWithFailures if cluster.watts_per_device.is_none() => {
                 ("cluster.watts_per_device", "add watts_per_device = \"1.2 kW\" to a copy of its file")
             }
             _ => return None,
         };
         let what = format!("{} does not say, so there is no {}", cluster.name, self.word());
         Some(Problem { field: field.to_owned(), what, fix: fix.to_owned() })
+    }
+}
+
+/// The first of what goodput takes that a machine does not state, with an example.
+fn unknown(known: &Reliability) -> Option<(&'static str, &'static str)> {
+    match known {
+        Reliability { device_mtbf: None, .. } => Some(("device_mtbf", "50000 h")),
+        Reliability { restart: None, .. } => Some(("restart", "10 min")),
+        Reliability { write_rate: None, .. } => Some(("write_rate", "100 GB/s")),
+        _ => None,
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod difference;
 pub(super) mod facts;
 pub(super) mod formula;
+mod goodput;
 mod intensity;
 pub mod limits;
 mod memory;
@@ -28,8 +29,8 @@ use formula::Explanation;
 
 /// The table of figures, in the order in which reports print them.
 pub fn table() -> impl Iterator<Item = &'static FigureEntry> {
-    let topics: [&[FigureEntry]; 5] =
-        [&time::FIGURES, &speed::FIGURES, &memory::FIGURES, &intensity::FIGURES, &traffic::FIGURES];
+    let topics: [&[FigureEntry]; 6] =
+        [&time::FIGURES, &speed::FIGURES, &goodput::FIGURES, &memory::FIGURES, &intensity::FIGURES, &traffic::FIGURES];
     topics.into_iter().flatten()
 }
 

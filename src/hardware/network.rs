@@ -2,7 +2,7 @@
 
 use crate::units::{BytesPerSecond, Seconds};
 
-use super::{Cluster, Level, MAX_LEVELS};
+use super::{Cluster, Level, MAX_LEVELS, Reliability};
 
 /// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,14 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
         ("device.compute_units", f64::from(device.compute_units)),
     ] {
         refuse(value <= 0.0, field.to_owned(), "must be above 0");
+    }
+    let Reliability { device_mtbf, restart, write_rate, source: _ } = &cluster.reliability;
+    for (field, value) in [
+        ("device_mtbf", device_mtbf.map(Seconds::get)),
+        ("restart", restart.map(Seconds::get)),
+        ("write_rate", write_rate.map(BytesPerSecond::get)),
+    ] {
+        refuse(value.is_some_and(|value| value <= 0.0), format!("reliability.{field}"), "must be above 0");
     }
     let share = device.power_share;
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");

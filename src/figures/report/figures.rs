@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource, Summary};
+use crate::evaluate::{self, ErrorBand, Evaluation, HostDirection, Memory, MemoryParts, Resource, Summary};
 use crate::figures::amount::Amount;
 use crate::figures::figure::Figure;
 use crate::figures::why::facts::FigureSubject;
@@ -228,6 +228,32 @@ pub struct TrainingRecord {
     /// The same in joules.
     #[serde(default)]
     pub energy_j: Option<f64>,
+    /// Share of the time that is made use of, where the cluster says what goes wrong.
+    #[serde(default)]
+    pub goodput: Option<f64>,
+    /// Days with failures.
+    #[serde(default)]
+    pub days_with_failures: Option<f64>,
+    /// Money with failures.
+    #[serde(default)]
+    pub cost_with_failures: Option<f64>,
+    /// Energy with failures, in joules.
+    #[serde(default)]
+    pub energy_with_failures_j: Option<f64>,
+    /// What is saved to go on from.
+    #[serde(default)]
+    pub checkpoint: Option<CheckpointRecord>,
+}
+
+/// A checkpoint of the training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointRecord {
+    pub bytes: u64,
+    /// For how long it holds the job up.
+    pub write_s: Option<f64>,
+    /// Work between two of them.
+    pub interval_s: Option<f64>,
 }
 
 impl Figures {
@@ -249,6 +275,7 @@ impl Figures {
             bytes_per_device: whole(summary.traffic[index].bytes_per_device),
             busy_s: number(Figure::Busy(index)),
         };
+        let joules = |figure: Figure| figure.amount(&subject).and_then(|energy| finite(energy.value));
         let training = |tokens| TrainingRecord {
             tokens,
             days: number(Figure::Days),
@@ -256,7 +283,16 @@ impl Figures {
             cost: number(Figure::Cost),
             currency: scenario.cluster.price_per_device_hour.and_then(|price| Some(price.currency?.to_string())),
             energy_kwh: number(Figure::Energy),
-            energy_j: Figure::Energy.amount(&subject).and_then(|energy| finite(energy.value)),
+            energy_j: joules(Figure::Energy),
+            goodput: number(Figure::Goodput),
+            days_with_failures: number(Figure::DaysWithFailures),
+            cost_with_failures: number(Figure::CostWithFailures),
+            energy_with_failures_j: joules(Figure::EnergyWithFailures),
+            checkpoint: Some(CheckpointRecord {
+                bytes: whole(evaluate::checkpoint(scenario)),
+                write_s: number(Figure::CheckpointWrite),
+                interval_s: number(Figure::CheckpointInterval),
+            }),
         };
         Self {
             fits: summary.fits,

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::evaluate::{Evaluation, Expense, HostDirection, Phases, Property, Resource, Summary, evidence};
+use crate::evaluate::{
+    Evaluation, Expense, FailureForecast, HostDirection, Phases, Property, Resource, Summary, checkpoint, evidence,
+};
 use crate::plan::{Accumulation, FlopCount, Offload, Plan};
 use crate::scenario::Scenario;
 use crate::scenario::file::printable;
@@ -243,14 +245,30 @@ fn speed(scenario: &Scenario, evaluation: &Evaluation) -> Vec<(String, String)> 
 /// Time, device-hours, money and energy of the whole training.
 fn training(tokens: f64, scenario: &Scenario, summary: &Summary) -> Vec<(String, String)> {
     let cluster = &scenario.cluster;
-    let Expense { time, device_time, cost, energy } = Expense::new(tokens, summary, cluster);
+    let expense = Expense::new(tokens, summary, cluster);
+    let Expense { time, device_time, cost, energy } = expense;
     let (tokens, days, hours) = (thousands(tokens), significant(time.days(), 3), thousands(device_time.hours()));
     let taken = row("training", format!("{tokens} tokens in {days} days, {hours} device-hours"));
     let cost = cost.zip(cluster.price_per_device_hour);
     let cost = cost.map(|(cost, price)| row("cost", format!("{cost}, {price} a device-hour")));
     let energy = energy.zip(cluster.watts_per_device);
     let energy = energy.map(|(energy, power)| row("energy", format!("{energy}, {power} a device")));
-    std::iter::once(taken).chain(cost).chain(energy).collect()
+    let failures = FailureForecast::new(scenario, summary.step_time);
+    let failures = failures.into_iter().flat_map(|forecast| with_failures(&forecast, &expense, scenario));
+    std::iter::once(taken).chain(cost).chain(energy).chain(failures).collect()
+}
+
+/// The same with what goes wrong, and what that counts with.
+fn with_failures(forecast: &FailureForecast, expense: &Expense, scenario: &Scenario) -> [(String, String); 3] {
+    let FailureForecast { interruptions, interval, shares } = *forecast;
+    let Expense { time, cost, energy, .. } = expense.at(shares.useful);
+    let goodput = format!("{} days at {} goodput", significant(time.days(), 3), percent(shares.useful));
+    let spent = cost.map(|cost| cost.to_string()).into_iter().chain(energy.map(|energy| energy.to_string()));
+    let goodput = std::iter::once(goodput).chain(spent).collect::<Vec<_>>().join(", ");
+    let stops = format!("one in {}, {} to restart", interruptions.between, interruptions.restart);
+    let saved = checkpoint(scenario);
+    let written = format!("{saved} in {}, every {}", interruptions.write, interval);
+    [row("with failures", goodput), row("failures", stops), row("checkpoint", written)]
 }
 
 fn memory(subject: &FigureSubject) -> Vec<(String, String)> {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::bounds::intensity::Intensity;
 use crate::bounds::pipeline::Pipeline;
 use crate::cost::{Factors, Rates};
-use crate::evaluate::{Elasticity, Evaluation, Expense, HostDirection, Lane, Memory, Span, Summary};
+use crate::evaluate::{Elasticity, Evaluation, Expense, FailureForecast, HostDirection, Lane, Memory, Span, Summary};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
 
@@ -139,6 +139,16 @@ impl<'a> FigureSubject<'a> {
     /// What the whole training takes.
     pub(super) fn expense(&self) -> Option<Expense> {
         Some(Expense::new(self.tokens?, self.summary, &self.scenario.cluster))
+    }
+
+    /// What failures make of it, where the cluster says what goes wrong.
+    pub fn failures(&self) -> Option<FailureForecast> {
+        FailureForecast::new(self.scenario, self.summary.step_time)
+    }
+
+    /// What the whole training takes with them.
+    pub(super) fn expense_with_failures(&self) -> Option<Expense> {
+        Some(self.expense()?.at(self.failures()?.shares.useful))
     }
 
     /// One of the transfers.
@@ -312,6 +322,12 @@ impl<'a> FormulaFacts<'a> {
     pub(super) fn stated(&self) -> Citation {
         let cluster = &self.scenario.cluster;
         Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.source))
+    }
+
+    /// What the cluster's file says of failures.
+    pub(super) fn reliability(&self) -> Citation {
+        let cluster = &self.scenario.cluster;
+        Citation::new(Authority::Sheet, &format!("{}: {}", cluster.name, cluster.reliability.source))
     }
 
     /// Where the shape of the model is from.

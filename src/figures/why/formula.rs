@@ -118,6 +118,8 @@ pub enum Formula {
     Product(Vec<Formula>),
     /// The first over the second.
     Quotient(Box<[Formula; 2]>),
+    /// The first to the power of the second.
+    Power(Box<[Formula; 2]>),
     /// The largest of them.
     Largest(Vec<Formula>),
 }
@@ -132,6 +134,7 @@ impl Formula {
             Self::Difference(pair) => pair[0].value() - pair[1].value(),
             Self::Product(factors) => factors.iter().map(Self::value).product(),
             Self::Quotient(pair) => pair[0].value() / pair[1].value(),
+            Self::Power(pair) => libm::pow(pair[0].value(), pair[1].value()),
             Self::Largest(terms) => terms.iter().map(Self::value).fold(f64::NEG_INFINITY, f64::max),
         }
     }
@@ -170,7 +173,7 @@ impl Formula {
                     part.collect(found);
                 }
             }
-            Self::Difference(pair) | Self::Quotient(pair) => {
+            Self::Difference(pair) | Self::Quotient(pair) | Self::Power(pair) => {
                 for part in pair.iter() {
                     part.collect(found);
                 }
@@ -183,7 +186,8 @@ impl Formula {
         match self {
             Self::Sum(_) | Self::Difference(_) => 1,
             Self::Product(_) | Self::Quotient(_) => 2,
-            Self::Number(_) | Self::Input(_) | Self::Largest(_) => 3,
+            Self::Power(_) => 3,
+            Self::Number(_) | Self::Input(_) | Self::Largest(_) => 4,
         }
     }
 
@@ -198,6 +202,7 @@ impl Formula {
             // c) does.
             Self::Difference(pair) => two(out, pair, " - ", (1, 2), leaf),
             Self::Quotient(pair) => two(out, pair, " / ", (2, 3), leaf),
+            Self::Power(pair) => two(out, pair, " ^ ", (4, 4), leaf),
             Self::Largest(terms) => {
                 out.write_str("max(")?;
                 list(out, terms, ", ", 0, leaf)?;

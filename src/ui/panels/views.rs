@@ -5,6 +5,7 @@
 mod advice;
 mod compare;
 mod evidence;
+mod failures;
 mod grid;
 mod hardware;
 mod intensities;
@@ -50,6 +51,7 @@ const ALL: [&Drawing; SPECS.len()] = [
     &strategies::DRAWING,
     &traffic::DRAWING,
     &training::DRAWING,
+    &failures::DRAWING,
     &plan::DRAWING,
     &evidence::DRAWING,
 ];

@@ -242,6 +242,12 @@ fn the_intensities() {
 }
 
 #[test]
+fn the_failures() {
+    insta::assert_snapshot!(shown(fixture::explorer(), "Rl", UTF8, (80, 24)));
+    insta::assert_snapshot!(shown(fixture::explorer(), "R", ASCII, (120, 40)));
+}
+
+#[test]
 fn the_training_time() {
     insta::assert_snapshot!(shown(fixture::training(), "jjjjh", UTF8, (80, 24)));
 }

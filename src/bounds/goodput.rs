@@ -1,0 +1,85 @@
+//! What share of its time a training that is interrupted and restarted makes use of, in closed form.
+//!
+//! Failures come at random, one a mean time between failures (a Poisson process). Every so often a checkpoint is
+//! written, which nothing else goes on beside; after a failure the job restarts and repeats what was done since the last
+//! checkpoint. Not for how fast a step is, nor for what slows it ([`crate::cost`]): a straggler is in the step time.
+
+use crate::units::Seconds;
+
+/// What interrupts a job, and what that costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interruptions {
+    /// Mean time between two failures of the whole job.
+    pub between: Seconds,
+    /// From a failure until steps run again, reading the checkpoint included.
+    pub restart: Seconds,
+    /// For how long the writing of a checkpoint holds the job up.
+    pub write: Seconds,
+}
+
+/// A rule for the interval between two checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalLaw {
+    /// `sqrt(2 C M)`: J. W. Young, Communications of the ACM 17 (1974).
+    Young,
+    /// The higher-order estimate of J. T. Daly, Future Generation Computer Systems 22 (2006), equation 37.
+    Daly,
+    /// The most available: `sqrt(C^2 + 2 C (M + R))` of work, then a checkpoint (NVIDIA, arXiv 2410.18124).
+    Availability,
+}
+
+impl IntervalLaw {
+    /// All of them, the oldest first.
+    pub const ALL: [Self; 3] = [Self::Young, Self::Daly, Self::Availability];
+
+    /// Who it is of.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Young => "Young",
+            Self::Daly => "Daly",
+            Self::Availability => "availability",
+        }
+    }
+}
+
+/// Where the time of an interrupted job goes; the shares sum to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeShares {
+    /// Steps that count: the goodput.
+    pub useful: f64,
+    /// Checkpoints that count.
+    pub writing: f64,
+    /// Failures: what is lost with them, and restarts.
+    pub failing: f64,
+}
+
+impl Interruptions {
+    /// Work between two checkpoints, by a rule; without failures or with free checkpoints there is no best one.
+    pub fn interval(&self, law: IntervalLaw) -> Seconds {
+        let (write, between) = (self.write.get(), self.between.get());
+        let young = libm::sqrt(2.0 * write * between);
+        Seconds::new(match law {
+            IntervalLaw::Young => young,
+            // What takes twice as long to write as the job lasts is not worth more than one checkpoint a failure.
+            IntervalLaw::Daly if write >= 2.0 * between => between,
+            IntervalLaw::Daly => {
+                let half = write / (2.0 * between);
+                young * (1.0 + libm::sqrt(half) / 3.0 + half / 9.0) - write
+            }
+            IntervalLaw::Availability => libm::sqrt(write * write + 2.0 * write * (between + self.restart.get())),
+        })
+    }
+
+    /// Where the time goes with so much work between two checkpoints: the complete model of Daly (equation 20), in which
+    /// failures also strike while the job restarts or writes. Each stretch of work and writing takes
+    /// `M e^(R / M) (e^((T + C) / M) - 1)` on average.
+    pub fn shares(&self, interval: Seconds) -> TimeShares {
+        let stretch = (interval + self.write) / self.between;
+        let taken = self.between * (libm::exp(self.restart / self.between) * libm::expm1(stretch));
+        let [useful, writing] = [interval / taken, self.write / taken];
+        TimeShares { useful, writing, failing: 1.0 - useful - writing }
+    }
+}
+
+#[cfg(test)]
+mod tests;

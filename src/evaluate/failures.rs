@@ -1,0 +1,47 @@
+//! What failures make of a training: the plan's state gives the bytes of a checkpoint, the machine how long it takes to
+//! write, how often something stops the job and how long a restart takes. Not for the laws ([`crate::bounds::goodput`]).
+
+use crate::bounds::goodput::{Interruptions, IntervalLaw, TimeShares};
+use crate::scenario::Scenario;
+use crate::units::{Bytes, BytesPerSecond, Count, Seconds};
+
+/// A job that is stopped and goes on from its last checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FailureForecast {
+    /// What stops it and what that costs.
+    pub interruptions: Interruptions,
+    /// Work between two checkpoints: by Daly's rule, but no less than a step.
+    pub interval: Seconds,
+    /// Where the time goes.
+    pub shares: TimeShares,
+}
+
+impl FailureForecast {
+    /// Of a scenario with so long a step; `None` where its cluster does not state all that it takes.
+    pub fn new(scenario: &Scenario, step: Seconds) -> Option<Self> {
+        let known = &scenario.cluster.reliability;
+        let interruptions = Interruptions {
+            between: known.device_mtbf? / f64::from(scenario.devices()),
+            restart: known.restart?,
+            write: checkpoint(scenario) / writing(scenario)?,
+        };
+        let interval = interruptions.interval(IntervalLaw::Daly).max(step);
+        Some(Self { interruptions, interval, shares: interruptions.shares(interval) })
+    }
+}
+
+/// Bytes of a checkpoint: weights, master weights and moments, each once, however many ranks hold them.
+pub fn checkpoint(scenario: &Scenario) -> Bytes {
+    let storage = scenario.plan.precision.storage();
+    let each = Bytes::new(storage.bytes() + scenario.plan.optimizer.state(storage));
+    Count::from(scenario.model.parameters()) * each
+}
+
+/// How fast it is written: as the file system takes it, and no faster than the devices' links to their hosts.
+pub fn writing(scenario: &Scenario) -> Option<BytesPerSecond> {
+    let links = scenario.cluster.device.host_bandwidth * f64::from(scenario.devices());
+    Some(scenario.cluster.reliability.write_rate?.min(links))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! The time that is lost to checkpoints and failures over the work between two checkpoints.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::Drawing;
+use crate::app::pointing::PointerTarget;
+use crate::app::views::failures::{INTERVALS, SPEC};
+use crate::app::{Answer, App, Panel};
+use crate::bounds::goodput::{IntervalLaw, TimeShares};
+use crate::evaluate::FailureForecast;
+use crate::figures::{Amount, Figure};
+use crate::ui::panels::{frame, joined, staleness};
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::ui::widgets::LogLog;
+use crate::ui::widgets::loglog::Curve;
+use crate::ui::widgets::text::draw_line;
+use crate::units::{Seconds, significant};
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing =
+    Drawing { id: SPEC.id, height: |_| HEIGHT, render, target, status: |_, _| String::new() };
+
+/// Rows that it wants: frame, what goes wrong, the chart, what is said of it.
+const HEIGHT: u16 = 2 + 1 + 12 + SAID;
+
+/// Rows under the chart: the curves, the interval under the cursor, the rules, the training.
+const SAID: u16 = 4;
+
+/// The least share of the time that is drawn, in percent.
+const LEAST: f64 = 0.01;
+
+/// A curve of the chart.
+struct LossCurve {
+    mark: char,
+    tone: Tone,
+    name: &'static str,
+    /// What it shows.
+    share: fn(TimeShares) -> f64,
+}
+
+const CURVES: [LossCurve; 3] = [
+    LossCurve { mark: 'c', tone: Tone::Ochre, name: "checkpoints", share: |shares| shares.writing },
+    LossCurve { mark: 'f', tone: Tone::Violet, name: "failures", share: |shares| shares.failing },
+    LossCurve { mark: 'l', tone: Tone::Teal, name: "lost together", share: |shares| 1.0 - shares.useful },
+];
+
+/// Draws it.
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let title = format!("Failures{}", staleness(app));
+    let inside = frame(app, theme, Panel::Map, &title, "time lost by checkpoint interval", area, buf);
+    let Some(answer) = &app.answer else { return };
+    let Some(forecast) = answer.subject().failures() else {
+        let unknown = Figure::Goodput.lacks(&answer.scenario).map_or_else(String::new, |problem| problem.to_string());
+        Paragraph::new(unknown).wrap(Wrap { trim: true }).render(inside, buf);
+        return;
+    };
+    let [wrong, plot, said] = areas(inside);
+    draw_line(buf, wrong, &what_goes_wrong(answer, &forecast, theme, wrong.width), theme);
+    chart(app, &forecast, theme, |chart| chart.render(plot, buf));
+    for (line, row) in lines(app, answer, &forecast, theme, said.width).into_iter().zip(said.rows()) {
+        draw_line(buf, row, &line, theme);
+    }
+}
+
+/// The interval at a place.
+fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<PointerTarget> {
+    let forecast = app.answer.as_ref()?.subject().failures()?;
+    let [_, plot, _] = areas(inside);
+    chart(app, &forecast, theme, |chart| chart.place_at(plot, at)).map(PointerTarget::Cell)
+}
+
+fn areas(inside: Rect) -> [Rect; 3] {
+    inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(SAID)]))
+}
+
+/// The chart as a widget, for as long as it is needed.
+fn chart<T>(app: &App, forecast: &FailureForecast, theme: Theme, with: impl FnOnce(&LogLog) -> T) -> T {
+    let curves = CURVES.map(|LossCurve { mark, tone, share, .. }| {
+        let lost = |interval: f64| 100.0 * share(forecast.interruptions.shares(Seconds::new(interval)));
+        let points = INTERVALS.map(|interval| (interval, lost(interval))).into_iter();
+        Curve { mark, tone, points: points.filter(|(_, lost)| (LEAST..=100.0).contains(lost)).collect() }
+    });
+    let (chosen, cursor) = (CURVES.len() - 1, app.views.failures.place(forecast));
+    with(&LogLog { theme, curves: &curves, chosen, places: &INTERVALS, cursor, title: "% lost" })
+}
+
+fn what_goes_wrong(answer: &Answer, forecast: &FailureForecast, theme: Theme, width: u16) -> Line<'static> {
+    let interruptions = forecast.interruptions;
+    let size = Figure::CheckpointBytes.amount(&answer.subject()).map_or_else(String::new, Amount::in_row);
+    let said = [
+        format!(" one stop in {}", interruptions.between),
+        format!("{} to restart", interruptions.restart),
+        format!("{size} saved in {}", interruptions.write),
+    ];
+    joined(said.map(Span::raw), theme, width)
+}
+
+fn lines(app: &App, answer: &Answer, forecast: &FailureForecast, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let dim = theme.style(Role::Dim);
+    let percent = |share: f64| format!("{} %", significant(100.0 * share, 3));
+    let legend =
+        CURVES.map(|LossCurve { mark, tone, name, .. }| Span::styled(format!("{mark} {name}"), theme.fill(tone)));
+    let interval = app.views.failures.interval(forecast);
+    let shares = forecast.interruptions.shares(interval);
+    let here = CURVES.map(|LossCurve { name, share, .. }| Span::raw(format!("{name} {}", percent(share(shares)))));
+    let goodput = format!("every {interval}: {:.2} % goodput", 100.0 * shares.useful);
+    let rules = IntervalLaw::ALL.map(|law| format!("{} {}", law.name(), forecast.interruptions.interval(law)));
+    let rules = std::iter::once("best by".to_owned()).chain(rules).map(Span::raw);
+    let days = |figure: Figure| figure.amount(&answer.subject()).map(Amount::in_row);
+    let training = match (days(Figure::Days), days(Figure::DaysWithFailures)) {
+        (Some(without), Some(with)) => format!("training {without} days, with failures {with}"),
+        _ => "tokens of the training are not stated: no days".to_owned(),
+    };
+    let goodput = [Span::styled(goodput, theme.style(Role::Title))];
+    vec![
+        joined(legend.into_iter().chain([Span::styled("over seconds between checkpoints", dim)]), theme, width),
+        joined(goodput.into_iter().chain(here), theme, width),
+        joined(rules, theme, width),
+        Line::styled(training, dim),
+    ]
+}
