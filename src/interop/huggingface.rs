@@ -61,7 +61,7 @@ pub fn model(text: &str, options: ImportOptions<'_>) -> Result<Imported<CountedM
     let mut keys = Keys::new(object, inside, &mut report);
     let model = shape::model(&mut keys, family, options)?;
     refusals::unread(&keys, family)?;
-    ignored::note(keys);
+    ignored::note(&mut keys);
     if !inside.is_empty() {
         ignored::note_around(&outer, &mut report);
     }
@@ -95,7 +95,8 @@ fn without_infinities(text: &str) -> String {
             // A quotation mark behind an odd number of backslashes does not end a string.
             inside = if inside { escaped } else { true };
         }
-        escaped = inside && part.len() - part.trim_end_matches('\\').len() & 1 == 1;
+        let backslashes = part.len() - part.trim_end_matches('\\').len();
+        escaped = inside && !backslashes.is_multiple_of(2);
         if inside {
             found.push_str(part);
         } else {

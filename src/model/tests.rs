@@ -53,7 +53,7 @@ fn a_window_leaves_out_what_its_layers_do_not_see() {
     assert!((of(250, 4, false) - 128.0 * 0.4375).abs() < 1e-9);
     assert!((of(250, 2, false) - 128.0 * (0.5 + 0.5 * 0.4375)).abs() < 1e-9, "in half of the layers");
     assert!((of(250, 4, true) - 128.0 * 0.25).abs() < 1e-9, "four pieces of a sixteenth");
-    assert_eq!([of(1000, 4, false), of(4096, 4, true)], [128.0; 2], "the whole sequence");
+    assert!([of(1000, 4, false), of(4096, 4, true)].iter().all(|width| (width - 128.0).abs() < 1e-9), "all of it");
 }
 
 #[test]

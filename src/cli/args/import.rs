@@ -31,8 +31,8 @@ pub struct ImportModelArgs {
     /// Name of the model; by default the one in the file, or the file's own
     #[arg(long)]
     pub name: Option<String>,
-    /// Known model_type as which to read an unknown one
-    #[arg(long, value_name = "MODEL_TYPE")]
+    /// Known `model_type` as which to read an unknown one
+    #[arg(long, value_name = "TYPE")]
     pub like: Option<String>,
     #[command(flatten)]
     pub output: ImportOutput,

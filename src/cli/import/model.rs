@@ -18,7 +18,7 @@ pub(super) fn run(arguments: &ImportModelArgs) -> Result<Exit, Failure> {
 
 /// Whether `--model` names a file, not a preset.
 pub fn is_model(name: &str) -> bool {
-    name.contains('/') || name.ends_with(".json")
+    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "json")
 }
 
 /// A model from a file.

@@ -90,10 +90,8 @@ fn all(keys: &mut Keys<'_>) -> Result<Widths, ImportError> {
 /// Layers without experts are listed, or between each so-manieth.
 fn qwen(keys: &mut Keys<'_>, shared: bool, layers: u32) -> Result<Widths, ImportError> {
     let expert = own(keys)?;
-    let shared = match shared {
-        true => Some(keys.needed("experts.shared_ffn", &["shared_expert_intermediate_size"])?),
-        false => None,
-    };
+    let mut width = || keys.needed("experts.shared_ffn", &["shared_expert_intermediate_size"]);
+    let shared = shared.then(&mut width).transpose()?;
     let step = keys.count("layers from experts to experts", &["decoder_sparse_step"])?.unwrap_or(1).max(1);
     let listed = keys.list("mlp_only_layers")?.unwrap_or_default();
     let plain = |layer: &u32| {

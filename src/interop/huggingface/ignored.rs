@@ -44,7 +44,7 @@ const REASONS: [(&str, &str); 34] = [
 ];
 
 /// Notes all keys that no shape was read from.
-pub(super) fn note(keys: Keys<'_>) {
+pub(super) fn note(keys: &mut Keys<'_>) {
     let unread: Vec<String> = keys.unread().map(|(key, _)| key.clone()).collect();
     for key in unread {
         let place = keys.place(&key);

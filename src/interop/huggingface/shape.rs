@@ -27,7 +27,7 @@ pub(super) fn model(keys: &mut Keys<'_>, family: &Family, options: ImportOptions
     let vocab = keys.needed("vocab", &["vocab_size"])?;
     let (sequence, limit) = sequence(keys)?;
     // A learned table keeps its rows, however long the sequences are that it is trained with.
-    let learned = learned(keys, family)?;
+    let learned = learned(keys, family);
     let mut model = Model {
         format: 1,
         id: String::new(),
@@ -175,14 +175,14 @@ fn tied(keys: &mut Keys<'_>, family: &Family) -> Result<bool, ImportError> {
 }
 
 /// Rows of the table of learned positions beyond the limit; `None` where positions are computed.
-fn learned(keys: &mut Keys<'_>, family: &Family) -> Result<Option<u32>, ImportError> {
+fn learned(keys: &mut Keys<'_>, family: &Family) -> Option<u32> {
     if family.name != "mpt" {
-        return Ok(family.learned);
+        return family.learned;
     }
-    let Some(attention) = keys.value("attn_config") else { return Ok(None) };
+    let attention = keys.value("attn_config")?;
     let alibi = attention.get("alibi").and_then(serde_json::Value::as_bool).unwrap_or(true);
     keys.report.take("positions", if alibi { "computed" } else { "learned" }, "attn_config.alibi");
-    Ok((!alibi).then_some(0))
+    (!alibi).then_some(0)
 }
 
 fn norms(keys: &mut Keys<'_>, family: &Family) -> Result<u32, ImportError> {

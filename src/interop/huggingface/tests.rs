@@ -240,7 +240,7 @@ fn biases_are_those_that_a_class_has() {
     assert_eq!(count(json!({"mlp_bias": true})), 32 * (2 * 14336 + 4096));
 }
 
-/// A configuration of gpt_oss by hand: a layer of 3 experts of width 4, 2 of them active, on a width of 8.
+/// A configuration of GPT-OSS by hand: a layer of 3 experts of width 4, 2 of them active, on a width of 8.
 ///
 /// Attention: queries 8 x 4 + 4, keys and values each 8 x 2 + 2, projection 4 x 8 + 8, two sinks: 36 + 36 + 40 + 2 = 114.
 /// An expert: 8 x 8 + 8, and 4 x 8 + 8: 112. Router: 3 x 8 + 3 = 27. Norms: 2 x 8. Layer: 114 + 3 x 112 + 27 + 16 = 493.
