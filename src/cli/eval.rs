@@ -36,8 +36,10 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     }
     // There is nothing to put beside figures that came out again.
     let stored = stored.as_ref().filter(|stored| !stored.is_own() || doubt.is_some());
-    let report =
-        || EvaluationReport::new(scenario, &evaluation, comparison.as_ref()).with_command(library.command(scenario));
+    let report = || {
+        EvaluationReport::new(scenario, &evaluation, comparison.as_ref())
+            .with_command(library.command(scenario).as_deref())
+    };
     match format {
         EvalFormat::Text => {
             let beside = stored.map(|stored| figures::beside(&stored.version, &stored.figures, &now));

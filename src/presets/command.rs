@@ -17,7 +17,9 @@ impl Library {
         };
         let flags = self.flags(scenario, start()?)?;
         let mut said = start()?;
-        flags.iter().for_each(|(field, value)| said.put(*field, Some(value.clone())));
+        for (field, value) in &flags {
+            said.put(*field, Some(value.clone()));
+        }
         let mut again = self.resolve(&said).ok()?;
         (again.name, again.plan.global_batch) = (scenario.name.clone(), scenario.plan.global_batch);
         let flag = |(field, value): &(Field, Value)| match field.spec().takes.show(value) {
@@ -32,7 +34,9 @@ impl Library {
     fn flags(&self, scenario: &Scenario, mut file: ScenarioFile) -> Option<Vec<(Field, Value)>> {
         let ids = Field::all().filter(|field| !field.is_in_plan());
         let mut flags: Vec<(Field, Value)> = ids.filter_map(|field| Some((field, field.value(scenario)?))).collect();
-        flags.iter().for_each(|(field, value)| file.put(*field, Some(value.clone())));
+        for (field, value) in &flags {
+            file.put(*field, Some(value.clone()));
+        }
         let usual = self.resolve(&file).ok()?.plan;
         // The shard is that of the extents, which are said one by one.
         let others = Field::all().filter(|field| {
@@ -62,7 +66,9 @@ mod tests {
     fn command(changes: &[(&str, &str)]) -> Option<String> {
         let library = Library::embedded();
         let mut file = parse(&library.scenario_text("default").unwrap().text).unwrap();
-        changes.iter().for_each(|(flag, text)| file.set(flag, text).unwrap());
+        for (flag, text) in changes {
+            file.set(flag, text).unwrap();
+        }
         library.command(&library.resolve(&file).unwrap())
     }
 

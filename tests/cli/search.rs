@@ -42,9 +42,9 @@ fn a_range_of_nodes_has_a_front_and_limits_are_kept() {
     let search = SMALL.replace("--nodes 1", "--nodes 1..4");
     let json = run(&format!("{search} --tokens 20B --pareto days,devices --top 1 --format json")).json(0);
     let front = json["pareto"].as_array().expect("a front");
-    let devices: Vec<f64> = front.iter().map(|plan| number(plan, "devices")).collect();
+    let devices: Vec<u64> = front.iter().filter_map(|plan| plan["devices"].as_u64()).collect();
     let days: Vec<f64> = front.iter().map(|plan| number(plan, "days")).collect();
-    assert_eq!(devices, [8.0, 16.0, 32.0]);
+    assert_eq!(devices, [8, 16, 32]);
     assert!(days.is_sorted_by(|a, b| a > b), "{days:?}");
     // A little more than what two nodes take: the fewest devices that keep it are two nodes.
     let deadline = format!("--deadline {}days --objective devices", 1.01 * days[1]);

@@ -105,7 +105,9 @@ impl SearchReport<'_> {
             printable(&cluster.name),
             self.search.aim.word()
         ));
-        changed(&self.search.base).iter().for_each(|changed| lines.line(changed));
+        if let Some(changed) = changed(&self.search.base) {
+            lines.line(&changed);
+        }
         if let Some(sequences) = self.search.base.wanted_sequences() {
             lines.line(&format!("global batch {} sequences, or the nearest within 5 %", counted(sequences)));
         }
@@ -123,7 +125,7 @@ impl SearchReport<'_> {
         });
         if !self.answer.plans.is_empty() {
             lines.line("");
-            lines.0.push_str(&self.shown(&self.answer.plans).text());
+            lines.0.push_str(&Self::shown(&self.answer.plans).text());
             for command in self.commands.iter().take(1).flatten() {
                 lines.line("");
                 lines.line(&printable(command));
@@ -132,7 +134,7 @@ impl SearchReport<'_> {
         if !self.answer.front.is_empty() {
             lines.line("");
             lines.line("the fastest plan of each size, where more devices are faster");
-            lines.0.push_str(&self.shown(&self.answer.front).text());
+            lines.0.push_str(&Self::shown(&self.answer.front).text());
         }
         lines.0
     }
@@ -173,7 +175,7 @@ impl SearchReport<'_> {
         }))
     }
 
-    fn shown(&self, plans: &[FoundWhole]) -> Table {
+    fn shown(plans: &[FoundWhole]) -> Table {
         let mut table = Table::new(COLUMNS[..SHOWN].iter().copied());
         table.extend(plans.iter().enumerate().map(|(place, found)| {
             let mut cells = cells(place + 1, found);

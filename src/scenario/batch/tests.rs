@@ -36,7 +36,7 @@ fn the_nearest_batch_is_taken_and_the_fewer_micro_batches_of_two_as_near() {
 fn a_batch_beyond_five_percent_is_not_kept() {
     // 8 ranks x 8 = 64 at once; 100 sequences are nearest to 128, 28 % away.
     let scenario = held(GlobalBatch::Sequences(100), 8);
-    assert_eq!(scenario.sequences(), 128.0);
+    assert!((scenario.sequences() - 128.0).abs() < 1e-9);
     assert!(scenario.keeps_batch().is_err());
     assert_eq!(scenario.accumulate_for(8), None);
     // 2 x 8 = 16 at once: 96 sequences, 4 % away.

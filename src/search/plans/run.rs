@@ -96,16 +96,13 @@ impl Running<'_> {
             let shapes: Vec<_> = self.evaluator.pool().install(|| meshes.par_iter().map(shape).collect());
             for (mesh, shape) in meshes.iter().zip(shapes) {
                 let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
-                match shape {
-                    Some((scores, shape)) => {
-                        self.counts.plans += (runs * shape.extents.len()) as u64;
-                        self.put(scores, OpenKind::Mesh(Arc::new(shape)));
-                    }
+                if let Some((scores, shape)) = shape {
+                    self.counts.plans += (runs * shape.extents.len()) as u64;
+                    self.put(scores, OpenKind::Mesh(Arc::new(shape)));
+                } else {
                     // Extents are not counted where there is nothing to shard over.
-                    None => {
-                        self.counts.plans += runs as u64;
-                        self.counts.impossible += runs as u64;
-                    }
+                    self.counts.plans += runs as u64;
+                    self.counts.impossible += runs as u64;
                 }
             }
         }
