@@ -22,7 +22,7 @@ use crate::scenario::{Problem, Scenario};
 use crate::units::Bytes;
 
 pub use case::{Assumed, Case, Peak, Reading};
-pub use columns::template;
+pub use columns::{is_column, table, template};
 pub use rank::{Pairs, Ranking};
 pub use row::{MeasuredRow, Skipped, read};
 pub use score::Scores;

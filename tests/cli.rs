@@ -16,6 +16,7 @@ mod cli {
     mod hostile;
     mod import;
     mod limits;
+    mod logs;
     mod notes;
     mod plan;
     mod profile;

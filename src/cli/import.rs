@@ -3,6 +3,7 @@
 //! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
 
 mod model;
+mod run;
 
 use std::path::Path;
 
@@ -24,6 +25,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) fn run(arguments: &ImportArgs) -> Result<Exit, Failure> {
     match &arguments.kind {
         ImportKind::Model(arguments) => model::run(arguments),
+        ImportKind::Run(arguments) => run::run(arguments),
     }
 }
 
@@ -40,9 +42,14 @@ fn refused(file: &Path, errors: &[ImportError]) -> Failure {
 }
 
 /// Hands over a result as `text`, and says where each part of it comes from.
-fn deliver<T: Serialize>(imported: &Imported<T>, text: &str, input: &Path, to: &ImportOutput) -> Result<Exit, Failure> {
+fn deliver<'a, T: Serialize>(
+    imported: &Imported<T>,
+    text: &str,
+    inputs: impl IntoIterator<Item = &'a Path>,
+    to: &ImportOutput,
+) -> Result<Exit, Failure> {
     if let Some(file) = &to.out {
-        files::vacant(file, to.force, [input])?;
+        files::vacant(file, to.force, inputs)?;
         files::write(&[(file.clone(), text)], to.force)?;
     }
     match to.format {

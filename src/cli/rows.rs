@@ -21,11 +21,13 @@ fn called(file: &Path) -> String {
 
 /// The text of a file, or of the standard input; what is not UTF-8 in it is replaced, since one bad name should not hide a table.
 pub(super) fn text(file: &Path) -> Result<String, Failure> {
-    let bytes = if file == Path::new(STANDARD_INPUT) {
-        disk::read_standard_input(MOST_BYTES)
-    } else {
-        disk::read(file, MOST_BYTES)
-    };
+    text_within(file, MOST_BYTES)
+}
+
+/// [`text`], of a file of at most so many bytes.
+pub(super) fn text_within(file: &Path, most: u64) -> Result<String, Failure> {
+    let bytes =
+        if file == Path::new(STANDARD_INPUT) { disk::read_standard_input(most) } else { disk::read(file, most) };
     let bytes = bytes.map_err(|error| Failure::io(Path::new(&called(file)), &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -80,6 +80,13 @@ impl ImportReport {
         self.ignored.push(Ignored { field: printable(field), why: printable(&why.to_string()) });
     }
 
+    /// Adds what another file gave.
+    pub fn append(&mut self, other: Self) {
+        self.taken.extend(other.taken);
+        self.assumed.extend(other.assumed);
+        self.ignored.extend(other.ignored);
+    }
+
     /// The three lists as lines; a list without entries is left out.
     pub fn text(&self) -> String {
         let taken = self.taken.iter().map(|Taken { field, value, place }| format!("{field} = {value} ({place})"));

@@ -1,6 +1,8 @@
 //! The columns of a table of measured runs: what each says, for people who write one. Not for reading them
 //! ([`super::row`], [`super::case`]).
 
+use std::collections::BTreeMap;
+
 use super::row::NEEDED;
 
 /// A column: its name, what the example has there, and what it means.
@@ -70,6 +72,28 @@ pub fn template() -> String {
          FILE.csv`.\n#\n{}{header}\n{example}\n",
         explained.collect::<String>()
     )
+}
+
+/// Whether a table has a column of this name.
+pub fn is_column(name: &str) -> bool {
+    COLUMNS.iter().any(|Column(known, ..)| *known == name)
+}
+
+/// A table with the cells of each row by column; a column that a row has not is blank.
+pub fn table(rows: &[BTreeMap<String, String>]) -> String {
+    let names = || COLUMNS.iter().map(|Column(name, ..)| *name);
+    let lines = rows.iter().map(|row| names().map(|name| row.get(name).map_or("", String::as_str)).collect());
+    let lines = std::iter::once(names().collect::<Vec<_>>()).chain(lines);
+    lines.map(|cells| cells.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+/// A cell as CSV has it. What begins with # would be a comment at the head of a line.
+fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '#', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -93,3 +93,8 @@ fn profiles() {
     let plan = "plan --profile profile.csv --layers 4 --hidden 1024 --memory-limit 8GiB";
     push("profile", "profile.csv", &[plan]);
 }
+
+#[test]
+fn logs_of_runs() {
+    push("log", "it.log", &["import run it.log", "import run it.log --skip 0 --format json"]);
+}

@@ -7,6 +7,7 @@ use shardscope::app::keymap::Keymap;
 use shardscope::config::Config;
 use shardscope::hardware::Cluster;
 use shardscope::interop::huggingface::{self, ImportOptions};
+use shardscope::interop::runs::{self, RunOptions};
 use shardscope::measured;
 use shardscope::model::Model;
 use shardscope::plan::Strategy;
@@ -111,5 +112,18 @@ fn configurations_of_hugging_face() {
     fuzz("../fixtures/hf", |text| match huggingface::model(text, ImportOptions::default()) {
         Ok(imported) => vec![imported.report.text()],
         Err(error) => vec![error.to_string()],
+    });
+}
+
+#[test]
+fn logs_of_runs() {
+    let options = RunOptions { skip: None, given: &[] };
+    fuzz("log", |text| match runs::run("it.log", text, options) {
+        Ok(imported) => {
+            let (rows, unread) = measured::read("rows.csv", &imported.made.to_csv());
+            assert!(rows.len() == 1 && unread.is_empty(), "{unread:?}");
+            vec![imported.report.text(), imported.made.to_csv()]
+        }
+        Err(errors) => errors.iter().map(ToString::to_string).collect(),
     });
 }

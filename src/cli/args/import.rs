@@ -20,6 +20,8 @@ pub struct ImportArgs {
 pub enum ImportKind {
     /// A model from a Hugging Face config.json
     Model(ImportModelArgs),
+    /// Rows for `validate` and `calibrate` from logs of Megatron-LM, torchtitan, DeepSpeed or HF Trainer
+    Run(ImportRunArgs),
 }
 
 /// Arguments of `import model`.
@@ -34,6 +36,28 @@ pub struct ImportModelArgs {
     /// Known `model_type` as which to read an unknown one
     #[arg(long, value_name = "TYPE")]
     pub like: Option<String>,
+    #[command(flatten)]
+    pub output: ImportOutput,
+}
+
+/// Arguments of `import run`.
+#[derive(Debug, Args)]
+pub struct ImportRunArgs {
+    /// Logs, one row for each; `-` is standard input
+    #[arg(value_name = "LOG", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Lines of steps to leave out at the head; by default 3, and those with skipped iterations
+    #[arg(long, value_name = "N")]
+    pub skip: Option<usize>,
+    /// Machine that ran it, as `presets clusters` lists it
+    #[arg(long, value_name = "ID")]
+    pub hardware: Option<String>,
+    /// Software that ran it, as `presets stacks` lists it
+    #[arg(long, value_name = "ID")]
+    pub stack: Option<String>,
+    /// A cell that the log does not say, or says wrongly; `validate --template` explains the columns
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    pub set: Vec<String>,
     #[command(flatten)]
     pub output: ImportOutput,
 }

@@ -13,7 +13,7 @@ pub(super) fn run(arguments: &ImportModelArgs) -> Result<Exit, Failure> {
     let ImportModelArgs { file, name, like, output } = arguments;
     let imported = read(file, name.as_deref(), like.as_deref())?;
     let text = imported.made.to_toml().map_err(Failure::unwritten)?;
-    deliver(&imported, &format!("# {}\n{text}", imported.made.model.counts()), file, output)
+    deliver(&imported, &format!("# {}\n{text}", imported.made.model.counts()), [file.as_path()], output)
 }
 
 /// Whether `--model` names a file, not a preset.

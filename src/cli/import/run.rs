@@ -1,0 +1,54 @@
+//! `import run`: logs of training runs as rows of measured runs.
+
+use std::path::{Path, PathBuf};
+
+use crate::interop::report::Imported;
+use crate::interop::runs::{self, RunOptions, RunRows};
+use crate::measured;
+
+use super::super::args::ImportRunArgs;
+use super::super::exit::{Exit, Failure};
+use super::super::rows;
+use super::{deliver, refused};
+
+pub(super) fn run(arguments: &ImportRunArgs) -> Result<Exit, Failure> {
+    let given = given(arguments)?;
+    let options = RunOptions { skip: arguments.skip, given: &given };
+    let mut all: Option<Imported<RunRows>> = None;
+    for file in &arguments.files {
+        let text = rows::text_within(file, super::MOST_BYTES)?;
+        let one = runs::run(&called(file), &text, options).map_err(|errors| refused(file, &errors))?;
+        match &mut all {
+            None => all = Some(one),
+            Some(all) => {
+                all.made.rows.extend(one.made.rows);
+                all.report.append(one.report);
+            }
+        }
+    }
+    let Some(mut all) = all else { return Ok(Exit::Done) };
+    all.made.tell_apart();
+    deliver(&all, &all.made.to_csv(), arguments.files.iter().map(PathBuf::as_path), &arguments.output)
+}
+
+fn called(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
+}
+
+/// The cells that the command line gives.
+fn given(arguments: &ImportRunArgs) -> Result<Vec<(String, String, String)>, Failure> {
+    let cell = |column: &str, value: &str, option: &str| (column.to_owned(), value.to_owned(), option.to_owned());
+    let ids = [("cluster", &arguments.hardware, "--hardware"), ("stack", &arguments.stack, "--stack")];
+    let mut cells: Vec<_> =
+        ids.into_iter().filter_map(|(column, id, option)| Some(cell(column, id.as_ref()?, option))).collect();
+    for set in &arguments.set {
+        match set.split_once('=') {
+            Some((column, value)) if measured::is_column(column) => cells.push(cell(column, value, "--set")),
+            _ => {
+                let fix = "write COLUMN=VALUE with a column that `shardscope validate --template` explains";
+                return Err(Failure::Input(vec![format!("--set '{set}' names no column; {fix}")]));
+            }
+        }
+    }
+    Ok(cells)
+}

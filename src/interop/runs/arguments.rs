@@ -1,0 +1,97 @@
+//! `name ....... value`: the arguments that Megatron-LM and the configuration that DeepSpeed print at the head of a log.
+//!
+//! Not for what an argument means.
+
+use std::collections::BTreeMap;
+
+/// Values by name, each with the line that it stands on.
+#[derive(Debug, Default)]
+pub struct Arguments<'a>(BTreeMap<&'a str, (&'a str, usize)>);
+
+/// What Python prints where an option is not set, and counts that change nothing.
+const UNSET: [&str; 7] = ["", "None", "False", "0", "1", "[]", "[1]"];
+
+impl<'a> Arguments<'a> {
+    /// Those of Megatron-LM: a block between two rules. A log of several runs is read from its last block on.
+    pub fn of_megatron(lines: &[&'a str]) -> Self {
+        let Some(start) = lines.iter().rposition(|line| line.contains("- arguments --")) else {
+            return Self::default();
+        };
+        let block = lines.iter().enumerate().skip(start + 1);
+        let block = block.take_while(|(_, line)| !line.contains("end of arguments --"));
+        // Other ranks write in between.
+        Self(block.filter(|(_, line)| !line.contains("[INFO]")).filter_map(|(at, line)| entry(at, line)).collect())
+    }
+
+    /// Those of DeepSpeed's own configuration, whose last print counts.
+    pub fn of_deepspeed(lines: &[&'a str]) -> Self {
+        let printed = lines.iter().enumerate().filter(|(_, line)| line.contains("[config.py:"));
+        Self(printed.filter_map(|(at, line)| entry(at, line)).collect())
+    }
+
+    /// Whether nothing was printed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A value as it is printed, and the number of its line.
+    pub fn get(&self, name: &str) -> Option<(&'a str, usize)> {
+        self.0.get(name).copied()
+    }
+
+    /// A value as it is printed; empty where there is none.
+    pub fn text(&self, name: &str) -> &'a str {
+        self.get(name).map_or("", |(value, _)| value)
+    }
+
+    /// Whether an option is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.text(name) == "True"
+    }
+
+    /// Whether an option is set to what has an effect.
+    pub fn is_set(&self, name: &str) -> bool {
+        !UNSET.contains(&self.text(name))
+    }
+
+    /// A whole number above 0.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.text(name).parse().ok().filter(|count| *count > 0)
+    }
+}
+
+/// `  0:   hidden_size ....... 4096` is hidden_size, 4096; DeepSpeed leaves the dots out where the name is long.
+fn entry<'a>(at: usize, line: &'a str) -> Option<(&'a str, (&'a str, usize))> {
+    let (name, value) = match line.split_once(" ..") {
+        Some((before, after)) => (before.split_whitespace().last()?, after.trim_start_matches('.')),
+        None => line.split_once("print] ")?.1.trim().split_once("  ")?,
+    };
+    Some((name, (value.trim(), at + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_block_counts_and_prefixes_are_left_out() {
+        let lines = [
+            "---- arguments ----",
+            "  hidden_size .... 1",
+            "---- end of arguments ----",
+            "  0: ---- arguments ----",
+            "  0:   hidden_size ......... 4096",
+            "[x] [INFO] [config.py:9:print]   world_size ... 1",
+            "  0:   load ..... my model.pt",
+            "  0: ---- end of arguments ----",
+            "  0:   world_size .... 7",
+        ];
+        let arguments = Arguments::of_megatron(&lines);
+        assert_eq!(arguments.get("hidden_size"), Some(("4096", 5)));
+        assert_eq!((arguments.text("load"), arguments.text("world_size")), ("my model.pt", ""));
+        let lines = ["[INFO] [config.py:752:print]   train_micro_batch_size_per_gpu  8", lines[5]];
+        let printed = Arguments::of_deepspeed(&lines);
+        assert_eq!(printed.count("train_micro_batch_size_per_gpu"), Some(8));
+        assert_eq!(printed.count("world_size"), Some(1));
+    }
+}

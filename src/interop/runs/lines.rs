@@ -1,0 +1,147 @@
+//! The lines that a training program prints for its steps, whatever stands before them. Not for what is made of them.
+
+/// How fast a run goes, in the terms of who prints it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Seconds of an optimizer step.
+    Seconds(f64),
+    /// Sequences of all ranks in a second.
+    Samples(f64),
+    /// Tokens of one device in a second.
+    TokensPerDevice(f64),
+}
+
+impl Pace {
+    /// The bare number, of which a median is taken within one program.
+    pub const fn amount(self) -> f64 {
+        match self {
+            Self::Seconds(amount) | Self::Samples(amount) | Self::TokensPerDevice(amount) => amount,
+        }
+    }
+
+    /// Another number in the same terms.
+    pub const fn with(self, amount: f64) -> Self {
+        match self {
+            Self::Seconds(_) => Self::Seconds(amount),
+            Self::Samples(_) => Self::Samples(amount),
+            Self::TokensPerDevice(_) => Self::TokensPerDevice(amount),
+        }
+    }
+}
+
+/// A line about one step, or about the mean of several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepLine {
+    /// Number of the line in the file.
+    pub line: usize,
+    /// Number of the step; ranks that print the same one count once.
+    pub step: u64,
+    /// How fast it was.
+    pub pace: Pace,
+    /// Sequences of the step, where the line says so.
+    pub batch: Option<u64>,
+    /// Whether the loss scaler left steps out.
+    pub skipped: bool,
+}
+
+/// ` iteration  10/ 1000 | elapsed time per iteration (ms): 5837.9 | global batch size: 4 | ...`; older builds of
+/// BigScience and LUMI print (s).
+pub fn megatron(number: usize, line: &str) -> Option<StepLine> {
+    let step = digits(after(line, "iteration ")?)?;
+    let seconds = match (after(line, "iteration (ms):"), after(line, "iteration (s):")) {
+        (Some(text), _) => decimal(text)? / 1e3,
+        (None, text) => decimal(text?)?,
+    };
+    Some(StepLine {
+        line: number,
+        step,
+        pace: Pace::Seconds(seconds),
+        batch: after(line, "global batch size:").and_then(digits),
+        skipped: after(line, "skipped iterations:").and_then(digits).is_some_and(|skipped| skipped > 0),
+    })
+}
+
+/// `step: 1990  loss:  3.4370  memory: 68.57GiB(86.69%)  tps: 6,785  mfu: 39.73%`, once per rank.
+pub fn torchtitan(number: usize, line: &str) -> Option<StepLine> {
+    let (step, rate) = (digits(after(line, "step: ")?)?, decimal(after(line, "tps: ")?)?);
+    Some(StepLine { line: number, step, pace: Pace::TokensPerDevice(rate), batch: None, skipped: false })
+}
+
+/// `epoch=0/micro_step=3/global_step=3, RunningAvgSamplesPerSec=R, CurrSamplesPerSec=C, ...`.
+pub fn deepspeed(number: usize, line: &str) -> Option<StepLine> {
+    let (step, rate) = (digits(after(line, "global_step=")?)?, decimal(after(line, "CurrSamplesPerSec=")?)?);
+    Some(StepLine { line: number, step, pace: Pace::Samples(rate), batch: None, skipped: false })
+}
+
+/// `{'train_runtime': 273.01, 'train_samples_per_second': 3.663, ...}` at the end of a run, once per rank.
+pub fn trainer(number: usize, line: &str) -> Option<StepLine> {
+    after(line, "'train_runtime':")?;
+    let rate = decimal(after(line, "'train_samples_per_second':")?)?;
+    Some(StepLine { line: number, step: 0, pace: Pace::Samples(rate), batch: None, skipped: false })
+}
+
+/// GiB that the allocator gave at most, on a line of Megatron-LM (in MiB), DeepSpeed or torchtitan.
+pub fn peak_gib(line: &str) -> Option<f64> {
+    if line.contains("memory (MB)") {
+        return Some(decimal(after(line, "max allocated:")?)? / 1024.0);
+    }
+    if line.contains("SamplesPerSec=") {
+        return decimal(after(line, "MaxMemAllocated=")?);
+    }
+    let amount = after(line, "memory: ").filter(|_| line.contains("tps: "))?;
+    amount.split_once("GiB").and_then(|(amount, _)| decimal(amount))
+}
+
+fn after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    Some(line.split_once(key)?.1.trim_start())
+}
+
+fn digits(text: &str) -> Option<u64> {
+    text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
+}
+
+/// `6,785` and `3.5e2` are numbers; what is no positive number is none.
+fn decimal(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || ".,eE+-".contains(c))).unwrap_or(text.len());
+    let number = text[..end].trim_end_matches(',').replace(',', "");
+    number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0)
+}
+
+/// A line without the colours that a terminal is sent: ESC, `[`, and what follows up to a letter.
+pub fn plain(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, colour)) = rest.split_once("\u{1b}[") {
+        text.push_str(before);
+        rest = colour.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        rest = rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest);
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_program_s_line_is_read_behind_any_prefix() {
+        let line = "127:  iteration   2/ 143066 | elapsed time per iteration (s): 346.58 | global batch size:  1024 | \
+                    number of skipped iterations:   1 |";
+        let pace = Pace::Seconds(346.58);
+        assert_eq!(megatron(7, line), Some(StepLine { line: 7, step: 2, pace, batch: Some(1024), skipped: true }));
+        let line = plain("1: \u{1b}[36mstep: 1990  \u{1b}[33mmemory: 68.57GiB(86.69%)  \u{1b}[34mtps: 6,785\u{1b}[39m");
+        assert_eq!(
+            torchtitan(1, &line).map(|line| (line.step, line.pace)),
+            Some((1990, Pace::TokensPerDevice(6785.0)))
+        );
+        assert_eq!(peak_gib(&line), Some(68.57));
+        let line = "epoch=0/micro_step=3/global_step=3, RunningAvgSamplesPerSec=291.6, CurrSamplesPerSec=300.5, \
+                    MemAllocated=17.54GB, MaxMemAllocated=66.97GB";
+        assert_eq!(deepspeed(1, line).map(|line| line.pace), Some(Pace::Samples(300.5)));
+        assert_eq!(peak_gib(line), Some(66.97));
+        assert_eq!(peak_gib("memory (MB) | allocated: 1.0 | max allocated: 2048.0 | reserved: 4096.0"), Some(2.0));
+        for nothing in ["", "iteration", "iteration 1/ | elapsed time per iteration (ms): nan", "step: 1 tps: -3"] {
+            assert_eq!((megatron(1, nothing), torchtitan(1, nothing)), (None, None), "{nothing}");
+        }
+    }
+}
