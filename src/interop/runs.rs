@@ -56,9 +56,12 @@ pub struct RunOptions<'a> {
     pub given: &'a [(String, String, String)],
 }
 
+/// Reads a step from a line and its number.
+type StepReader = fn(usize, &str) -> Option<StepLine>;
+
 /// Who writes step lines, in the order in which they are believed: DeepSpeed's samples per second are off where
 /// micro-batches are accumulated.
-const PROGRAMS: [(&str, fn(usize, &str) -> Option<StepLine>); 4] = [
+const PROGRAMS: [(&str, StepReader); 4] = [
     ("Megatron-LM", lines::megatron),
     ("torchtitan", lines::torchtitan),
     ("HF Trainer", lines::trainer),
@@ -74,7 +77,7 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         vec![ImportError::new("", what, "give the log of the rank that prints them")]
     };
     let start = lines.iter().rposition(|line| line.contains("- arguments --")).unwrap_or(0);
-    let of = |read: fn(usize, &str) -> Option<StepLine>| {
+    let of = |read: StepReader| {
         let numbered = lines.iter().enumerate().skip(start);
         numbered.filter_map(|(at, line)| read(at + 1, line)).collect::<Vec<_>>()
     };

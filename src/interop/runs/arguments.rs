@@ -60,8 +60,8 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// `  0:   hidden_size ....... 4096` is hidden_size, 4096; DeepSpeed leaves the dots out where the name is long.
-fn entry<'a>(at: usize, line: &'a str) -> Option<(&'a str, (&'a str, usize))> {
+/// `  0:   hidden_size ....... 4096` is `hidden_size`, 4096; DeepSpeed leaves the dots out where the name is long.
+fn entry(at: usize, line: &str) -> Option<(&str, (&str, usize))> {
     let (name, value) = match line.split_once(" ..") {
         Some((before, after)) => (before.split_whitespace().last()?, after.trim_start_matches('.')),
         None => line.split_once("print] ")?.1.trim().split_once("  ")?,

@@ -45,7 +45,7 @@ pub struct StepLine {
 }
 
 /// ` iteration  10/ 1000 | elapsed time per iteration (ms): 5837.9 | global batch size: 4 | ...`; older builds of
-/// BigScience and LUMI print (s).
+/// `BigScience` and LUMI print (s).
 pub fn megatron(number: usize, line: &str) -> Option<StepLine> {
     let step = digits(after(line, "iteration ")?)?;
     let seconds = match (after(line, "iteration (ms):"), after(line, "iteration (s):")) {

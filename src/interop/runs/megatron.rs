@@ -1,4 +1,4 @@
-//! Model and plan from the arguments that Megatron-LM prints, and its relatives of BigScience, LUMI and Microsoft.
+//! Model and plan from the arguments that Megatron-LM prints, and its relatives of `BigScience`, LUMI and Microsoft.
 //!
 //! Not for the steps of the run.
 
