@@ -105,7 +105,7 @@ pub struct Stack {
     pub keeps_gathered: bool,
     /// Whether backward overlaps collectives of tensor parallelism with its kernels, gathering with sequence parallelism
     /// the inputs of matrices again rather than keeping them: Megatron-LM since 2022 (arXiv 2205.05198, section 4.2.2;
-    /// megatron/core/tensor_parallel/layers.py, `LinearWithGradAccumulationAndAsyncCommunication`).
+    /// `megatron/core/tensor_parallel/layers.py`, `LinearWithGradAccumulationAndAsyncCommunication`).
     #[serde(default)]
     pub tensor_overlap: bool,
     /// Whether context parallelism assigns the pieces of a causal sequence so that all ranks have the same work.

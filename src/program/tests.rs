@@ -336,7 +336,7 @@ fn gradients_that_micro_batches_add_up_are_kept_in_a_format_of_their_own() {
 
 /// gpt-neox-20b on 16 nodes of 8, tp 8, ZeRO-1: Megatron-LM sums gradients in the fp32 that it accumulates them in and
 /// gathers weights in bf16, (4 + 2) bytes x P / 8 x 15/16 out of each device; in fp16 it sums what it trains in, and
-/// NeMo's recipes sum in bf16: (2 + 2).
+/// Recipes of `NeMo` sum in bf16: (2 + 2).
 #[test]
 fn megatron_sums_gradients_in_fp32_where_it_trains_in_bf16() {
     let out_of_the_node = |stack: &str, precision: &str| {

@@ -8,10 +8,10 @@
 
 mod aim;
 mod answer;
+mod best_plans;
 mod extents;
 mod floor;
 mod freedom;
-mod ranking;
 mod run;
 mod shape;
 

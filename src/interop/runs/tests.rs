@@ -71,8 +71,7 @@ fn deepspeed_is_believed_about_memory_and_not_about_samples() {
     let seconds: f64 = row["step_time_s"].parse().expect("a number");
     assert!((2048.0 / seconds - 27.2).abs() < 0.3, "{seconds}");
     assert_eq!(row["metric_peak_mem_gb"], "66.9744");
-    let alone: String =
-        SUPERBENCH.1.lines().filter(|line| line.contains("SamplesPerSec")).map(|line| format!("{line}\n")).collect();
+    let alone = SUPERBENCH.1.lines().filter(|line| line.contains("SamplesPerSec")).collect::<Vec<_>>().join("\n");
     // 2048 sequences, 2 on each of 16 ranks: 64 micro-batches.
     let cells = given(&[("num_gpus", "16"), ("micro_batch", "2"), ("global_batch", "2048")]);
     let (row, _) = imported(("a.log", &alone), RunOptions { skip: Some(0), given: &cells });

@@ -8,7 +8,7 @@ use crate::scenario::Scenario;
 pub struct FoundWhole {
     /// The job with the plan.
     pub scenario: Scenario,
-    /// Its figures.
+    /// What it comes to: time, memory, throughput.
     pub summary: Summary,
 }
 

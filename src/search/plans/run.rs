@@ -13,10 +13,10 @@ use crate::units::Bytes;
 
 use super::aim::{Aim, SearchLimits};
 use super::answer::{FoundWhole, PlanCounts, WholeAnswer};
+use super::best_plans::BestPlans;
 use super::extents::StateExtents;
 use super::floor::PlanFloor;
 use super::freedom::Freedom;
-use super::ranking::Ranking;
 use super::shape::{OpenKind, OpenPlans, Shape, tokens};
 
 /// A search over whole plans.
@@ -41,7 +41,7 @@ struct Running<'a> {
     search: &'a PlanSearch,
     evaluator: &'a Evaluator<'a>,
     open: BinaryHeap<OpenPlans>,
-    ranking: Ranking,
+    ranking: BestPlans,
     counts: PlanCounts,
     /// How many kinds of plans have been put up.
     numbered: usize,
@@ -55,7 +55,7 @@ impl PlanSearch {
             search: self,
             evaluator,
             open: BinaryHeap::new(),
-            ranking: Ranking::new(self.aim, self.top, self.front),
+            ranking: BestPlans::new(self.aim, self.top, self.front),
             counts: PlanCounts::default(),
             numbered: 0,
             recomputes: self.freedom.recomputes(&self.base),

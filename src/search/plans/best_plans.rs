@@ -7,7 +7,7 @@ use super::answer::FoundWhole;
 
 /// The best plans, best first, no two with the same figures.
 #[derive(Debug)]
-pub(super) struct Ranking {
+pub(super) struct BestPlans {
     aim: Aim,
     most: usize,
     plans: Vec<([f64; 2], FoundWhole)>,
@@ -15,7 +15,7 @@ pub(super) struct Ranking {
     fastest: Option<BTreeMap<u32, FoundWhole>>,
 }
 
-impl Ranking {
+impl BestPlans {
     pub fn new(aim: Aim, most: usize, front: bool) -> Self {
         Self { aim, most: most.max(1), plans: Vec::new(), fastest: front.then(BTreeMap::new) }
     }
