@@ -49,7 +49,7 @@ fn a_range_of_nodes_has_a_front_and_limits_are_kept() {
     // A little more than what two nodes take: the fewest devices that keep it are two nodes.
     let deadline = format!("--deadline {}days --objective devices", 1.01 * days[1]);
     let kept = run(&format!("{search} --tokens 20B {deadline} --top 1 --format json")).json(0);
-    assert_eq!(number(&kept["plans"][0]["evaluation"]["batch"], "data_ranks"), 16.0);
+    assert_eq!(kept["plans"][0]["evaluation"]["batch"]["data_ranks"], 16);
 }
 
 #[test]
