@@ -20,7 +20,7 @@ use draft::RowDraft;
 use lines::{Pace, StepLine, peak_gib, plain};
 
 /// Lines at the head of a run that are left out where nobody says how many: they hold start-up and compilation.
-const WARM_UP: usize = 3;
+pub const WARM_UP: usize = 3;
 
 /// Rows of measured runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
