@@ -278,7 +278,7 @@ fn the_limit_is_said_in_words() {
     assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +5.8 %");
     // Near today's value 1.1^0.6 = 1.0588 was promised; of less than half of that the rest is the node's to give.
     evaluation.elasticity[0].gain = 0.012;
-    assert_eq!(words(&evaluation), "limited by compute, tied with node: +10 % peak gives +1.2 %");
+    assert_eq!(words(&evaluation), "limited by compute: +10 % peak gives +1.2 %, tied with node");
     evaluation.elasticity.clear();
     assert_eq!(words(&evaluation), "limited by node bandwidth");
     evaluation.elasticity.push(Elasticity { property: Property::HostBandwidth, value: 0.6, gain: 0.059 });

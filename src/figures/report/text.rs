@@ -131,9 +131,9 @@ pub fn limit(scenario: &Scenario, evaluation: &Evaluation) -> StepLimit {
         }
     };
     let gain = found(property).filter(|one| one.value.is_finite());
-    let gain = gain.map(|one| format!("{change} gives {:+.1} %", 100.0 * one.gain));
     let tie = evaluation.tie().map_or_else(String::new, |other| format!(", tied with {}", other.name(scenario)));
-    StepLimit { what: format!("limited by {what}{}", printable(&tie)), gain }
+    let gain = gain.map(|one| format!("{change} gives {:+.1} %{}", 100.0 * one.gain, printable(&tie)));
+    StepLimit { what: format!("limited by {what}"), gain }
 }
 
 fn title(scenario: &Scenario, summary: &Summary) -> String {

@@ -64,8 +64,7 @@ struct HeadlineFacts {
     step: Span<'static>,
     tokens: Span<'static>,
     days: Span<'static>,
-    training: Span<'static>,
-    cost: Span<'static>,
+    training: [Span<'static>; 3],
     limit: StepLimit,
     difference: Option<Span<'static>>,
 }
@@ -75,7 +74,7 @@ impl HeadlineFacts {
         let Answer { scenario, evaluation } = answer;
         let summary = &evaluation.summary;
         let tokens = summary.tokens_per_s();
-        let [training, cost] = scenario.plan.tokens.map_or_else(Default::default, |tokens| training(tokens, answer));
+        let training = scenario.plan.tokens.map_or_else(Default::default, |tokens| training(tokens, answer));
         Self {
             verdict: verdict(summary, theme),
             speed: Span::styled(speed(evaluation, theme), theme.style(Role::Title)),
@@ -85,8 +84,7 @@ impl HeadlineFacts {
             step: Span::raw(format!("step {}", summary.step_time)),
             tokens: Span::raw(format!("{} tokens/s", words::count(tokens))),
             days: Span::raw(days(answer)),
-            training: Span::raw(training),
-            cost: Span::raw(cost),
+            training: training.map(Span::raw),
             limit: figures::limit(scenario, evaluation),
             difference: difference(app, summary, theme),
         }
@@ -96,7 +94,7 @@ impl HeadlineFacts {
     fn wide(self) -> (Vec<Span<'static>>, Vec<Span<'static>>, Vec<Span<'static>>) {
         (
             vec![self.verdict, self.speed, self.utilisation],
-            vec![self.step, self.bubble, self.tokens, self.training, self.cost],
+            [self.step, self.bubble, self.tokens].into_iter().chain(self.training).collect(),
             std::iter::once(Span::raw(self.limit.to_string())).chain(self.difference).collect(),
         )
     }
@@ -146,13 +144,14 @@ fn days(answer: &Answer) -> String {
     days.map_or_else(String::new, |days| format!("{} days", days.in_row()))
 }
 
-/// The whole training, and what it costs: `300B in 3.77 days, 34,790 device-hours`, `86,975 EUR, 24.4 MWh`.
-fn training(tokens: f64, answer: &Answer) -> [String; 2] {
+/// The whole training, and what it takes: `300B in 3.77 days`, `34,790 device-hours`, `86,975 EUR, 24.4 MWh`.
+fn training(tokens: f64, answer: &Answer) -> [String; 3] {
     let subject = answer.subject();
     let said = |figure: Figure| figure.amount(&subject).map(Amount::in_row);
     let [days, hours] = [Figure::Days, Figure::DeviceHours].map(|figure| said(figure).unwrap_or_default());
     let spent = [Figure::Cost, Figure::Energy].into_iter().filter_map(said);
-    [format!("{} in {days} days, {hours} device-hours", words::count(tokens)), spent.collect::<Vec<_>>().join(", ")]
+    let spent = spent.collect::<Vec<_>>().join(", ");
+    [format!("{} in {days} days", words::count(tokens)), format!("{hours} device-hours"), spent]
 }
 
 /// Against the first pinned scenario: `▸ step −36 %, speed +56 % vs A`.
