@@ -15,7 +15,9 @@ mod import;
 mod interrupt;
 mod limits;
 pub mod log;
+mod merge;
 mod output;
+mod parts;
 mod plan;
 mod presets;
 mod progress;
@@ -66,6 +68,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     match command {
         CliCommand::Eval(eval) => eval::run(&session()?, eval),
         CliCommand::Sweep(sweep) => sweep::run(&session()?, sweep),
+        CliCommand::Merge(merge) => merge::run(merge),
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
         CliCommand::Search(search) => search::run(&session()?, search),
         CliCommand::Export(export) => export::run(&session()?, export),

@@ -5,7 +5,7 @@
 //! flood makes the program grow or wait for ever. Not for what a file means.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,11 +28,27 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
 
 /// The bytes of a file, a pipe or a device: at most so many.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    limited(stream(path)?, most)
+}
+
+/// A file as it comes, however long: for what is worked through piece by piece.
+pub fn stream(path: &Path) -> io::Result<impl Read + use<>> {
     let file = open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder; name a file in it"));
     }
-    limited(Patient(file), most)
+    Ok(Patient(file))
+}
+
+/// The last bytes of a file that is no pipe: at most so many.
+pub fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it is not a regular file; name one"));
+    }
+    file.seek(SeekFrom::Start(facts.len().saturating_sub(most)))?;
+    limited(file, most)
 }
 
 /// The bytes of the standard input: at most so many. It is waited for: a person may be typing.
@@ -117,6 +133,23 @@ pub struct Staged(NamedTempFile);
 impl Staged {
     /// Writes a text into a directory; what killed processes have left there is removed.
     pub fn new(directory: &Path, text: &str) -> io::Result<Self> {
+        Self::empty(directory)?.written(text)
+    }
+
+    /// What is to become a file of this name, or to replace it: for a text that comes piece by piece, and ends with a
+    /// flush.
+    pub fn beside(path: &Path, replacing: bool) -> io::Result<Self> {
+        let path = if replacing { replaceable(path)? } else { path.to_owned() };
+        Self::empty(parent(&path))
+    }
+
+    fn written(mut self, text: &str) -> io::Result<Self> {
+        self.write_all(text.as_bytes())?;
+        self.flush()?;
+        Ok(self)
+    }
+
+    fn empty(directory: &Path) -> io::Result<Self> {
         remove_orphans(directory);
         let mut builder = Builder::new();
         builder.prefix(STAGED.0).suffix(STAGED.1);
@@ -126,10 +159,7 @@ impl Staged {
             // Readable by whom the user's mask allows.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let mut file = builder.tempfile_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        Ok(Self(file))
+        builder.tempfile_in(directory).map(Self)
     }
 
     /// Gives it a name that no file has; hands it back where one does.
@@ -141,6 +171,28 @@ impl Staged {
             }
             Err(refused) => Err((Self(refused.file), refused.error)),
         }
+    }
+
+    /// Gives it a name; a file that has it is replaced, through a link what it leads to.
+    pub fn replace(self, path: &Path) -> io::Result<()> {
+        let path = replaceable(path)?;
+        if let Ok(facts) = path.metadata() {
+            self.0.as_file().set_permissions(facts.permissions())?;
+        }
+        self.0.persist(&path).map_err(|refused| refused.error)?;
+        keep_name(&path);
+        Ok(())
+    }
+}
+
+impl Write for Staged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    /// Has what is written survive a power cut.
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_file().sync_all()
     }
 }
 
@@ -160,18 +212,16 @@ pub fn create<'a>(files: &'a [(PathBuf, &str)]) -> Result<(), (&'a Path, io::Err
 
 /// Writes a file whole or not at all; one of that name is replaced, through a link what it leads to.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    Staged::beside(path, true)?.written(text)?.replace(path)
+}
+
+/// Where a name leads, if nothing is there or what is there may be replaced.
+fn replaceable(path: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let facts = path.metadata().ok();
-    if let Some(what) = facts.as_ref().and_then(irreplaceable) {
-        return Err(io::Error::new(ErrorKind::InvalidInput, what));
+    match path.metadata().ok().as_ref().and_then(irreplaceable) {
+        Some(what) => Err(io::Error::new(ErrorKind::InvalidInput, what)),
+        None => Ok(path),
     }
-    let staged = Staged::new(parent(&path), text)?.0;
-    if let Some(facts) = facts {
-        staged.as_file().set_permissions(facts.permissions())?;
-    }
-    staged.persist(&path).map_err(|refused| refused.error)?;
-    keep_name(&path);
-    Ok(())
 }
 
 /// Why a file is not replaced: a rename would take what its owner protects, or part it from its other names.

@@ -17,7 +17,8 @@ pub use figure::{
 pub use metric::metric;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, SearchReport,
-    StepLimit, SweepReport, TrainingReport, ValidateReport, Verdict, beside, changed, limit, published, text, verdict,
+    StepLimit, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, beside, changed, limit, published,
+    text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};

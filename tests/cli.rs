@@ -18,6 +18,7 @@ mod cli {
     mod limits;
     mod logs;
     mod notes;
+    mod parts;
     mod plan;
     mod profile;
     mod sweep;

@@ -5,8 +5,10 @@
 mod export;
 mod flags;
 mod import;
+mod merge;
 mod plan;
 mod search;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +18,18 @@ use clap_complete::Shell;
 
 use crate::bounds::fsdp::ZeroStage;
 use crate::config::{ColorDepth, PALETTES};
-use crate::figures::{self, Figure, METRICS};
 use crate::presets::Kind;
 use crate::scenario::Field;
-use crate::search::Axis;
 use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 pub use export::{ExportArgs, ExportTarget};
 pub use flags::ScenarioFlags;
 pub use import::{ImportArgs, ImportKind, ImportModelArgs, ImportOutput, ImportRunArgs};
+pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};
 pub use search::{Allow, SearchArgs};
+pub use sweep::SweepArgs;
 
 /// Explore sharded training of large language models: how long a step takes, whether it fits, what limits it
 #[derive(Debug, Parser)]
@@ -63,6 +65,8 @@ pub enum CliCommand {
     Eval(EvalArgs),
     /// Evaluate a scenario over two axes
     Sweep(SweepArgs),
+    /// Put the parts of a sweep together again
+    Merge(MergeArgs),
     /// Find the best plan for an objective
     Plan(Box<PlanArgs>),
     /// Find the best whole plans: mesh, schedule, micro-batch, recompute and extents together
@@ -106,30 +110,6 @@ pub enum EvalFormat {
     Text,
     Json,
     Toml,
-}
-
-/// Arguments of `sweep`.
-#[derive(Debug, Args)]
-pub struct SweepArgs {
-    /// Horizontal axis, like nodes=1..64; VALUES: 1,2,4, or 1..64 (powers of two), or 1..64:3 (step)
-    #[arg(long, value_name = "AXIS=VALUES")]
-    pub x: Axis,
-    /// Vertical axis, like shard=node,system or strategy=zero3,zeropp; AXIS: any scenario flag except tokens and flop-
-    /// count; memory is the what-if factor on device memory
-    #[arg(long, value_name = "AXIS=VALUES")]
-    pub y: Axis,
-    /// Figure of each cell, in the same unit in every format: throughput and limit in TFLOP/s per device,
-    /// step-time in s, memory and headroom in GiB; mfu, exposed (of the step) and share-of-limit in %
-    #[arg(long, default_value = Figure::ModelFlops.word(), value_parser = metrics())]
-    pub metric: Figure,
-    /// Give each cell its best micro-batch, recompute and accumulation
-    #[arg(long)]
-    pub tune: bool,
-    /// Format of the map
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: TableForm,
-    #[command(flatten)]
-    pub input: ScenarioArgs,
 }
 
 /// Forms of a report.
@@ -311,10 +291,6 @@ pub struct Everywhere {
     /// Append a log of events to this file
     #[arg(long, global = true, value_name = "FILE")]
     pub log: Option<PathBuf>,
-}
-
-fn metrics() -> impl TypedValueParser<Value = Figure> {
-    PossibleValuesParser::new(METRICS.map(Figure::word)).try_map(|word| figures::metric(&word))
 }
 
 /// The kinds that `presets` knows; calibrations come with their stacks.

@@ -1,10 +1,10 @@
 //! Files that commands write: whole or not at all, never over what is read, and over another file only where that is
 //! insisted on.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::disk;
+use crate::disk::{self, Staged};
 
 use super::exit::Failure;
 
@@ -21,6 +21,20 @@ pub(super) fn vacant<'a>(file: &Path, force: bool, inputs: impl IntoIterator<Ite
         Ok(_) if !force => Err(Failure::io(file, &ErrorKind::AlreadyExists.into())),
         _ => Ok(()),
     }
+}
+
+/// Writes a file piece by piece, as `fill` does: whole or not at all, as [`write()`].
+pub(super) fn write_as_it_comes<T>(
+    file: &Path,
+    force: bool,
+    fill: impl FnOnce(&mut Staged) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let failed = |error: io::Error| Failure::io(file, &error);
+    let mut staged = Staged::beside(file, force).map_err(failed)?;
+    let filled = fill(&mut staged)?;
+    staged.flush().map_err(failed)?;
+    let named = if force { staged.replace(file) } else { staged.create(file).map_err(|(_, error)| error) };
+    named.map(|()| filled).map_err(failed)
 }
 
 /// Writes files: new ones all or none, or each in the place of what is there.

@@ -10,21 +10,28 @@ use crate::text::{escaped, visible};
 
 /// Writes a text to stdout. A reader that has gone (`| head`) is no failure.
 pub(super) fn result(text: &str) -> Result<(), Failure> {
+    write(&visible(text)).map(drop)
+}
+
+/// Writes a piece of a longer text to stdout. Returns whether anyone reads on.
+pub(super) fn piece(text: &str) -> Result<bool, Failure> {
     write(&visible(text))
 }
 
 /// Writes JSON to stdout.
 pub(super) fn json(text: &str) -> Result<(), Failure> {
-    write(&format!("{}\n", escaped(text)))
+    write(&format!("{}\n", escaped(text))).map(drop)
 }
 
+/// Returns whether anyone reads it.
 // A stdout that was closed (`>&-`) is no error here: before `main` the runtime opens /dev/null in its place, for reading
 // and writing, as Python's `subprocess.DEVNULL` hands it over too. Nothing tells the two apart without unsafe code.
-fn write(text: &str) -> Result<(), Failure> {
+fn write(text: &str) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Io(format!("stdout: {error}"))),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Io(format!("stdout: {error}"))),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn collect<T: Clone + Send>(
     options: &Options,
     search: impl FnOnce(&(dyn Fn(usize, T) + Sync)),
 ) -> Vec<Option<T>> {
-    let bar = bar(count, of, options.low_bandwidth);
+    let bar = bar(count, of, options);
     let found = Mutex::new(vec![None; count]);
     search(&|index, one| {
         // A panic elsewhere leaves each entry as whole as it was.
@@ -60,8 +60,8 @@ pub(super) fn waiting(what: &'static str, options: &Options) -> ProgressBar {
 }
 
 /// A bar with rate and time left on stderr, if that is a terminal.
-fn bar(count: usize, of: &str, low_bandwidth: bool) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(count as u64), target(low_bandwidth));
+pub(super) fn bar(count: usize, of: &str, options: &Options) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(count as u64), target(options.low_bandwidth));
     let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
         let _ = write!(text, "{} per second", thousands(state.per_sec()));
     };

@@ -1,17 +1,19 @@
 //! `sweep`: a map over two axes, with a clean end on SIGINT.
 
+mod stream;
+
 use crate::figures::SweepReport;
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Field, Problem, Value};
 use crate::search::{self, Axis, Cancel, Cell, Evaluator};
 use crate::snapshot::Opened;
 
-use super::args::{ScenarioArgs, ScenarioFlags, SweepArgs};
+use super::args::{ReportForm, ScenarioArgs, ScenarioFlags, SweepArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};
 use super::session::{Session, note_idle, refused};
 use super::{interrupt, log, output, progress};
 
-/// The most cells of a map: about half a gigabyte of results.
+/// The most cells of a map that is printed whole: about half a gigabyte of results.
 const MOST_CELLS: usize = 1 << 20;
 
 pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Failure> {
@@ -26,15 +28,29 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     note_idle(&arguments.input, edges(&sweep));
     let cancel = Cancel::default();
     interrupt::cancels(&cancel)?;
-    let cells = evaluate(session, &sweep, &cancel)?;
-    if let Some(problem) = fault(&cells, &arguments.input.flags) {
-        return Err(refused(std::slice::from_ref(problem), &arguments.input));
+    let pool = session.pool()?;
+    let evaluator = Evaluator::new(&pool, &cancel);
+    if let Some(problem) = fault(&sweep, &evaluator, &arguments.input.flags) {
+        return Err(refused(&[problem], &arguments.input));
     }
-    let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
-    output::table(arguments.format, || report.text(), || report.csv(), || report.json())?;
+    log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));
+    let form = match arguments.format {
+        TableForm::Csv => None,
+        TableForm::Json => Some(ReportForm::Json),
+        TableForm::Text => Some(ReportForm::Text),
+    };
+    let fits = match form {
+        None => stream::run(session, arguments, &sweep, &evaluator)?,
+        Some(form) => {
+            let cells = evaluate(session, &sweep, &evaluator);
+            let report = SweepReport { sweep: &sweep, metric: arguments.metric, cells: &cells };
+            output::report(form, || report.text(), || report.json())?;
+            cells.iter().flatten().any(Cell::fits)
+        }
+    };
     interrupt::ends(&cancel)?;
-    let fits = |cell: &Option<Cell>| matches!(cell, Some(Cell::Possible { summary, .. }) if summary.fits);
-    Ok(if cells.iter().any(fits) { Exit::Done } else { Exit::DoesNotFit })
+    // Another part of the sweep may fit.
+    Ok(if fits || arguments.part.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
 
 /// The axis with its presets looked up once, so that no cell has to: each as if it had been given with the other flags.
@@ -70,16 +86,37 @@ fn edges(sweep: &search::Sweep) -> impl Iterator<Item = Plan> {
     plans.map(|plan| if sweep.tune { Plan { recompute: Recompute::Full, ..plan } } else { plan })
 }
 
-/// The problem of a flag that makes every cell impossible.
-fn fault<'a>(cells: &'a [Option<Cell>], flags: &ScenarioFlags) -> Option<&'a Problem> {
-    let mut problems = cells.iter().map(|cell| match cell {
-        Some(Cell::Impossible(problem)) => {
-            Field::behind(&problem.field).into_iter().any(|field| flags.has(field)).then_some(problem)
-        }
-        _ => None,
+/// The problem of a flag that makes every cell impossible, in any part of the sweep: the first one's.
+fn fault(sweep: &search::Sweep, evaluator: &Evaluator, flags: &ScenarioFlags) -> Option<Problem> {
+    let blamed = |cell: &Cell| match cell {
+        Cell::Impossible(problem) => Field::behind(&problem.field).into_iter().any(|field| flags.has(field)),
+        Cell::Possible { .. } => false,
+    };
+    let mut first = None;
+    // Most sweeps end with their first cell here. What is impossible takes little time to be found so.
+    let every = sweep.in_order(
+        0..1,
+        evaluator,
+        |_, cell| cell,
+        |_, cells| {
+            first = cells.into_iter().next().flatten().filter(blamed);
+            first.as_ref().map(|_| true).ok_or(())
+        },
+    );
+    let every = every.and_then(|()| {
+        sweep.in_order(
+            1..sweep.len(),
+            evaluator,
+            |_, cell| blamed(&cell),
+            |_, blamed| {
+                if blamed.iter().all(|blamed| *blamed == Some(true)) { Ok(true) } else { Err(()) }
+            },
+        )
     });
-    let first = problems.next()??;
-    problems.all(|problem| problem.is_some()).then_some(first)
+    match (every, first) {
+        (Ok(()), Some(Cell::Impossible(problem))) => Some(problem),
+        _ => None,
+    }
 }
 
 /// Refuses what no cell could answer.
@@ -88,16 +125,19 @@ fn check(arguments: &SweepArgs) -> Result<(), Failure> {
     let mut refusals = Refusals::default();
     refusals.refuse(x.field == y.field, format!("--y: both axes are {}; choose another one", y.word()));
     let cells = x.values.len() * y.values.len();
-    let many = format!("--x, --y: {cells} cells are too many; choose axes of at most {MOST_CELLS} together");
-    refusals.refuse(cells > MOST_CELLS, many);
+    let csv = arguments.format == TableForm::Csv;
+    let many = format!(
+        "--x, --y: {cells} cells are too many; choose axes of at most {MOST_CELLS} together, or --format csv, which takes \
+         any number"
+    );
+    refusals.refuse(cells > MOST_CELLS && !csv, many);
+    refusals.refuse(arguments.part.is_some() && !csv, "--part: a part is CSV; add --format csv");
     refusals.end()
 }
 
 /// Evaluates the cells by index; those that an interrupt left out are `None`.
-fn evaluate(session: &Session, sweep: &search::Sweep, cancel: &Cancel) -> Result<Vec<Option<Cell>>, Failure> {
-    let pool = session.pool()?;
-    log::line(&format!("sweep of {} cells on {} threads", sweep.len(), pool.current_num_threads()));
-    Ok(progress::collect(sweep.len(), "cells", &session.options, |done| {
-        sweep.run(&Evaluator::new(&pool, cancel), 0, &|index, cell| done(index, cell));
-    }))
+fn evaluate(session: &Session, sweep: &search::Sweep, evaluator: &Evaluator) -> Vec<Option<Cell>> {
+    progress::collect(sweep.len(), "cells", &session.options, |done| {
+        sweep.run(evaluator, 0, &|index, cell| done(index, cell));
+    })
 }

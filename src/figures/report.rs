@@ -33,7 +33,7 @@ pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
 pub use search::SearchReport;
-pub use sweep::SweepReport;
+pub use sweep::{SweepCells, SweepReport};
 pub use text::{StepLimit, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;
 pub use validate::ValidateReport;

@@ -87,7 +87,7 @@ impl TableCell {
     }
 
     /// The value as CSV has it: numbers as Rust prints them, nothing for what is missing.
-    fn plain(&self) -> String {
+    pub fn plain(&self) -> String {
         match &self.value {
             Value::Null => String::new(),
             Value::String(text) => printable(text),
@@ -168,15 +168,12 @@ impl Table {
 
     /// With the keys as its header.
     pub fn csv(&self) -> Result<String, csv::Error> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(self.columns.iter().map(|(key, _)| key))?;
+        let mut text = csv_line(self.columns.iter().map(|(key, _)| key))?;
         for row in &self.rows {
-            writer.write_record(
-                (0..self.columns.len()).map(|at| row.get(at).map_or_else(String::new, TableCell::plain)),
-            )?;
+            let cells = (0..self.columns.len()).map(|at| row.get(at).map_or_else(String::new, TableCell::plain));
+            text.push_str(&csv_line(cells)?);
         }
-        let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(text)
     }
 
     /// Its rows as objects of the columns that have a key.
@@ -194,6 +191,17 @@ impl Extend<Vec<TableCell>> for Table {
         self.rows.extend(rows);
     }
 }
+
+/// A line of CSV.
+pub fn csv_line<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>) -> Result<String, csv::Error> {
+    let mut writer = csv::WriterBuilder::new().buffer_capacity(LINE).from_writer(Vec::with_capacity(LINE));
+    writer.write_record(cells)?;
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Bytes that most lines of CSV fit into.
+const LINE: usize = 256;
 
 /// `4.7 %`.
 pub fn percent(share: f64) -> String {

@@ -15,7 +15,7 @@ pub struct Axis {
 }
 
 /// The most values that an axis may have.
-const MOST_VALUES: u32 = 4096;
+const MOST_VALUES: u32 = 1 << 16;
 
 impl Axis {
     /// Reads `1,2,4`, `1..64` (powers of two) or `1..64:3` (step) for what is counted, and lists of anything else.

@@ -1,5 +1,8 @@
 //! A sweep: one evaluation per cell, in parallel, coarse to fine, cancelled at once.
 
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::scenario::{Edit, Problem, Scenario};
 
@@ -21,6 +24,13 @@ pub enum Cell {
     },
     /// A scenario that cannot be, and why.
     Impossible(Problem),
+}
+
+impl Cell {
+    /// Whether it can be and fits into memory.
+    pub fn fits(&self) -> bool {
+        matches!(self, Self::Possible { summary, .. } if summary.fits)
+    }
 }
 
 /// A map to fill: a scenario and two axes.
@@ -91,6 +101,31 @@ impl Sweep {
         evaluator.each(&self.order(from), CHUNK, |index, workspace| self.cell(index, workspace), done)
     }
 
+    /// Does `work` for the cells of `rows`, block by block, each block in parallel, and hands over each block's results in
+    /// order; `None` for what was not reached before the work was stopped. Ends after a block for which `next` says so.
+    pub fn in_order<T: Send + Clone, E>(
+        &self,
+        rows: Range<usize>,
+        evaluator: &Evaluator,
+        work: impl Fn(usize, Cell) -> T + Sync,
+        mut next: impl FnMut(usize, Vec<Option<T>>) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        for begin in rows.clone().step_by(BLOCK) {
+            let order: Vec<usize> = (begin..rows.end.min(begin + BLOCK)).collect();
+            let block = Mutex::new(vec![None; order.len()]);
+            let one = |index, workspace: &mut Workspace| work(index, self.cell(index, workspace));
+            let whole = evaluator.each(&order, CHUNK, one, &|index, found| {
+                // A panic elsewhere leaves each entry as whole as it was.
+                block.lock().unwrap_or_else(PoisonError::into_inner)[index - begin] = Some(found);
+            });
+            let found = block.into_inner().unwrap_or_else(PoisonError::into_inner);
+            if !next(begin, found)? || !whole {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// All cells: `from`, then every eighth row and column, every fourth, every second, the rest.
     fn order(&self, from: usize) -> Vec<usize> {
         let width = self.x.values.len();
@@ -104,6 +139,9 @@ impl Sweep {
         order
     }
 }
+
+/// Cells of a block: enough that threads seldom wait for the last of them, and few to hold.
+const BLOCK: usize = 1 << 14;
 
 /// Cells that a thread takes at a time: few, so that none is left with the last of them while others wait, and enough to
 /// reuse its workspace.

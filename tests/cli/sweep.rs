@@ -98,7 +98,7 @@ fn bad_axes_are_refused() {
         ("sweep --x nodes=1 --y nodes=2", "both axes are nodes"),
         ("sweep --x nodes=4..1 --y seq=512", "4..1"),
         ("sweep --x nodes=0 --y seq=512", "'0'"),
-        ("sweep --x seq=1..4000:1 --y nodes=1..4000:1", "16000000 cells"),
+        ("sweep --x seq=1..4000:1 --y nodes=1..4000:1", "16000000 cells are too many"),
         ("sweep --x nodes=1 --y seq=512 --metric speed", "step-time"),
         ("sweep --x nodes=1 --y seq=512 --metric cost", "price_per_device_hour"),
     ] {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cost;
 use crate::figures::figure::Figure;
-use crate::figures::table::{Table, TableCell, pretty};
+use crate::figures::table::{Table, TableCell, csv_line, pretty};
 use crate::scenario::file::{ScenarioFile, printable};
 use crate::scenario::{self, Field, Problem};
 use crate::search::{self, Axis, Sweep};
@@ -21,6 +21,15 @@ pub struct SweepReport<'a> {
     pub metric: Figure,
     /// The cells, row by row; `None` where the sweep was interrupted before them.
     pub cells: &'a [Option<search::Cell>],
+}
+
+/// The cells of a map, each for itself: a map of any size can be written as it is computed.
+#[derive(Debug, Clone, Copy)]
+pub struct SweepCells<'a> {
+    /// What is swept.
+    pub sweep: &'a Sweep,
+    /// The figure to show.
+    pub metric: Figure,
 }
 
 /// What each cell says, in CSV and in JSON.
@@ -65,12 +74,17 @@ impl SweepReport<'_> {
         }))
     }
 
+    fn cells(&self) -> SweepCells<'_> {
+        SweepCells { sweep: self.sweep, metric: self.metric }
+    }
+
     fn table(&self, keys: [&'static str; KEYS.len()]) -> Table {
         let mut table = Table::new(keys.map(|key| (key, "")));
         // Of an interrupted sweep what it has, and one cell that says so: a map may have a million.
         let (done, missing): (Vec<usize>, Vec<usize>) =
             (0..self.sweep.len()).partition(|index| self.cell(*index).is_some());
-        table.extend(done.into_iter().chain(missing.into_iter().take(1)).map(|index| self.record(index)));
+        let shown = done.into_iter().chain(missing.into_iter().take(1));
+        table.extend(shown.map(|index| self.cells().record(index, self.cell(index))));
         table
     }
 
@@ -137,7 +151,7 @@ impl SweepReport<'_> {
             .iter()
             .flatten()
             .filter(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
-        let above = shown.filter_map(|cell| self.value(cell)).any(|value| value > most);
+        let above = shown.filter_map(|cell| self.cells().value(cell)).any(|value| value > most);
         above.then(|| format!("above the peak, {peak}: causal kernels skip half of the scores, all of which count\n"))
     }
 
@@ -149,37 +163,6 @@ impl SweepReport<'_> {
         self.cells.get(index)?.as_ref()
     }
 
-    fn value(&self, cell: &search::Cell) -> Option<f64> {
-        let search::Cell::Possible { summary, .. } = cell else { return None };
-        Some(self.metric.plotted(summary, &self.sweep.base)).filter(|value| value.is_finite())
-    }
-
-    fn record(&self, index: usize) -> Vec<TableCell> {
-        let [x, y] = self.place(index).map(|value| TableCell::new(shown(value), json!(value)));
-        let cell = self.cell(index);
-        let figure = cell.and_then(|cell| self.value(cell));
-        let fits = cell.map(|cell| matches!(cell, search::Cell::Possible { summary, .. } if summary.fits));
-        let choice = match cell {
-            Some(search::Cell::Possible { choice, .. }) => Some(choice),
-            _ => None,
-        };
-        let choice = [
-            json!(choice.map(|choice| choice.micro_batch)),
-            json!(choice.map(|choice| choice.recompute.to_string())),
-            json!(choice.map(|choice| choice.accumulate)),
-            json!(self.sequences(index)),
-        ];
-        let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
-        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
-    }
-
-    /// The sequences of a step of a cell, all devices together.
-    fn sequences(&self, index: usize) -> Option<u64> {
-        let search::Cell::Possible { summary, .. } = self.cell(index)? else { return None };
-        let sequence = self.sweep.untuned(index).ok()?.plan.sequence;
-        Some((summary.tokens_per_step / f64::from(sequence)).round() as u64)
-    }
-
     /// In a line, that all cells have the same global batch, where it is held.
     fn held(&self) -> Option<String> {
         let Sweep { base, x, y, .. } = self.sweep;
@@ -188,34 +171,76 @@ impl SweepReport<'_> {
         Some(format!("global batch {} sequences in every cell, or the nearest within 5 %\n", counted(wanted)))
     }
 
-    /// The values of a cell's column and row.
-    fn place(&self, index: usize) -> [&scenario::Value; 2] {
-        let Sweep { x, y, .. } = self.sweep;
-        let width = x.values.len();
-        [&x.values[index % width], &y.values[index / width]]
-    }
-
     /// What a table shows of a cell: its figure where it fits, else a mark.
     fn mark(&self, index: usize) -> String {
         match self.cell(index) {
             None => "?".to_owned(),
             Some(search::Cell::Impossible(_)) => "-".to_owned(),
             Some(search::Cell::Possible { summary, .. }) if !summary.fits => "x".to_owned(),
-            Some(cell) => self.value(cell).map_or_else(|| "?".to_owned(), |value| significant(value, 3)),
+            Some(cell) => self.cells().value(cell).map_or_else(|| "?".to_owned(), |value| significant(value, 3)),
         }
     }
 
     /// The best cell that fits, in a line.
     fn best(&self) -> Option<String> {
         let fitting = (0..self.sweep.len()).filter_map(|index| match self.cell(index)? {
-            cell @ search::Cell::Possible { summary, .. } if summary.fits => Some((index, self.value(cell)?)),
+            cell @ search::Cell::Possible { summary, .. } if summary.fits => Some((index, self.cells().value(cell)?)),
             _ => None,
         });
         let better = |value: f64| if self.metric.more_is_better() { value } else { -value };
         let (index, value) = fitting.reduce(|best, next| if better(next.1) > better(best.1) { next } else { best })?;
-        let [x, y] = self.place(index).map(shown);
+        let [x, y] = self.cells().place(index).map(shown);
         let (across, down) = (self.sweep.x.word(), self.sweep.y.word());
         Some(format!("best: {} at {across} {x}, {down} {y}\n", significant(value, 3)))
+    }
+}
+
+impl SweepCells<'_> {
+    /// The header of the CSV.
+    pub fn header() -> String {
+        KEYS.join(",") + "\n"
+    }
+
+    /// The line of a cell in CSV; without the cell, that the sweep was interrupted before it.
+    pub fn line(&self, index: usize, cell: Option<&search::Cell>) -> Result<String, csv::Error> {
+        csv_line(self.record(index, cell).iter().map(TableCell::plain))
+    }
+
+    fn value(&self, cell: &search::Cell) -> Option<f64> {
+        let search::Cell::Possible { summary, .. } = cell else { return None };
+        Some(self.metric.plotted(summary, &self.sweep.base)).filter(|value| value.is_finite())
+    }
+
+    fn record(&self, index: usize, cell: Option<&search::Cell>) -> Vec<TableCell> {
+        let [x, y] = self.place(index).map(|value| TableCell::new(shown(value), json!(value)));
+        let figure = cell.and_then(|cell| self.value(cell));
+        let fits = cell.map(search::Cell::fits);
+        let choice = match cell {
+            Some(search::Cell::Possible { choice, .. }) => Some(choice),
+            _ => None,
+        };
+        let choice = [
+            json!(choice.map(|choice| choice.micro_batch)),
+            json!(choice.map(|choice| choice.recompute.to_string())),
+            json!(choice.map(|choice| choice.accumulate)),
+            json!(cell.and_then(|cell| self.sequences(index, cell))),
+        ];
+        let found = [json!(self.metric.word()), json!(figure), json!(fits), json!(reason(cell))];
+        [x, y].into_iter().chain(found.into_iter().chain(choice).map(|value| TableCell::new("", value))).collect()
+    }
+
+    /// The sequences of a step of a cell, all devices together.
+    fn sequences(&self, index: usize, cell: &search::Cell) -> Option<u64> {
+        let search::Cell::Possible { summary, .. } = cell else { return None };
+        let sequence = self.sweep.untuned(index).ok()?.plan.sequence;
+        Some((summary.tokens_per_step / f64::from(sequence)).round() as u64)
+    }
+
+    /// The values of a cell's column and row.
+    fn place(&self, index: usize) -> [&scenario::Value; 2] {
+        let Sweep { x, y, .. } = self.sweep;
+        let width = x.values.len();
+        [&x.values[index % width], &y.values[index / width]]
     }
 }
 

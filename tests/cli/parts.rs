@@ -1,0 +1,120 @@
+//! `sweep --part` and `merge`: parts are the whole again, byte for byte, or they are refused by name.
+
+use super::run::{Home, Run, assert_contains, run};
+
+/// 5 x 7 cells, some of them impossible.
+const PLAIN: &str = "--hardware a100-80gb-nvlink16 --model mpt-125m --x nodes=1..16 --y micro-batch=1..7:1";
+const TUNED: &str = "--hardware a100-80gb-nvlink16 --model mpt-125m --x nodes=1,2 --y seq=512,1024,2048 --tune";
+const HEADER: &str = "x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,global_batch\n";
+
+/// Writes all parts of a sweep to `part-K.csv`; hands back their names and what they say.
+fn parts(home: &Home, axes: &str, count: usize) -> Vec<(String, String)> {
+    let part = |index: usize| {
+        let Run { code, stdout, stderr } = home.run(&format!("sweep {axes} --format csv --part {index}/{count}"));
+        assert_eq!((code, stderr.as_str()), (Some(0), ""));
+        let name = format!("part-{index}.csv");
+        home.write(&name, &stdout);
+        (name, stdout)
+    };
+    (0..count).map(part).collect()
+}
+
+fn names(parts: &[(String, String)]) -> String {
+    // Backwards: the order in which parts are given does not matter.
+    parts.iter().rev().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn parts_merged_are_the_whole_byte_for_byte() {
+    for (axes, counts) in [(PLAIN, &[1, 2, 7, 100][..]), (TUNED, &[1, 2, 7])] {
+        let whole = run(&format!("sweep {axes} --format csv")).stdout;
+        for count in counts {
+            let home = Home::new();
+            let parts = parts(&home, axes, *count);
+            let rows: String = parts
+                .iter()
+                .map(|(name, text)| {
+                    let rows = text.strip_prefix(HEADER).expect("the header");
+                    let (rows, seal) = rows.split_at(rows.trim_end().rfind('\n').map_or(0, |end| end + 1));
+                    let part = name.trim_start_matches("part-").trim_end_matches(".csv");
+                    assert!(seal.starts_with(&format!("# part {part}/{count} of ")), "{seal}");
+                    rows
+                })
+                .collect();
+            assert_eq!(format!("{HEADER}{rows}"), whole, "{count} parts of {axes}");
+            let merged = home.run(&format!("merge {}", names(&parts)));
+            assert_eq!((merged.code, merged.stderr.as_str(), merged.stdout.as_str()), (Some(0), "", whole.as_str()));
+        }
+    }
+}
+
+#[test]
+fn the_whole_is_written_to_a_file_or_not_at_all() {
+    let home = Home::new();
+    let parts = parts(&home, PLAIN, 2);
+    let whole = run(&format!("sweep {PLAIN} --format csv")).stdout;
+    let merge = format!("merge {} --out whole.csv", names(&parts));
+    assert_eq!(home.run(&merge).stdout, "");
+    let written = || std::fs::read_to_string(home.path().join("whole.csv")).expect("a file");
+    assert_eq!(written(), whole);
+    let again = home.run(&merge);
+    assert_eq!(again.code, Some(1));
+    assert_contains(&again.stderr, &["whole.csv: already exists", "--force"]);
+    assert_eq!(home.run(&format!("{merge} --force")).code, Some(0));
+    // An input is never replaced, and a part with a row too few ends with the old file in place.
+    assert_contains(&home.run("merge part-0.csv part-1.csv --out part-0.csv --force").refused()[0], &["is an input"]);
+    home.write("part-1.csv", &without_line(&parts[1].1, 3));
+    assert_contains(&home.run(&format!("{merge} --force")).refused()[0], &["part-1.csv: has 17 rows of 18"]);
+    assert_eq!(written(), whole);
+}
+
+fn without_line(text: &str, line: usize) -> String {
+    text.lines().enumerate().filter(|(at, _)| *at != line).map(|(_, line)| format!("{line}\n")).collect()
+}
+
+#[test]
+fn what_is_not_all_of_one_whole_is_refused_by_name() {
+    let home = Home::new();
+    let parts = parts(&home, PLAIN, 4);
+    let merge = |arguments: &str| home.run(&format!("merge {arguments}")).refused().join("\n");
+    assert_contains(&merge("part-0.csv part-2.csv"), &["missing: part 1/4, 3/4"]);
+    home.write("again.csv", &parts[1].1);
+    assert_contains(
+        &merge("part-0.csv part-1.csv part-2.csv part-3.csv again.csv"),
+        &["part-1.csv, again.csv: all are part 1/4"],
+    );
+    // A part that a kill cut off, in a row or behind one, has no last line.
+    for cut in [parts[1].1.len() / 2, parts[1].1.rfind('#').expect("the last line"), parts[1].1.len() - 1] {
+        home.write("cut.csv", &parts[1].1[..cut]);
+        assert_contains(
+            &merge("part-0.csv cut.csv part-2.csv part-3.csv"),
+            &["cut.csv: is partial", "missing: part 1/4"],
+        );
+    }
+    let other = run(&format!("sweep {PLAIN} --metric mfu --format csv --part 1/4")).stdout;
+    home.write("other.csv", &other);
+    assert_contains(&merge("part-0.csv other.csv part-2.csv part-3.csv"), &["other.csv: is part 1/4 of "]);
+    let hostile = parts[1].1.replacen("throughput", "\"\u{1b}[2J\n", 1);
+    home.write("hostile.csv", &hostile);
+    let run = home.run("merge part-0.csv hostile.csv part-2.csv part-3.csv");
+    assert_eq!(run.code, Some(2));
+    assert_contains(&run.stderr, &["hostile.csv: line 2 is not a row"]);
+    assert_eq!(home.run("merge none.csv").code, Some(1));
+}
+
+#[test]
+fn parts_and_large_maps_are_csv() {
+    let refused = |arguments: &str| run(&format!("sweep {arguments}")).refused().join("\n");
+    assert_contains(&refused(&format!("{PLAIN} --part 0/2")), &["--part: a part is CSV"]);
+    assert_contains(&refused(&format!("{PLAIN} --part 2/2 --format csv")), &["K/N"]);
+    assert_contains(&refused("--x seq=1..4000:1 --y nodes=1..4000:1"), &["--format csv"]);
+}
+
+/// A part of a map where nothing fits is done; the whole says that nothing fits.
+#[test]
+fn the_whole_tells_that_nothing_fits() {
+    let home = Home::new();
+    let axes = "--hardware a100-80gb-nvlink16 --model mpt-70b --strategy ddp --x nodes=1,2 --y micro-batch=1,2";
+    let parts = parts(&home, axes, 2);
+    assert_eq!(home.run(&format!("merge {}", names(&parts))).code, Some(3));
+}
