@@ -72,7 +72,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
         CliCommand::Search(search) => search::run(&session()?, search),
         CliCommand::Export(export) => export::run(&session()?, export),
-        CliCommand::Import(import) => import::run(import),
+        CliCommand::Import(import) => import::run(&session()?.library, import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),
         CliCommand::Validate(validate) => validate::run(&session()?, validate),
         CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),

@@ -1,7 +1,8 @@
-//! Other tools' files, in and out: models of Hugging Face and logs of runs read, plans written. Not for shardscope's own files
+//! Other tools' files, in and out: models of Hugging Face, logs of runs and launchers' plans read, plans written. Not for shardscope's own files
 //! ([`crate::snapshot`]), nor for the disk.
 
 pub mod fsdp2;
 pub mod huggingface;
+pub mod plans;
 pub mod report;
 pub mod runs;

@@ -15,6 +15,7 @@ mod cli {
     mod grid;
     mod hostile;
     mod import;
+    mod import_plan;
     mod limits;
     mod logs;
     mod notes;

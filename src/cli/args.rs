@@ -25,7 +25,7 @@ use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 pub use export::{ExportArgs, ExportTarget};
 pub use flags::ScenarioFlags;
-pub use import::{ImportArgs, ImportKind, ImportModelArgs, ImportOutput, ImportRunArgs};
+pub use import::{ImportArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs};
 pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};
 pub use search::{Allow, SearchArgs};

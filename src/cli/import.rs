@@ -3,6 +3,7 @@
 //! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
 
 mod model;
+mod plan;
 mod run;
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 use crate::disk;
 use crate::interop::report::{ImportError, Imported};
+use crate::presets::Library;
 use crate::text::printable;
 
 pub(super) use model::{is_model, read as model};
@@ -22,10 +24,11 @@ use super::{files, output};
 /// The most bytes that are read of a file.
 const MOST_BYTES: u64 = 64 << 20;
 
-pub(super) fn run(arguments: &ImportArgs) -> Result<Exit, Failure> {
+pub(super) fn run(library: &Library, arguments: &ImportArgs) -> Result<Exit, Failure> {
     match &arguments.kind {
         ImportKind::Model(arguments) => model::run(arguments),
         ImportKind::Run(arguments) => run::run(arguments),
+        ImportKind::Plan(arguments) => plan::run(library, arguments),
     }
 }
 
@@ -33,6 +36,11 @@ pub(super) fn run(arguments: &ImportArgs) -> Result<Exit, Failure> {
 fn text_of(file: &Path) -> Result<String, Failure> {
     let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
     disk::read_text(path, MOST_BYTES).map_err(|error| Failure::io(file, &error))
+}
+
+/// A file as results name it.
+fn called(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
 /// What is wrong with a file, one line for each mistake.

@@ -15,9 +15,11 @@ use crate::measured;
 
 use super::report::{ImportError, Imported};
 
-use arguments::Arguments;
 use draft::RowDraft;
-use lines::{Pace, StepLine, peak_gib, plain};
+use lines::{Pace, StepLine, peak_gib};
+
+pub(super) use arguments::Arguments;
+pub(super) use lines::plain;
 
 /// Lines at the head of a run that are left out where nobody says how many: they hold start-up and compilation.
 pub const WARM_UP: usize = 3;
@@ -93,7 +95,9 @@ pub fn run(file: &str, text: &str, options: RunOptions<'_>) -> Result<Imported<R
         configured(&mut row, &Arguments::of_deepspeed(&lines));
     } else {
         megatron::fill(&mut row, &megatron)?;
-        vocabulary(&mut row, &lines[start..], start);
+        if let Some((size, at)) = padded_vocabulary(&lines[start..]) {
+            row.take("vocab", size, format!("line {}", start + at + 1));
+        }
     }
     for (column, value, option) in options.given {
         row.take(column, value, option);
@@ -135,15 +139,12 @@ fn configured(row: &mut RowDraft, printed: &Arguments<'_>) {
     }
 }
 
-/// ` > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)`
-fn vocabulary(row: &mut RowDraft, lines: &[&str], start: usize) {
-    let padded = lines.iter().enumerate().find_map(|(at, line)| {
+/// ` > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)`: the new size, and its line from 0.
+pub(super) fn padded_vocabulary(lines: &[&str]) -> Option<(u32, usize)> {
+    lines.iter().enumerate().find_map(|(at, line)| {
         let size = line.split_once("padded vocab")?.1.split_once("new size: ")?.1.split_once(')')?.0;
-        Some((size.parse::<u32>().ok()?, start + at + 1))
-    });
-    if let Some((size, line)) = padded {
-        row.take("vocab", size, format!("line {line}"));
-    }
+        Some((size.parse().ok()?, at))
+    })
 }
 
 /// The lines that count: each step once, without those at the head.

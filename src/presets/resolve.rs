@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::model::Model;
 use crate::plan::Precision;
 use crate::scenario::field::{Field, Resolved, Value};
 use crate::scenario::file::ScenarioFile;
@@ -33,9 +34,10 @@ impl Library {
                 Some((stack, calibration))
             }),
         };
-        let model = match base.filter(|base| base.model.id == file.model) {
-            Some(base) => Some(Arc::clone(&base.model)),
-            None => found("model", self.model(&file.model), &mut problems),
+        let model = match (base.filter(|base| base.model.id == file.model), &file.shape) {
+            (Some(base), _) => Some(Arc::clone(&base.model)),
+            (None, Some(shape)) => Some(Arc::new(Model { id: file.model.clone(), ..shape.clone() })),
+            (None, None) => found("model", self.model(&file.model), &mut problems),
         };
         let sharding = match &file.plan.sharding {
             Some(sharding) => Some(sharding.clone()),

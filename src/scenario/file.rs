@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::{Problem, Scenario};
+use crate::model::Model;
 
 pub use error::{FileError, Mistake, printable};
 pub use plan::PlanFile;
@@ -50,6 +51,9 @@ pub struct ScenarioFile {
     /// What was published of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Published>,
+    /// The model in full, where `model` names none of the presets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<Model>,
 }
 
 impl ScenarioFile {
@@ -65,6 +69,7 @@ impl ScenarioFile {
             strategy: scenario.strategy.to_string(),
             plan: PlanFile::from_plan(&scenario.plan),
             published: None,
+            shape: None,
         }
     }
 
@@ -84,6 +89,14 @@ impl ScenarioFile {
     /// What can be wrong with it before its ids are looked up.
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = self.published.as_ref().map_or_else(Vec::new, Published::problems);
+        if let Some(model) = &self.shape {
+            let fix = "correct it, or leave 'shape' out and name a preset";
+            found.extend(model.problems().into_iter().map(|(field, must)| Problem {
+                field: format!("shape.{field}"),
+                what: must,
+                fix: fix.to_owned(),
+            }));
+        }
         if [Field::Nodes, Field::Devices].iter().all(|field| self.plan.get(*field).is_some()) {
             found.push(Problem {
                 field: "plan.devices".to_owned(),

@@ -7,12 +7,14 @@ use shardscope::app::keymap::Keymap;
 use shardscope::config::Config;
 use shardscope::hardware::Cluster;
 use shardscope::interop::huggingface::{self, ImportOptions};
+use shardscope::interop::plans::{self, LauncherFile, PlanWishes};
 use shardscope::interop::runs::{self, RunOptions};
 use shardscope::measured;
 use shardscope::model::Model;
 use shardscope::plan::Strategy;
 use shardscope::presets::Library;
 use shardscope::scenario::file::{self, FileError, Source};
+use shardscope::scenario::{Field, Value};
 use shardscope::search::planner::profile::MeasuredProfile;
 use shardscope::snapshot::{Set, Snapshot};
 use shardscope::stack::Stack;
@@ -125,5 +127,24 @@ fn logs_of_runs() {
             vec![imported.report.text(), imported.made.to_csv()]
         }
         Err(errors) => errors.iter().map(ToString::to_string).collect(),
+    });
+}
+
+#[test]
+fn configurations_of_launchers() {
+    let library = Library::embedded();
+    let wishes = PlanWishes {
+        fields: vec![(Field::Devices, 64.into()), (Field::Cluster, Value::Id("mi250x-lumi".into()))],
+        model: None,
+    };
+    fuzz("../fixtures/launch", |text| {
+        match plans::import(&[LauncherFile { name: "it.yaml", text }], wishes.clone(), &library) {
+            Ok(imported) => {
+                let written = imported.made.scenario.to_toml().unwrap();
+                assert!(file::parse(&written).is_ok(), "{written}");
+                vec![imported.report.text(), written]
+            }
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+        }
     });
 }

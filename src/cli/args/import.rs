@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ReportForm;
+use super::{ReportForm, ScenarioFlags};
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
@@ -22,6 +22,8 @@ pub enum ImportKind {
     Model(ImportModelArgs),
     /// Rows for `validate` and `calibrate` from logs of Megatron-LM, torchtitan, DeepSpeed or HF Trainer
     Run(ImportRunArgs),
+    /// A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan
+    Plan(ImportPlanArgs),
 }
 
 /// Arguments of `import model`.
@@ -60,6 +62,19 @@ pub struct ImportRunArgs {
     pub set: Vec<String>,
     #[command(flatten)]
     pub output: ImportOutput,
+}
+
+/// Arguments of `import plan`.
+#[derive(Debug, Args)]
+pub struct ImportPlanArgs {
+    /// Configuration, with the DeepSpeed file that it refers to; a Megatron-LM script or log; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub output: ImportOutput,
+    /// What the files do not say, or say otherwise
+    #[command(flatten)]
+    pub flags: ScenarioFlags,
 }
 
 /// Where an import goes, and in what form.

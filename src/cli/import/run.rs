@@ -1,6 +1,6 @@
 //! `import run`: logs of training runs as rows of measured runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::interop::report::Imported;
 use crate::interop::runs::{self, RunOptions, RunRows};
@@ -9,7 +9,7 @@ use crate::measured;
 use super::super::args::ImportRunArgs;
 use super::super::exit::{Exit, Failure};
 use super::super::rows;
-use super::{deliver, refused};
+use super::{called, deliver, refused};
 
 pub(super) fn run(arguments: &ImportRunArgs) -> Result<Exit, Failure> {
     let given = given(arguments)?;
@@ -29,10 +29,6 @@ pub(super) fn run(arguments: &ImportRunArgs) -> Result<Exit, Failure> {
     let Some(mut all) = all else { return Ok(Exit::Done) };
     all.made.tell_apart();
     deliver(&all, &all.made.to_csv(), arguments.files.iter().map(PathBuf::as_path), &arguments.output)
-}
-
-fn called(file: &Path) -> String {
-    if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
 /// The cells that the command line gives.

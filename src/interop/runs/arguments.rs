@@ -34,6 +34,11 @@ impl<'a> Arguments<'a> {
         self.0.is_empty()
     }
 
+    /// All of them: name, value and line.
+    pub fn all(&self) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
+        self.0.iter().map(|(name, (value, line))| (*name, *value, *line))
+    }
+
     /// A value as it is printed, and the number of its line.
     pub fn get(&self, name: &str) -> Option<(&'a str, usize)> {
         self.0.get(name).copied()

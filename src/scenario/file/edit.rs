@@ -18,6 +18,7 @@ impl ScenarioFile {
             Field::Model => {
                 plan.put(Field::Sequence, None);
                 plan.operators.clear();
+                self.shape = None;
             }
             Field::Strategy => {
                 // It says anew what the fields after it refine.

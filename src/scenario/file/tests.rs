@@ -314,7 +314,7 @@ prop_compose! {
         ] {
             plan.put(field, value);
         }
-        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None }
+        ScenarioFile { format: FORMAT, name: names.clone(), about: names, cluster, stack, model, strategy, plan, published: None, shape: None }
     }
 }
 

@@ -1,0 +1,52 @@
+//! `import plan`: a scenario from what a launcher reads.
+
+use std::path::{Path, PathBuf};
+
+use crate::interop::plans::{self, LauncherFile, PlanWishes};
+use crate::interop::report::ImportError;
+use crate::presets::Library;
+use crate::scenario::Field;
+
+use super::super::args::{ImportPlanArgs, ScenarioFlags};
+use super::super::exit::{Exit, Failure};
+use super::{called, deliver, is_model, model, text_of};
+
+pub(super) fn run(library: &Library, arguments: &ImportPlanArgs) -> Result<Exit, Failure> {
+    let ImportPlanArgs { files, output, flags } = arguments;
+    let texts = texts(files)?;
+    let named: Vec<LauncherFile> = texts.iter().map(|(name, text)| LauncherFile { name, text }).collect();
+    let refused = |errors: Vec<ImportError>| Failure::Input(errors.iter().map(ToString::to_string).collect());
+    let imported = plans::import(&named, wishes(flags)?, library).map_err(refused)?;
+    let text = imported.made.scenario.to_toml().map_err(Failure::unwritten)?;
+    deliver(&imported, &text, files.iter().map(PathBuf::as_path), output)
+}
+
+/// Names and texts of the files, and of the one that the first refers to, where it lies beside it.
+fn texts(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
+    let mut texts = Vec::new();
+    for file in files {
+        texts.push((called(file), text_of(file)?));
+    }
+    if let ([file], [(_, text)]) = (files, &texts[..])
+        && let Some(beside) = plans::referred(text).map(|name| file.with_file_name(name)).filter(|file| file.is_file())
+    {
+        texts.push((called(&beside), text_of(&beside)?));
+    }
+    Ok(texts)
+}
+
+/// What the command line says of the scenario.
+fn wishes(flags: &ScenarioFlags) -> Result<PlanWishes, Failure> {
+    let mut wishes = PlanWishes::default();
+    for (field, text) in flags.given() {
+        if field == Field::Model && is_model(text) {
+            wishes.model = Some(model(Path::new(text), None, None)?.made.model);
+        } else {
+            let value = field
+                .read(text)
+                .map_err(|problem| Failure::input(format!("--{field}: {}; {}", problem.what, problem.fix)))?;
+            wishes.fields.extend(value.map(|value| (field, value)));
+        }
+    }
+    Ok(wishes)
+}

@@ -1,0 +1,151 @@
+//! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
+
+use crate::plan::Sharded;
+use crate::scenario::Field;
+
+use super::deepspeed;
+use super::draft::PlanDraft;
+use super::settings::{Setting, Settings};
+use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+
+/// How the program is started, and its mesh.
+const KEYS: &[ToolKey] = &[
+    number("num_processes", Field::Devices),
+    number(TENSOR, Field::Tensor),
+    number(CONTEXT, Field::Context),
+    words(
+        "mixed_precision",
+        Field::Precision,
+        &[("no", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"), ("fp8", "fp8"), ("false", "fp32")],
+    ),
+    only("parallelism_config.parallelism_config_sp_size", &["1"], "a plan splits sequences by --cp alone"),
+    only("use_cpu", OFF, "shardscope knows training on devices alone"),
+    nothing("num_machines", "num_processes counts the devices of all machines"),
+    nothing("compute_environment", "where it runs is said by --hardware"),
+];
+
+/// FSDP, whichever version.
+const FSDP: &[ToolKey] = &[
+    words("fsdp_activation_checkpointing", Field::Recompute, &[("false", "none"), ("true", "full")]),
+    words("fsdp_offload_params", Field::Offload, &[("false", "none"), ("true", "state")]),
+    words("fsdp_backward_prefetch", Field::Prefetch, &[("BACKWARD_PRE", "1"), ("NO_PREFETCH", "0")]),
+    only(
+        "fsdp_auto_wrap_policy",
+        &["TRANSFORMER_BASED_WRAP"],
+        "wrap by TRANSFORMER_BASED_WRAP: a plan gathers layer by layer",
+    ),
+    nothing("fsdp_min_num_params", "layers are wrapped by their class"),
+    nothing("fsdp_transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
+    nothing("fsdp_cpu_ram_efficient_loading", "loading is no part of a step"),
+    nothing("fsdp_sync_module_states", "loading is no part of a step"),
+    nothing("fsdp_state_dict_type", "checkpoints are no part of a step"),
+    nothing("fsdp_use_orig_params", "the same weights are sharded either way"),
+    nothing("fsdp_forward_prefetch", "the device runs ahead of the program either way"),
+];
+
+/// Whether FSDP2 gathers weights again for backward.
+const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")])];
+
+const TENSOR: &str = "parallelism_config.parallelism_config_tp_size";
+const CONTEXT: &str = "parallelism_config.parallelism_config_cp_size";
+const REPLICATE: &str = "parallelism_config.parallelism_config_dp_replicate_size";
+const SHARD: &str = "parallelism_config.parallelism_config_dp_shard_size";
+
+/// Strategies of FSDP1: their names and numbers, the first part of the state that each shards, and over what.
+const STRATEGIES: [(&str, &str, Option<Sharded>, Option<&str>); 5] = [
+    ("FULL_SHARD", "1", Some(Sharded::Weights), None),
+    ("SHARD_GRAD_OP", "2", Some(Sharded::Gradients), None),
+    ("NO_SHARD", "3", None, None),
+    ("HYBRID_SHARD", "4", Some(Sharded::Weights), Some("node")),
+    ("HYBRID_SHARD_ZERO2", "5", Some(Sharded::Gradients), Some("node")),
+];
+
+/// Whether it is Accelerate's.
+pub fn is_of(settings: &Settings) -> bool {
+    ["distributed_type", "compute_environment", "num_processes", "fsdp_config.fsdp_version"]
+        .iter()
+        .any(|name| settings.has(name))
+}
+
+/// Reads it; `deepspeed` is the configuration that it refers to, if that was given.
+pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, draft: &mut PlanDraft) {
+    let kind = settings.take("distributed_type");
+    let mut inside = settings.take_inside("deepspeed_config");
+    let mut fsdp = settings.take_inside("fsdp_config");
+    let mesh = [REPLICATE, SHARD].map(|name| settings.take(name));
+    table::read(KEYS, settings, draft);
+    let place = kind.as_ref().map_or_else(|| settings.file.clone(), |kind| kind.place.clone());
+    match kind.as_ref().map(|kind| kind.text.as_str()) {
+        Some("FSDP") => read_fsdp(&mut fsdp, &mesh, &place, draft),
+        Some("DEEPSPEED") => deepspeed::read_with_accelerate(&mut inside, deepspeed, draft),
+        Some("NO") => {
+            draft.take(Field::Devices, "1", &place);
+            draft.shard(None, None, &place);
+        }
+        None | Some("MULTI_GPU") if !fsdp.is_empty() => read_fsdp(&mut fsdp, &mesh, &place, draft),
+        None | Some("MULTI_GPU") => read_mesh(None, &mesh, &place, draft),
+        Some(other) => draft.refuse(
+            &place,
+            format!("'{other}' is none of FSDP, DEEPSPEED, MULTI_GPU and NO; give the file of the tool behind it"),
+            Field::Strategy,
+        ),
+    }
+    table::leave(&fsdp, draft);
+    table::leave(settings, draft);
+    let missing = "Accelerate leaves it to the training script, so one is taken";
+    draft.assume(Field::MicroBatch, "1", missing);
+    draft.assume(Field::Accumulate, "1", missing);
+}
+
+fn read_fsdp(fsdp: &mut Settings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+    let version = fsdp.take("fsdp_version");
+    let named = ["fsdp_sharding_strategy", "fsdp_reshard_after_forward"].into_iter().find_map(|name| {
+        let text = fsdp.text(name)?;
+        let strategy = STRATEGIES.iter().find(|(name, number, ..)| [*name, *number].contains(&text))?;
+        Some((strategy, fsdp.take(name)?))
+    });
+    table::read(FSDP, fsdp, draft);
+    match named {
+        // The second version has no strategies, and passes over them.
+        Some((_, setting)) if version.as_ref().is_some_and(|version| version.text == "2") => {
+            draft.report.ignore(&setting.place, "FSDP2 shards by its mesh");
+            read_mesh(Some(Sharded::Weights), mesh, place, draft);
+        }
+        Some(((_, _, first, over), setting)) => draft.shard(*first, *over, &setting.place),
+        None => {
+            if let Some(setting) = fsdp.take("fsdp_sharding_strategy") {
+                let known: Vec<&str> = STRATEGIES.iter().map(|(name, ..)| *name).collect();
+                let what = format!("'{}' is no strategy of FSDP; known: {}", setting.text, known.join(", "));
+                return draft.refuse(&setting.place, what, Field::Strategy);
+            }
+            table::read(RESHARD, fsdp, draft);
+            read_mesh(Some(Sharded::Weights), mesh, place, draft);
+        }
+    }
+}
+
+/// Shards lie over the ranks of `dp_shard` and of context parallelism, and are replicated over the rest.
+fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+    let [replicate, shard] = mesh;
+    let count = |setting: &Option<Setting>| setting.as_ref().and_then(|setting| setting.text.parse::<u32>().ok());
+    let replicas = count(replicate).unwrap_or(1).max(1);
+    let place = replicate.as_ref().or(shard.as_ref()).map_or(place, |setting| setting.place.as_str());
+    let context = draft.ranks(Field::Context);
+    let over = count(shard).unwrap_or(1).max(1).saturating_mul(context);
+    match (first, shard) {
+        (None, None) => draft.shard(None, None, place),
+        (None, Some(_)) if over == 1 => draft.shard(None, None, place),
+        (_, Some(_)) if replicas > 1 => draft.shard(Some(Sharded::Weights), Some(&over.to_string()), place),
+        _ if replicas > 1 => draft.shard(None, None, place),
+        _ => draft.shard(Some(Sharded::Weights), None, place),
+    }
+    let mesh_size = over.checked_mul(replicas).and_then(|product| product.checked_mul(draft.ranks(Field::Tensor)));
+    let devices = draft.devices();
+    if let (Some(_), Some(devices), Some(product)) = (shard, devices, mesh_size)
+        && devices != product
+    {
+        let what =
+            format!("replicate {replicas} x shard and context {over} x tensor are {product} devices, not {devices}");
+        draft.contradict(place, what);
+    }
+}

@@ -1,0 +1,227 @@
+//! DeepSpeed's JSON, by itself or in Accelerate's and the Trainer's hands.
+
+use crate::plan::Sharded;
+use crate::scenario::Field;
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, Settings};
+use super::table::{self, FILLED_IN, OFF, ToolKey, nothing, number, only, words};
+
+/// What its configuration says.
+const KEYS: &[ToolKey] = &[
+    number("train_micro_batch_size_per_gpu", Field::MicroBatch),
+    number("gradient_accumulation_steps", Field::Accumulate),
+    words("zero_optimization.zero_quantized_weights", Field::Qwz, SWITCH),
+    words("zero_optimization.zero_quantized_gradients", Field::Qgz, SWITCH),
+    number("zero_optimization.zero_hpz_partition_size", Field::Hpz),
+    words("optimizer.type", Field::Optimizer, OPTIMIZERS),
+    number("tensor_parallel.autotp_size", Field::Tensor),
+    only("sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
+    only("activation_checkpointing.partition_activations", OFF, "a plan keeps checkpoints whole on each rank"),
+    only("elasticity.enabled", OFF, "say the batch by --global-batch, and switch elasticity off"),
+    only("progressive_layer_drop.enabled", OFF, "a plan runs every layer"),
+    only("amp.enabled", OFF, "write bf16 or fp16"),
+    nothing("activation_checkpointing.number_checkpoints", RECOMPUTED),
+    nothing("activation_checkpointing.contiguous_memory_optimization", RECOMPUTED),
+    nothing("activation_checkpointing.synchronize_checkpoint_boundary", RECOMPUTED),
+    nothing("zero_optimization.overlap_comm", "the stack says what overlaps"),
+    nothing("zero_optimization.contiguous_gradients", "the stack says where gradients lie"),
+    nothing("zero_optimization.reduce_scatter", "the stack says how gradients are reduced"),
+    nothing("zero_optimization.reduce_bucket_size", "gradients are reduced layer by layer"),
+    nothing("zero_optimization.allgather_bucket_size", "weights are gathered layer by layer"),
+    nothing("zero_optimization.allgather_partitions", "weights are gathered layer by layer"),
+    nothing("zero_optimization.sub_group_size", "the update's share of a step is the same"),
+    nothing("zero_optimization.stage3_max_live_parameters", "gathered layers are freed as soon as they are used"),
+    nothing("zero_optimization.stage3_max_reuse_distance", "gathered layers are freed as soon as they are used"),
+    nothing("zero_optimization.stage3_param_persistence_threshold", "small parameters are a small part of the whole"),
+];
+
+/// Accelerate's own names for some of it.
+const WITH_ACCELERATE: &[ToolKey] = &[
+    number("gradient_accumulation_steps", Field::Accumulate),
+    nothing("zero3_init_flag", "loading is no part of a step"),
+    nothing("zero3_save_16bit_model", "checkpoints are no part of a step"),
+    nothing("deepspeed_multinode_launcher", "how processes start is no part of a step"),
+];
+
+const SWITCH: &[(&str, &str)] = &[("true", "on"), ("false", "off")];
+const RECOMPUTED: &str = "it says how checkpoints are kept, and the model's code whether there are any";
+
+/// Optimizers by the state that each keeps.
+const OPTIMIZERS: &[(&str, &str)] = &[
+    ("AdamW", "adam"),
+    ("Adam", "adam"),
+    ("FusedAdam", "adam"),
+    ("DeepSpeedCPUAdam", "adam"),
+    ("Lamb", "adam"),
+    ("SGD", "sgd-momentum"),
+    ("Muon", "muon"),
+];
+
+/// The first part of the state that each stage shards.
+const STAGES: [(&str, Option<Sharded>); 4] =
+    [("0", None), ("1", Some(Sharded::Optimizer)), ("2", Some(Sharded::Gradients)), ("3", Some(Sharded::Weights))];
+
+const STAGE: &str = "zero_optimization.stage";
+const MICS: &str = "zero_optimization.mics_shard_size";
+const AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
+const ALL: &str = "train_batch_size";
+
+/// Whether it is DeepSpeed's.
+pub fn is_of(settings: &Settings) -> bool {
+    ["zero_optimization", "train_micro_batch_size_per_gpu", ALL].iter().any(|name| settings.has(name))
+}
+
+/// Reads it.
+pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+    let all = settings.take(ALL);
+    if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
+        read_batch(all, settings, draft);
+    }
+    read_precision(settings, draft);
+    read_stage(settings, draft);
+    read_offload(settings, draft);
+    if let Some(ahead) = settings.take(AHEAD) {
+        match ahead.text.parse::<f64>() {
+            Ok(elements) if elements.is_finite() => draft.prefetched = Some((elements, ahead.place)),
+            _ => draft.report.ignore(&ahead.place, "it is filled in when the tool starts"),
+        }
+    }
+    table::read(KEYS, settings, draft);
+    table::leave(settings, draft);
+    draft.assume(Field::Recompute, "none", "the configuration says how checkpoints are kept, not whether");
+}
+
+/// The batch of all ranks: with a micro-batch it says how many of them are accumulated.
+fn read_batch(all: &Setting, settings: &Settings, draft: &mut PlanDraft) {
+    let counts = ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].map(|name| settings.count(name));
+    match counts {
+        [Some(micro), Some(steps)] => {
+            let wanted = all.text.parse::<u64>().ok();
+            let each = u64::from(micro) * u64::from(steps);
+            match draft.data_ranks().map(|ranks| each.saturating_mul(ranks.into())) {
+                Some(product) if Some(product) != wanted => draft.contradict(
+                    &all.place,
+                    format!("'{}' is not micro-batch x accumulation x data-parallel ranks, {product}", all.text),
+                ),
+                _ => draft.report.ignore(&all.place, "micro-batch and accumulation say it"),
+            }
+        }
+        _ => draft.take(Field::GlobalBatch, &all.text, &all.place),
+    }
+}
+
+/// Names under which a format is switched on.
+const FORMATS: [(&str, &str); 3] = [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")];
+
+fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+    let (mut on, mut filled_in): (Option<(&str, Setting)>, Option<Setting>) = (None, None);
+    for (name, format) in FORMATS {
+        let mut inside = settings.take_inside(name);
+        match inside.take("enabled").filter(|enabled| enabled.text != "false") {
+            Some(enabled) if enabled.text == FILLED_IN => filled_in = Some(enabled),
+            Some(enabled) if on.is_some() => draft.cannot(&enabled, "is a second format", "switch one of them off"),
+            Some(enabled) => on = Some((format, enabled)),
+            None => {}
+        }
+        for (_, other) in inside.rest() {
+            draft.report.ignore(&other.place, "how losses are scaled is no part of a step");
+        }
+    }
+    match (on, filled_in) {
+        (Some((format, enabled)), _) => draft.take(Field::Precision, format, &enabled.place),
+        (None, Some(auto)) => table::filled_in(Field::Precision, &auto.place, draft),
+        (None, None) => {
+            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is enabled, and DeepSpeed's default is fp32")
+        }
+    }
+}
+
+fn read_stage(settings: &mut Settings, draft: &mut PlanDraft) {
+    let stage = settings.take(STAGE);
+    let mics = settings.take(MICS).filter(|mics| mics.text.parse::<u32>().is_ok_and(|ranks| ranks > 0));
+    let Some(stage) = stage else {
+        let place = settings.file.clone();
+        return draft.shard(None, None, &format!("{place}: no {STAGE}"));
+    };
+    match (STAGES.iter().find(|(name, _)| *name == stage.text), mics) {
+        (Some((_, Some(Sharded::Weights))), Some(mics)) => {
+            draft.take(Field::Strategy, "mics", &mics.place);
+            draft.take(Field::Shard, &mics.text, &mics.place);
+        }
+        // DeepSpeed's own word for what `fsdp` is too.
+        (Some((_, Some(Sharded::Weights))), None) => draft.take(Field::Strategy, "zero3", &stage.place),
+        (Some((_, first)), _) => draft.shard(*first, None, &stage.place),
+        (None, _) => draft.refuse(&stage.place, format!("'{}' is no stage from 0 to 3", stage.text), Field::Strategy),
+    }
+}
+
+fn read_offload(settings: &mut Settings, draft: &mut PlanDraft) {
+    let mut places = Vec::new();
+    let mut on = |settings: &mut Settings, object: &str, old: &str, draft: &mut PlanDraft| {
+        let mut inside = settings.take_inside(object);
+        let old = settings.take(old).filter(|old| old.text == "true");
+        let device = inside.take("device").or(old);
+        for (_, other) in inside.rest() {
+            draft.report.ignore(&other.place, "the stack says how host copies run");
+        }
+        match device.as_ref().map(|device| device.text.as_str()) {
+            None | Some("none") => false,
+            Some("cpu" | "true") => {
+                places.extend(device.map(|device| device.place));
+                true
+            }
+            Some(_) => {
+                let fix = "write cpu or none";
+                device.iter().for_each(|device| draft.cannot(device, "is no place that a plan can offload to", fix));
+                false
+            }
+        }
+    };
+    let optimizer = on(settings, "zero_optimization.offload_optimizer", "zero_optimization.cpu_offload", draft);
+    let params = on(settings, "zero_optimization.offload_param", "zero_optimization.cpu_offload_params", draft);
+    let checkpoints = settings.take("activation_checkpointing.cpu_checkpointing").filter(|it| it.text == "true");
+    let word = match (optimizer, params, checkpoints.is_some()) {
+        (false, false, false) => "none",
+        (true, false, false) => "optimizer",
+        (true, true, false) => "state",
+        (false, false, true) => "checkpoints",
+        (true, true, true) => "all",
+        _ => {
+            let place = places.first().cloned().or(checkpoints.map(|it| it.place)).unwrap_or_default();
+            let what = "a plan offloads the optimizer, or the whole state, or checkpoints, or all of them";
+            return draft.refuse(&place, what, Field::Offload);
+        }
+    };
+    let place = places.first().cloned().or(checkpoints.map(|it| it.place));
+    draft.take(Field::Offload, word, &place.unwrap_or_else(|| format!("{}: no offload_optimizer", settings.file)));
+}
+
+/// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
+pub fn read_with_accelerate(inside: &mut Settings, named: Option<Settings>, draft: &mut PlanDraft) {
+    if let Some(file) = inside.take("deepspeed_config_file") {
+        match named {
+            Some(mut named) => read(&mut named, draft),
+            None => {
+                let fix = "give that file too: shardscope import plan CONFIG.yaml DEEPSPEED.json";
+                draft.cannot(&file, "says the rest, and was not found", fix);
+            }
+        }
+        table::leave(inside, draft);
+        return;
+    }
+    let mut own = Settings::new(&inside.file);
+    for (theirs, name) in [
+        ("zero_stage", STAGE),
+        ("offload_optimizer_device", "zero_optimization.offload_optimizer.device"),
+        ("offload_param_device", "zero_optimization.offload_param.device"),
+    ] {
+        if let Some(setting) = inside.take(theirs) {
+            own.put(name, &setting.text, &format!("deepspeed_config.{theirs}"));
+        }
+    }
+    read_stage(&mut own, draft);
+    read_offload(&mut own, draft);
+    table::read(WITH_ACCELERATE, inside, draft);
+    table::leave(inside, draft);
+}

@@ -1,0 +1,237 @@
+//! Megatron-LM's arguments, from a script or from the head of a log: both say the same names.
+//!
+//! What is absent from a script has the parser's default; a log has every argument.
+
+mod script;
+mod shape;
+
+use crate::interop::runs::{Arguments, padded_vocabulary, plain};
+use crate::plan::Sharded;
+use crate::scenario::Field;
+
+use super::draft::PlanDraft;
+use super::settings::{Setting, Settings};
+use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+
+pub use script::is_of as is_script;
+
+/// What single arguments say.
+const KEYS: &[ToolKey] = &[
+    number("seq_length", Field::Sequence),
+    number("micro_batch_size", Field::MicroBatch),
+    number("tensor_model_parallel_size", Field::Tensor),
+    number("context_parallel_size", Field::Context),
+    number("pipeline_model_parallel_size", Field::Pipeline),
+    words("optimizer", Field::Optimizer, &[("adam", "adam"), ("sgd", "sgd-momentum"), ("muon", "muon")]),
+    words("optimizer_cpu_offload", Field::Offload, ON_HOST),
+    words("cpu_optimizer", Field::Offload, ON_HOST),
+    only("expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
+    only("ds_sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
+    only("cpu_offloading", OFF, "a plan offloads checkpoints by --offload checkpoints"),
+    only("checkpoint_in_cpu", OFF, "a plan offloads checkpoints by --offload checkpoints"),
+    only("partition_activations", OFF, WHOLE),
+    only("distribute_saved_activations", OFF, WHOLE),
+    only("distribute_checkpointed_activations", OFF, WHOLE),
+    only("decoder_first_pipeline_num_layers", OFF, EVENLY),
+    only("decoder_last_pipeline_num_layers", OFF, EVENLY),
+    only("pipeline_model_parallel_layout", OFF, EVENLY),
+    only("account_for_embedding_in_pipeline_split", OFF, EVENLY),
+    only("account_for_loss_in_pipeline_split", OFF, EVENLY),
+    only("use_precision_aware_optimizer", OFF, "a plan keeps moments in fp32, or by --optimizer adam8bit"),
+    only("mtp_num_layers", OFF, "a model has no further heads: leave them out"),
+    only("fp4_format", OFF, "a plan computes in bf16, fp16, fp8 or fp32"),
+    nothing("sequence_parallel", STACK),
+    nothing("overlap_grad_reduce", STACK),
+    nothing("overlap_param_gather", STACK),
+    nothing("use_flash_attn", STACK),
+    nothing("tp_comm_overlap", STACK),
+    nothing("accumulate_allreduce_grads_in_fp32", STACK),
+    nothing("grad_reduce_in_bf16", STACK),
+    nothing("max_position_embeddings", "positions up to the sequence's length are used"),
+    nothing("data_parallel_size", "it follows from the devices"),
+    nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
+];
+
+const ON_HOST: &[(&str, &str)] = &[("true", "optimizer"), ("false", "none")];
+const STACK: &str = "the stack says it, --stack";
+const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
+const EVENLY: &str = "a plan cuts stages evenly";
+
+/// What Megatron-FSDP shards, by its word.
+const STRATEGIES: [(&str, Option<Sharded>); 4] = [
+    ("no_shard", None),
+    ("optim", Some(Sharded::Optimizer)),
+    ("optim_grads", Some(Sharded::Gradients)),
+    ("optim_grads_params", Some(Sharded::Weights)),
+];
+
+/// What Megatron-DeepSpeed shards, by its stage.
+const STAGES: [(&str, Option<Sharded>); 4] =
+    [("0", None), ("1", Some(Sharded::Optimizer)), ("2", Some(Sharded::Gradients)), ("3", Some(Sharded::Weights))];
+
+const FORMATS: [(&str, &str); 4] = [("fp8_format", "fp8"), ("fp8", "fp8"), ("bf16", "bf16"), ("fp16", "fp16")];
+const GLOBAL: &str = "global_batch_size";
+const COPIES: &str = "num_distributed_optimizer_instances";
+
+/// The arguments that a script runs Megatron-LM with; `None` where none are there.
+pub fn from_script(file: &str, text: &str) -> Option<Settings> {
+    script::arguments(file, text)
+}
+
+/// The arguments at the head of a log.
+pub fn from_log(file: &str, text: &str) -> Settings {
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut settings = Settings::new(file);
+    for (name, value, line) in Arguments::of_megatron(&lines).all().filter(|(_, value, _)| *value != "None") {
+        settings.put(name, value, &format!("line {line}, {name}"));
+    }
+    if let Some((size, at)) = padded_vocabulary(&lines) {
+        settings.put("padded_vocab_size", &size.to_string(), &format!("line {}, padded vocab", at + 1));
+    }
+    settings
+}
+
+/// Reads them.
+pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+    draft.stack = Some("megatron-2024");
+    if let Some(size) = settings.take("world_size") {
+        draft.take(Field::Devices, &size.text, &size.place);
+    }
+    table::read(KEYS, settings, draft);
+    read_precision(settings, draft);
+    read_sharding(settings, draft);
+    read_stages(settings, draft);
+    read_recompute(settings, draft);
+    read_batch(settings, draft);
+    read_length(settings, draft);
+    shape::read(settings, draft);
+    draft.assume(Field::MicroBatch, "1", "no argument says it");
+    table::leave(settings, draft);
+}
+
+/// Takes an argument that is on away, and one that is off with it.
+fn on(settings: &mut Settings, name: &str) -> Option<Setting> {
+    settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str()))
+}
+
+fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+    let set: Vec<(&str, Setting)> =
+        FORMATS.into_iter().filter_map(|(name, format)| Some((format, on(settings, name)?))).collect();
+    match set.first() {
+        Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
+        None => draft.assume(Field::Precision, "fp32", "neither --bf16 nor --fp16 is there, and the default is fp32"),
+    }
+}
+
+fn read_sharding(settings: &mut Settings, draft: &mut PlanDraft) {
+    let torch = on(settings, "use_torch_fsdp2");
+    let own = on(settings, "use_megatron_fsdp").or_else(|| on(settings, "use_custom_fsdp"));
+    let strategy = settings.take("data_parallel_sharding_strategy");
+    let deepspeed = on(settings, "deepspeed");
+    let stage = settings.take("zero_stage");
+    let distributed = on(settings, "use_distributed_optimizer");
+    let known = |words: &[(&str, Option<Sharded>)], setting: &Setting| {
+        let text = setting.text.trim_end_matches(".0");
+        words.iter().find(|(name, _)| *name == text).map(|(_, first)| *first)
+    };
+    let (first, place) = match (torch, own, deepspeed.and(stage)) {
+        (Some(torch), ..) => (Some(Some(Sharded::Weights)), torch.place),
+        (_, Some(own), _) => match strategy {
+            Some(strategy) => (known(&STRATEGIES, &strategy), strategy.place),
+            None => (Some(None), own.place),
+        },
+        (.., Some(stage)) => (known(&STAGES, &stage), stage.place),
+        _ => match distributed {
+            Some(distributed) => (Some(Some(Sharded::Optimizer)), distributed.place),
+            None => (Some(None), format!("{}: no use_distributed_optimizer", settings.file)),
+        },
+    };
+    let Some(first) = first else {
+        return draft.refuse(&place, "what it shards is not known", Field::Strategy);
+    };
+    let copies = settings.take(COPIES).filter(|copies| copies.text != "1");
+    let Some(copies) = copies.filter(|_| first.is_some()) else { return draft.shard(first, None, &place) };
+    let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
+    match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
+        (Some(count), Some(group)) if group.is_multiple_of(count) => {
+            draft.shard(first, Some(&(group / count).to_string()), &copies.place);
+        }
+        (_, None) => draft.ask(Field::Devices, &copies.place, "how many ranks each copy has follows from the devices"),
+        _ => draft.refuse(&copies.place, format!("'{}' copies do not divide the ranks", copies.text), Field::Strategy),
+    }
+}
+
+fn read_stages(settings: &mut Settings, draft: &mut PlanDraft) {
+    let pipeline = draft.ranks(Field::Pipeline);
+    let named = ["virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"];
+    let stages = named.into_iter().filter_map(|name| on(settings, name)).next();
+    let layers = on(settings, "num_layers_per_virtual_pipeline_stage");
+    let per_stage = layers.as_ref().and_then(|layers| layers.text.parse::<u32>().ok()).filter(|layers| *layers > 0);
+    let (count, place) = match (stages, layers, per_stage, settings.count("num_layers")) {
+        (Some(stages), ..) => (stages.text, stages.place),
+        (None, Some(setting), Some(per_stage), Some(all)) => {
+            ((all / pipeline / per_stage).max(1).to_string(), setting.place)
+        }
+        _ => return,
+    };
+    if pipeline > 1 && count != "1" {
+        draft.take(Field::StagesPerRank, &count, &place);
+        draft.take(Field::Schedule, "interleaved", &place);
+    }
+}
+
+fn read_recompute(settings: &mut Settings, draft: &mut PlanDraft) {
+    let granularity = on(settings, "recompute_granularity");
+    let method = on(settings, "recompute_method").or_else(|| on(settings, "activations_checkpoint_method"));
+    let named = ["recompute_num_layers", "checkpoint_num_layers"];
+    let each = named.into_iter().filter_map(|name| settings.take(name)).next();
+    let old = on(settings, "checkpoint_activations");
+    let selective = on(settings, "recompute_activations");
+    let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
+    let Some(full) = full else {
+        return match granularity.as_ref().or(selective.as_ref()) {
+            Some(setting) => draft.take(Field::Recompute, "selective", &setting.place),
+            None => draft.take(Field::Recompute, "none", &format!("{}: no recompute_granularity", settings.file)),
+        };
+    };
+    let layers = each.as_ref().and_then(|each| each.text.parse::<u32>().ok()).unwrap_or(1);
+    let block = method.is_some_and(|method| method.text == "block");
+    match (block, each, settings.count("num_layers")) {
+        // So many layers of each stage.
+        (true, Some(each), Some(all)) => {
+            let stages = u64::from(draft.ranks(Field::Pipeline)) * u64::from(draft.ranks(Field::StagesPerRank));
+            let again = (u64::from(layers) * stages).min(all.into());
+            let share =
+                if again == u64::from(all) { "full".to_owned() } else { (again as f64 / f64::from(all)).to_string() };
+            draft.take(Field::Recompute, &share, &each.place);
+        }
+        (false, Some(each), _) if layers > 1 => {
+            let fix = "a plan keeps the input of each layer: write --recompute-num-layers 1";
+            draft.cannot(&each, "layers are computed again together", fix);
+        }
+        _ => draft.take(Field::Recompute, "full", &full.place),
+    }
+}
+
+fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
+    match settings.take(GLOBAL) {
+        Some(all) => draft.take(Field::GlobalBatch, &all.text, &all.place),
+        None => draft.assume(Field::Accumulate, "1", "without --global-batch-size each rank takes one micro-batch"),
+    }
+}
+
+/// How long the run is, where it says so.
+fn read_length(settings: &mut Settings, draft: &mut PlanDraft) {
+    let sequence = draft.count(Field::Sequence).map(f64::from);
+    let batch = draft.value(Field::GlobalBatch).and_then(|batch| batch.to_string().parse::<f64>().ok());
+    for (name, each) in [("train_samples", Some(1.0)), ("train_iters", batch)] {
+        let Some(count) = on(settings, name) else { continue };
+        match (count.text.parse::<f64>().ok().filter(|count| count.is_finite() && *count > 0.0), each, sequence) {
+            (Some(number), Some(each), Some(sequence)) if draft.value(Field::Tokens).is_none() => {
+                draft.take(Field::Tokens, &(number * each * sequence).to_string(), &count.place);
+            }
+            _ => draft.report.ignore(&count.place, "how long the run is changes no step"),
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! The arguments of a shell script's command: continuation lines joined, variables that the script sets put in.
+//!
+//! Reads what scripts of runs are made of: assignments, arrays, arithmetic, defaults. Nothing is run. A variable that is
+//! not set in the file stays in the text as it is written, and is refused where it would matter.
+
+use std::collections::BTreeMap;
+
+use super::super::settings::Settings;
+
+/// Arguments by which a script of Megatron-LM is known.
+const KNOWN: [&str; 6] = [
+    "--num-layers",
+    "--hidden-size",
+    "--micro-batch-size",
+    "--tensor-model-parallel-size",
+    "--seq-length",
+    "--global-batch-size",
+];
+
+/// The most that the values of variables may come to in all: they may hold one another.
+const MOST_BYTES: usize = 1 << 22;
+
+/// Arguments of launchers that count processes: on a node, and nodes.
+const PER_NODE: [&str; 2] = ["nproc_per_node", "gpus_per_node"];
+const NODES: [&str; 2] = ["nnodes", "nodes"];
+
+/// Whether a text runs Megatron-LM.
+pub fn is_of(text: &str) -> bool {
+    KNOWN.iter().filter(|name| text.contains(*name)).count() >= 2
+}
+
+/// The arguments that it runs it with.
+pub fn arguments(file: &str, text: &str) -> Option<Settings> {
+    let mut shell = Shell::default();
+    let mut commands: Vec<Vec<String>> = Vec::new();
+    for statement in statements(text) {
+        if let Some(words) = shell.execute(&statement) {
+            commands.push(words);
+        }
+    }
+    let known =
+        |words: &&Vec<String>| KNOWN.iter().any(|name| words.iter().any(|word| word.split('=').next() == Some(name)));
+    // What is only printed comes last: `echo $CMD`.
+    let runs = |words: &&Vec<String>| known(words) && words.first().is_none_or(|word| word != "echo");
+    let command = commands.iter().rfind(runs).or_else(|| commands.iter().rfind(known)).cloned();
+    // A script that is sourced only sets the arguments.
+    let words = command.unwrap_or_else(|| shell.all_words());
+    let mut settings = settings(file, &words);
+    if settings.is_empty() {
+        return None;
+    }
+    count_devices(&mut settings, &shell, text);
+    Some(settings)
+}
+
+/// `--name value`, `--name=value` and `--name` among words.
+fn settings(file: &str, words: &[String]) -> Settings {
+    let mut settings = Settings::new(file);
+    let mut at = 0;
+    while at < words.len() {
+        let word = &words[at];
+        at += 1;
+        let Some(named) = word.strip_prefix("--").filter(|name| !name.is_empty()) else { continue };
+        let (name, mut value) = match named.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (named, String::new()),
+        };
+        if value.is_empty() {
+            let values = words[at..].iter().take_while(|word| !word.starts_with("--"));
+            let values: Vec<&str> = values.map(String::as_str).collect();
+            // A list is not the next program's name: `--exclusive python train.py` has none of its own.
+            value = values.join(" ");
+            at += values.len();
+        }
+        let value = if value.is_empty() { "true" } else { &value };
+        settings.put(&name.replace('-', "_"), value, &format!("--{name}"));
+    }
+    settings
+}
+
+/// Devices, as the launcher's arguments say, the script's own count, or its head for Slurm.
+fn count_devices(settings: &mut Settings, shell: &Shell, text: &str) {
+    let first = |names: [&str; 2]| names.into_iter().find_map(|name| leading_count(settings.text(name)?));
+    let launched =
+        first(PER_NODE).zip(first(NODES)).map(|(each, nodes)| (each.checked_mul(nodes), "--nnodes x --nproc_per_node"));
+    let own = shell.values.get("WORLD_SIZE").and_then(|size| size.parse().ok()).map(|size| (Some(size), "WORLD_SIZE"));
+    let asked = |names: [&str; 2]| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("#SBATCH"));
+        lines
+            .filter_map(|line| names.into_iter().find_map(|name| line.trim().strip_prefix(name)?.strip_prefix('=')))
+            .last()
+    };
+    let slurm = || {
+        let nodes = leading_count(asked(["--nodes", "-N"])?)?;
+        let each = asked(["--gpus-per-node", "--gres"]).or_else(|| asked(["--ntasks-per-node", "--gpus-per-task"]))?;
+        // `mi250:8`, `gpu:a100:4` or `8`.
+        let each = leading_count(each.rsplit(':').next()?)?;
+        Some((nodes.checked_mul(each), "#SBATCH --nodes x devices of a node"))
+    };
+    if let Some((Some(count), place)) = launched.or(own).or_else(slurm) {
+        settings.put("world_size", &count.to_string(), place);
+    }
+}
+
+fn leading_count(text: &str) -> Option<u32> {
+    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok().filter(|count| *count > 0)
+}
+
+/// The statements of a script: continued lines joined, comments and documents for other programs left out.
+fn statements(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut statement = String::new();
+    let mut document: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut depth = 0_i32;
+    for line in text.lines() {
+        if let Some(end) = &document {
+            if line.trim() == end {
+                document = None;
+            }
+            continue;
+        }
+        let mut before = ' ';
+        let mut continued = false;
+        let mut characters = line.chars().peekable();
+        while let Some(c) = characters.next() {
+            match (c, quote) {
+                ('\\', Some('\'')) => statement.push(c),
+                ('\\', _) if characters.peek().is_none() => continued = true,
+                ('\\', _) => {
+                    statement.push(c);
+                    statement.extend(characters.next());
+                }
+                ('#', None) if before.is_whitespace() || before == ';' => break,
+                (';' | '|' | '&', None) if depth == 0 => found.push(std::mem::take(&mut statement)),
+                ('(', None) => {
+                    depth += 1;
+                    statement.push(c);
+                }
+                (')', None) => {
+                    depth -= 1;
+                    statement.push(c);
+                }
+                ('"' | '\'', None) => {
+                    quote = Some(c);
+                    statement.push(c);
+                }
+                (c, Some(open)) if c == open => {
+                    quote = None;
+                    statement.push(c);
+                }
+                _ => statement.push(c),
+            }
+            before = c;
+        }
+        document = quote.is_none().then(|| heredoc(&statement)).flatten();
+        if continued || quote.is_some() || depth > 0 {
+            statement.push(' ');
+        } else {
+            depth = 0;
+            found.push(std::mem::take(&mut statement));
+        }
+    }
+    found.push(statement);
+    found.retain(|statement| !statement.trim().is_empty());
+    found
+}
+
+/// The word that ends a document which begins here: `cat <<EOF > file`.
+fn heredoc(statement: &str) -> Option<String> {
+    let (_, rest) = statement.split_once("<<")?;
+    let word = rest.trim_start_matches('-').split_whitespace().next()?;
+    let word = word.trim_matches(['"', '\'']);
+    (!word.starts_with('<') && !word.is_empty()).then(|| word.to_owned())
+}
+
+/// What a script has set so far.
+#[derive(Debug, Default)]
+struct Shell {
+    values: BTreeMap<String, String>,
+    size: usize,
+}
+
+impl Shell {
+    /// Takes an assignment in, or gives the words of a command.
+    fn execute(&mut self, statement: &str) -> Option<Vec<String>> {
+        let mut rest = statement.trim_start();
+        for head in ["export ", "local ", "readonly ", "declare ", "then ", "else ", "do "] {
+            rest = rest.strip_prefix(head).unwrap_or(rest).trim_start();
+        }
+        let mut assigned = false;
+        while let Some((name, appends, value, after)) = assignment(rest) {
+            let mut value = self.expanded(list(value));
+            if appends {
+                value = format!("{} {value}", self.values.get(name).map_or("", String::as_str));
+            }
+            self.size += value.len();
+            if self.size <= MOST_BYTES {
+                self.values.insert(name.to_owned(), value);
+            }
+            assigned = true;
+            rest = after.trim_start();
+        }
+        let words = self.words(rest);
+        (!(words.is_empty() || assigned && words.len() < 2)).then_some(words)
+    }
+
+    /// The words of a text, with variables put in; quotes hold nothing together that an argument would need.
+    fn words(&self, text: &str) -> Vec<String> {
+        self.expanded(text).split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// The words of all that is set.
+    fn all_words(&self) -> Vec<String> {
+        self.values.values().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
+    }
+
+    /// The text without quotes, its variables put in once: what they hold was expanded when they were set.
+    fn expanded(&self, text: &str) -> String {
+        let mut found = String::new();
+        let mut rest = text;
+        let mut single = false;
+        while let Some(c) = rest.chars().next() {
+            let after = &rest[c.len_utf8()..];
+            rest = match c {
+                '\'' => {
+                    single = !single;
+                    after
+                }
+                '"' if !single => after,
+                '$' if !single && found.len() <= MOST_BYTES => {
+                    let (value, after) = self.variable(after);
+                    found.push_str(&value);
+                    after
+                }
+                _ => {
+                    found.push(c);
+                    after
+                }
+            };
+        }
+        found
+    }
+
+    /// What stands behind a `$`, and the text after it.
+    fn variable<'a>(&self, text: &'a str) -> (String, &'a str) {
+        if let Some((sum, after)) = text.strip_prefix("((").and_then(|rest| rest.split_once("))")) {
+            let value = self.arithmetic(sum).map_or_else(|| format!("$(({sum}))"), |value| value.to_string());
+            return (value, after);
+        }
+        if let Some((inside, after)) = text.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
+            return (self.parameter(inside), after);
+        }
+        if text.starts_with('(') {
+            // A command's output is not known: it stays as it is written, without its spaces.
+            let end = closing(text);
+            return (format!("${}", text[..end].replace(char::is_whitespace, "")), &text[end..]);
+        }
+        let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+        let (name, after) = text.split_at(end);
+        (self.values.get(name).cloned().unwrap_or_else(|| format!("${name}")), after)
+    }
+
+    /// `NAME`, `NAME[@]`, `NAME:-default` or `NAME//part/other`.
+    fn parameter(&self, inside: &str) -> String {
+        let end = inside.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inside.len());
+        let (name, operator) = inside.split_at(end);
+        let value = self.values.get(name).cloned();
+        let unknown = || format!("${{{inside}}}");
+        match operator {
+            "" | "[@]" | "[*]" => value.unwrap_or_else(unknown),
+            _ => {
+                let default = [":-", ":=", "-"].into_iter().find_map(|sign| operator.strip_prefix(sign));
+                if let Some(default) = default {
+                    return value.unwrap_or_else(|| self.expanded(default));
+                }
+                let replaced = operator.strip_prefix("//").zip(value);
+                replaced.map_or_else(unknown, |(parts, value)| match parts.split_once('/') {
+                    Some((part, other)) if !part.is_empty() => value.replace(part, other),
+                    None if !parts.is_empty() => value.replace(parts, ""),
+                    _ => value,
+                })
+            }
+        }
+    }
+
+    /// Sums and products of whole numbers and variables.
+    fn arithmetic(&self, text: &str) -> Option<i64> {
+        let text = self.expanded(text);
+        let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let mut rest = text.as_str();
+        let mut terms: Vec<i64> = Vec::new();
+        let mut sign = '+';
+        loop {
+            let end = rest.find(['+', '-', '*', '/', '%']).unwrap_or(rest.len());
+            let (operand, after) = rest.split_at(end);
+            let operand = operand.trim_matches(['(', ')']);
+            let value: i64 = match operand.parse() {
+                Ok(value) => value,
+                Err(_) => self.values.get(operand)?.trim().parse().ok()?,
+            };
+            match sign {
+                '+' => terms.push(value),
+                '-' => terms.push(value.checked_neg()?),
+                '*' => terms.last_mut().map(|last| last.checked_mul(value).map(|product| *last = product))??,
+                '/' => terms.last_mut().map(|last| last.checked_div(value).map(|quotient| *last = quotient))??,
+                _ => terms.last_mut().map(|last| last.checked_rem(value).map(|rest| *last = rest))??,
+            }
+            let Some(next) = after.chars().next() else { break };
+            sign = next;
+            rest = &after[1..];
+        }
+        terms.into_iter().try_fold(0_i64, i64::checked_add)
+    }
+}
+
+/// What stands in the brackets of `(a b)`, or the value as it is.
+fn list(value: &str) -> &str {
+    value.strip_prefix('(').and_then(|inside| inside.strip_suffix(')')).unwrap_or(value)
+}
+
+/// Where the bracket that a text begins with closes.
+fn closing(text: &str) -> usize {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// `NAME=value` or `NAME+=value` at the start of a statement: name, whether it appends, value, and what follows.
+fn assignment(text: &str) -> Option<(&str, bool, &str, &str)> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    let (name, rest) = text.split_at(end);
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (appends, value) = match rest.strip_prefix("+=") {
+        Some(value) => (true, value),
+        None => (false, rest.strip_prefix('=')?),
+    };
+    let mut quote = None;
+    let mut depth = 0_i32;
+    let end = value.char_indices().find(|(_, c)| {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(*c),
+            (c, Some(open)) if *c == open => quote = None,
+            ('(', None) => depth += 1,
+            (')', None) => depth -= 1,
+            _ => {}
+        }
+        c.is_whitespace() && quote.is_none() && depth <= 0
+    });
+    let (value, after) = value.split_at(end.map_or(value.len(), |(at, _)| at));
+    Some((name, appends, value, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(script: &str, name: &str) -> Option<String> {
+        arguments("run.sh", script).and_then(|settings| settings.text(name).map(str::to_owned))
+    }
+
+    #[test]
+    fn variables_of_the_file_are_put_in_and_others_stay() {
+        let script = "N=32 # layers\nH=$((2 * 2048))\nFFN=$((4*H))\nSTEPS=1_000\nSTEPS=${STEPS//_}\n\
+                      ARGS=\" \\\n  --num-layers $N \\\n  --hidden-size ${H} \\\n --ffn-hidden-size $FFN \\\n \"\n\
+                      MORE=(--bf16 --train-iters $STEPS)\nMORE+=(--seed ${SEED:-7})\n\
+                      echo $ARGS --num-layers 1\ncat <<EOF > x\n--num-layers 9\nEOF\n\
+                      srun torchrun train.py $ARGS \"${MORE[@]}\" --micro-batch-size=$MBS --load $(pwd) # end\n";
+        let of = |name| text(script, name);
+        assert_eq!(of("num_layers").as_deref(), Some("32"));
+        assert_eq!((of("hidden_size").as_deref(), of("ffn_hidden_size").as_deref()), (Some("4096"), Some("16384")));
+        assert_eq!((of("bf16").as_deref(), of("train_iters").as_deref()), (Some("true"), Some("1000")));
+        assert_eq!((of("seed").as_deref(), of("micro_batch_size").as_deref()), (Some("7"), Some("$MBS")));
+        assert_eq!(of("load").as_deref(), Some("$(pwd)"));
+    }
+
+    #[test]
+    fn devices_are_the_launchers_or_those_that_slurm_is_asked_for() {
+        let run = "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 2 --hidden-size 64\n";
+        assert_eq!(text(run, "world_size").as_deref(), Some("32"));
+        let slurm = "#SBATCH --nodes=8\n#SBATCH --gpus-per-node=mi250:8\nx --num-layers 2 --hidden-size 64\n";
+        assert_eq!(text(slurm, "world_size").as_deref(), Some("64"));
+        assert_eq!(text("x --num-layers 2 --hidden-size 64\n", "world_size"), None);
+    }
+}

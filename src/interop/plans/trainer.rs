@@ -1,0 +1,147 @@
+//! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
+
+use crate::plan::Sharded;
+use crate::scenario::Field;
+
+use super::deepspeed;
+use super::draft::PlanDraft;
+use super::settings::Settings;
+use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+
+/// What the arguments say.
+const KEYS: &[ToolKey] = &[
+    number(MICRO_BATCH, Field::MicroBatch),
+    number("gradient_accumulation_steps", Field::Accumulate),
+    words("gradient_checkpointing", Field::Recompute, CHECKPOINTING),
+    words(
+        "optim",
+        Field::Optimizer,
+        &[
+            ("adamw_torch_fused", "adam"),
+            ("adamw_torch", "adam"),
+            ("adamw_hf", "adam"),
+            ("adamw_apex_fused", "adam"),
+            ("adamw_bnb_8bit", "adam8bit"),
+            ("adamw_8bit", "adam8bit"),
+            ("adamw_torch_8bit", "adam8bit"),
+            ("sgd", "sgd-momentum"),
+        ],
+    ),
+    number("max_length", Field::Sequence),
+    number("max_seq_length", Field::Sequence),
+    number("max_seq_len", Field::Sequence),
+    number("world_size", Field::Devices),
+    only("use_cpu", OFF, "shardscope knows training on devices alone"),
+    only("no_cuda", OFF, "shardscope knows training on devices alone"),
+    only("use_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
+    only("auto_find_batch_size", OFF, "say the batch by --micro-batch, and switch it off"),
+    nothing("per_device_eval_batch_size", "evaluation is no part of a step"),
+    nothing("gradient_checkpointing_kwargs", "how it is computed again changes no size"),
+    nothing("tf32", "the device says how fast it multiplies"),
+    nothing("torch_compile", "the stack says whether code is compiled"),
+];
+
+/// What stands in `fsdp_config`, with and without the prefix of Accelerate.
+const FSDP: &[ToolKey] = &[
+    words("reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")]),
+    words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
+    words("offload_params", Field::Offload, &[("true", "state"), ("false", "none")]),
+    words("backward_prefetch", Field::Prefetch, &[("backward_pre", "1"), ("no_prefetch", "0")]),
+    only("xla", OFF, "give the plan of FSDP on GPUs"),
+    nothing("version", "both versions of FSDP shard alike"),
+    nothing("transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
+    nothing("min_num_params", "a plan gathers layer by layer"),
+    nothing("limit_all_gathers", "a plan limits them by --prefetch"),
+    nothing("use_orig_params", "the same weights are sharded either way"),
+    nothing("sync_module_states", "loading is no part of a step"),
+    nothing("cpu_ram_efficient_loading", "loading is no part of a step"),
+    nothing("state_dict_type", "checkpoints are no part of a step"),
+    nothing("forward_prefetch", "the device runs ahead of the program either way"),
+];
+
+const CHECKPOINTING: &[(&str, &str)] = &[("true", "full"), ("false", "none")];
+const MICRO_BATCH: &str = "per_device_train_batch_size";
+
+/// The words of `fsdp` that say a strategy, with the first part of the state that each shards and over what.
+const STRATEGIES: [(&str, Option<Sharded>, Option<&str>); 6] = [
+    ("full_shard", Some(Sharded::Weights), None),
+    ("shard_grad_op", Some(Sharded::Gradients), None),
+    ("no_shard", None, None),
+    ("hybrid_shard", Some(Sharded::Weights), Some("node")),
+    ("hybrid_shard_zero2", Some(Sharded::Gradients), Some("node")),
+    ("true", Some(Sharded::Weights), None),
+];
+
+/// Whether they are the Trainer's.
+pub fn is_of(settings: &Settings) -> bool {
+    [MICRO_BATCH, "output_dir", "fsdp", "gradient_checkpointing", "learning_rate"].iter().any(|name| settings.has(name))
+}
+
+/// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
+/// Accelerate's configuration is there too, which then says how the state is sharded.
+pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, launched: bool, draft: &mut PlanDraft) {
+    read_precision(settings, draft);
+    let named = settings.take("deepspeed");
+    let inside = settings.take_inside("deepspeed");
+    table::read(KEYS, settings, draft);
+    let own = if inside.is_empty() { deepspeed } else { Some(inside) };
+    match (own, named) {
+        (Some(mut own), _) => deepspeed::read(&mut own, draft),
+        (None, Some(file)) => {
+            let fix = "give that file too: shardscope import plan ARGUMENTS.json DEEPSPEED.json";
+            draft.cannot(&file, "says how the state is sharded, and was not found", fix);
+        }
+        (None, None) if launched && !settings.has("fsdp") => {}
+        (None, None) => read_fsdp(settings, draft),
+    }
+    table::leave(settings, draft);
+    // The defaults of transformers 5.23.
+    let default = "the Trainer's default";
+    draft.assume(Field::MicroBatch, "8", default);
+    draft.assume(Field::Accumulate, "1", default);
+    draft.assume(Field::Recompute, "none", default);
+}
+
+fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+    let formats = ["bf16", "fp16"].map(|format| (format, settings.take(format)));
+    let on = formats.iter().find_map(|(format, setting)| {
+        let setting = setting.as_ref().filter(|setting| setting.text == "true")?;
+        Some((*format, setting))
+    });
+    match on {
+        Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
+        None => {
+            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is on, and the Trainer's default is fp32")
+        }
+    }
+}
+
+fn read_fsdp(settings: &mut Settings, draft: &mut PlanDraft) {
+    let mut inside = settings.take_inside("fsdp_config");
+    // Both spellings stand in real files.
+    let mut config = Settings::new(&inside.file);
+    for (name, setting) in inside.rest() {
+        let short = name.strip_prefix("fsdp_").unwrap_or(name);
+        config.put(short, &setting.text, &format!("fsdp_config.{name}"));
+    }
+    inside = config;
+    let setting = settings.take("fsdp").filter(|setting| !OFF.contains(&setting.text.as_str()));
+    let Some(setting) = setting else {
+        let why = "no fsdp and no deepspeed: the Trainer then runs DDP";
+        draft.assume(Field::Strategy, "ddp", why);
+        return table::leave(&inside, draft);
+    };
+    // `"full_shard auto_wrap offload"`, or a list of the same words.
+    let text = setting.text.to_lowercase();
+    let split = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    let words: Vec<&str> = text.split(split).filter(|word| !word.is_empty()).collect();
+    match STRATEGIES.iter().find(|(name, ..)| words.contains(name)) {
+        Some((_, first, over)) => draft.shard(*first, *over, &setting.place),
+        None => draft.refuse(&setting.place, format!("'{}' names no strategy of FSDP", setting.text), Field::Strategy),
+    }
+    if words.contains(&"offload") {
+        draft.take(Field::Offload, "state", &setting.place);
+    }
+    table::read(FSDP, &mut inside, draft);
+    table::leave(&inside, draft);
+}

@@ -1,0 +1,156 @@
+//! Launchers' configurations, brought in as scenarios.
+
+use super::run::{Home, Run, assert_contains};
+
+/// A real file of `tests/fixtures/launch`, imported where it lies.
+fn import(arguments: &str) -> Run {
+    let folder = format!("{}/tests/fixtures/launch", env!("CARGO_MANIFEST_DIR"));
+    Home::new().run(&format!("import plan {folder}/{arguments}"))
+}
+
+/// The scenario that comes out.
+fn scenario(arguments: &str) -> toml::Table {
+    let run = import(arguments);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout.parse().expect("TOML")
+}
+
+fn plan(arguments: &str, fields: &[(&str, &str)]) -> toml::Table {
+    let scenario = scenario(arguments);
+    for (field, expected) in fields {
+        let found = scenario["plan"].get(field).or_else(|| scenario.get(*field));
+        let found = found.map_or_else(String::new, |value| value.to_string().trim_matches('"').to_owned());
+        assert_eq!(found, *expected, "{field} of {arguments}");
+    }
+    scenario
+}
+
+#[test]
+fn fsdp_of_both_versions() {
+    plan("accelerate-fsdp-template.yaml", &[("devices", "2"), ("strategy", "fsdp"), ("precision", "bf16")]);
+    // 8 processes = 2 copies x 2 shards x 2 tensor ranks.
+    let mesh =
+        [("devices", "8"), ("strategy", "hsdp"), ("shard", "2"), ("tensor", "2"), ("reshard_after_forward", "true")];
+    plan("accelerate-tp-hsdp.yaml --model llama-3.1-8b", &mesh);
+}
+
+#[test]
+fn deepspeed_leaves_batches_to_be_said() {
+    let said = "ds-zero3-offload.json --devices 16 --micro-batch 4";
+    plan(said, &[("strategy", "zero3"), ("offload", "state"), ("precision", "fp16"), ("micro_batch", "4")]);
+    let lines = import("ds-zero3-offload.json --devices 16").refused().join("\n");
+    assert_contains(&lines, &["ds-zero3-offload.json: train_micro_batch_size_per_gpu", "'auto'", "--micro-batch"]);
+    let lines = import("ds-zero3-offload.json --micro-batch 4").refused().join("\n");
+    assert_contains(&lines, &["how many devices", "--devices N or --nodes N"]);
+}
+
+#[test]
+fn a_script_says_model_and_plan() {
+    let arguments = "megatron-lumi-33b-8node.sh --hardware mi250x-lumi";
+    // 8 nodes of 8 devices; 4 x 6656 is the MLP's width; 146,500,000 samples of 2048 tokens.
+    let expected = [
+        ("devices", "64"),
+        ("tensor", "2"),
+        ("pipeline", "4"),
+        ("micro_batch", "2"),
+        ("global_batch", "1024"),
+        ("sequence", "2048"),
+        ("recompute", "full"),
+        ("strategy", "ddp"),
+        ("tokens", "300032000000.0"),
+    ];
+    let scenario = plan(arguments, &expected);
+    let shape = &scenario["shape"];
+    let size = |field: &str| shape[field].as_integer().expect("a count");
+    assert_eq!(["layers", "hidden", "heads", "ffn_hidden"].map(size), [60, 6656, 52, 26_624]);
+    // GPT-2's 50,257 tokens in multiples of 128 x 2 tensor ranks: 197 x 256 = 50,432.
+    assert_eq!((size("vocab"), shape["positions"].as_str()), (50_432, Some("computed")));
+}
+
+#[test]
+fn what_an_import_writes_is_evaluated() {
+    let home = Home::new();
+    let folder = format!("{}/tests/fixtures/launch", env!("CARGO_MANIFEST_DIR"));
+    let script = format!("{folder}/megatron-lumi-33b-8node.sh");
+    assert_eq!(home.run(&format!("import plan {script} --hardware mi250x-lumi --out plan.toml")).code, Some(0));
+    let json = home.run("eval ./plan.toml --format json");
+    assert!([Some(0), Some(3)].contains(&json.code), "{}", json.stderr);
+    // 60 x (12 x 6656^2 + 13 x 6656) in the layers, 50,432 x 6656 in the embedding, and two vectors in the last norm.
+    let layers = 60 * (12 * 6656_u64.pow(2) + 13 * 6656);
+    assert_eq!(json.json(json.code.unwrap_or(0))["parameters"]["total"], layers + 50_432 * 6656 + 2 * 6656);
+}
+
+#[test]
+fn torchtitan_of_2024() {
+    let arguments = "torchtitan-llama3-8b-frontier.toml --hardware mi250x-frontier";
+    let expected = [
+        ("model", "llama-3.1-8b"),
+        ("devices", "512"),
+        ("strategy", "hsdp"),
+        ("shard", "32"),
+        ("tensor", "8"),
+        ("micro_batch", "21"),
+        ("sequence", "8192"),
+        ("recompute", "full"),
+    ];
+    plan(arguments, &expected);
+    assert_contains(&import(arguments).stderr, &["names of 2024", "precision = bf16 (torchtitan's default"]);
+}
+
+#[test]
+fn others_are_refused_by_name() {
+    for (file, name) in [("gpt-neox-6-7b.yml", "gpt-neox"), ("llm-foundry-mpt-7b.yaml", "llm-foundry")] {
+        assert_contains(&import(file).refused().join("\n"), &[file, name, "give the log"]);
+    }
+    let home = Home::new();
+    home.write("recipe.py", "from nemo.collections import llm\n");
+    assert_contains(&home.run("import plan recipe.py").refused().join("\n"), &["recipe.py", "NeMo"]);
+}
+
+#[test]
+fn what_a_plan_cannot_say_is_refused_with_field_value_and_way_out() {
+    let home = Home::new();
+    let refusal = |name: &str, text: &str| {
+        home.write(name, text);
+        home.run(&format!("import plan {name} --devices 8")).refused().join("\n")
+    };
+    let nvme = r#"{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "offload_param": {"device": "nvme"}}}"#;
+    assert_contains(
+        &refusal("ds.json", nvme),
+        &["ds.json: zero_optimization.offload_param.device", "'nvme'", "cpu or none"],
+    );
+    let wrong = r#"{"train_batch_size": 30, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2}"#;
+    // 2 x 2 x 8 = 32.
+    assert_contains(&refusal("ds.json", wrong), &["train_batch_size", "'30'", "32"]);
+    let cpu = "distributed_type: MULTI_CPU\nnum_processes: 8\n";
+    assert_contains(&refusal("cpu.yaml", cpu), &["distributed_type", "'MULTI_CPU'"]);
+    let script = "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --micro-batch-size $MBS \
+                  --vocab-size 1000 --seq-length 64 --expert-model-parallel-size 2\n";
+    assert_contains(
+        &refusal("run.sh", script),
+        &["--micro-batch-size", "'$MBS' is set outside the file", "--expert-model"],
+    );
+}
+
+#[test]
+fn accelerate_and_the_trainer_take_deepspeed_from_a_file_beside_them() {
+    let home = Home::new();
+    home.write(
+        "ds.json",
+        r#"{"bf16": {"enabled": "auto"}, "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"}"#,
+    );
+    home.write("accelerate.yaml", "distributed_type: DEEPSPEED\nnum_processes: 8\nmixed_precision: bf16\ndeepspeed_config:\n  deepspeed_config_file: ds.json\n");
+    let run = home.run("import plan accelerate.yaml --micro-batch 2");
+    assert_contains(&run.stdout, &["strategy = \"zero2\"", "precision = \"bf16\"", "micro_batch = 2"]);
+    home.write("arguments.json", r#"{"output_dir": "o", "per_device_train_batch_size": 4, "bf16": true, "gradient_checkpointing": true, "deepspeed": "ds.json"}"#);
+    let run = home.run("import plan arguments.json --nodes 2");
+    assert_contains(
+        &run.stdout,
+        &["nodes = 2", "strategy = \"zero2\"", "precision = \"bf16\"", "micro_batch = 4", "recompute = \"full\""],
+    );
+    home.write("other/arguments.json", r#"{"output_dir": "o", "deepspeed": "elsewhere.json"}"#);
+    assert_contains(
+        &home.run("import plan other/arguments.json --nodes 2").refused().join("\n"),
+        &["elsewhere.json", "give that file too"],
+    );
+}
