@@ -24,7 +24,7 @@ pub use axis::{Axis, axes, word};
 pub use candidate::Candidate;
 pub use evaluator::{Cancel, Evaluator, Pool, polite_pool, pool};
 pub use grid::{Best, GridRow, GridSearch};
-pub use part::Part;
+pub use part::WorkPart;
 pub use published::{Comparison, PublishedComparison, compare};
 pub use strategies::{StrategyOutcome, outcomes, strategies, with_strategy};
 pub use sweep::{Cell, Sweep};

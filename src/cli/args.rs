@@ -65,7 +65,7 @@ pub enum CliCommand {
     Eval(EvalArgs),
     /// Evaluate a scenario over two axes
     Sweep(SweepArgs),
-    /// Put the parts of a sweep together again
+    /// Put the parts of a sweep or a search together
     Merge(MergeArgs),
     /// Find the best plan for an objective
     Plan(Box<PlanArgs>),

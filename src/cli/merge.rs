@@ -1,185 +1,54 @@
-//! `merge`: the parts of a sweep as the whole again, byte for byte, in memory that does not grow with them.
+//! `merge`: the parts of a sweep or of a search as the whole again.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod sweep;
+
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::str;
-
-use csv_core::ReadRecordResult;
 
 use crate::disk;
-use crate::figures::SweepCells;
-use crate::text::printable;
+use crate::text::escaped;
 
 use super::args::MergeArgs;
 use super::exit::{Exit, Failure};
-use super::parts::{self, COMMENT, Seal};
+use super::parts::search::SearchPart;
 use super::{files, output};
 
 pub(super) fn run(arguments: &MergeArgs) -> Result<Exit, Failure> {
-    let whole = Whole::gather(&arguments.parts)?;
+    if let Some(out) = &arguments.out {
+        files::vacant(out, arguments.force, arguments.parts.iter().map(PathBuf::as_path))?;
+    }
+    match arguments.parts.first() {
+        Some(first) if is_json(first)? => merge_search(arguments),
+        _ => merge_sweep(arguments),
+    }
+}
+
+/// Whether a file begins as JSON does.
+fn is_json(file: &Path) -> Result<bool, Failure> {
+    let failed = |error| Failure::io(file, &error);
+    let mut first = [0];
+    let read = disk::stream(file).and_then(|mut stream| stream.read(&mut first)).map_err(failed)?;
+    Ok(read == 1 && first == *b"{")
+}
+
+fn merge_search(arguments: &MergeArgs) -> Result<Exit, Failure> {
+    let (whole, exit) = SearchPart::merged(&SearchPart::read_all(&arguments.parts)?)?;
+    match &arguments.out {
+        None => output::json(&whole)?,
+        Some(out) => files::write(&[(out.clone(), &format!("{}\n", escaped(&whole)))], arguments.force)?,
+    }
+    Ok(exit)
+}
+
+fn merge_sweep(arguments: &MergeArgs) -> Result<Exit, Failure> {
+    let whole = sweep::Whole::gather(&arguments.parts)?;
     let fits = match &arguments.out {
         None => whole.write(&mut output::piece)?,
-        Some(out) => {
-            files::vacant(out, arguments.force, arguments.parts.iter().map(PathBuf::as_path))?;
-            files::write_as_it_comes(out, arguments.force, |staged| {
-                whole.write(&mut |text| {
-                    staged.write_all(text.as_bytes()).map_err(|error| Failure::io(out, &error)).map(|()| true)
-                })
-            })?
-        }
+        Some(out) => files::write_as_it_comes(out, arguments.force, |staged| {
+            whole.write(&mut |text| {
+                staged.write_all(text.as_bytes()).map_err(|error| Failure::io(out, &error)).map(|()| true)
+            })
+        })?,
     };
     Ok(if fits { Exit::Done } else { Exit::DoesNotFit })
 }
-
-/// Where pieces of the whole go; returns whether anyone reads on.
-type Sink<'a> = &'a mut dyn FnMut(&str) -> Result<bool, Failure>;
-
-/// All parts, in order.
-struct Whole(Vec<(PathBuf, Seal)>);
-
-impl Whole {
-    /// Looks at the end of each part; refuses what are not all parts of one whole.
-    fn gather(files: &[PathBuf]) -> Result<Self, Failure> {
-        let mut unsealed = Vec::new();
-        let mut parts = Vec::new();
-        for file in files {
-            match seal(file)? {
-                Some(seal) => parts.push((file.clone(), seal)),
-                None => unsealed.push(format!(
-                    "{}: is partial, or no part of a sweep: its last line is not '# part K/N of ...'; run it again",
-                    named(file)
-                )),
-            }
-        }
-        let told: Vec<(String, Seal)> = parts.iter().map(|(file, seal)| (named(file), seal.clone())).collect();
-        unsealed.extend(parts::mistakes(&told));
-        parts.sort_by_key(|(_, seal)| seal.part);
-        if unsealed.is_empty() { Ok(Self(parts)) } else { Err(Failure::Input(unsealed)) }
-    }
-
-    /// Writes the header and the rows of all parts. Returns whether any cell fits.
-    fn write(&self, to: Sink<'_>) -> Result<bool, Failure> {
-        if !to(&SweepCells::header())? {
-            return Ok(true);
-        }
-        let mut fits = false;
-        for (file, seal) in &self.0 {
-            let mut rows = PartRows::open(file, seal)?;
-            while let Some(block) = rows.block()? {
-                if !to(&block)? {
-                    return Ok(true);
-                }
-            }
-            fits |= rows.fits;
-        }
-        Ok(fits)
-    }
-}
-
-/// The most bytes of a line: a cell's reason may name presets of any length.
-const LONGEST: usize = 1 << 16;
-
-/// Bytes that are handed on at a time.
-const PIECE: usize = 1 << 18;
-
-/// What the last line of a file says, if that is whole.
-fn seal(file: &Path) -> Result<Option<Seal>, Failure> {
-    let tail = disk::tail(file, LONGEST as u64).map_err(|error| Failure::io(file, &error))?;
-    let text = String::from_utf8_lossy(&tail);
-    let last = text.strip_suffix('\n').map(|text| text.rsplit('\n').next().unwrap_or(text));
-    Ok(last.and_then(|line| line.strip_prefix(COMMENT)?.parse().ok()))
-}
-
-fn named(file: &Path) -> String {
-    printable(&file.display().to_string())
-}
-
-/// The rows of one part, as they stand in its file.
-struct PartRows<'a, R> {
-    file: &'a Path,
-    end: String,
-    lines: BufReader<R>,
-    parser: csv_core::Reader,
-    /// Lines read so far, the header among them.
-    line: usize,
-    ended: bool,
-    count: usize,
-    /// Rows that it must have.
-    rows: usize,
-    fits: bool,
-    cells: Vec<u8>,
-}
-
-impl<'a> PartRows<'a, Box<dyn Read>> {
-    fn open(file: &'a Path, seal: &Seal) -> Result<Self, Failure> {
-        let stream = disk::stream(file).map_err(|error| Failure::io(file, &error))?;
-        let mut rows = Self {
-            file,
-            end: format!("{COMMENT}{seal}\n"),
-            lines: BufReader::with_capacity(PIECE, Box::new(stream)),
-            parser: csv_core::Reader::new(),
-            line: 0,
-            ended: false,
-            count: 0,
-            rows: seal.part.rows(seal.total).len(),
-            fits: false,
-            cells: vec![0; LONGEST],
-        };
-        if rows.line()? != SweepCells::header() {
-            return Err(rows.wrong("is not the header of a sweep"));
-        }
-        Ok(rows)
-    }
-
-    /// The next rows, or nothing at the end.
-    fn block(&mut self) -> Result<Option<String>, Failure> {
-        let mut block = String::with_capacity(PIECE + LONGEST);
-        while !self.ended && block.len() < PIECE {
-            let line = self.line()?;
-            if line == self.end {
-                self.ended = true;
-                self.complete()?;
-                break;
-            }
-            self.check(&line)?;
-            self.count += 1;
-            block.push_str(&line);
-        }
-        Ok(Some(block).filter(|block| !block.is_empty()))
-    }
-
-    /// Refuses a part with more or fewer rows than it had.
-    fn complete(&self) -> Result<(), Failure> {
-        let wrong = self.count != self.rows;
-        let what = format!("has {} rows of {}; run this part again", self.count, self.rows);
-        if wrong { Err(Failure::input(format!("{}: {what}", named(self.file)))) } else { Ok(()) }
-    }
-
-    fn line(&mut self) -> Result<String, Failure> {
-        let mut line = Vec::new();
-        let read = (&mut self.lines).take(LONGEST as u64).read_until(b'\n', &mut line);
-        read.map_err(|error| Failure::io(self.file, &error))?;
-        self.line += 1;
-        let line = String::from_utf8(line).map_err(|_| self.wrong("is not text in UTF-8"))?;
-        if line.ends_with('\n') { Ok(line) } else { Err(self.wrong("is cut off, or too long")) }
-    }
-
-    /// Refuses what is not a cell's row.
-    fn check(&mut self, line: &str) -> Result<(), Failure> {
-        let mut ends = [0; COLUMNS + 1];
-        let (result, _, _, found) = self.parser.read_record(line.as_bytes(), &mut self.cells, &mut ends);
-        if result != ReadRecordResult::Record || found != COLUMNS {
-            return Err(self.wrong("is not a row of a sweep"));
-        }
-        self.fits |= &self.cells[ends[FITS - 1]..ends[FITS]] == b"true";
-        Ok(())
-    }
-
-    fn wrong(&self, what: &str) -> Failure {
-        Failure::input(format!("{}: line {} {what}; run this part again", named(self.file), self.line))
-    }
-}
-
-/// The columns of a sweep, and the place of the one that says whether a cell fits.
-const COLUMNS: usize = 10;
-const FITS: usize = 4;

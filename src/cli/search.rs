@@ -6,12 +6,13 @@ use crate::evaluate::Workspace;
 use crate::figures::{Figure, SearchReport};
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
-use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits, WholeAnswer};
+use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits, SearchShare, WholeAnswer};
 use crate::search::{self, Axis, Cancel, Evaluator};
 use crate::units::Seconds;
 
-use super::args::{Allow, ScenarioArgs, SearchArgs};
+use super::args::{Allow, ScenarioArgs, SearchArgs, TableForm};
 use super::exit::{Exit, Failure, Refusals};
+use super::parts::search::SearchPart;
 use super::session::{Session, refused};
 use super::{files, interrupt, log, output, progress, sweep};
 
@@ -23,7 +24,8 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
     let start = Instant::now();
     let cancel = Cancel::default();
     interrupt::cancels(&cancel)?;
-    let answer = answer(session, &search, &cancel)?;
+    let share = share(&search, arguments)?;
+    let answer = answer(session, &search, &share, &cancel)?;
     let time = Seconds::new(start.elapsed().as_secs_f64());
     if !answer.exact {
         output::warning(&"interrupted: these are the best plans so far");
@@ -35,13 +37,17 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         answer.plans.iter().map(|found| session.library.command(&found.scenario)).collect();
     let report =
         SearchReport { search: &search, answer: &answer, evaluations: &evaluations, commands: &commands, time };
-    output::table(arguments.format, || report.text(), || report.csv(), || report.json())?;
+    match arguments.part {
+        Some(part) => output::json(&SearchPart::json(part, &report))?,
+        None => output::table(arguments.format, || report.text(), || report.csv(), || report.json())?,
+    }
     if let Some((file, best)) = arguments.out.as_ref().zip(answer.plans.first()) {
         let text = ScenarioFile::of(&best.scenario).to_toml().map_err(Failure::unwritten)?;
         files::write(&[(file.clone(), &text)], arguments.force)?;
     }
     interrupt::ends(&cancel)?;
-    Ok(if answer.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
+    // Another part may have found some.
+    Ok(if answer.plans.is_empty() && arguments.part.is_none() { Exit::DoesNotFit } else { Exit::Done })
 }
 
 /// The search that the arguments ask for.
@@ -104,11 +110,26 @@ fn lacking(base: &Scenario, aim: Aim, input: &ScenarioArgs) -> Result<(), Failur
     figure.lacks(base).map_or(Ok(()), |lack| Err(refused(&[lack], input)))
 }
 
-fn answer(session: &Session, search: &PlanSearch, cancel: &Cancel) -> Result<WholeAnswer, Failure> {
+/// What this process does of the search.
+fn share(search: &PlanSearch, arguments: &SearchArgs) -> Result<SearchShare, Failure> {
+    let Some(part) = arguments.part else { return Ok(SearchShare::default()) };
+    if arguments.format != TableForm::Json {
+        return Err(Failure::input("--part: a part is JSON; add --format json"));
+    }
+    let known = SearchPart::known(&arguments.known, &SearchPart::seal(part, search))?;
+    Ok(SearchShare { part: Some(part), known })
+}
+
+fn answer(
+    session: &Session,
+    search: &PlanSearch,
+    share: &SearchShare,
+    cancel: &Cancel,
+) -> Result<WholeAnswer, Failure> {
     let pool = session.pool()?;
     log::line(&format!("searching whole plans on {} threads", pool.current_num_threads()));
     let waiting = progress::waiting("searching plans; Ctrl-C prints the best so far", &session.options);
-    let answer = search.run(&Evaluator::new(&pool, cancel), &mut |so_far| {
+    let answer = search.run_share(share, &Evaluator::new(&pool, cancel), &mut |so_far| {
         let proven = 100.0 * so_far.proven;
         let looked = so_far.counts.simulated;
         waiting

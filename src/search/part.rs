@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 /// Part `index` of `count`, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct WorkPart {
     index: u32,
     count: u32,
 }
 
-impl Part {
+impl WorkPart {
     /// All parts of a whole, in order.
     pub fn all(count: u32) -> impl Iterator<Item = Self> {
         (0..count).map(move |index| Self { index, count })
@@ -35,13 +35,13 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for WorkPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index, self.count)
     }
 }
 
-impl FromStr for Part {
+impl FromStr for WorkPart {
     type Err = String;
 
     /// Reads `K/N`.
@@ -64,7 +64,7 @@ mod tests {
     fn parts_lie_end_to_end_and_are_of_one_size_or_one_less() {
         for (total, count) in [(10, 3), (7, 7), (3, 7), (0, 2), (100, 1), (1_000_003, 1000)] {
             let mut next = 0;
-            for part in Part::all(count) {
+            for part in WorkPart::all(count) {
                 let rows = part.rows(total);
                 assert_eq!(rows.start, next);
                 assert!(rows.len().abs_diff(total / count as usize) <= 1, "{part} of {total}: {rows:?}");
@@ -73,14 +73,14 @@ mod tests {
             assert_eq!(next, total);
         }
         // 10 rows in 3 parts: 10/3 = 3.3, 20/3 = 6.7.
-        assert_eq!(Part::all(3).map(|part| part.rows(10)).collect::<Vec<_>>(), [0..3, 3..6, 6..10]);
+        assert_eq!(WorkPart::all(3).map(|part| part.rows(10)).collect::<Vec<_>>(), [0..3, 3..6, 6..10]);
     }
 
     #[test]
     fn a_part_is_written_k_of_n() {
-        assert_eq!("3/100".parse::<Part>().expect("a part").to_string(), "3/100");
+        assert_eq!("3/100".parse::<WorkPart>().expect("a part").to_string(), "3/100");
         for wrong in ["", "3", "3/", "/3", "3/3", "0/0", "-1/2", "1/2/3", "5000000000/6000000000"] {
-            assert!(wrong.parse::<Part>().is_err(), "{wrong}");
+            assert!(wrong.parse::<WorkPart>().is_err(), "{wrong}");
         }
     }
 }

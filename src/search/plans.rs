@@ -16,7 +16,7 @@ mod run;
 mod shape;
 
 pub use aim::{Aim, SearchLimits};
-pub use answer::{FoundWhole, PlanCounts, WholeAnswer};
+pub use answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
 pub use freedom::{Allowed, Freedom};
 pub use run::PlanSearch;
 

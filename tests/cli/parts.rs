@@ -1,6 +1,8 @@
 //! `sweep --part` and `merge`: parts are the whole again, byte for byte, or they are refused by name.
 
-use super::run::{Home, Run, assert_contains, run};
+use serde_json::{Value, json};
+
+use super::run::{Home, Run, assert_contains, keys, run};
 
 /// 5 x 7 cells, some of them impossible.
 const PLAIN: &str = "--hardware a100-80gb-nvlink16 --model mpt-125m --x nodes=1..16 --y micro-batch=1..7:1";
@@ -62,14 +64,15 @@ fn the_whole_is_written_to_a_file_or_not_at_all() {
     assert_contains(&again.stderr, &["whole.csv: already exists", "--force"]);
     assert_eq!(home.run(&format!("{merge} --force")).code, Some(0));
     // An input is never replaced, and a part with a row too few ends with the old file in place.
-    assert_contains(&home.run("merge part-0.csv part-1.csv --out part-0.csv --force").refused()[0], &["is an input"]);
+    assert_contains(home.run("merge part-0.csv part-1.csv --out part-0.csv --force").refused()[0], &["is an input"]);
     home.write("part-1.csv", &without_line(&parts[1].1, 3));
-    assert_contains(&home.run(&format!("{merge} --force")).refused()[0], &["part-1.csv: has 17 rows of 18"]);
+    assert_contains(home.run(&format!("{merge} --force")).refused()[0], &["part-1.csv: has 17 rows of 18"]);
     assert_eq!(written(), whole);
 }
 
 fn without_line(text: &str, line: usize) -> String {
-    text.lines().enumerate().filter(|(at, _)| *at != line).map(|(_, line)| format!("{line}\n")).collect()
+    let lines = text.split_inclusive('\n').enumerate();
+    lines.filter(|(at, _)| *at != line).map(|(_, line)| line).collect()
 }
 
 #[test]
@@ -117,4 +120,49 @@ fn the_whole_tells_that_nothing_fits() {
     let axes = "--hardware a100-80gb-nvlink16 --model mpt-70b --strategy ddp --x nodes=1,2 --y micro-batch=1,2";
     let parts = parts(&home, axes, 2);
     assert_eq!(home.run(&format!("merge {}", names(&parts))).code, Some(3));
+}
+
+/// 1B parameters on up to two nodes, with few values of what costs time.
+const SEARCH: &str = "search --hardware a100-80gb-dgx --model mpt-1b --nodes 1..2 --global-batch 64 --tp 1 --cp 1 \
+                      --over micro-batch=1,2,4 --over recompute=none,full --tokens 20B --pareto days,devices --top 5";
+
+#[test]
+fn parts_of_a_search_merged_are_the_search() {
+    let whole = run(&format!("{SEARCH} --format json")).json(0);
+    let figures = |json: &Value| -> Vec<Value> {
+        let plans = json["plans"].as_array().expect("plans").iter();
+        plans
+            .map(|plan| json!([plan["rank"], plan["evaluation"]["step_time_s"], plan["evaluation"]["memory"]]))
+            .collect()
+    };
+    let front = |json: &Value| -> Vec<Value> {
+        let plans = json["pareto"].as_array().expect("a front").iter();
+        plans.map(|plan| json!([plan["devices"], plan["days"]])).collect()
+    };
+    for informed in [false, true] {
+        let home = Home::new();
+        let mut names = Vec::new();
+        for index in 0..3 {
+            let known = if informed && index > 0 { format!("--known {}", names.join(" ")) } else { String::new() };
+            let part = home.run(&format!("{SEARCH} --format json --part {index}/3 {known}"));
+            part.json(0);
+            names.push(format!("part-{index}.json"));
+            home.write(&names[index], &part.stdout);
+        }
+        let merged = home.run(&format!("merge {} {} {}", names[2], names[0], names[1])).json(0);
+        assert_eq!((figures(&merged), front(&merged)), (figures(&whole), front(&whole)), "informed: {informed}");
+        assert_eq!(merged["space"]["plans"], whole["space"]["plans"]);
+        assert_eq!(keys(&merged), keys(&whole));
+        assert_eq!(keys(&merged["plans"][0]), keys(&whole["plans"][0]));
+        assert_eq!(home.run(&format!("merge {} --out whole.json", names.join(" "))).code, Some(0));
+        let refused = |arguments: &str| home.run(arguments).refused().join("\n");
+        assert_contains(&refused("merge part-0.json part-2.json"), &["missing: part 1/3"]);
+        assert_contains(&refused("merge part-0.json part-0.json part-1.json part-2.json"), &["all are part 0/3"]);
+        home.write("cut.json", "{\"format\": 1, \"objective\"");
+        assert_contains(&refused("merge part-0.json cut.json"), &["cut.json: is no part of a search"]);
+        let other = SEARCH.replace("--top 5", "--top 6");
+        let other = format!("{other} --format json --part 1/3 --known part-0.json");
+        assert_contains(&refused(&other), &["part-0.json", "give parts of one whole"]);
+        assert_contains(&refused(&format!("{SEARCH} --part 1/3")), &["--part: a part is JSON"]);
+    }
 }

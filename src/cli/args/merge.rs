@@ -9,7 +9,8 @@ use clap::Args;
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// Parts of one sweep, all of them, in any order: what `sweep --part K/N --format csv` printed
+    /// All parts of one sweep or search, in any order: what `sweep --part K/N --format csv` or `search --part K/N --format
+    /// json` printed
     #[arg(value_name = "PART", required = true)]
     pub parts: Vec<PathBuf>,
     /// Write the whole here; an existing file needs --force

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::scenario::Field;
-use crate::search::Axis;
 use crate::search::plans::Aim;
+use crate::search::{Axis, WorkPart};
 use crate::units::{Money, Seconds, read_share};
 
 use super::{ScenarioArgs, TableForm, words};
@@ -52,6 +52,13 @@ pub struct SearchArgs {
     /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// Look at one of N parts of the plans, from 0, as JSON: `merge` puts them together. A part exits with 0 whether or not
+    /// it has a plan that fits
+    #[arg(long, value_name = "K/N")]
+    pub part: Option<WorkPart>,
+    /// Parts of the same search that are there already, so that this one need not look at what cannot beat them
+    #[arg(long, value_name = "PART.json", num_args = 1.., requires = "part")]
+    pub known: Vec<PathBuf>,
     /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: TableForm,

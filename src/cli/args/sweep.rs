@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::figures::{self, Figure, METRICS};
-use crate::search::{Axis, Part};
+use crate::search::{Axis, WorkPart};
 
 use super::{ScenarioArgs, TableForm};
 
@@ -30,7 +30,7 @@ pub struct SweepArgs {
     /// One of N parts of the sweep, from 0, as CSV: `merge` puts them together. A part ends with a line that says which it
     /// is, and exits with 0 whether or not anything in it fits
     #[arg(long, value_name = "K/N")]
-    pub part: Option<Part>,
+    pub part: Option<WorkPart>,
     /// Format of the map; CSV is written as it is computed, however many cells there are
     #[arg(long, value_enum, default_value = "text")]
     pub format: TableForm,

@@ -8,7 +8,7 @@ use crate::cli::parts::{COMMENT, Seal};
 use crate::cli::session::Session;
 use crate::cli::{output, progress};
 use crate::figures::SweepCells;
-use crate::search::{self, Axis, Evaluator, Part};
+use crate::search::{self, Axis, Evaluator, WorkPart};
 
 /// Writes the cells in order. Returns whether any fits.
 pub(super) fn run(
@@ -57,9 +57,9 @@ struct Ends {
     whole: bool,
 }
 
-fn seal(part: Part, cells: &SweepCells) -> Seal {
+fn seal(part: WorkPart, cells: &SweepCells) -> Seal {
     let search::Sweep { base, x, y, tune } = cells.sweep;
     let axis = |axis: &Axis| json!({"axis": axis.word(), "values": axis.values});
     let asked = json!({"x": axis(x), "y": axis(y), "metric": cells.metric.word(), "tuned": tune});
-    Seal::new(part, cells.sweep.len(), base, &asked)
+    Seal::new(part, base, &asked).of_rows(cells.sweep.len())
 }

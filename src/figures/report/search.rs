@@ -152,9 +152,14 @@ impl SearchReport<'_> {
 
     /// As JSON; a number that is not finite is `null`.
     pub fn json(&self) -> String {
+        pretty(&self.value())
+    }
+
+    /// The same, for what is added to it.
+    pub fn value(&self) -> Value {
         let counts = &self.answer.counts;
         let plans = self.answer.plans.iter().zip(self.evaluations).zip(self.commands).enumerate();
-        pretty(&json!({
+        json!({
             "format": FORMAT,
             "objective": self.search.aim.word(),
             "space": {
@@ -172,7 +177,7 @@ impl SearchReport<'_> {
                 "command": command,
             })).collect::<Vec<_>>(),
             "pareto": self.answer.front.iter().map(on_front).collect::<Vec<_>>(),
-        }))
+        })
     }
 
     fn shown(plans: &[FoundWhole]) -> Table {

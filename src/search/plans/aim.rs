@@ -46,8 +46,8 @@ impl Aim {
         }
     }
 
-    /// The scores of a plan that was simulated.
-    pub(super) fn of(self, summary: &Summary) -> [f64; 2] {
+    /// The scores of a plan that was simulated: the less the better.
+    pub fn of(self, summary: &Summary) -> [f64; 2] {
         self.scores(summary.devices, 1.0 / summary.tokens_per_s(), summary.memory.peak.get())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::evaluate::Summary;
 use crate::scenario::Scenario;
+use crate::search::WorkPart;
 
 /// A plan that fits, with its figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,6 +11,16 @@ pub struct FoundWhole {
     pub scenario: Scenario,
     /// What it comes to: time, memory, throughput.
     pub summary: Summary,
+}
+
+/// What one process does of a search that several share.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SearchShare {
+    /// Which part of the plans it looks at; all of them where there is none.
+    pub part: Option<WorkPart>,
+    /// The score of the last of the best plans that other parts have found, where they have found as many as are asked
+    /// for: what is not better is left out.
+    pub known: Option<[f64; 2]>,
 }
 
 /// Plans of the grid, each counted once.

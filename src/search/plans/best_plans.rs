@@ -11,13 +11,15 @@ pub(super) struct BestPlans {
     aim: Aim,
     most: usize,
     plans: Vec<([f64; 2], FoundWhole)>,
+    /// The score that a plan must beat, whatever is found here.
+    known: Option<[f64; 2]>,
     /// The fastest plan of each count of devices, where a front was asked for.
     fastest: Option<BTreeMap<u32, FoundWhole>>,
 }
 
 impl BestPlans {
-    pub fn new(aim: Aim, most: usize, front: bool) -> Self {
-        Self { aim, most: most.max(1), plans: Vec::new(), fastest: front.then(BTreeMap::new) }
+    pub fn new(aim: Aim, most: usize, front: bool, known: Option<[f64; 2]>) -> Self {
+        Self { aim, most: most.max(1), plans: Vec::new(), known, fastest: front.then(BTreeMap::new) }
     }
 
     /// Takes a plan; of two that are as good the first stays first.
@@ -31,8 +33,8 @@ impl BestPlans {
         }
         let scores = self.aim.of(&found.summary);
         let place = self.plans.partition_point(|(other, _)| *other <= scores);
-        let same = place.checked_sub(1).and_then(|before| self.plans.get(before));
-        if place >= self.most || same.is_some_and(|(_, other)| other.summary == found.summary) {
+        let mut as_good = self.plans[..place].iter().rev().take_while(|(other, _)| *other >= scores);
+        if place >= self.most || as_good.any(|(_, other)| other.summary == found.summary) {
             return;
         }
         self.plans.insert(place, (scores, found));
@@ -41,7 +43,8 @@ impl BestPlans {
 
     /// Whether plans of these floors can still be among the best, or the fastest of their size.
     pub fn may_take(&self, scores: [f64; 2], devices: u32, per_token: f64) -> bool {
-        let better = self.plans.len() < self.most || self.plans.last().is_some_and(|(worst, _)| scores < *worst);
+        let here = self.plans.len() < self.most || self.plans.last().is_some_and(|(worst, _)| scores < *worst);
+        let better = here && self.known.is_none_or(|known| scores < known);
         let of_size = |fastest: &BTreeMap<u32, FoundWhole>| {
             fastest.get(&devices).is_none_or(|known| per_token < 1.0 / known.summary.tokens_per_s())
         };

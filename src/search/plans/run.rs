@@ -12,7 +12,7 @@ use crate::search::Evaluator;
 use crate::units::Bytes;
 
 use super::aim::{Aim, SearchLimits};
-use super::answer::{FoundWhole, PlanCounts, WholeAnswer};
+use super::answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
 use super::best_plans::BestPlans;
 use super::extents::StateExtents;
 use super::floor::PlanFloor;
@@ -40,6 +40,7 @@ pub struct PlanSearch {
 struct Running<'a> {
     search: &'a PlanSearch,
     evaluator: &'a Evaluator<'a>,
+    share: &'a SearchShare,
     open: BinaryHeap<OpenPlans>,
     ranking: BestPlans,
     counts: PlanCounts,
@@ -51,11 +52,22 @@ struct Running<'a> {
 impl PlanSearch {
     /// Searches, and says from time to time what is found so far. Cancelled, the answer is the best so far.
     pub fn run(&self, evaluator: &Evaluator, progress: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
+        self.run_share(&SearchShare::default(), evaluator, progress)
+    }
+
+    /// The same of what other processes leave to this one.
+    pub fn run_share(
+        &self,
+        share: &SearchShare,
+        evaluator: &Evaluator,
+        progress: &mut dyn FnMut(&WholeAnswer),
+    ) -> WholeAnswer {
         let mut running = Running {
             search: self,
             evaluator,
+            share,
             open: BinaryHeap::new(),
-            ranking: BestPlans::new(self.aim, self.top, self.front),
+            ranking: BestPlans::new(self.aim, self.top, self.front, share.known),
             counts: PlanCounts::default(),
             numbered: 0,
             recomputes: self.freedom.recomputes(&self.base),
@@ -80,14 +92,22 @@ impl Running<'_> {
     fn meshes(&mut self) {
         let PlanSearch { base, freedom, .. } = self.search;
         let (variants, impossible) = freedom.variants(base);
-        (self.counts.plans, self.counts.impossible) = (impossible, impossible);
+        if self.is_mine(0) {
+            (self.counts.plans, self.counts.impossible) = (impossible, impossible);
+        }
+        // Parts take turns: the meshes that take most time are neighbours.
+        let mut turn = 0;
         for variant in &variants {
             let mut meshes = Vec::new();
             for tensor in freedom.tensors(variant) {
                 for context in freedom.contexts(variant) {
                     for pipeline in freedom.pipelines(variant) {
                         let sizes = freedom.micro_batches(variant).into_iter();
-                        meshes.extend(sizes.map(|micro_batch| [tensor, context, pipeline, micro_batch]));
+                        let all = sizes.map(|micro_batch| [tensor, context, pipeline, micro_batch]);
+                        meshes.extend(all.filter(|_| {
+                            turn += 1;
+                            self.is_mine(turn - 1)
+                        }));
                     }
                 }
             }
@@ -106,6 +126,11 @@ impl Running<'_> {
                 }
             }
         }
+    }
+
+    /// Whether this process looks at the mesh of a number.
+    fn is_mine(&self, number: usize) -> bool {
+        self.share.part.is_none_or(|part| number % part.count() as usize == part.index() as usize)
     }
 
     fn put(&mut self, scores: [f64; 2], kind: OpenKind) {

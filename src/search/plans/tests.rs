@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::evaluate::{Summary, Workspace, summary};
 use crate::plan::{Accumulation, GlobalBatch, Recompute, Schedule, Size};
 use crate::scenario::{Edit, Field, Scenario, Value};
-use crate::search::{Axis, Cancel, Evaluator, pool};
+use crate::search::{Axis, Cancel, Evaluator, WorkPart, pool};
 use crate::testing;
 
 use super::extents::StateExtents;
@@ -158,6 +158,48 @@ fn no_single_change_of_the_best_plan_is_better() {
                 let gain = other.tokens_per_s() / best.summary.tokens_per_s() - 1.0;
                 assert!(!other.fits || gain < 1e-3, "{edit} is better by {gain} than {:?}", best.scenario.plan);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Parts look at every plan once, and the best of what they find are the best of the whole; also where each part
+    /// knows the best of the parts before.
+    #[test]
+    fn parts_together_find_what_the_whole_finds(
+        (count, informed, front) in (prop::sample::select(vec![1_u32, 2, 3, 7, 40]), any::<bool>(), any::<bool>()),
+        memory in prop::sample::select(vec![0.1, 0.2, 1.0]),
+        aim in prop::sample::select(Aim::ALL.map(|(_, aim)| aim).to_vec()),
+    ) {
+        let mut search = search(base(4, memory), aim, &["micro-batch=1,2", "recompute=none,full", "nodes=1,2"]);
+        search.front = front;
+        let whole = answer(&search, 2);
+        let pool = pool(Some(2)).expect("threads");
+        let (mut plans, mut looked_at): (Vec<FoundWhole>, u64) = (Vec::new(), 0);
+        let mut fastest: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();
+        for part in WorkPart::all(count) {
+            let known = plans.get(search.top - 1).map(|last| aim.of(&last.summary));
+            let share = SearchShare { part: Some(part), known: known.filter(|_| informed) };
+            let found = search.run_share(&share, &Evaluator::new(&pool, &Cancel::default()), &mut |_| {});
+            let PlanCounts { plans: all, impossible, bounded, simulated } = found.counts;
+            prop_assert_eq!(all, impossible + bounded + simulated);
+            looked_at += all;
+            for found in found.front {
+                let rate = fastest.entry(found.summary.devices).or_insert(0.0);
+                *rate = rate.max(found.summary.tokens_per_s());
+            }
+            plans.extend(found.plans);
+            plans.sort_by(|one, other| aim.of(&one.summary).partial_cmp(&aim.of(&other.summary)).expect("numbers"));
+            plans.dedup_by(|one, other| one.summary == other.summary);
+            plans.truncate(search.top);
+        }
+        let scores = |plans: &[FoundWhole]| plans.iter().map(|plan| aim.of(&plan.summary)).collect::<Vec<_>>();
+        prop_assert_eq!(scores(&plans), scores(&whole.plans));
+        prop_assert_eq!(looked_at, whole.counts.plans);
+        for found in &whole.front {
+            prop_assert_eq!(fastest.get(&found.summary.devices), Some(&found.summary.tokens_per_s()));
         }
     }
 }

@@ -1,0 +1,207 @@
+//! A part of a search as JSON, and all of them as one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::disk;
+use crate::figures::SearchReport;
+use crate::search::WorkPart;
+use crate::search::plans::{FoundWhole, PlanSearch};
+use crate::text::printable;
+
+use super::{Seal, hashed, mistakes, strangers};
+
+/// The largest part that is read: a thousand plans take some 10 MB.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A part as its file has it: the JSON of a search, and what tells which of its plans are the best of all parts.
+#[derive(Debug, Deserialize)]
+pub(in crate::cli) struct SearchPart {
+    #[serde(default)]
+    file: String,
+    part: PartRecord,
+    objective: String,
+    space: SpaceRecord,
+    exact: bool,
+    seconds: f64,
+    plans: Vec<Map<String, Value>>,
+    pareto: Vec<Value>,
+}
+
+/// Which part it is, and how good its plans are.
+#[derive(Debug, Serialize, Deserialize)]
+struct PartRecord {
+    index: u32,
+    count: u32,
+    question: String,
+    /// Plans that the search asks for.
+    top: usize,
+    plans: Vec<Standing>,
+    pareto: Vec<Speed>,
+}
+
+/// The score of a plan, the less the better, and a hash of its figures: plans of the same figures count once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Standing {
+    score: [f64; 2],
+    figures: String,
+}
+
+/// What counts on the front.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Speed {
+    devices: u32,
+    tokens_per_s: f64,
+}
+
+/// How many plans there are.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct SpaceRecord {
+    plans: u64,
+    impossible: u64,
+    bounded: u64,
+    simulated: u64,
+}
+
+impl SearchPart {
+    /// What a part says of itself.
+    pub(in crate::cli) fn seal(part: WorkPart, search: &PlanSearch) -> Seal {
+        Seal::new(part, &search.base, &json!({"search": format!("{search:?}")}))
+    }
+
+    /// The JSON of a part.
+    pub(in crate::cli) fn json(part: WorkPart, report: &SearchReport) -> String {
+        let SearchReport { search, answer, .. } = report;
+        let standing = |found: &FoundWhole| {
+            let figures = hashed(&format!("{:?}", found.summary));
+            Standing { score: search.aim.of(&found.summary), figures }
+        };
+        let speed = |FoundWhole { summary, .. }: &FoundWhole| Speed {
+            devices: summary.devices,
+            tokens_per_s: summary.tokens_per_s(),
+        };
+        let record = PartRecord {
+            index: part.index(),
+            count: part.count(),
+            question: Self::seal(part, search).question,
+            top: search.top,
+            plans: answer.plans.iter().map(standing).collect(),
+            pareto: answer.front.iter().map(speed).collect(),
+        };
+        let mut document = report.value();
+        document["part"] = json!(record);
+        format!("{document:#}")
+    }
+
+    /// Reads parts, each a part of a search.
+    pub(in crate::cli) fn read_all(files: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        files.iter().map(|file| Self::read(file)).collect()
+    }
+
+    fn read(file: &Path) -> Result<Self, Failure> {
+        let text = disk::read_text(file, MOST_BYTES).map_err(|error| Failure::io(file, &error))?;
+        let named = printable(&file.display().to_string());
+        let wrong = |why: &dyn Display| {
+            let what = "is no part of a search; give what `search --part K/N --format json` printed";
+            Failure::input(format!("{named}: {what} ({why})"))
+        };
+        let part: Self = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+        let PartRecord { index, count, plans, pareto, .. } = &part.part;
+        if index >= count || plans.len() != part.plans.len() || pareto.len() != part.pareto.len() {
+            return Err(wrong(&"'part' does not say of each plan how good it is"));
+        }
+        Ok(Self { file: named, ..part })
+    }
+
+    fn sealed(&self) -> Option<(String, Seal)> {
+        let PartRecord { index, count, question, .. } = &self.part;
+        let part = format!("{index}/{count}").parse().ok()?;
+        Some((self.file.clone(), Seal { part, question: question.clone() }))
+    }
+
+    /// The score that a plan must beat to be among the best of all, where other parts of the same search have found
+    /// as many as are asked for.
+    pub(in crate::cli) fn known(files: &[PathBuf], seal: &Seal) -> Result<Option<[f64; 2]>, Failure> {
+        let parts = Self::read_all(files)?;
+        let mut sealed: Vec<(String, Seal)> = parts.iter().filter_map(Self::sealed).collect();
+        sealed.push((format!("--part {}", seal.part), seal.clone()));
+        let mistakes = strangers(&sealed);
+        if !mistakes.is_empty() {
+            return Err(Failure::Input(mistakes));
+        }
+        let top = parts.first().map_or(0, |part| part.part.top);
+        let best = best(&parts);
+        Ok(best.get(top.saturating_sub(1)).map(|(standing, _)| standing.score))
+    }
+
+    /// All parts as the search that they are parts of.
+    pub(in crate::cli) fn merged(parts: &[Self]) -> Result<(String, Exit), Failure> {
+        let sealed: Vec<(String, Seal)> = parts.iter().filter_map(Self::sealed).collect();
+        let mistakes = mistakes(&sealed);
+        if !mistakes.is_empty() {
+            return Err(Failure::Input(mistakes));
+        }
+        let plans = best(parts).into_iter().enumerate().map(|(place, (_, plan))| {
+            let mut plan = plan.clone();
+            plan.insert("rank".to_owned(), json!(place + 1));
+            plan
+        });
+        let plans: Vec<_> = plans.collect();
+        let exit = if plans.is_empty() { Exit::DoesNotFit } else { Exit::Done };
+        let sum = |count: fn(&SpaceRecord) -> u64| parts.iter().map(|part| count(&part.space)).sum();
+        let space = SpaceRecord {
+            plans: sum(|space| space.plans),
+            impossible: sum(|space| space.impossible),
+            bounded: sum(|space| space.bounded),
+            simulated: sum(|space| space.simulated),
+        };
+        let whole = json!({
+            "format": 1,
+            "objective": parts.first().map(|part| &part.objective),
+            "space": space,
+            "exact": parts.iter().all(|part| part.exact),
+            "seconds": parts.iter().map(|part| part.seconds).sum::<f64>(),
+            "plans": plans,
+            "pareto": front(parts),
+        });
+        Ok((format!("{whole:#}"), exit))
+    }
+}
+
+/// The best plans of all parts, best first, as many as are asked for, each with figures of its own.
+fn best(parts: &[SearchPart]) -> Vec<(&Standing, &Map<String, Value>)> {
+    let mut ordered: Vec<&SearchPart> = parts.iter().collect();
+    ordered.sort_by_key(|part| part.part.index);
+    let mut all: Vec<_> = ordered.iter().flat_map(|part| part.part.plans.iter().zip(&part.plans)).collect();
+    // Stable: of two that are as good that of the earlier part stays first.
+    all.sort_by(|(one, _), (other, _)| {
+        one.score[0].total_cmp(&other.score[0]).then(one.score[1].total_cmp(&other.score[1]))
+    });
+    let mut seen = HashSet::new();
+    all.retain(|(standing, _)| seen.insert(&standing.figures));
+    all.truncate(parts.first().map_or(0, |part| part.part.top));
+    all
+}
+
+/// The fastest plan of each size, without those that a smaller job beats in speed.
+fn front(parts: &[SearchPart]) -> Vec<&Value> {
+    let mut fastest: BTreeMap<u32, (f64, &Value)> = BTreeMap::new();
+    for (speed, plan) in parts.iter().flat_map(|part| part.part.pareto.iter().zip(&part.pareto)) {
+        let known = fastest.entry(speed.devices).or_insert((speed.tokens_per_s, plan));
+        if speed.tokens_per_s > known.0 {
+            *known = (speed.tokens_per_s, plan);
+        }
+    }
+    let mut least = 0.0;
+    let faster = |(speed, plan)| {
+        let faster = speed > least;
+        least = f64::max(least, speed);
+        faster.then_some(plan)
+    };
+    fastest.into_values().filter_map(faster).collect()
+}
