@@ -71,7 +71,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Merge(merge) => merge::run(merge),
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
         CliCommand::Search(search) => search::run(&session()?, search),
-        CliCommand::Export(export) => export::run(&session()?, export),
+        CliCommand::Export(export) => export::run(&session()?, &cli.everywhere, export),
         CliCommand::Import(import) => import::run(&session()?.library, import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),
         CliCommand::Validate(validate) => validate::run(&session()?, validate),

@@ -3,6 +3,7 @@
 
 pub mod fsdp2;
 pub mod huggingface;
+pub mod job_array;
 pub mod plans;
 pub mod report;
 pub mod runs;

@@ -2,6 +2,7 @@
 //!
 //! Not for what the values mean: scenario flags stay text here, and [`crate::scenario::file`] reads them.
 
+mod array;
 mod export;
 mod flags;
 mod import;

@@ -17,14 +17,7 @@ use super::{interrupt, log, output, progress};
 const MOST_CELLS: usize = 1 << 20;
 
 pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Failure> {
-    check(arguments)?;
-    let opened = session.open(&arguments.input)?;
-    let [x, y] = [&arguments.x, &arguments.y].map(|axis| looked_up(session, axis, &opened, &arguments.input));
-    let base = opened.scenario;
-    if let Some(problem) = arguments.metric.lacks(&base) {
-        return Err(vec![problem].into());
-    }
-    let sweep = search::Sweep { base, x: x?, y: y?, tune: arguments.tune };
+    let sweep = question(session, arguments)?;
     note_idle(&arguments.input, edges(&sweep));
     let cancel = Cancel::default();
     interrupt::cancels(&cancel)?;
@@ -51,6 +44,18 @@ pub(super) fn run(session: &Session, arguments: &SweepArgs) -> Result<Exit, Fail
     interrupt::ends(&cancel)?;
     // Another part of the sweep may fit.
     Ok(if fits || arguments.part.is_some() { Exit::Done } else { Exit::DoesNotFit })
+}
+
+/// What the arguments ask for.
+pub(super) fn question(session: &Session, arguments: &SweepArgs) -> Result<search::Sweep, Failure> {
+    check(arguments)?;
+    let opened = session.open(&arguments.input)?;
+    let [x, y] = [&arguments.x, &arguments.y].map(|axis| looked_up(session, axis, &opened, &arguments.input));
+    let base = opened.scenario;
+    if let Some(problem) = arguments.metric.lacks(&base) {
+        return Err(vec![problem].into());
+    }
+    Ok(search::Sweep { base, x: x?, y: y?, tune: arguments.tune })
 }
 
 /// The axis with its presets looked up once, so that no cell has to: each as if it had been given with the other flags.

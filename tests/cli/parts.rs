@@ -1,4 +1,8 @@
-//! `sweep --part` and `merge`: parts are the whole again, byte for byte, or they are refused by name.
+//! `sweep --part`, `search --part` and `merge`: parts are the whole again, byte for byte, or they are refused by name; and
+//! the job array that computes them.
+
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -164,5 +168,31 @@ fn parts_of_a_search_merged_are_the_search() {
         let other = format!("{other} --format json --part 1/3 --known part-0.json");
         assert_contains(&refused(&other), &["part-0.json", "give parts of one whole"]);
         assert_contains(&refused(&format!("{SEARCH} --part 1/3")), &["--part: a part is JSON"]);
+    }
+}
+
+/// Every task of the array is run as its script says, on a shell that Slurm's variable is given to: the parts are whole.
+#[test]
+fn a_job_array_computes_the_sweep() {
+    let home = Home::new();
+    let axes = "--x nodes=1..4 --y micro-batch=1,2,4";
+    let export = home.run(&format!("export --to sbatch --sweep --model mpt-125m {axes} --tune --parts 3 --out jobs"));
+    assert_eq!((export.code, export.stdout.as_str()), (Some(0), "jobs/sweep.sbatch\n"), "{}", export.stderr);
+    let binary = Path::new(env!("CARGO_BIN_EXE_shardscope")).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").expect("a path"));
+    for task in 0..3 {
+        let mut shell = Command::new("bash");
+        shell.arg("jobs/sweep.sbatch").current_dir(home.path()).env("SLURM_ARRAY_TASK_ID", task.to_string());
+        assert!(shell.env("PATH", &path).status().expect("a shell").success());
+    }
+    let merged = home.run("merge part-0.csv part-1.csv part-2.csv").stdout;
+    assert_eq!(merged, run(&format!("sweep --model mpt-125m {axes} --tune --format csv")).stdout);
+    for (arguments, part) in [
+        ("--to sbatch --sweep --x nodes=1", "--y"),
+        ("--to sbatch --sweep --x nodes=1 --y nodes=2", "both axes are nodes"),
+        ("--to sbatch --sweep --x nodes=1 --y seq=512 --parts 1001", "1001"),
+        ("--to fsdp2 --sweep --x nodes=1 --y seq=512", "--to sbatch"),
+    ] {
+        assert_contains(&run(&format!("export {arguments}")).refused().join("\n"), &[part]);
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::ScenarioArgs;
+use super::array::ArrayArgs;
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
@@ -21,6 +22,8 @@ pub struct ExportArgs {
     #[arg(long, requires = "out")]
     pub force: bool,
     #[command(flatten)]
+    pub array: ArrayArgs,
+    #[command(flatten)]
     pub input: ScenarioArgs,
 }
 
@@ -29,4 +32,6 @@ pub struct ExportArgs {
 pub enum ExportTarget {
     /// PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it
     Fsdp2,
+    /// Slurm: the job array of a sweep (--sweep)
+    Sbatch,
 }

@@ -38,6 +38,6 @@ pub struct SweepArgs {
     pub input: ScenarioArgs,
 }
 
-fn metrics() -> impl TypedValueParser<Value = Figure> {
+pub(super) fn metrics() -> impl TypedValueParser<Value = Figure> {
     PossibleValuesParser::new(METRICS.map(Figure::word)).try_map(|word| figures::metric(&word))
 }
