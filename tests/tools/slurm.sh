@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# A tuned sweep as a job array, on a Slurm of one node that this script starts on the loopback and ends again. One task is
+# killed, `merge` names its part, that alone is submitted again, and what is merged then is one sweep's, byte for byte.
+#
+#   tests/tools/slurm.sh [SHARDSCOPE]     by default target/release/shardscope; needs slurmctld, slurmd, slurm-client, munge
+set -euo pipefail
+
+binary=$(realpath "${1:-target/release/shardscope}")
+for tool in munged slurmctld slurmd sbatch squeue scancel; do
+    PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || { echo "slurm.sh: $tool is missing" >&2; exit 1; }
+done
+export PATH=$PATH:/usr/sbin
+
+dir=$(mktemp -d)
+chmod 755 "$dir"
+daemons=()
+finish() {
+    local code=$?
+    [ "$code" = 0 ] || tail -n 20 "$dir"/*.log >&2 || true
+    # Those started last end first.
+    for ((at = ${#daemons[@]} - 1; at >= 0; at--)); do kill "${daemons[at]}" 2>/dev/null || true; done
+    wait || true
+    rm -rf "$dir"
+}
+trap finish EXIT
+trap 'echo "slurm.sh: line $LINENO failed" >&2' ERR
+fail() { echo "slurm.sh: $*" >&2; exit 1; }
+
+# Waits at most a minute for a command to succeed.
+await() {
+    local what=$1 deadline=$((SECONDS + 60))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$deadline" ] || fail "$what did not come in a minute"
+        sleep 0.3
+    done
+}
+
+port=$((20000 + $$ % 20000))
+mkdir -m 755 "$dir/state" "$dir/spool" "$dir/bin" "$dir/jobs"
+ln -s "$binary" "$dir/bin/shardscope"
+export PATH=$dir/bin:$PATH SLURM_CONF=$dir/slurm.conf
+cat >"$SLURM_CONF" <<CONF
+ClusterName=loopback
+SlurmctldHost=$(hostname -s)(127.0.0.1)
+SlurmctldPort=$port
+SlurmdPort=$((port + 1))
+AuthInfo=socket=$dir/munge.socket
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool
+SlurmctldPidFile=$dir/slurmctld.pid
+SlurmdPidFile=$dir/slurmd.pid
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerParameters=sched_min_interval=0,batch_sched_delay=0,bf_interval=1
+ReturnToService=2
+KillWait=2
+NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=10 State=UP
+CONF
+
+dd if=/dev/urandom of="$dir/munge.key" bs=128 count=1 status=none
+chmod 600 "$dir/munge.key"
+munged --foreground --force --key-file="$dir/munge.key" --socket="$dir/munge.socket" --pid-file="$dir/munge.pid" \
+    --seed-file="$dir/munge.seed" --log-file="$dir/munge.log" 2>"$dir/munged.log" &
+daemons+=($!)
+await "munge" test -S "$dir/munge.socket"
+slurmctld -D -i >"$dir/slurmctld.log" 2>&1 &
+daemons+=($!)
+slurmd -D >"$dir/slurmd.log" 2>&1 &
+daemons+=($!)
+idle() { sinfo -h -o %T | grep -q idle; }
+await "an idle node" idle
+
+# Some seconds for each of four parts.
+sweep=(--hardware a100-80gb-dgx --model mpt-30b --nodes 64 --pp 8 --x "micro-batch=1..16:1" --y "seq=128..32768:16" --tune)
+cd "$dir/jobs"
+shardscope export --to sbatch --sweep "${sweep[@]}" --parts 4 --out . >/dev/null
+job=$(sbatch --parsable sweep.sbatch)
+running() { squeue -h -t RUNNING -j "$1" | grep -q .; }
+ended() { ! squeue -h -j "$1" | grep -q .; }
+await "task 1" running "${job}_1"
+scancel "${job}_1"
+await "the end of job $job" ended "$job"
+
+[ ! -e part-1.csv ] || fail "task 1 ended before it was killed; make the sweep larger"
+parts=(part-*.csv)
+[ "${parts[*]}" = "part-0.csv part-2.csv part-3.csv" ] || fail "there are ${parts[*]}"
+code=0
+shardscope merge part-*.csv >merged.csv 2>refused || code=$?
+cat refused
+[ "$code" = 2 ] && grep -q "missing: part 1/4;" refused || fail "merge ended with $code and did not name part 1/4"
+
+job=$(sbatch --parsable --array=1 sweep.sbatch)
+await "the end of job $job" ended "$job"
+shardscope merge part-*.csv --out merged.csv --force
+shardscope sweep "${sweep[@]}" --format csv --threads 2 >whole.csv
+cmp merged.csv whole.csv
+echo "slurm.sh: $(($(wc -l <whole.csv) - 1)) cells in 4 tasks, one killed and submitted again: the bytes of one sweep"
