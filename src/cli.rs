@@ -5,6 +5,7 @@
 
 mod args;
 mod calibrate;
+mod cluster;
 mod document;
 mod eval;
 mod exit;

@@ -152,8 +152,43 @@ pub struct Level {
     /// Direct links between devices by their position in the group, where they are not all alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// What collectives were measured to reach on it, in place of what a calibration says of its like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredLevel>,
     /// Where the figures come from.
     pub source: String,
+}
+
+/// What rings of a benchmark reached on a level. No share or factor of a calibration applies to it; `ideal` disregards it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredLevel {
+    /// What one device sends into the level while all others do the same.
+    pub bandwidth: BytesPerSecond,
+    /// Time of one hop.
+    pub latency: Seconds,
+    /// What a large message takes beyond its hops and its bytes: pipelines fill, and protocols change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Ramp>,
+    /// Which lines of which logs stand behind each figure.
+    pub source: String,
+}
+
+/// Time beyond hops and bytes: of `V` bytes that pass a device, `time V / (V + half)`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ramp {
+    /// What the largest messages take.
+    pub time: Seconds,
+    /// Bytes of a message that takes half of it.
+    pub half: Bytes,
+}
+
+impl Ramp {
+    /// What a message takes.
+    pub fn of(self, bytes: Bytes) -> Seconds {
+        if bytes > Bytes::ZERO { self.time * (bytes / (bytes + self.half)) } else { Seconds::ZERO }
+    }
 }
 
 /// A direct link between two devices of a group, per direction.

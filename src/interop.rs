@@ -1,9 +1,11 @@
-//! Other tools' files, in and out: models of Hugging Face, logs of runs and launchers' plans read, plans written. Not for shardscope's own files
+//! Other tools' files, in and out: models of Hugging Face, launchers' plans, logs of runs and of benchmarks read, plans
+//! written. Not for shardscope's own files
 //! ([`crate::snapshot`]), nor for the disk.
 
 pub mod fsdp2;
 pub mod huggingface;
 pub mod job_array;
+pub mod nccl;
 pub mod plans;
 pub mod report;
 pub mod runs;

@@ -25,6 +25,7 @@ pub fn cluster() -> Cluster {
         injection: injection.map(rate),
         latency: Seconds::new(1e-6),
         links: Vec::new(),
+        measured: None,
         source: "made up".to_owned(),
     };
     Cluster {

@@ -26,7 +26,9 @@ use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
 pub use export::{ExportArgs, ExportTarget};
 pub use flags::ScenarioFlags;
-pub use import::{ImportArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs};
+pub use import::{
+    ImportArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs,
+};
 pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};
 pub use search::{Allow, SearchArgs};

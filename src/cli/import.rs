@@ -2,6 +2,7 @@
 //!
 //! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
 
+mod links;
 mod model;
 mod plan;
 mod run;
@@ -26,6 +27,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 pub(super) fn run(library: &Library, arguments: &ImportArgs) -> Result<Exit, Failure> {
     match &arguments.kind {
+        ImportKind::Links(arguments) => links::run(library, arguments),
         ImportKind::Model(arguments) => model::run(arguments),
         ImportKind::Run(arguments) => run::run(arguments),
         ImportKind::Plan(arguments) => plan::run(library, arguments),

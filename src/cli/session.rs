@@ -16,7 +16,7 @@ use crate::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
-use super::{import, output};
+use super::{cluster, import, output};
 
 /// One run of the program.
 pub(super) struct Session {
@@ -70,6 +70,12 @@ impl Session {
         for (field, text) in flags.given() {
             if field == Field::Model && import::is_model(text) {
                 self.adopt_model(Path::new(text), &mut opened)?;
+                continue;
+            }
+            if field == Field::Cluster && cluster::is_file(text) {
+                let cluster = cluster::read(&self.library, Path::new(text))?;
+                opened.file.cluster.clone_from(&cluster.id);
+                opened.scenario.cluster = Arc::new(cluster);
                 continue;
             }
             match field.read(text) {

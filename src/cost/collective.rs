@@ -158,6 +158,7 @@ impl Rates<'_> {
             latency += libm::ceil(libm::log2(f64::from(span.members.div_ceil(inside)))) * span.latency;
             inside = span.members;
         }
+        latency += self.ramp(&ring, launches);
         Transfer { time: launches * latency + ring.slowest(), form: CollectiveForm::Pat, ..ring }
     }
 
@@ -251,6 +252,9 @@ impl Rates<'_> {
 
     /// The share of a level's wire that collectives reach.
     fn wire(&self, level: usize) -> f64 {
+        if self.network.measured(level).is_some() {
+            return 1.0;
+        }
         if level < self.beyond_node { self.calibrated.efficiency.wire_in_node } else { self.wire_between }
     }
 
@@ -261,6 +265,13 @@ impl Rates<'_> {
             Some(most) if level >= self.beyond_node => wire.min(most),
             _ => wire,
         }
+    }
+
+    /// What one collective takes beyond hops and bytes, where the levels that it crosses were measured.
+    fn ramp(&self, pass: &Transfer, launches: f64) -> Seconds {
+        let crossed = (0..MAX_LEVELS).filter(|level| pass.busy[*level] > Seconds::ZERO);
+        let ramps = crossed.filter_map(|level| self.network.measured(level)?.ramp);
+        ramps.map(|ramp| ramp.of(pass.received / launches)).fold(Seconds::ZERO, Seconds::max)
     }
 
     fn ring_pass(&self, bytes: Bytes, group: Group, launches: f64) -> Transfer {
@@ -280,7 +291,7 @@ impl Rates<'_> {
             transfer.bytes[level] = transfer.received * f64::from(span.edges) / ranks;
             slowest = slowest.max(transfer.busy[level]);
         }
-        transfer.time = launches * latency + slowest;
+        transfer.time = launches * (latency + self.ramp(&transfer, launches)) + slowest;
         transfer
     }
 
@@ -319,6 +330,7 @@ impl Rates<'_> {
             let factor = most * ranks / (ranks - 1.0);
             (busy[level], sent[level]) = (busy[level] * factor, sent[level] * factor);
         }
+        latency += self.ramp(&ring, launches);
         let slowest = busy.into_iter().fold(Seconds::ZERO, Seconds::max);
         Transfer {
             time: 2.0 * launches * latency + slowest,

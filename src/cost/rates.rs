@@ -85,8 +85,11 @@ impl<'a> Rates<'a> {
         let outermost = cluster.levels.len().clamp(1, MAX_LEVELS) - 1;
         bandwidth[outermost] *= scenario.plan.bandwidth_factor;
         let beyond_node = cluster.level("node").map_or(0, |node| node + 1);
+        // `ideal` has no latency, and no use for what was measured.
+        let stated = Network::new(cluster, bandwidth, factors.latency);
+        let network = if efficiency.latency > 0.0 { stated } else { stated.as_stated() };
         let mut latency = factors.latency;
-        for (level, factor) in latency.iter_mut().enumerate() {
+        for (level, factor) in latency.iter_mut().enumerate().filter(|(level, _)| network.measured(*level).is_none()) {
             *factor *= if level < beyond_node { efficiency.latency } else { efficiency.latency_between };
         }
         Self {
@@ -99,7 +102,7 @@ impl<'a> Rates<'a> {
             peak_storage,
             memory: device.memory_bandwidth * (efficiency.memory * factors.memory * pace),
             host: device.host_bandwidth * factors.host,
-            network: Network::new(cluster, bandwidth, latency),
+            network: network.with_latency(latency),
             beyond_node,
             wire_between: efficiency.wire_between / (1.0 + (efficiency.wire_loss + runtime.wire_loss) * doublings),
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::hardware::Group;
+use crate::hardware::{Group, MeasuredLevel, Ramp};
 use crate::plan::{Format, Optimizer, Recompute, Size};
 use crate::scenario::Scenario;
 use crate::stack::{AllReduceForm, Attention, Efficiency, GatherForm, Runtime, Selective};
@@ -496,4 +496,27 @@ fn a_step_costs_the_host_a_time_and_a_broadcast_per_shard() {
     Arc::make_mut(&mut scenario.calibration).runtimes.insert("none".to_owned(), runtime);
     close(rates(&scenario).host_step(64), 0.164);
     close(rates(&scenario).host_step(1), 0.1);
+}
+
+/// A node of four, measured at 60 GB/s with hops of 3 us and a ramp of 10 us, half of it at 7 MB, gathers 8 MB: 3 hops of
+/// 3 us, 6 MB that pass a device at 60 GB/s, 100 us, and of the ramp 10 us x 6 / (6 + 7). No share or factor of the
+/// calibration applies; `ideal` has no latency, and keeps to what vendors state.
+#[test]
+fn what_was_measured_of_a_level_takes_the_place_of_the_calibration() {
+    let mut scenario = with_latency();
+    let ramp = Some(Ramp { time: Seconds::new(10e-6), half: Bytes::new(7e6) });
+    let (bandwidth, latency) = (BytesPerSecond::new(60e9), Seconds::new(3e-6));
+    let measured = MeasuredLevel { bandwidth, latency, ramp, source: "by hand".to_owned() };
+    Arc::make_mut(&mut scenario.cluster).levels[0].measured = Some(measured);
+    for efficiency in Arc::make_mut(&mut scenario.calibration).architectures.values_mut() {
+        (efficiency.wire_in_node, efficiency.latency) = (0.5, 2.0);
+    }
+    let (group, payload) = (Group { stride: 1, size: 4 }, payload(4e6, Format::Bf16));
+    close(rates(&scenario).gather(payload, group).time, 9e-6 + 100e-6 + 10e-6 * 6.0 / 13.0);
+    // One after the other: a bucket in two parts passes 3 MB each time.
+    let parts = Payload { parts: Count::new(2.0), ..payload };
+    close(rates(&scenario).gather(parts, group).time, 2.0 * (9e-6 + 10e-6 * 3.0 / 10.0) + 100e-6);
+    let ideal = testing::scenario();
+    let same = Scenario { cluster: scenario.cluster.clone(), ..ideal.clone() };
+    assert_eq!(rates(&same).gather(payload, group), rates(&ideal).gather(payload, group));
 }

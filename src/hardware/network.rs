@@ -2,7 +2,7 @@
 
 use crate::units::{BytesPerSecond, Seconds};
 
-use super::{Cluster, Level, MAX_LEVELS, Reliability};
+use super::{Cluster, Level, MAX_LEVELS, MeasuredLevel, Reliability};
 
 /// A regular group of ranks: devices `0, stride, 2 stride, ...`, `size` of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +36,30 @@ pub struct Network<'a> {
     cluster: &'a Cluster,
     bandwidth: [f64; MAX_LEVELS],
     latency: [f64; MAX_LEVELS],
+    measured: bool,
 }
 
 impl<'a> Network<'a> {
     /// The cluster's network, each level's bandwidth and latency times a factor.
     pub fn new(cluster: &'a Cluster, bandwidth: [f64; MAX_LEVELS], latency: [f64; MAX_LEVELS]) -> Self {
-        Self { cluster, bandwidth, latency }
+        Self { cluster, bandwidth, latency, measured: true }
+    }
+
+    /// The same as vendors state it, whatever was measured.
+    #[must_use]
+    pub const fn as_stated(self) -> Self {
+        Self { measured: false, ..self }
+    }
+
+    /// The same with other factors on the latencies.
+    #[must_use]
+    pub const fn with_latency(self, latency: [f64; MAX_LEVELS]) -> Self {
+        Self { latency, ..self }
+    }
+
+    /// What was measured of a level, if that counts.
+    pub fn measured(&self, level: usize) -> Option<&'a MeasuredLevel> {
+        self.cluster.levels.get(level)?.measured.as_ref().filter(|_| self.measured)
     }
 
     /// How a ring over `group` crosses each level, innermost first; levels that it does not cross have no edges.
@@ -64,7 +82,7 @@ impl<'a> Network<'a> {
                 members,
                 rate: rate * self.bandwidth[index],
                 per_rank: per_rank * self.bandwidth[index],
-                latency: level.latency * self.latency[index],
+                latency: self.measured(index).map_or(level.latency, |measured| measured.latency) * self.latency[index],
             };
             (inside_devices, inside_members) = (devices, members);
         }
@@ -90,13 +108,17 @@ impl<'a> Network<'a> {
         below: u32,
         below_devices: u32,
     ) -> (BytesPerSecond, BytesPerSecond) {
+        let measured = self.measured(index).map(|measured| measured.bandwidth);
         if !level.links.is_empty() {
-            let rate = self.cluster.rings.rate(self.cluster, index, group.stride, members);
+            let ring = |stride, members| self.cluster.rings.rate(self.cluster, index, stride, members);
+            // Of 8 devices' ring, measured at 120 of 150 GB/s, a ring of 4 has the same share of its own links.
+            let whole = ring(1, self.cluster.devices_in(index).unwrap_or(members));
+            let rate = ring(group.stride, members) * measured.map_or(1.0, |measured| measured / whole);
             return (rate, rate);
         }
         // Whoever shares the ports of a node gets an equal part of them.
         let shared = level.injection.map_or(level.bandwidth, |injection| injection / f64::from(below_devices));
-        let per_rank = level.bandwidth.min(shared);
+        let per_rank = measured.unwrap_or(level.bandwidth.min(shared));
         (per_rank * f64::from(below), per_rank)
     }
 }
@@ -139,7 +161,7 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
     refuse(!(share > 0.0 && share <= 1.0), "device.power_share".to_owned(), "must be above 0 and at most 1");
     for (index, level) in levels.iter().enumerate() {
         // Each property is named here, so that a new one is not forgotten.
-        let Level { name, members, bandwidth, injection, latency: _, links, source: _ } = level;
+        let Level { name, members, bandwidth, injection, latency: _, links, measured, source: _ } = level;
         let last = index + 1 == levels.len();
         let at = |field: &str| format!("levels[{index}].{field}");
         let named = ["device", "innermost"].contains(&name.as_str()) || name.parse::<u32>().is_ok();
@@ -153,6 +175,8 @@ pub(super) fn problems(cluster: &Cluster) -> Vec<(String, String)> {
         );
         refuse(bandwidth.get() <= 0.0, at("bandwidth"), "must be above 0");
         refuse(injection.is_some_and(|rate| rate.get() <= 0.0), at("injection"), "must be above 0");
+        let reached = measured.as_ref().map(|measured| measured.bandwidth);
+        refuse(reached.is_some_and(|rate| rate.get() <= 0.0), at("measured.bandwidth"), "must be above 0");
         refuse(
             levels[..index].iter().any(|other| other.name == *name),
             at("name"),

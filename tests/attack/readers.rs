@@ -7,6 +7,7 @@ use shardscope::app::keymap::Keymap;
 use shardscope::config::Config;
 use shardscope::hardware::Cluster;
 use shardscope::interop::huggingface::{self, ImportOptions};
+use shardscope::interop::nccl::{self, LinkOptions};
 use shardscope::interop::plans::{self, LauncherFile, PlanWishes};
 use shardscope::interop::runs::{self, RunOptions};
 use shardscope::measured;
@@ -143,6 +144,21 @@ fn configurations_of_launchers() {
                 let written = imported.made.scenario.to_toml().unwrap();
                 assert!(file::parse(&written).is_ok(), "{written}");
                 vec![imported.report.text(), written]
+            }
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+        }
+    });
+}
+
+#[test]
+fn logs_of_benchmarks() {
+    let library = Library::embedded();
+    let base = shardscope::snapshot::open("default", &library).expect("the default").scenario;
+    fuzz("../fixtures/links", |text| {
+        match nccl::links(&[("it.log".to_owned(), text.to_owned())], &base, LinkOptions::default()) {
+            Ok(imported) => {
+                assert_eq!(imported.made.cluster.problems(), []);
+                vec![imported.report.text()]
             }
             Err(errors) => errors.iter().map(ToString::to_string).collect(),
         }

@@ -110,3 +110,44 @@ fn a_result_goes_to_a_new_file_and_over_an_old_one_only_by_force() {
     let input = home.run_with_input("import model - --name piped", &fixture("gpt2"));
     assert_contains(&input.stdout, &["name = \"piped\"", "# 124,439,808 parameters"]);
 }
+
+fn log(name: &str) -> String {
+    format!("{}/tests/fixtures/links/{name}.log", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn logs_of_benchmarks_become_a_cluster_that_eval_computes_on() {
+    let home = Home::new();
+    let logs = [log("h100-n1-g8-ar-ag-rs"), log("h100-n10-g8")].join(" ");
+    let run = home.run(&format!("import links {logs} --cluster h100-80gb-dgx --name Mine --out mine.toml"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{}", run.stderr);
+    assert_contains(
+        &run.stderr,
+        &["node.measured.bandwidth = ", ":55-64", "system.measured.latency", "--collective all-reduce takes it"],
+    );
+    let step = |hardware: &str| {
+        let json = home.run(&format!("eval --hardware {hardware} --nodes 10 --format json")).json(0);
+        json["step_time_s"].as_f64().expect("a step")
+    };
+    let (stated, measured) = (step("h100-80gb-dgx"), step("mine.toml"));
+    assert!((measured / stated - 1.0).abs() > 1e-4, "{measured} is as before");
+    let json = home.run(&format!("import links {logs} --cluster ./mine.toml --format json")).json(0);
+    assert_eq!(
+        (json["runs"][6]["collective"].as_str(), json["runs"][6]["ranks"].as_u64()),
+        (Some("all-gather"), Some(80))
+    );
+    assert_eq!(json["cluster"]["levels"][0]["measured"]["latency"], "2 us");
+}
+
+#[test]
+fn logs_that_measure_no_link_are_refused() {
+    let home = Home::new();
+    let pair = log("h100-pair-cut-short2");
+    let said = home.run(&format!("import links {pair} --cluster h100-80gb-dgx")).refused().join("\n");
+    assert_contains(&said, &["no run of all-gather or reduce-scatter", "all_gather_perf"]);
+    let unknown = home.run(&format!("import links {pair} --cluster h101")).refused().join("\n");
+    assert_contains(&unknown, &["--cluster", "h101"]);
+    home.write("wrong.toml", "format = 1\nname = 3\n");
+    assert_contains(&home.run("eval --hardware wrong.toml").refused().join("\n"), &["wrong.toml:2:8: name"]);
+    assert_eq!(home.run("eval --hardware absent.toml").code, Some(1));
+}

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{ReportForm, ScenarioFlags};
+use crate::interop::nccl::TimedCollective;
+
+use super::{ReportForm, ScenarioFlags, words};
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
@@ -24,6 +26,8 @@ pub enum ImportKind {
     Run(ImportRunArgs),
     /// A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan
     Plan(ImportPlanArgs),
+    /// A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests
+    Links(ImportLinksArgs),
 }
 
 /// Arguments of `import model`.
@@ -76,6 +80,31 @@ pub struct ImportPlanArgs {
     #[command(flatten)]
     pub flags: ScenarioFlags,
 }
+
+/// Arguments of `import links`.
+#[derive(Debug, Args)]
+pub struct ImportLinksArgs {
+    /// Logs of nccl-tests or rccl-tests, or their JSON (-J); `-` is standard input
+    #[arg(value_name = "LOG", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Cluster whose links they measured, as `presets clusters` lists it, or its file
+    #[arg(long, value_name = "ID")]
+    pub cluster: String,
+    /// What logs time that do not say so; of several kinds of runs this one counts
+    #[arg(long, value_name = "COLLECTIVE", value_parser = words(COLLECTIVES))]
+    pub collective: Option<TimedCollective>,
+    /// Name of the cluster with its links as measured
+    #[arg(long)]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub output: ImportOutput,
+}
+
+const COLLECTIVES: [(&str, TimedCollective); 3] = [
+    ("all-gather", TimedCollective::AllGather),
+    ("reduce-scatter", TimedCollective::ReduceScatter),
+    ("all-reduce", TimedCollective::AllReduce),
+];
 
 /// Where an import goes, and in what form.
 #[derive(Debug, Args)]

@@ -1,0 +1,49 @@
+//! Clusters that a flag names: a preset by its id, or a file that lies anywhere.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::disk;
+use crate::hardware::Cluster;
+use crate::presets::{Kind, Library};
+use crate::scenario::Scenario;
+use crate::scenario::file::{self, FileError};
+use crate::snapshot;
+
+use super::exit::Failure;
+
+/// The most bytes that a cluster's file may have.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The newest format of such a file that this version reads.
+const FORMAT: u32 = 1;
+
+/// Whether a name is that of a file, not of a preset.
+pub(super) fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "toml")
+}
+
+/// The cluster of a file. It gets an id that no preset has.
+pub(super) fn read(library: &Library, path: &Path) -> Result<Cluster, Failure> {
+    let text = disk::read_text(path, MOST_BYTES).map_err(|error| Failure::io(path, &error))?;
+    let wrong = |error: FileError| Failure::input(error.in_file(&path.display().to_string()).to_string());
+    let (mut cluster, source) = file::read::<Cluster>(&text, FORMAT).map_err(wrong)?;
+    let problems = cluster.problems();
+    if !problems.is_empty() {
+        return Err(wrong(source.unmet(&problems)));
+    }
+    cluster.id = library.new_id(Kind::Cluster, &cluster.name);
+    Ok(cluster)
+}
+
+/// The default scenario on a cluster.
+pub(super) fn scenario_on(library: &Library, name: &str) -> Result<Scenario, Failure> {
+    let unopened = |error: snapshot::OpenError| Failure::input(error.to_string());
+    let mut scenario = snapshot::open("default", library).map_err(unopened)?.scenario;
+    scenario.cluster = if is_file(name) {
+        Arc::new(read(library, Path::new(name))?)
+    } else {
+        library.cluster(name).map_err(|unknown| Failure::input(format!("--cluster: {unknown}")))?
+    };
+    Ok(scenario)
+}
