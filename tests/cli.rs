@@ -11,6 +11,7 @@ mod cli {
     mod earlier;
     mod eval;
     mod export;
+    mod export_plan;
     mod files;
     mod grid;
     mod hostile;

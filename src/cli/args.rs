@@ -24,7 +24,7 @@ use crate::scenario::Field;
 use crate::snapshot;
 use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 
-pub use export::{ExportArgs, ExportTarget};
+pub use export::{ExportArgs, ExportTarget, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::{
     ImportArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs,

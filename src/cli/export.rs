@@ -3,51 +3,128 @@
 mod array;
 
 use std::fs;
-use std::path::PathBuf;
 
-use crate::interop::fsdp2::{self, LOADER};
-use crate::text::escaped;
+use crate::evaluate::{self, Workspace};
+use crate::interop::fsdp2::{self, LOADER, Names};
+use crate::interop::plans::{self, JobWishes, PlanTarget};
+use crate::scenario::Scenario;
+use crate::text::{escaped, printable};
+use crate::units::Seconds;
 
-use super::args::{Everywhere, ExportArgs, ExportTarget};
+use super::args::{Everywhere, ExportArgs, ExportTarget, ModuleNames};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle, refused};
 use super::{files, output};
 
+/// What an export comes to.
+struct Export {
+    /// Names and texts; the first is what is printed where no folder is given.
+    files: Vec<(&'static str, String)>,
+    /// What the tool does otherwise than planned.
+    notes: Vec<String>,
+}
+
 pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &ExportArgs) -> Result<Exit, Failure> {
-    let sweep = arguments.array.sweep;
-    match arguments.to {
-        ExportTarget::Sbatch if sweep => {
-            deliver(arguments, &[(array::FILE, &array::script(session, everywhere, arguments)?)])
+    let export = match arguments.to {
+        ExportTarget::Sbatch if arguments.array.sweep => {
+            let script = array::script(session, everywhere, arguments)?;
+            Export { files: vec![(array::FILE, script)], notes: Vec::new() }
         }
-        _ if sweep => Err(Failure::input("--sweep: a job array is a script for Slurm; choose --to sbatch")),
-        ExportTarget::Fsdp2 => fsdp2(session, arguments),
-        ExportTarget::Sbatch => {
-            Err(Failure::input("--to sbatch: exports sweeps; add --sweep --x AXIS=VALUES --y AXIS=VALUES"))
+        _ if arguments.array.sweep => {
+            return Err(Failure::input("--sweep: a job array is a script for Slurm; choose --to sbatch"));
         }
+        target => {
+            let scenario = session.open_possible(&arguments.input)?.scenario;
+            note_idle(&arguments.input, [scenario.plan.clone()]);
+            match plan_target(target) {
+                Some(target) => of_plan(target, &scenario, arguments)?,
+                None => of_modules(&scenario, arguments)?,
+            }
+        }
+    };
+    if arguments.strict && !export.notes.is_empty() {
+        let fix = "change the plan, or leave --strict out";
+        return Err(Failure::Input(export.notes.iter().map(|note| format!("{note}; {fix}")).collect()));
+    }
+    hand_over(&export, arguments)
+}
+
+/// What is written as a launcher's configuration; module by module else.
+fn plan_target(target: ExportTarget) -> Option<PlanTarget> {
+    Some(match target {
+        ExportTarget::Fsdp2 => return None,
+        ExportTarget::Accelerate => PlanTarget::Accelerate,
+        ExportTarget::HfTrainer => PlanTarget::Trainer,
+        ExportTarget::Deepspeed => PlanTarget::DeepSpeed,
+        ExportTarget::Megatron => PlanTarget::Megatron,
+        ExportTarget::Torchtitan => PlanTarget::Torchtitan,
+        ExportTarget::Sbatch => PlanTarget::Sbatch,
+    })
+}
+
+/// Module by module, as FSDP2 is applied.
+fn of_modules(scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Failure> {
+    if let Some(version) = arguments.target_version.as_deref().filter(|version| *version != fsdp2::VERSION) {
+        let (version, known) = (printable(version), fsdp2::VERSION);
+        return Err(Failure::input(format!("--target-version: '{version}' of PyTorch is not known; choose {known}")));
+    }
+    let names = match arguments.module_names {
+        ModuleNames::Torchtitan => Names::Torchtitan,
+        ModuleNames::Huggingface => Names::HuggingFace,
+    };
+    let spec = fsdp2::specify(scenario, names).map_err(|problems| refused(&problems, &arguments.input))?;
+    let json = spec.to_json().map_err(Failure::unwritten)?;
+    let files = vec![("fsdp2.json", format!("{}\n", escaped(&json))), ("fsdp2.py", LOADER.to_owned())];
+    Ok(Export { files, notes: spec.notes })
+}
+
+/// As a launcher's configuration.
+fn of_plan(target: PlanTarget, scenario: &Scenario, arguments: &ExportArgs) -> Result<Export, Failure> {
+    let ExportArgs { partition, account, target_version, .. } = arguments;
+    let time = match target {
+        PlanTarget::Sbatch => length(scenario)?,
+        _ => None,
+    };
+    let job = JobWishes { partition: word("--partition", partition)?, account: word("--account", account)?, time };
+    let exported = plans::export(target, target_version.as_deref(), scenario, &job)
+        .map_err(|problems| refused(&problems, &arguments.input))?;
+    Ok(Export { files: vec![(exported.file, exported.text)], notes: exported.notes })
+}
+
+/// A name that a script can hold as it is.
+fn word(flag: &str, name: &Option<String>) -> Result<Option<String>, Failure> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
+    match name.as_deref() {
+        Some(name) if name.is_empty() || !name.chars().all(plain) => {
+            let name = printable(name);
+            Err(Failure::input(format!("{flag}: '{name}' is no name; write letters, digits, '_', '-', '.' or ','")))
+        }
+        name => Ok(name.map(str::to_owned)),
     }
 }
 
-fn fsdp2(session: &Session, arguments: &ExportArgs) -> Result<Exit, Failure> {
-    let input = &arguments.input;
-    let scenario = session.open_possible(input)?.scenario;
-    note_idle(input, [scenario.plan.clone()]);
-    let spec = fsdp2::specify(&scenario).map_err(|problems| refused(&problems, input))?;
-    let json = spec.to_json().map_err(Failure::unwritten)?;
-    let json = format!("{}\n", escaped(&json));
-    deliver(arguments, &[("fsdp2.json", &json), ("fsdp2.py", LOADER)])
+/// How long the training takes, where the plan says how many tokens it has.
+fn length(scenario: &Scenario) -> Result<Option<Seconds>, Failure> {
+    let Some(tokens) = scenario.plan.tokens else { return Ok(None) };
+    let summary = evaluate::summary(scenario, &mut Workspace::default())?;
+    Ok(Some(summary.step_time * (tokens / summary.tokens_per_step)))
 }
 
-/// Writes the files into the folder and says where they are; without a folder the first one is printed.
-fn deliver(arguments: &ExportArgs, texts: &[(&str, &str)]) -> Result<Exit, Failure> {
+/// Writes the files into the folder, or prints the first.
+fn hand_over(export: &Export, arguments: &ExportArgs) -> Result<Exit, Failure> {
     let Some(folder) = &arguments.out else {
-        return output::result(texts.first().map_or("", |(_, text)| text)).map(|()| Exit::Done);
+        let (_, text) = &export.files[0];
+        return output::result(text).map(|()| Exit::Done);
     };
     fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
-    let written: Vec<(PathBuf, &str)> = texts.iter().map(|(name, text)| (folder.join(name), *text)).collect();
+    let written: Vec<_> = export.files.iter().map(|(name, text)| (folder.join(name), text.as_str())).collect();
     for (file, _) in &written {
         files::vacant(file, arguments.force, arguments.input.file())?;
     }
     files::write(&written, arguments.force)?;
+    if arguments.to != ExportTarget::Fsdp2 {
+        export.notes.iter().for_each(|note| output::to_stderr(&format!("not as planned: {note}\n")));
+    }
     let lines: Vec<String> = written.iter().map(|(file, _)| format!("{}\n", file.display())).collect();
     output::result(&lines.concat()).map(|()| Exit::Done)
 }

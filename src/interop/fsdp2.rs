@@ -1,24 +1,27 @@
 //! A plan for PyTorch's FSDP2: what is sharded over how many ranks, split and computed again, module by module.
 //!
 //! [`Fsdp2Spec`] is a readable JSON; [`LOADER`] is a Python file that applies it. Paths are those of a Llama as
-//! torchtitan names them; whoever has another model fixes them in the JSON. What FSDP2 cannot do as planned is marked
+//! torchtitan or Hugging Face name them; whoever has another model fixes them in the JSON. What FSDP2 cannot do as planned is marked
 //! as not exact, with the reason.
 
 mod modules;
+mod names;
 mod spec;
 
 use crate::plan::{Accumulation, Format, Plan, Precision};
 use crate::scenario::{Problem, Scenario};
 
-use spec::LAYER_PATH;
-
+pub use names::Names;
 pub use spec::{FORMAT, Fsdp2Spec, Module, Reduce, Reshard};
 
 /// The Python file that applies a specification.
 pub const LOADER: &str = include_str!("fsdp2.py");
 
+/// The version of PyTorch that it is for.
+pub const VERSION: &str = "2.15.0";
+
 /// The specification of a scenario, or why it cannot be for FSDP2.
-pub fn specify(scenario: &Scenario) -> Result<Fsdp2Spec, Vec<Problem>> {
+pub fn specify(scenario: &Scenario, names: Names) -> Result<Fsdp2Spec, Vec<Problem>> {
     let layout = scenario.layout()?;
     let plan = &scenario.plan;
     let alone = [("tensor", layout.tensor), ("context", layout.context), ("pipeline", layout.pipeline)];
@@ -29,7 +32,7 @@ pub fn specify(scenario: &Scenario) -> Result<Fsdp2Spec, Vec<Problem>> {
     }
     let wire = plan.sharding.wire;
     let reduce = scenario.stack.reduction_format(wire.gradients, plan.precision.storage());
-    let (modules, mut notes) = modules::modules(scenario, &layout);
+    let (modules, mut notes) = modules::modules(scenario, &layout, names);
     if wire.weights.quantised() || wire.gradients.quantised() {
         notes.push("FSDP2 does not quantise what travels: it moves more bytes than planned".to_owned());
     }
@@ -56,7 +59,7 @@ pub fn specify(scenario: &Scenario) -> Result<Fsdp2Spec, Vec<Problem>> {
         micro_batch: plan.micro_batch,
         accumulate: plan.accumulate,
         sequence: plan.sequence,
-        layer_path: LAYER_PATH.to_owned(),
+        layer_path: names.layer().to_owned(),
         modules,
         notes,
     })

@@ -5,12 +5,16 @@
 mod accelerate;
 mod deepspeed;
 mod draft;
+mod exported;
 mod megatron;
 mod refusals;
+mod said;
+mod sbatch;
 mod settings;
 mod table;
 mod torchtitan;
 mod trainer;
+mod written;
 
 use std::path::Path;
 
@@ -28,6 +32,9 @@ use super::report::{ImportError, Imported};
 
 use draft::PlanDraft;
 use settings::Settings;
+
+pub use exported::{ExportedPlan, PlanTarget, export};
+pub use sbatch::JobWishes;
 
 /// A scenario that was read from a launcher's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -215,10 +222,10 @@ fn finish(
     if model.is_none() {
         draft.assume(Field::Model, &file.model, of_default);
     }
+    // In the order of the table: a strategy comes before what refines it, and a model before its sequence.
     for (field, value) in draft.fields() {
         file.put(field, Some(value.clone()));
     }
-    // In the order of the table a strategy comes before what refines it, and a model before its sequence.
     if let Some(model) = model {
         adopt(&mut file, model, library, &mut draft);
     }
@@ -278,3 +285,6 @@ fn settle(scenario: &Scenario, file: &mut ScenarioFile, draft: &mut PlanDraft) -
     }
     Ok(*file != before)
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,10 +21,34 @@ pub struct ExportArgs {
     /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
+    /// Version of the tool; by default the newest that is known
+    #[arg(long, value_name = "VERSION")]
+    pub target_version: Option<String>,
+    /// Refuse a plan of which the tool does anything otherwise
+    #[arg(long)]
+    pub strict: bool,
+    /// Whose names of modules fsdp2 has
+    #[arg(long, value_enum, default_value = "torchtitan")]
+    pub module_names: ModuleNames,
+    /// Partition of the job, for sbatch
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// Account of the job, for sbatch
+    #[arg(long, value_name = "NAME")]
+    pub account: Option<String>,
     #[command(flatten)]
     pub array: ArrayArgs,
     #[command(flatten)]
     pub input: ScenarioArgs,
+}
+
+/// Who names modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModuleNames {
+    /// torchtitan: layers.0.attention
+    Torchtitan,
+    /// Hugging Face's transformers: model.layers.0.self_attn
+    Huggingface,
 }
 
 /// Tools that take plans.
@@ -33,5 +57,16 @@ pub enum ExportTarget {
     /// PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it
     Fsdp2,
     /// Slurm: the job array of a sweep (--sweep)
+    /// Accelerate: a YAML for `accelerate launch --config_file`
+    Accelerate,
+    /// Hugging Face's Trainer: its arguments as YAML
+    HfTrainer,
+    /// `DeepSpeed`: its JSON
+    Deepspeed,
+    /// Megatron-LM: its arguments, in a shell script
+    Megatron,
+    /// torchtitan: its command, or the TOML of 0.2.2
+    Torchtitan,
+    /// Slurm: a job that trains, or the job array of a sweep (--sweep)
     Sbatch,
 }

@@ -3,7 +3,8 @@
 use crate::plan::{Extents, Layers, Operator, Recompute, Reduction, Site};
 use crate::scenario::{Layout, Scenario};
 
-use super::spec::{LAYER_PATH, Module, Reduce, Reshard};
+use super::names::Names;
+use super::spec::{Module, Reduce, Reshard};
 
 /// One module's plan, as the scenario has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +16,7 @@ struct Wanted {
 }
 
 /// All modules, and what FSDP2 does otherwise.
-pub(super) fn modules(scenario: &Scenario, layout: &Layout) -> (Vec<Module>, Vec<String>) {
+pub(super) fn modules(scenario: &Scenario, layout: &Layout, names: Names) -> (Vec<Module>, Vec<String>) {
     let model = &scenario.model;
     let mut ranges: Vec<(Option<Layers>, Wanted)> = Vec::new();
     for layer in 0..model.layers {
@@ -37,7 +38,7 @@ pub(super) fn modules(scenario: &Scenario, layout: &Layout) -> (Vec<Module>, Vec
     }
     let mut notes = Vec::new();
     let mut module = |(layers, wanted): (Option<Layers>, Wanted)| {
-        let (module, why) = as_fsdp2(scenario, layout, layers, wanted);
+        let (module, why) = as_fsdp2(scenario, layout, layers, wanted, names);
         notes.extend(why.map(|why| format!("{}: {why}", module.path)));
         module
     };
@@ -87,6 +88,7 @@ fn as_fsdp2(
     layout: &Layout,
     layers: Option<Layers>,
     wanted: Wanted,
+    names: Names,
 ) -> (Module, Option<&'static str>) {
     let plan = &scenario.plan;
     let placed = layout.placed(scenario, &wanted.extents);
@@ -113,7 +115,7 @@ fn as_fsdp2(
         _ => None,
     };
     let module = Module {
-        path: path(wanted.operator),
+        path: names.path(wanted.operator),
         layers,
         operator: wanted.operator,
         extents: wanted.extents,
@@ -127,15 +129,4 @@ fn as_fsdp2(
         exact: why.is_none(),
     };
     (module, why)
-}
-
-/// Paths of a Llama as torchtitan names them.
-fn path(operator: Operator) -> String {
-    match operator {
-        Operator::Attention => format!("{LAYER_PATH}.attention"),
-        Operator::Mlp => format!("{LAYER_PATH}.feed_forward"),
-        Operator::Embedding => "tok_embeddings".to_owned(),
-        Operator::Head => "output".to_owned(),
-        Operator::Layer | Operator::All => LAYER_PATH.to_owned(),
-    }
 }

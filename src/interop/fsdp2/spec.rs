@@ -7,9 +7,6 @@ use crate::plan::{Extents, Layers, Operator, Placement, Plan, Recompute};
 /// The newest format of specifications.
 pub const FORMAT: u32 = 1;
 
-/// Where torchtitan keeps the blocks of a model.
-pub(super) const LAYER_PATH: &str = "layers.{layer}";
-
 /// A plan for FSDP2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

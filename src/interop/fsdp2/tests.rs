@@ -30,7 +30,7 @@ fn scenario() -> Scenario {
 }
 
 fn spec(scenario: &Scenario) -> Fsdp2Spec {
-    specify(scenario).expect("for FSDP2")
+    specify(scenario, Names::Torchtitan).expect("for FSDP2")
 }
 
 /// The plan that a specification reads back to is the same: its step and its memory are, and each operator lies
@@ -112,7 +112,7 @@ fn other_parallelism_is_refused() {
     let mut scenario = testing::scenario();
     scenario.plan.size = Size::Nodes(2);
     (scenario.plan.tensor, scenario.plan.pipeline) = (2, 2);
-    let problems = specify(&scenario).expect_err("not for FSDP2");
+    let problems = specify(&scenario, Names::Torchtitan).expect_err("not for FSDP2");
     assert_eq!(
         problems.iter().map(|problem| problem.field.as_str()).collect::<Vec<_>>(),
         ["plan.tensor", "plan.pipeline"]

@@ -1,10 +1,11 @@
 //! Accelerate's YAML: FSDP of both versions, its mesh, DeepSpeed inside it or beside it.
 
-use crate::plan::Sharded;
+use crate::plan::{Offload, Sharded};
 use crate::scenario::Field;
 
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::said::{Line, PlanSaid};
 use super::settings::{Setting, Settings};
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
@@ -28,7 +29,6 @@ const KEYS: &[ToolKey] = &[
 const FSDP: &[ToolKey] = &[
     words("fsdp_activation_checkpointing", Field::Recompute, &[("false", "none"), ("true", "full")]),
     words("fsdp_offload_params", Field::Offload, &[("false", "none"), ("true", "state")]),
-    words("fsdp_backward_prefetch", Field::Prefetch, &[("BACKWARD_PRE", "1"), ("NO_PREFETCH", "0")]),
     only(
         "fsdp_auto_wrap_policy",
         &["TRANSFORMER_BASED_WRAP"],
@@ -42,6 +42,10 @@ const FSDP: &[ToolKey] = &[
     nothing("fsdp_use_orig_params", "the same weights are sharded either way"),
     nothing("fsdp_forward_prefetch", "the device runs ahead of the program either way"),
 ];
+
+/// What FSDP1 alone heeds.
+const FIRST: &[ToolKey] =
+    &[words("fsdp_backward_prefetch", Field::Prefetch, &[("BACKWARD_PRE", "1"), ("NO_PREFETCH", "0")])];
 
 /// Whether FSDP2 gathers weights again for backward.
 const RESHARD: &[ToolKey] = &[words("fsdp_reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")])];
@@ -105,6 +109,9 @@ fn read_fsdp(fsdp: &mut Settings, mesh: &[Option<Setting>; 2], place: &str, draf
         Some((strategy, fsdp.take(name)?))
     });
     table::read(FSDP, fsdp, draft);
+    if version.as_ref().is_none_or(|version| version.text != "2") {
+        table::read(FIRST, fsdp, draft);
+    }
     match named {
         // The second version has no strategies, and passes over them.
         Some((_, setting)) if version.as_ref().is_some_and(|version| version.text == "2") => {
@@ -126,6 +133,7 @@ fn read_fsdp(fsdp: &mut Settings, mesh: &[Option<Setting>; 2], place: &str, draf
 
 /// Shards lie over the ranks of `dp_shard` and of context parallelism, and are replicated over the rest.
 fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+    // 8 processes of 2 tensor ranks, replicate 2 and shard 2: each of two copies lies over two ranks.
     let [replicate, shard] = mesh;
     let count = |setting: &Option<Setting>| setting.as_ref().and_then(|setting| setting.text.parse::<u32>().ok());
     let replicas = count(replicate).unwrap_or(1).max(1);
@@ -147,5 +155,58 @@ fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, d
         let what =
             format!("replicate {replicas} x shard and context {over} x tensor are {product} devices, not {devices}");
         draft.contradict(place, what);
+    }
+}
+
+/// The version that [`write`] is for.
+pub const VERSIONS: &[&str] = &["1.15.0"];
+
+/// The lines of its file.
+pub fn write(said: &mut PlanSaid) -> Vec<Line> {
+    let nodes = said.scenario.devices().div_ceil(said.scenario.cluster.devices_per_node());
+    let shards = said.fsdp2_shards();
+    let context = said.layout.context;
+    // Its mesh knows no pipeline: what would be ranks of one hold copies.
+    let copies = shards.copies * said.layout.pipeline;
+    let kind = if shards.first.is_some() { "FSDP" } else { "MULTI_GPU" };
+    let mut lines = vec![
+        Line::new("compute_environment", "LOCAL_MACHINE"),
+        Line::new("debug", "false"),
+        Line::new("distributed_type", kind),
+        Line::new("machine_rank", "0"),
+        Line::new("main_training_function", "main"),
+        Line::new("num_machines", &nodes.to_string()),
+        Line::new("rdzv_backend", if nodes > 1 { "c10d" } else { "static" }),
+        Line::new("same_network", "true"),
+        Line::new("use_cpu", "false"),
+    ];
+    lines.extend(table::write(KEYS, said));
+    if copies > 1 && shards.first.is_some() || said.layout.tensor * context > 1 {
+        lines.push(Line::new(REPLICATE, &copies.to_string()));
+        lines.push(Line::new(SHARD, &(shards.over / context.min(shards.over)).to_string()));
+    }
+    if let Some(first) = shards.first {
+        said_of_fsdp(first, &mut lines, said);
+    }
+    said.leave(&[Field::MicroBatch, Field::Accumulate, Field::GlobalBatch, Field::Sequence, Field::Optimizer], SCRIPT);
+    lines
+}
+
+const SCRIPT: &str = "the training script's own";
+
+fn said_of_fsdp(first: Sharded, lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
+    lines.push(inside(Line::new("fsdp_version", "2")));
+    lines.push(inside(Line::new("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP")));
+    lines.push(inside(Line::new("fsdp_state_dict_type", "SHARDED_STATE_DICT")));
+    let written = if first == Sharded::Weights {
+        table::write(RESHARD, said)
+    } else {
+        vec![Line::new("fsdp_reshard_after_forward", "false")]
+    };
+    lines.extend(written.into_iter().chain(table::write(FSDP, said)).map(inside));
+    if said.plan().offload == Offload::All {
+        said.note(Field::Offload, "checkpoints stay on the device");
+        lines.push(inside(Line::new("fsdp_offload_params", "true")));
     }
 }

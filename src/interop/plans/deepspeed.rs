@@ -1,9 +1,10 @@
 //! DeepSpeed's JSON, by itself or in Accelerate's and the Trainer's hands.
 
-use crate::plan::Sharded;
+use crate::plan::{Offload, Precision, Sharded};
 use crate::scenario::Field;
 
 use super::draft::PlanDraft;
+use super::said::{Line, PlanSaid};
 use super::settings::{Setting, Settings};
 use super::table::{self, FILLED_IN, OFF, ToolKey, nothing, number, only, words};
 
@@ -12,10 +13,8 @@ const KEYS: &[ToolKey] = &[
     number("train_micro_batch_size_per_gpu", Field::MicroBatch),
     number("gradient_accumulation_steps", Field::Accumulate),
     words("zero_optimization.zero_quantized_weights", Field::Qwz, SWITCH),
-    words("zero_optimization.zero_quantized_gradients", Field::Qgz, SWITCH),
+    words(QUANTISED, Field::Qgz, SWITCH),
     number("zero_optimization.zero_hpz_partition_size", Field::Hpz),
-    words("optimizer.type", Field::Optimizer, OPTIMIZERS),
-    number("tensor_parallel.autotp_size", Field::Tensor),
     only("sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
     only("activation_checkpointing.partition_activations", OFF, "a plan keeps checkpoints whole on each rank"),
     only("elasticity.enabled", OFF, "say the batch by --global-batch, and switch elasticity off"),
@@ -35,6 +34,10 @@ const KEYS: &[ToolKey] = &[
     nothing("zero_optimization.stage3_max_reuse_distance", "gathered layers are freed as soon as they are used"),
     nothing("zero_optimization.stage3_param_persistence_threshold", "small parameters are a small part of the whole"),
 ];
+
+/// What a file may say and a plan leaves to the script that trains.
+const SCRIPT_TOO: &[ToolKey] =
+    &[words("optimizer.type", Field::Optimizer, OPTIMIZERS), number("tensor_parallel.autotp_size", Field::Tensor)];
 
 /// Accelerate's own names for some of it.
 const WITH_ACCELERATE: &[ToolKey] = &[
@@ -63,6 +66,7 @@ const STAGES: [(&str, Option<Sharded>); 4] =
     [("0", None), ("1", Some(Sharded::Optimizer)), ("2", Some(Sharded::Gradients)), ("3", Some(Sharded::Weights))];
 
 const STAGE: &str = "zero_optimization.stage";
+const QUANTISED: &str = "zero_optimization.zero_quantized_gradients";
 const MICS: &str = "zero_optimization.mics_shard_size";
 const AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
 const ALL: &str = "train_batch_size";
@@ -74,6 +78,7 @@ pub fn is_of(settings: &Settings) -> bool {
 
 /// Reads it.
 pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+    // Before the table takes away the two counts that this one has to agree with.
     let all = settings.take(ALL);
     if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
         read_batch(all, settings, draft);
@@ -88,6 +93,7 @@ pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
         }
     }
     table::read(KEYS, settings, draft);
+    table::read(SCRIPT_TOO, settings, draft);
     table::leave(settings, draft);
     draft.assume(Field::Recompute, "none", "the configuration says how checkpoints are kept, not whether");
 }
@@ -224,4 +230,76 @@ pub fn read_with_accelerate(inside: &mut Settings, named: Option<Settings>, draf
     read_offload(&mut own, draft);
     table::read(WITH_ACCELERATE, inside, draft);
     table::leave(inside, draft);
+}
+
+/// Versions that [`write`] is for, the newest first.
+pub const VERSIONS: &[&str] = &["0.19.8", "0.18"];
+
+/// The lines of its file.
+pub fn write(version: &str, said: &mut PlanSaid) -> Vec<Line> {
+    let shards = said.shards();
+    let mut lines = table::write(KEYS, said);
+    let layout = said.layout;
+    if layout.tensor * layout.context * layout.pipeline == 1 {
+        lines.extend(said.say(Field::GlobalBatch).map(|all| Line::new(ALL, &all)));
+    } else {
+        // DeepSpeed would count those ranks among the data-parallel ones, and refuse the product.
+        said.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+    }
+    let format = said.plan().precision.storage().word();
+    for (name, own) in FORMATS.into_iter().filter(|(name, own)| name == own) {
+        lines.push(Line::new(&format!("{name}.enabled"), if own == format { "true" } else { "false" }));
+    }
+    if said.plan().precision == Precision::Fp8 {
+        said.note(Field::Precision, "DeepSpeed computes in bf16; fp8 is the model's code");
+    } else {
+        said.say(Field::Precision);
+    }
+    let stage = STAGES.iter().find(|(_, first)| *first == shards.first).map_or("0", |(stage, _)| stage);
+    lines.push(Line::new(STAGE, stage));
+    if stage != "3" && said.text(Field::Qgz).is_some() {
+        said.note(Field::Qgz, "gradients are quantised in stage 3 alone");
+        lines.retain(|line| line.name != QUANTISED);
+    }
+    if shards.copies > 1 && shards.first.is_some() {
+        // MiCS went with 0.19, which refuses its key.
+        if shards.first == Some(Sharded::Weights) && version == "0.18" {
+            lines.push(Line::new(MICS, &shards.over.to_string()));
+        } else {
+            let ranks = said.layout.group();
+            said.notes.push(format!("shards over {} ranks: DeepSpeed {version} shards over all {ranks}", shards.over));
+        }
+    }
+    if shards.first == Some(Sharded::Weights)
+        && let Some(units) = said.say(Field::Prefetch).and_then(|units| units.parse::<u64>().ok())
+    {
+        lines.push(Line::new(AHEAD, &units.saturating_mul(said.scenario.model.layer_parameters()).to_string()));
+    }
+    write_offload(stage, &mut lines, said);
+    said.leave(&[Field::Recompute, Field::Optimizer, Field::Sequence], "the model's code and the training script");
+    said.leave(&[Field::Devices], "the launcher's");
+    lines
+}
+
+/// Weights can be offloaded by stage 3 alone, and the optimizer's state by any that shards it.
+fn write_offload(stage: &str, lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let wanted = said.plan().offload;
+    let possible = match (stage, wanted) {
+        ("0", Offload::Checkpoints | Offload::All) => Offload::Checkpoints,
+        ("0", _) => Offload::None,
+        ("1" | "2", Offload::State | Offload::All) => Offload::Optimizer,
+        _ => wanted,
+    };
+    if possible == wanted {
+        said.say(Field::Offload);
+    } else {
+        said.note(Field::Offload, &format!("stage {stage} offloads {possible} at most"));
+    }
+    for (on, name, value) in [
+        (possible.optimizer(), "zero_optimization.offload_optimizer.device", "cpu"),
+        (possible.state(), "zero_optimization.offload_param.device", "cpu"),
+        (possible.checkpoints(), "activation_checkpointing.cpu_checkpointing", "true"),
+    ] {
+        lines.extend(on.then(|| Line::new(name, value)));
+    }
 }

@@ -4,6 +4,7 @@
 
 mod script;
 mod shape;
+mod write;
 
 use crate::interop::runs::{Arguments, padded_vocabulary, plain};
 use crate::plan::Sharded;
@@ -14,6 +15,7 @@ use super::settings::{Setting, Settings};
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
 pub use script::is_of as is_script;
+pub use write::{VERSIONS, script as write, text};
 
 /// What single arguments say.
 const KEYS: &[ToolKey] = &[
@@ -22,9 +24,9 @@ const KEYS: &[ToolKey] = &[
     number("tensor_model_parallel_size", Field::Tensor),
     number("context_parallel_size", Field::Context),
     number("pipeline_model_parallel_size", Field::Pipeline),
+    words(ON_HOST, Field::Offload, SWITCHED),
+    words("cpu_optimizer", Field::Offload, SWITCHED),
     words("optimizer", Field::Optimizer, &[("adam", "adam"), ("sgd", "sgd-momentum"), ("muon", "muon")]),
-    words("optimizer_cpu_offload", Field::Offload, ON_HOST),
-    words("cpu_optimizer", Field::Offload, ON_HOST),
     only("expert_model_parallel_size", &["1"], "a plan shards experts like other parameters"),
     only("ds_sequence_parallel_size", &["1"], "a plan splits sequences by ring attention, --cp"),
     only("cpu_offloading", OFF, "a plan offloads checkpoints by --offload checkpoints"),
@@ -37,7 +39,10 @@ const KEYS: &[ToolKey] = &[
     only("pipeline_model_parallel_layout", OFF, EVENLY),
     only("account_for_embedding_in_pipeline_split", OFF, EVENLY),
     only("account_for_loss_in_pipeline_split", OFF, EVENLY),
-    only("use_precision_aware_optimizer", OFF, "a plan keeps moments in fp32, or by --optimizer adam8bit"),
+    only("exp_avg_dtype", FP32, MOMENTS),
+    only("exp_avg_sq_dtype", FP32, MOMENTS),
+    only("main_params_dtype", FP32, "a plan keeps master weights in fp32"),
+    nothing("use_precision_aware_optimizer", "its formats are fp32 unless others are named"),
     only("mtp_num_layers", OFF, "a model has no further heads: leave them out"),
     only("fp4_format", OFF, "a plan computes in bf16, fp16, fp8 or fp32"),
     nothing("sequence_parallel", STACK),
@@ -47,12 +52,14 @@ const KEYS: &[ToolKey] = &[
     nothing("tp_comm_overlap", STACK),
     nothing("accumulate_allreduce_grads_in_fp32", STACK),
     nothing("grad_reduce_in_bf16", STACK),
-    nothing("max_position_embeddings", "positions up to the sequence's length are used"),
     nothing("data_parallel_size", "it follows from the devices"),
     nothing("rampup_batch_size", "the plan is that of the whole batch, behind the ramp"),
 ];
 
-const ON_HOST: &[(&str, &str)] = &[("true", "optimizer"), ("false", "none")];
+const FP32: &[&str] = &["fp32", "torch.float32"];
+const MOMENTS: &str = "a plan keeps moments in fp32, or in 8 bits by --optimizer adam8bit";
+const ON_HOST: &str = "optimizer_cpu_offload";
+const SWITCHED: &[(&str, &str)] = &[("true", "optimizer"), ("false", "none")];
 const STACK: &str = "the stack says it, --stack";
 const WHOLE: &str = "a plan keeps checkpoints whole on each rank";
 const EVENLY: &str = "a plan cuts stages evenly";
@@ -152,6 +159,7 @@ fn read_sharding(settings: &mut Settings, draft: &mut PlanDraft) {
     };
     let copies = settings.take(COPIES).filter(|copies| copies.text != "1");
     let Some(copies) = copies.filter(|_| first.is_some()) else { return draft.shard(first, None, &place) };
+    // 64 ranks in 4 instances of the optimizer: each instance lies over 16.
     let group = draft.data_ranks().map(|ranks| ranks * draft.ranks(Field::Context));
     match (copies.text.parse::<u32>().ok().filter(|copies| *copies > 0), group) {
         (Some(count), Some(group)) if group.is_multiple_of(count) => {

@@ -39,6 +39,7 @@ impl Settings {
     }
 
     fn flatten(&mut self, name: &str, value: &Value) {
+        // `{"bf16": {"enabled": true}}` is `bf16.enabled`; a list stays one text.
         match value {
             Value::Null => {}
             Value::Object(object) => {

@@ -5,6 +5,7 @@
 use crate::scenario::Field;
 
 use super::draft::PlanDraft;
+use super::said::{Line, PlanSaid};
 use super::settings::Settings;
 
 /// A key of a tool.
@@ -98,4 +99,25 @@ pub fn leave(settings: &Settings, draft: &mut PlanDraft) {
     for (_, setting) in settings.rest() {
         draft.report.ignore(&setting.place, "not known to change size, time or memory");
     }
+}
+
+/// Writes the fields that a table has words for.
+pub fn write(table: &[ToolKey], said: &mut PlanSaid) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for key in table {
+        let line = match key.means {
+            Means::Number(field) => said.say(field).map(|text| Line::new(key.name, &text)),
+            Means::Words(field, words) => {
+                let text = said.text(field).unwrap_or_default().to_owned();
+                let theirs = words.iter().find(|(_, ours)| *ours == text).map(|(theirs, _)| *theirs);
+                theirs.map(|theirs| {
+                    said.say(field);
+                    Line::new(key.name, theirs)
+                })
+            }
+            Means::Only(..) | Means::Nothing(_) => None,
+        };
+        lines.extend(line);
+    }
+    lines
 }

@@ -1,11 +1,13 @@
 //! torchtitan's TOML of 0.1 to 0.2.2, and that of 2024 by its old names.
 
-use crate::plan::Sharded;
-use crate::scenario::Field;
+use crate::plan::{Precision, Recompute, Sharded};
+use crate::scenario::{Field, Problem};
 
 use super::draft::PlanDraft;
+use super::said::{Line, PlanSaid};
 use super::settings::Settings;
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
+use super::written::{self, Head, Ranks};
 
 /// What the sections of 2025 say.
 const KEYS: &[ToolKey] = &[
@@ -170,6 +172,7 @@ fn read_mesh(settings: &mut Settings, draft: &mut PlanDraft) {
     let replicas = replicate.and_then(|setting| setting.text.parse().ok()).unwrap_or(1_u32).max(1);
     // -1 is what the other degrees leave.
     let own = shard.and_then(|setting| setting.text.parse::<i64>().ok()).and_then(|degree| u32::try_from(degree).ok());
+    // 64 devices of 8 tensor ranks with replicate 2 leave a degree of 64 / 8 / 2 = 4.
     let all = draft.data_ranks();
     let rest = all.filter(|all| all.is_multiple_of(replicas)).map(|all| all / replicas);
     let inner = [Field::Tensor, Field::Context, Field::Pipeline].map(|field| draft.ranks(field));
@@ -264,4 +267,119 @@ fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
         let fix = format!("write {} into both, or leave it out: a plan runs one pipeline over the whole batch", LOCAL);
         draft.cannot(&all, "repeats the whole pipeline for one step, which a plan cannot say", &fix);
     }
+}
+
+/// Versions that [`write`] is for, the newest first.
+pub const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
+
+/// The lines of its file or of its command; an error where it has no such model.
+pub fn write(version: &str, said: &mut PlanSaid) -> Result<Vec<Line>, Problem> {
+    let id = &said.scenario.model.id;
+    let Some((name, flavor, _)) = MODELS.iter().find(|(_, _, own)| own == id) else {
+        let known: Vec<&str> = MODELS.iter().map(|(.., id)| *id).collect();
+        return Err(Problem {
+            field: Field::Model.spec().path.to_owned(),
+            what: format!("torchtitan has no model of the shape of '{id}'"),
+            fix: format!("choose one of {}", known.join(", ")),
+        });
+    };
+    let mut lines = if version == "0.3.0" {
+        let config = format!("{name}_{}", flavor.to_lowercase());
+        vec![Line::new("module", name), Line::new("config", &config)]
+    } else {
+        vec![Line::new("model.name", name), Line::text("model.flavor", flavor)]
+    };
+    lines.extend(table::write(KEYS, said));
+    // 0.3 has the optimizer in the configuration's function.
+    lines.retain(|line| version != "0.3.0" || !line.name.starts_with("optimizer."));
+    write_precision(version, &mut lines, said);
+    write_mesh(&mut lines, said);
+    write_batch(version, &mut lines, said);
+    write_stages(&mut lines, said);
+    match said.plan().recompute {
+        Recompute::Share(_) => said.note(Field::Recompute, "torchtitan computes all layers again or none"),
+        _ => lines.extend(said.say(Field::Recompute).map(|mode| Line::new(MODE, &mode))),
+    }
+    if version != "0.3.0" && said.plan().recompute == Recompute::Selective {
+        lines.push(Line::new(OPTION, "op"));
+    }
+    said.leave(&[Field::Devices], "the launcher's");
+    Ok(lines)
+}
+
+fn write_precision(version: &str, lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let format = match said.plan().precision {
+        Precision::Bf16 | Precision::Fp8 => "bfloat16",
+        Precision::Fp32 => "float32",
+        Precision::Fp16 => {
+            said.note(Field::Precision, "torchtitan trains in bfloat16");
+            "bfloat16"
+        }
+    };
+    lines.push(Line::new(FLOAT, format));
+    match (said.plan().precision, version) {
+        (Precision::Fp8, "0.3.0") => said.note(Field::Precision, "another config function switches fp8 on"),
+        (Precision::Fp8, _) => {
+            lines.push(Line { name: "model.converters".to_owned(), value: vec!["quantize.linear.float8"].into() });
+        }
+        _ => {}
+    }
+    said.say(Field::Precision);
+}
+
+fn write_mesh(lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let shards = said.fsdp2_shards();
+    let context = said.layout.context;
+    lines.push(Line::new(REPLICATE, &shards.copies.to_string()));
+    lines.push(Line::new(SHARD, &(shards.over / context).to_string()));
+    let again = match shards.first {
+        Some(Sharded::Weights) => said.say(Field::Reshard).is_none_or(|on| on == "on"),
+        Some(_) => false,
+        None => return,
+    };
+    lines.push(Line::new(RESHARD, if again { "always" } else { "never" }));
+}
+
+fn write_batch(version: &str, lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let plan = said.plan();
+    let pipelined = said.layout.pipeline > 1;
+    let local =
+        if pipelined { u64::from(plan.micro_batch) * u64::from(plan.accumulate) } else { plan.micro_batch.into() };
+    lines.push(Line::new(LOCAL, &local.to_string()));
+    lines.extend(said.say(Field::GlobalBatch).map(|all| Line::new(GLOBAL, &all)));
+    if pipelined {
+        lines.push(Line::new(MICRO, &plan.micro_batch.to_string()));
+        if version == "0.3.0" {
+            // It is refused with CUDA graphs.
+            lines.push(Line::new("training.disable_cuda_graphs", "true"));
+        }
+    }
+    said.say(Field::MicroBatch);
+    said.say(Field::Accumulate);
+}
+
+/// Stages as layers of each, the first and the last no smaller than the others.
+fn write_stages(lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let (layers, stages) = (said.scenario.model.layers, said.stages());
+    if stages == 1 {
+        return;
+    }
+    let each = layers.div_ceil(stages);
+    if layers.div_ceil(each) != stages {
+        said.note(Field::StagesPerRank, &format!("torchtitan cuts {layers} layers by those of a stage, {each}"));
+    }
+    said.say(Field::StagesPerRank);
+    lines.push(Line::new(PER_STAGE, &each.to_string()));
+    lines.push(Line::new("parallelism.pipeline_parallel_first_stage_less_layers", "0"));
+    lines.push(Line::new("parallelism.pipeline_parallel_last_stage_less_layers", "0"));
+}
+
+/// The command of 0.3, which has no file: recompute is a subcommand at the end.
+pub fn command(head: &Head, lines: &[Line], ranks: &Ranks) -> String {
+    let Ranks { nodes, each, .. } = ranks;
+    let (mode, flags): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| line.name == MODE);
+    let mut words = vec![format!("torchrun --nnodes {nodes} --nproc-per-node {each} -m torchtitan.train")];
+    words.extend(written::arguments(&flags));
+    words.extend(mode.iter().map(|line| format!("activation-checkpoint:{}", line.value.as_str().unwrap_or("none"))));
+    format!("#!/bin/bash\n{}{}\n", head.comments(), words.join(" \\\n    "))
 }

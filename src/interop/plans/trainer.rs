@@ -1,10 +1,11 @@
 //! Arguments of Hugging Face's Trainer, as JSON or YAML, with FSDP or DeepSpeed inside them.
 
-use crate::plan::Sharded;
+use crate::plan::{Precision, Sharded};
 use crate::scenario::Field;
 
 use super::deepspeed;
 use super::draft::PlanDraft;
+use super::said::{Line, PlanSaid};
 use super::settings::Settings;
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
@@ -27,10 +28,6 @@ const KEYS: &[ToolKey] = &[
             ("sgd", "sgd-momentum"),
         ],
     ),
-    number("max_length", Field::Sequence),
-    number("max_seq_length", Field::Sequence),
-    number("max_seq_len", Field::Sequence),
-    number("world_size", Field::Devices),
     only("use_cpu", OFF, "shardscope knows training on devices alone"),
     only("no_cuda", OFF, "shardscope knows training on devices alone"),
     only("use_liger_kernel", OFF, "choose a --stack whose kernels are fused, and leave it out"),
@@ -41,12 +38,19 @@ const KEYS: &[ToolKey] = &[
     nothing("torch_compile", "the stack says whether code is compiled"),
 ];
 
+/// What other classes of arguments add.
+const OTHERS: &[ToolKey] = &[
+    number("max_length", Field::Sequence),
+    number("max_seq_length", Field::Sequence),
+    number("max_seq_len", Field::Sequence),
+    number("world_size", Field::Devices),
+];
+
 /// What stands in `fsdp_config`, with and without the prefix of Accelerate.
 const FSDP: &[ToolKey] = &[
     words("reshard_after_forward", Field::Reshard, &[("true", "on"), ("false", "off")]),
     words("activation_checkpointing", Field::Recompute, CHECKPOINTING),
     words("offload_params", Field::Offload, &[("true", "state"), ("false", "none")]),
-    words("backward_prefetch", Field::Prefetch, &[("backward_pre", "1"), ("no_prefetch", "0")]),
     only("xla", OFF, "give the plan of FSDP on GPUs"),
     nothing("version", "both versions of FSDP shard alike"),
     nothing("transformer_layer_cls_to_wrap", "a plan gathers layer by layer"),
@@ -58,6 +62,10 @@ const FSDP: &[ToolKey] = &[
     nothing("state_dict_type", "checkpoints are no part of a step"),
     nothing("forward_prefetch", "the device runs ahead of the program either way"),
 ];
+
+/// What FSDP1 alone heeds.
+const FIRST: &[ToolKey] =
+    &[words("backward_prefetch", Field::Prefetch, &[("backward_pre", "1"), ("no_prefetch", "0")])];
 
 const CHECKPOINTING: &[(&str, &str)] = &[("true", "full"), ("false", "none")];
 const MICRO_BATCH: &str = "per_device_train_batch_size";
@@ -80,10 +88,12 @@ pub fn is_of(settings: &Settings) -> bool {
 /// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
 /// Accelerate's configuration is there too, which then says how the state is sharded.
 pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, launched: bool, draft: &mut PlanDraft) {
+    // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
     read_precision(settings, draft);
     let named = settings.take("deepspeed");
     let inside = settings.take_inside("deepspeed");
     table::read(KEYS, settings, draft);
+    table::read(OTHERS, settings, draft);
     let own = if inside.is_empty() { deepspeed } else { Some(inside) };
     match (own, named) {
         (Some(mut own), _) => deepspeed::read(&mut own, draft),
@@ -142,6 +152,57 @@ fn read_fsdp(settings: &mut Settings, draft: &mut PlanDraft) {
     if words.contains(&"offload") {
         draft.take(Field::Offload, "state", &setting.place);
     }
+    if inside.text("version") != Some("2") {
+        table::read(FIRST, &mut inside, draft);
+    }
     table::read(FSDP, &mut inside, draft);
     table::leave(&inside, draft);
+}
+
+/// The version that [`write`] is for.
+pub const VERSIONS: &[&str] = &["5.23.0"];
+
+/// The lines of its file.
+pub fn write(said: &mut PlanSaid) -> Vec<Line> {
+    let shards = said.shards();
+    let meshed = [("tensor", said.layout.tensor), ("context", said.layout.context)];
+    let mut notes: Vec<String> =
+        meshed.into_iter().filter(|(_, ranks)| *ranks > 1).map(|(name, ranks)| format!("{name} {ranks}")).collect();
+    if shards.copies > 1 && shards.first.is_some() {
+        notes.push(format!("shards over {} ranks", shards.over));
+    }
+    let format = said.plan().precision;
+    let mut lines = vec![Line::new("output_dir", "output")];
+    for name in ["bf16", "fp16"] {
+        lines.push(Line::new(name, if format.storage().word() == name { "true" } else { "false" }));
+    }
+    if format == Precision::Fp8 {
+        said.note(Field::Precision, "the Trainer computes in bf16; fp8 is Accelerate's to switch on");
+    } else {
+        said.say(Field::Precision);
+    }
+    if !notes.is_empty() {
+        let mesh = "the mesh stands in the file of `export --to accelerate`: launch with both";
+        said.elsewhere.push(format!("{}: {mesh}", notes.join(", ")));
+        said.say(Field::Tensor);
+        said.say(Field::Context);
+    }
+    let whole = shards.first.is_some();
+    let inside = |line: Line| Line { name: format!("fsdp_config.{}", line.name), ..line };
+    if let Some(first) = shards.first {
+        if first != Sharded::Weights {
+            said.notes.push("FSDP2 shards weights with what is sharded: they are gathered once and kept".to_owned());
+            lines.push(inside(Line::new("reshard_after_forward", "false")));
+        }
+        lines.push(Line::new("fsdp", "true"));
+        lines.push(inside(Line::new("version", "2")));
+        lines.extend(table::write(FSDP, said).into_iter().map(inside));
+    }
+    // Switched on in both places, the blocks would be wrapped twice.
+    let own = table::write(KEYS, said);
+    lines.extend(own.into_iter().filter(|line| !(whole && line.name == "gradient_checkpointing")));
+    said.leave(&[Field::GlobalBatch], "micro-batch, accumulation and devices say it");
+    said.leave(&[Field::Devices], "the launcher's");
+    said.leave(&[Field::Sequence], "the data's own, or max_length of TRL's SFTConfig");
+    lines
 }

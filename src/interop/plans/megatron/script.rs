@@ -44,7 +44,7 @@ pub fn arguments(file: &str, text: &str) -> Option<Settings> {
     let runs = |words: &&Vec<String>| known(words) && words.first().is_none_or(|word| word != "echo");
     let command = commands.iter().rfind(runs).or_else(|| commands.iter().rfind(known)).cloned();
     // A script that is sourced only sets the arguments.
-    let words = command.unwrap_or_else(|| shell.all_words());
+    let words = command.map_or_else(|| shell.lists(), |words| vec![words]);
     let mut settings = settings(file, &words);
     if settings.is_empty() {
         return None;
@@ -53,27 +53,24 @@ pub fn arguments(file: &str, text: &str) -> Option<Settings> {
     Some(settings)
 }
 
-/// `--name value`, `--name=value` and `--name` among words.
-fn settings(file: &str, words: &[String]) -> Settings {
+/// `--name value`, `--name=value` and `--name` among the words of some lists.
+fn settings(file: &str, lists: &[Vec<String>]) -> Settings {
     let mut settings = Settings::new(file);
-    let mut at = 0;
-    while at < words.len() {
-        let word = &words[at];
-        at += 1;
-        let Some(named) = word.strip_prefix("--").filter(|name| !name.is_empty()) else { continue };
-        let (name, mut value) = match named.split_once('=') {
-            Some((name, value)) => (name, value.to_owned()),
-            None => (named, String::new()),
-        };
-        if value.is_empty() {
-            let values = words[at..].iter().take_while(|word| !word.starts_with("--"));
-            let values: Vec<&str> = values.map(String::as_str).collect();
-            // A list is not the next program's name: `--exclusive python train.py` has none of its own.
-            value = values.join(" ");
-            at += values.len();
+    for words in lists {
+        let mut words = words.iter().peekable();
+        while let Some(word) = words.next() {
+            let Some(named) = word.strip_prefix("--").filter(|name| !name.is_empty()) else { continue };
+            let (name, mut value) = match named.split_once('=') {
+                Some((name, value)) => (name, value.to_owned()),
+                None => (named, String::new()),
+            };
+            if value.is_empty() {
+                let values = std::iter::from_fn(|| words.next_if(|word| !word.starts_with("--")));
+                value = values.map(String::as_str).collect::<Vec<_>>().join(" ");
+            }
+            let value = if value.is_empty() { "true" } else { &value };
+            settings.put(&name.replace('-', "_"), value, &format!("--{name}"));
         }
-        let value = if value.is_empty() { "true" } else { &value };
-        settings.put(&name.replace('-', "_"), value, &format!("--{name}"));
     }
     settings
 }
@@ -120,6 +117,7 @@ fn statements(text: &str) -> Vec<String> {
             }
             continue;
         }
+        // Quotes and brackets reach over lines, and nothing inside them ends a statement: `ARGS=(` ... `)`.
         let mut before = ' ';
         let mut continued = false;
         let mut characters = line.chars().peekable();
@@ -210,9 +208,9 @@ impl Shell {
         self.expanded(text).split_whitespace().map(str::to_owned).collect()
     }
 
-    /// The words of all that is set.
-    fn all_words(&self) -> Vec<String> {
-        self.values.values().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
+    /// The words of each value that is set.
+    fn lists(&self) -> Vec<Vec<String>> {
+        self.values.values().map(|value| value.split_whitespace().map(str::to_owned).collect()).collect()
     }
 
     /// The text without quotes, its variables put in once: what they hold was expanded when they were set.

@@ -45,7 +45,7 @@ pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// Arguments that are read here.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "num_layers",
     "hidden_size",
     "num_attention_heads",
@@ -68,6 +68,7 @@ const NAMES: [&str; 22] = [
     "use_rotary_position_embeddings",
     "qk_layernorm",
     "window_size",
+    "max_position_embeddings",
 ];
 
 fn shape(settings: &mut Settings, draft: &mut PlanDraft) -> Result<Model, ImportError> {
@@ -80,6 +81,7 @@ fn shape(settings: &mut Settings, draft: &mut PlanDraft) -> Result<Model, Import
     let groups = count("num_query_groups", "kv_heads")?;
     let ffn = count("ffn_hidden_size", "ffn_hidden")?;
     let head = count("kv_channels", "head_size")?;
+    let rows = count("max_position_embeddings", "position_rows")?;
     let padded = count("padded_vocab_size", "vocab")?;
     let vocab = if padded.is_none() { count("vocab_size", "vocab")? } else { None };
     let experts = experts(settings, draft)?;
@@ -115,7 +117,7 @@ fn shape(settings: &mut Settings, draft: &mut PlanDraft) -> Result<Model, Import
         vocab,
         tied,
         positions,
-        position_rows: None,
+        position_rows: rows.filter(|rows| learned && *rows != sequence),
         norm: if rms { Norm::RmsNorm } else { Norm::LayerNorm },
         norms: 2,
         qk_norm: if per_head { QkNorm::Head } else { QkNorm::None },

@@ -1,0 +1,208 @@
+//! A plan as arguments of Megatron-LM: a list in a shell script, with what its environment needs.
+
+use crate::model::{Model, Norm, Positions, QkNorm};
+use crate::plan::{Offload, Precision, Recompute, Sharded};
+use crate::scenario::Field;
+
+use super::super::said::{Line, PlanSaid, Shards};
+use super::super::table;
+use super::super::written::{Head, Ranks, arguments};
+use super::{COPIES, GLOBAL, KEYS, ON_HOST, STRATEGIES};
+
+/// The version that [`script`] is for.
+pub const VERSIONS: &[&str] = &["0.20"];
+
+/// The lines of its arguments, and what its environment needs.
+pub fn script(said: &mut PlanSaid) -> (Vec<Line>, &'static str) {
+    let mut lines = of_model(&said.scenario.model, said);
+    lines.extend(table::write(KEYS, said));
+    lines.retain(|line| line.name != "cpu_optimizer" && (line.name != ON_HOST || line.value == true));
+    if said.plan().offload == Offload::Optimizer {
+        lines.push(Line::new("use_precision_aware_optimizer", "true"));
+    }
+    lines.extend(said.say(Field::GlobalBatch).map(|all| Line::new(GLOBAL, &all)));
+    said.say(Field::Accumulate);
+    lines.push(positions(&said.scenario.model, said));
+    if said.layout.tensor > 1 && said.scenario.stack.sequence_parallel {
+        lines.push(Line::new("sequence_parallel", "true"));
+    }
+    write_precision(&mut lines, said);
+    write_pipeline(&mut lines, said);
+    write_recompute(&mut lines, said);
+    if let Some(tokens) = said.plan().tokens {
+        let samples = (tokens / f64::from(said.plan().sequence)).ceil();
+        lines.push(Line::new("train_samples", &samples.to_string()));
+    }
+    let fsdp = write_sharding(&mut lines, said);
+    let meshed = said.layout.tensor * said.layout.context > 1;
+    let environment = match (fsdp, meshed) {
+        (true, _) => "unset CUDA_DEVICE_MAX_CONNECTIONS  # FSDP overlaps on several connections\n",
+        (false, true) => "export CUDA_DEVICE_MAX_CONNECTIONS=1  # tensor and context parallelism need it\n",
+        (false, false) => "",
+    };
+    said.say(Field::Devices);
+    (lines, environment)
+}
+
+/// The script: a list that the user's command takes.
+pub fn text(head: &Head, lines: &[Line], environment: &str, ranks: &Ranks) -> String {
+    let devices = ranks.devices;
+    let words: Vec<String> = lines
+        .iter()
+        .map(|line| Line { name: line.name.replace('_', "-"), value: line.value.clone() })
+        .flat_map(|line| arguments(&[line]))
+        .collect();
+    let list = words.join("\n    ");
+    let run = "# torchrun --nnodes NODES --nproc-per-node DEVICES pretrain_gpt.py \"${MEGATRON_ARGS[@]}\" ...";
+    format!(
+        "{}{environment}WORLD_SIZE={devices}  # nodes x devices of each\nMEGATRON_ARGS=(\n    {list}\n)\n{run}\n",
+        head.comments()
+    )
+}
+
+fn of_model(model: &Model, said: &mut PlanSaid) -> Vec<Line> {
+    let mut lines: Vec<Line> = [
+        ("num_layers", model.layers),
+        ("hidden_size", model.hidden),
+        ("ffn_hidden_size", model.ffn_hidden),
+        ("num_attention_heads", model.heads),
+        ("kv_channels", model.head_size),
+        ("vocab_size", model.vocab),
+        // The vocabulary is filled up already.
+        ("make_vocab_size_divisible_by", 1),
+    ]
+    .map(|(name, count)| Line::new(name, &count.to_string()))
+    .into();
+    let rms = model.norm == Norm::RmsNorm;
+    let computed = model.positions == Positions::Computed;
+    lines.push(Line::new("normalization", if rms { "RMSNorm" } else { "LayerNorm" }));
+    lines.push(Line::new("position_embedding_type", if computed { "rope" } else { "learned_absolute" }));
+    for (on, name) in [
+        (model.kv_heads != model.heads, "group_query_attention"),
+        (model.gated, "swiglu"),
+        (!model.tied, "untie_embeddings_and_output_weights"),
+        (!model.bias, "disable_bias_linear"),
+        (model.qk_norm == QkNorm::Head, "qk_layernorm"),
+    ] {
+        lines.extend(on.then(|| Line::new(name, "true")));
+    }
+    if model.kv_heads != model.heads {
+        lines.push(Line::new("num_query_groups", &model.kv_heads.to_string()));
+    }
+    if let Some(experts) = model.experts {
+        let width = experts.ffn_hidden.unwrap_or(model.ffn_hidden);
+        for (name, count) in
+            [("num_experts", experts.count), ("moe_router_topk", experts.active), ("moe_ffn_hidden_size", width)]
+        {
+            lines.push(Line::new(name, &count.to_string()));
+        }
+    }
+    let own = [
+        (model.latent.is_some(), "its attention's compressed keys and values"),
+        (model.window.is_some(), "the window of its attention"),
+        (model.biases.is_some(), "its own set of biases"),
+        (model.norms != 2, "its norms per layer"),
+        (model.qk_norm == QkNorm::Width, "its norm over all heads"),
+        (
+            model.experts.is_some_and(|it| it.shared_ffn.is_some() || it.dense_layers.is_some()),
+            "its shared experts and dense layers",
+        ),
+    ];
+    for (_, what) in own.into_iter().filter(|(there, _)| *there) {
+        said.notes.push(format!("model {}: {what} take further arguments", model.id));
+    }
+    lines
+}
+
+/// The longest sequence, or the rows of the table of learned positions.
+fn positions(model: &Model, said: &mut PlanSaid) -> Line {
+    let sequence = said.plan().sequence;
+    let rows = match model.positions {
+        Positions::Learned => model.position_rows.unwrap_or(model.sequence),
+        Positions::Computed => sequence,
+    };
+    if rows < sequence {
+        said.notes.push(format!("sequence {sequence}: the model's table has {rows} positions, and gets more"));
+    }
+    Line::new("max_position_embeddings", &rows.max(sequence).to_string())
+}
+
+fn write_precision(lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let names: &[(&str, &str)] = match said.plan().precision {
+        Precision::Bf16 => &[("bf16", "true")],
+        Precision::Fp16 => &[("fp16", "true")],
+        Precision::Fp8 => &[("bf16", "true"), ("fp8_format", "hybrid")],
+        Precision::Fp32 => &[],
+    };
+    lines.extend(names.iter().map(|(name, value)| Line::new(name, value)));
+    said.say(Field::Precision);
+}
+
+fn write_pipeline(lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    if let Some(stages) = said.say(Field::StagesPerRank) {
+        lines.push(Line::new("num_virtual_stages_per_pipeline_rank", &stages));
+    }
+    match said.text(Field::Schedule) {
+        None => {}
+        Some("1f1b" | "interleaved") => drop(said.say(Field::Schedule)),
+        Some(_) => said.note(Field::Schedule, "Megatron-LM runs 1f1b, or interleaved with several stages on a rank"),
+    }
+}
+
+fn write_recompute(lines: &mut Vec<Line>, said: &mut PlanSaid) {
+    let layers = said.scenario.model.layers;
+    let stages = said.stages();
+    let [granularity, method, each] = match said.plan().recompute {
+        Recompute::None => return drop(said.say(Field::Recompute)),
+        Recompute::Selective => ["selective", "", ""].map(str::to_owned),
+        Recompute::Full => ["full", "uniform", "1"].map(str::to_owned),
+        Recompute::Share(share) => {
+            // Half of 32 layers in 2 x 2 stages: the first 4 layers of each.
+            let of_stage = share * f64::from(layers) / f64::from(stages);
+            let whole = of_stage.round();
+            if (of_stage - whole).abs() > 1e-9 {
+                said.note(Field::Recompute, &format!("{whole} whole layers of each stage are computed again"));
+            }
+            if whole < 1.0 {
+                return drop(said.say(Field::Recompute));
+            }
+            ["full".to_owned(), "block".to_owned(), whole.to_string()]
+        }
+    };
+    said.say(Field::Recompute);
+    for (name, value) in
+        [("recompute_granularity", granularity), ("recompute_method", method), ("recompute_num_layers", each)]
+    {
+        if !value.is_empty() {
+            lines.push(Line::new(name, &value));
+        }
+    }
+}
+
+/// Says whether it is FSDP.
+fn write_sharding(lines: &mut Vec<Line>, said: &mut PlanSaid) -> bool {
+    let Shards { first, copies, .. } = said.shards();
+    if first.is_none() {
+        return false;
+    }
+    lines.push(Line::new("use_distributed_optimizer", "true"));
+    if copies > 1 {
+        lines.push(Line::new(COPIES, &copies.to_string()));
+    }
+    if said.text(Field::Reshard) == Some("on") {
+        said.say(Field::Reshard);
+    }
+    let fsdp = first != Some(Sharded::Optimizer);
+    if fsdp {
+        let word = STRATEGIES.iter().find(|(_, own)| *own == first).map_or("no_shard", |(word, _)| word);
+        for (name, value) in [
+            ("use_megatron_fsdp", "true"),
+            ("data_parallel_sharding_strategy", word),
+            ("no_gradient_accumulation_fusion", "true"),
+            ("ckpt_format", "fsdp_dtensor"),
+        ] {
+            lines.push(Line::new(name, value));
+        }
+    }
+    fsdp
+}

@@ -1,0 +1,242 @@
+//! Plans as launchers take them: what each file says of hand-worked plans, and what is refused.
+
+use super::run::{Home, assert_contains, run};
+
+const BASE: &str = "--hardware h100-80gb-dgx --model llama-3.1-8b --seq 4096";
+
+/// The lines of an export, without its comments.
+fn lines(to: &str, plan: &str) -> Vec<String> {
+    let run = run(&format!("export --strict --to {to} {BASE} {plan}"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// 64 devices are 2 tensor ranks x 32 others: 16 that share the state, twice.
+#[test]
+fn accelerate() {
+    let expected = "\
+compute_environment: \"LOCAL_MACHINE\"
+debug: false
+distributed_type: \"FSDP\"
+machine_rank: 0
+main_training_function: \"main\"
+num_machines: 8
+rdzv_backend: \"c10d\"
+same_network: true
+use_cpu: false
+num_processes: 64
+parallelism_config:
+  parallelism_config_tp_size: 2
+  parallelism_config_dp_replicate_size: 2
+  parallelism_config_dp_shard_size: 16
+mixed_precision: \"bf16\"
+fsdp_config:
+  fsdp_version: 2
+  fsdp_auto_wrap_policy: \"TRANSFORMER_BASED_WRAP\"
+  fsdp_state_dict_type: \"SHARDED_STATE_DICT\"
+  fsdp_reshard_after_forward: true
+  fsdp_activation_checkpointing: true
+  fsdp_offload_params: true";
+    let plan = "--devices 64 --tp 2 --strategy hsdp --shard 16 --recompute full --offload state";
+    assert_eq!(lines("accelerate", plan), expected.lines().collect::<Vec<_>>());
+    let text = run(&format!("export --to accelerate {BASE} {plan} --micro-batch 2 --accumulate 4")).stdout;
+    assert_contains(
+        &text,
+        &["# for accelerate 1.15.0\n", "# said elsewhere: micro_batch 2: the training script's own\n"],
+    );
+}
+
+#[test]
+fn the_trainer() {
+    let expected = "\
+output_dir: \"output\"
+bf16: true
+fp16: false
+fsdp: true
+fsdp_config:
+  version: 2
+  reshard_after_forward: true
+  activation_checkpointing: true
+  offload_params: false
+per_device_train_batch_size: 4
+gradient_accumulation_steps: 2
+optim: \"adamw_torch_fused\"";
+    let plan = "--devices 16 --strategy fsdp --micro-batch 4 --accumulate 2 --recompute full";
+    assert_eq!(lines("hf-trainer", plan), expected.lines().collect::<Vec<_>>());
+}
+
+/// 64 x 1 x 8 = 512 sequences; a layer of Llama 3.1 8B has 4096 x (2 x 4096 + 2 x 1024 + 3 x 14,336 + 2) = 218,112,000
+/// parameters, of which three are gathered ahead.
+#[test]
+fn deepspeed() {
+    let plan = "--devices 64 --strategy zeropp --micro-batch 1 --accumulate 8 --prefetch 3 --offload all";
+    let text = lines("deepspeed", plan).join("\n");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(json["for"], "deepspeed 0.19.8");
+    assert_eq!(json["notes"], serde_json::json!([]));
+    let zero = serde_json::json!({
+        "stage": 3,
+        "zero_quantized_weights": true,
+        "zero_quantized_gradients": true,
+        "zero_hpz_partition_size": 8,
+        "stage3_prefetch_bucket_size": 3 * 218_112_000_u64,
+        "offload_optimizer": { "device": "cpu" },
+        "offload_param": { "device": "cpu" },
+    });
+    assert_eq!(json["zero_optimization"], zero);
+    assert_eq!(json["train_batch_size"], 512);
+    assert_eq!(json["activation_checkpointing"]["cpu_checkpointing"], true);
+    assert_eq!((&json["bf16"]["enabled"], &json["fp16"]["enabled"]), (&true.into(), &false.into()));
+    // MiCS was there up to 0.18.
+    let mics = lines("deepspeed --target-version 0.18", "--devices 64 --strategy mics").join("\n");
+    assert_contains(&mics, &["\"mics_shard_size\": 8"]);
+}
+
+/// 2 tensor x 2 pipeline ranks leave 16: 4 sequences of each x 8 micro-batches x 16 = 512.
+#[test]
+fn megatron() {
+    let plan = "--devices 64 --tp 2 --pp 2 --schedule interleaved --stages-per-rank 2 --strategy zero1 --micro-batch 4 \
+                --accumulate 8 --recompute 0.5 --precision fp8 --offload optimizer --tokens 4096000";
+    let expected = "\
+export CUDA_DEVICE_MAX_CONNECTIONS=1  # tensor and context parallelism need it
+WORLD_SIZE=64  # nodes x devices of each
+MEGATRON_ARGS=(
+    --num-layers 32
+    --hidden-size 4096
+    --ffn-hidden-size 14336
+    --num-attention-heads 32
+    --kv-channels 128
+    --vocab-size 128256
+    --make-vocab-size-divisible-by 1
+    --normalization RMSNorm
+    --position-embedding-type rope
+    --group-query-attention
+    --swiglu
+    --untie-embeddings-and-output-weights
+    --disable-bias-linear
+    --num-query-groups 8
+    --seq-length 4096
+    --micro-batch-size 4
+    --tensor-model-parallel-size 2
+    --pipeline-model-parallel-size 2
+    --optimizer-cpu-offload
+    --optimizer adam
+    --use-precision-aware-optimizer
+    --global-batch-size 512
+    --max-position-embeddings 4096
+    --sequence-parallel
+    --bf16
+    --fp8-format hybrid
+    --num-virtual-stages-per-pipeline-rank 2
+    --recompute-granularity full
+    --recompute-method block
+    --recompute-num-layers 4
+    --train-samples 1000
+    --use-distributed-optimizer
+)";
+    assert_eq!(lines("megatron", plan), expected.lines().collect::<Vec<_>>());
+    // Four copies of shards over 16 of 64 ranks; FSDP wants its own connections.
+    let fsdp = lines("megatron", "--devices 64 --strategy hsdp --shard 16").join("\n");
+    assert_contains(
+        &fsdp,
+        &[
+            "unset CUDA_DEVICE_MAX_CONNECTIONS",
+            "--use-distributed-optimizer\n    --num-distributed-optimizer-instances 4\n    --use-megatron-fsdp\n    \
+             --data-parallel-sharding-strategy optim_grads_params\n    --no-gradient-accumulation-fusion\n    \
+             --ckpt-format fsdp_dtensor",
+        ],
+    );
+}
+
+/// A rank's batch is 8 micro-batches of 2; 16 data-parallel ranks make 256 sequences; 32 layers over 4 stages are 8 each.
+#[test]
+fn torchtitan() {
+    let plan = "--devices 64 --tp 2 --pp 2 --schedule breadth-first --stages-per-rank 2 --strategy hsdp --shard 8 \
+                --micro-batch 2 --accumulate 8 --recompute selective --offload state";
+    let expected = "\
+[model]
+name = \"llama3\"
+flavor = \"8B\"
+[training]
+seq_len = 4096
+enable_cpu_offload = true
+mixed_precision_param = \"bfloat16\"
+local_batch_size = 16
+global_batch_size = 256
+[parallelism]
+tensor_parallel_degree = 2
+pipeline_parallel_degree = 2
+pipeline_parallel_schedule = \"LoopedBFS\"
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 8
+fsdp_reshard_after_forward = \"always\"
+pipeline_parallel_microbatch_size = 2
+pipeline_parallel_layers_per_stage = 8
+pipeline_parallel_first_stage_less_layers = 0
+pipeline_parallel_last_stage_less_layers = 0
+[optimizer]
+name = \"AdamW\"
+[activation_checkpoint]
+mode = \"selective\"
+selective_ac_option = \"op\"";
+    assert_eq!(lines("torchtitan --target-version 0.2.2", plan), expected.lines().collect::<Vec<_>>());
+    let command = lines("torchtitan", plan);
+    assert_eq!(command[0], "torchrun --nnodes 8 --nproc-per-node 8 -m torchtitan.train \\");
+    assert_eq!(command[1..3], ["    --module llama3 \\", "    --config llama3_8b \\"]);
+    assert!(command.contains(&"    --training.disable_cuda_graphs \\".to_owned()), "{command:?}");
+    assert_eq!(command.last().map(String::as_str), Some("    activation-checkpoint:selective"));
+}
+
+/// 4 devices are half of a node.
+#[test]
+fn a_job() {
+    let job = run(&format!("export --to sbatch {BASE} --devices 4 --partition gpu --account mine")).stdout;
+    assert_contains(
+        &job,
+        &[
+            "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=4\n",
+            "#SBATCH --partition=gpu\n#SBATCH --account=mine\n",
+            "# no --time",
+            "srun torchrun --nnodes \"$SLURM_JOB_NUM_NODES\" --nproc-per-node 4",
+        ],
+    );
+    assert!(!job.contains("#SBATCH --time"), "{job}");
+    let timed = run(&format!("export --to sbatch {BASE} --nodes 2 --tokens 1e9")).stdout;
+    assert_contains(&timed, &["#SBATCH --nodes=2\n", "#SBATCH --time=0-"]);
+    for wrong in ["--partition gpu;rm", "--account $(id)"] {
+        assert_contains(&run(&format!("export --to sbatch {BASE} {wrong}")).refused().join("\n"), &["is no name"]);
+    }
+}
+
+#[test]
+fn what_a_tool_does_otherwise_is_said_and_refused_where_that_is_asked_for() {
+    let plan = format!("--to accelerate {BASE} --devices 64 --pp 2 --recompute selective");
+    let text = run(&format!("export {plan}")).stdout;
+    let notes = ["pipeline 2: accelerate has no word for it", "recompute selective: accelerate has no word for it"];
+    assert_contains(&text, &notes.map(|note| format!("# not as planned: {note}\n")).each_ref().map(String::as_str));
+    assert_contains(&run(&format!("export --strict {plan}")).refused().join("\n"), &notes);
+    let home = Home::new();
+    let export = home.run(&format!("export {plan} --out here"));
+    assert_eq!((export.code, export.stdout.as_str()), (Some(0), "here/accelerate.yaml\n"));
+    assert_contains(&export.stderr, &notes);
+}
+
+#[test]
+fn versions_and_models_that_are_not_known_are_refused_with_those_that_are() {
+    let refused = |arguments: &str| run(&format!("export {arguments}")).refused().join("\n");
+    assert_contains(&refused("--to torchtitan --target-version main"), &["'main'", "0.3.0, 0.2.2"]);
+    assert_contains(&refused("--to fsdp2 --target-version 1"), &["'1'", "2.15.0"]);
+    assert_contains(&refused("--to torchtitan --model mpt-7b"), &["mpt-7b", "llama-3.1-8b"]);
+}
+
+#[test]
+fn modules_are_called_as_their_library_calls_them() {
+    let paths = |names: &str| {
+        let text = run(&format!("export --to fsdp2 {BASE} --nodes 1 --module-names {names}")).stdout;
+        let spec: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let modules = spec["modules"].as_array().expect("a list").clone();
+        modules.iter().map(|module| module["path"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths("torchtitan"), ["layers.{layer}", "tok_embeddings", "output"]);
+    assert_eq!(paths("huggingface"), ["model.layers.{layer}", "model.embed_tokens", "lm_head"]);
+}

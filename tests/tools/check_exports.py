@@ -1,0 +1,165 @@
+"""Gives exported plans to the parsers of the tools that they are for.
+
+    python3 tests/tools/check_exports.py target/debug/shardscope accelerate deepspeed hf-trainer
+
+It needs no GPU. A package that is missing is a failure, not a skip: name the targets whose packages are there.
+    accelerate      accelerate 1.15.0
+    deepspeed       deepspeed 0.19.8
+    hf-trainer      transformers 5.23.0
+    torchtitan      torchtitan 0.2.2, of which the TOML is read (0.3.0 in an environment of its own: torchtitan-command)
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BASE = "--hardware h100-80gb-dgx --model llama-3.1-8b --seq 4096"
+# Each with the devices of its job, and a part of what the tool must make of it.
+PLANS = {
+    "accelerate": [
+        ("--devices 64 --strategy fsdp --recompute full", {"FSDP_RESHARD_AFTER_FORWARD": "true", "FSDP_VERSION": "2"}),
+        ("--devices 64 --strategy hsdp --shard 16 --tp 2 --offload state", {"PARALLELISM_CONFIG_DP_SHARD_SIZE": "16"}),
+        ("--devices 32 --strategy fsdp --cp 2 --reshard off", {"FSDP_RESHARD_AFTER_FORWARD": "false"}),
+        ("--devices 16 --strategy ddp --precision fp16", {"ACCELERATE_MIXED_PRECISION": "fp16"}),
+        ("--devices 64 --strategy zero1 --pp 2", {"FSDP_VERSION": "2"}),
+    ],
+    "deepspeed": [
+        ("--devices 64 --strategy zero3 --micro-batch 2 --accumulate 4 --offload all", {"stage": 3, "batch": 512}),
+        ("--devices 64 --strategy zeropp --micro-batch 1 --accumulate 8", {"stage": 3, "batch": 512}),
+        ("--devices 64 --strategy zero2 --accumulate 1 --precision fp16 --offload optimizer", {"stage": 2, "batch": 64}),
+        ("--devices 64 --strategy ddp --accumulate 1 --precision fp32", {"stage": 0, "batch": 64}),
+        ("--devices 64 --strategy hsdp --accumulate 2", {"stage": 3, "batch": 128}),
+    ],
+    "hf-trainer": [
+        ("--devices 64 --strategy fsdp --micro-batch 4 --accumulate 2 --recompute full", {"micro": 4, "fsdp": True}),
+        ("--devices 64 --strategy zero2 --precision fp16", {"micro": 1, "fsdp": True}),
+        ("--devices 64 --strategy ddp --optimizer adam8bit --recompute full", {"micro": 1, "fsdp": False}),
+    ],
+    "torchtitan": [
+        ("--devices 64 --strategy hsdp --shard 8 --tp 2 --pp 2 --schedule breadth-first --stages-per-rank 2 "
+         "--accumulate 8 --micro-batch 2 --recompute selective --offload state --precision fp8", {"local": 16}),
+        ("--devices 64 --strategy fsdp --cp 2 --recompute full --reshard off", {"local": 1}),
+        ("--devices 8 --strategy ddp --recompute none --precision fp32", {"local": 1}),
+        ("--devices 32 --strategy fsdp --pp 4 --schedule gpipe --accumulate 8", {"local": 8}),
+    ],
+}
+PLANS["torchtitan-command"] = PLANS["torchtitan"]
+
+
+def export(program, target, plan, folder):
+    """The path of the file that an export writes."""
+    name, _, command = target.partition("-command")
+    version = {"torchtitan": "0.2.2", "torchtitan-command": "0.3.0"}.get(target)
+    words = [program, "export", "--to", target.removesuffix("-command"), "--out", folder, *BASE.split(), *plan.split()]
+    words += ["--target-version", version] if version else []
+    run = subprocess.run(words, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise SystemExit(f"{plan}: {run.stderr}")
+    return run.stdout.splitlines()[0]
+
+
+def accelerate(path, expected, _devices):
+    from accelerate.commands.config.config_args import load_config_from_file
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils import ParallelismConfig
+    from accelerate.utils.launch import prepare_multi_gpu_env
+
+    load_config_from_file(path)
+    args = launch_command_parser().parse_args(["--config_file", path, "--main_process_ip", "a", "train.py"])
+    args, _, _ = _validate_launch_command(args)
+    environment = prepare_multi_gpu_env(args)
+    for key, value in expected.items():
+        assert environment.get(key) == value, f"{key} is {environment.get(key)}, not {value}"
+    os.environ.update({key: value for key, value in environment.items() if isinstance(value, str)})
+    if environment.get("FSDP_VERSION") == "2":
+        from accelerate.utils import FullyShardedDataParallelPlugin
+
+        FullyShardedDataParallelPlugin()
+    if any(key.startswith("PARALLELISM_CONFIG") for key in environment):
+        ParallelismConfig()
+
+
+def deepspeed(path, expected, devices):
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    import deepspeed.comm
+    from deepspeed.runtime.config import DeepSpeedConfig
+
+    deepspeed.comm.get_rank = lambda *_: 0
+    deepspeed.comm.get_world_size = lambda *_: devices
+    deepspeed.comm.is_initialized = lambda *_: True
+    config = DeepSpeedConfig(json.loads(Path(path).read_text()))
+    found = {"stage": int(config.zero_config.stage), "batch": config.train_batch_size}
+    assert found == expected, f"{found}, not {expected}"
+
+
+def hf_trainer(path, expected, _devices):
+    import yaml
+    from transformers import TrainingArguments
+
+    arguments = yaml.safe_load(Path(path).read_text())
+    # Without a device neither format can be had, and what is asked for is not what a device would do.
+    arguments = {key: value for key, value in arguments.items() if key not in ("bf16", "fp16")}
+    read = TrainingArguments(use_cpu=True, **arguments)
+    found = {"micro": read.per_device_train_batch_size, "fsdp": bool(read.fsdp)}
+    assert found == expected, f"{found}, not {expected}"
+    if read.fsdp:
+        assert read.fsdp_plugin_args["fsdp_version"] == 2, read.fsdp_plugin_args
+
+
+def torchtitan(path, expected, devices):
+    from torchtitan.config import ConfigManager
+
+    config = ConfigManager().parse_args([f"--job.config_file={path}"])
+    degrees = config.parallelism
+    product = degrees.data_parallel_replicate_degree * degrees.data_parallel_shard_degree
+    product *= degrees.tensor_parallel_degree * degrees.context_parallel_degree * degrees.pipeline_parallel_degree
+    assert product == devices, f"the degrees come to {product} devices, not {devices}"
+    assert config.training.local_batch_size == expected["local"]
+    schedule(degrees.pipeline_parallel_schedule)
+
+
+def torchtitan_command(path, expected, _devices):
+    from torchtitan.config import ConfigManager
+
+    words = [word for line in Path(path).read_text().splitlines() if not line.startswith("#") for word in line.split()]
+    words = [word for word in words if word != "\\"]
+    config = ConfigManager().parse_args(words[words.index("torchtitan.train") + 1 :])
+    assert config.training.local_batch_size == expected["local"]
+    schedule(config.parallelism.pipeline_parallel_schedule)
+
+
+def schedule(name):
+    from torch.distributed.pipelining.schedules import get_schedule_class
+
+    get_schedule_class(name)
+
+
+CHECKS = {
+    "accelerate": accelerate,
+    "deepspeed": deepspeed,
+    "hf-trainer": hf_trainer,
+    "torchtitan": torchtitan,
+    "torchtitan-command": torchtitan_command,
+}
+
+
+def main():
+    program, *targets = sys.argv[1:]
+    if not targets or set(targets) - set(CHECKS):
+        raise SystemExit(f"name the program, and targets among {', '.join(CHECKS)}")
+    for target in targets:
+        for plan, expected in PLANS[target]:
+            devices = int(plan.split()[1])
+            before = dict(os.environ)
+            with tempfile.TemporaryDirectory() as folder:
+                CHECKS[target](export(program, target, plan, folder), expected, devices)
+            os.environ.clear()
+            os.environ.update(before)
+            print(f"{target}: {plan}: accepted")
+
+
+if __name__ == "__main__":
+    main()
