@@ -88,17 +88,17 @@ pub fn export(
     let version = target.version(version).map_err(|problem| vec![problem])?;
     let mut said = PlanSaid::new(scenario, scenario.layout()?);
     let form = match target {
-        PlanTarget::Accelerate => Form::Yaml("accelerate.yaml", accelerate::write(&mut said)),
-        PlanTarget::Trainer => Form::Yaml("training_arguments.yaml", trainer::write(&mut said)),
-        PlanTarget::DeepSpeed => Form::Json(deepspeed::write(version, &mut said)),
-        PlanTarget::Megatron => Form::Script(megatron::write(&mut said)),
+        PlanTarget::Accelerate => Written::Yaml("accelerate.yaml", accelerate::write(&mut said)),
+        PlanTarget::Trainer => Written::Yaml("training_arguments.yaml", trainer::write(&mut said)),
+        PlanTarget::DeepSpeed => Written::Json(deepspeed::write(version, &mut said)),
+        PlanTarget::Megatron => Written::Script(megatron::write(&mut said)),
         PlanTarget::Torchtitan => {
             let lines = torchtitan::write(version, &mut said).map_err(|problem| vec![problem])?;
-            if version == "0.3.0" { Form::Command(lines) } else { Form::Toml(lines) }
+            if version == "0.3.0" { Written::Command(lines) } else { Written::Toml(lines) }
         }
         PlanTarget::Sbatch => {
             sbatch::say(&mut said);
-            Form::Job
+            Written::Job
         }
     };
     let fields = std::mem::take(&mut said.own);
@@ -110,7 +110,7 @@ pub fn export(
 }
 
 /// What a plan is written as.
-enum Form {
+enum Written {
     Yaml(&'static str, Vec<Line>),
     Json(Vec<Line>),
     Toml(Vec<Line>),
@@ -119,7 +119,7 @@ enum Form {
     Job,
 }
 
-impl Form {
+impl Written {
     /// The usual name of the file, and its text.
     fn text(&self, head: &Head, ranks: &Ranks, job: &JobWishes) -> (&'static str, String) {
         match self {

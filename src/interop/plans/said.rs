@@ -14,7 +14,6 @@ use crate::scenario::{Field, Layout, Scenario};
 pub struct PlanSaid<'a> {
     /// What is written.
     pub scenario: &'a Scenario,
-    /// Its ranks.
     pub layout: Layout,
     texts: BTreeMap<Field, String>,
     said: BTreeSet<Field>,
@@ -31,7 +30,6 @@ pub struct PlanSaid<'a> {
 pub struct Line {
     /// The name, with those of the objects around it before dots.
     pub name: String,
-    /// The value.
     pub value: Json,
 }
 
@@ -152,7 +150,7 @@ impl<'a> PlanSaid<'a> {
         self.notes.push(format!("{} {text}: {instead}", field.key()));
     }
 
-    /// The plan.
+    /// The plan, whose fields [`PlanSaid::text`] has in words.
     pub fn plan(&self) -> &'a Plan {
         &self.scenario.plan
     }
