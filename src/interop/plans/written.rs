@@ -127,12 +127,12 @@ pub fn toml(head: &Head, lines: &[Line]) -> String {
     text
 }
 
-/// As arguments of a command, one a line; what is on has no value.
+/// As arguments of a command, one a line; what is on has no value, and what is off is not there.
 pub fn arguments(lines: &[Line]) -> Vec<String> {
     let argument = |Line { name, value }: &Line| match value {
         Json::Bool(true) => format!("--{name}"),
         Json::String(text) => format!("--{name} {text}"),
         value => format!("--{name} {value}"),
     };
-    lines.iter().map(argument).collect()
+    lines.iter().filter(|line| line.value != false).map(argument).collect()
 }
