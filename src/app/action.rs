@@ -89,6 +89,12 @@ pub enum Action {
     PreviousExposed,
     /// Pins the scenario on the screen, or lets go of it.
     Pin,
+    /// Pins the plan under the cursor, or a range of plans.
+    PinPlan,
+    /// Begins a range at the cursor, or ends it.
+    Range,
+    /// Other numbers than those of the scenario are searched too.
+    Numerics,
     /// Moves the item to the front by one place.
     Earlier,
     /// Moves the item back by one place.

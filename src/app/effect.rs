@@ -47,6 +47,8 @@ pub enum Effect {
     Fill,
     /// The map's cursor is on another cell.
     Look,
+    /// A scenario is pinned, where it is not and there is a place.
+    Pin(Box<Scenario>),
     /// A pinned scenario is let go of.
     Unpin(usize),
     /// A pinned scenario moves by so many places.

@@ -18,7 +18,7 @@ use crate::search::{self, Cancel, Evaluator, Pool, Sweep, Workspace};
 
 use super::action::{Command, JobReport};
 use super::batch::Batch;
-use super::work::{Desk, Work};
+use super::work::{Desk, Found, Work};
 use slot::JobSlot;
 
 /// Where reports go; called from several threads.
@@ -150,12 +150,18 @@ fn renewed(running: &mut Cancel) -> Cancel {
 }
 
 /// Does at once what the threads would do, and gives what they would report, files apart: for pictures, measurements
-/// and tests.
+/// and tests. A search over whole plans takes minutes: it ends with the first plan that it finds.
 pub fn in_line(command: Command) -> Vec<JobReport> {
     let (reports, queue) = mpsc::channel();
-    let tell: Tell = Arc::new(move |report| drop(reports.send(report)));
     let Ok(pool) = search::pool(Some(1)) else { return Vec::new() };
     let cancel = Cancel::default();
+    let enough = cancel.clone();
+    let tell: Tell = Arc::new(move |report| {
+        if matches!(&report, JobReport::Found { found: Found::BestPlans(answer, _), .. } if !answer.plans.is_empty()) {
+            enough.cancel();
+        }
+        drop(reports.send(report));
+    });
     match command {
         Command::Evaluate { generation, scenario } => {
             Question(scenario).answer(generation, &mut Workspace::default(), &tell);

@@ -67,6 +67,11 @@ impl App {
             Effect::Axis(at, field) => return self.take_axis(at, field),
             Effect::Fill => return vec![self.fill_map()],
             Effect::Look => self.look(),
+            Effect::Pin(scenario) => {
+                if self.pins.position(&scenario).is_none() {
+                    self.pins.pin(*scenario, None);
+                }
+            }
             Effect::Unpin(pin) => self.pins.remove(pin),
             Effect::ShiftPin(pin, by) => {
                 self.pins.shift(pin, by);

@@ -3,6 +3,7 @@
 //! Not for what a view knows or computes: each has a module of its own.
 
 pub mod advice;
+pub mod best;
 pub mod compare;
 pub mod evidence;
 pub mod failures;
@@ -68,6 +69,7 @@ views! {
     intensities: IntensitiesView,
     strategies: StrategiesView,
     traffic: TrafficView,
+    best: BestView,
     training: TrainingView,
     failures: FailuresView,
     plan: PlanView,

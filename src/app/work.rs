@@ -1,10 +1,11 @@
 //! What views have computed behind the screen, and what is found: a variant of each for each view that needs it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::{Problem, Scenario};
+use crate::search::plans::{PlanSearch, WholeAnswer};
 use crate::search::planner::{Ladder, PlanAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
 use crate::search::{
@@ -31,6 +32,8 @@ pub enum Work {
     Training(Arc<TrainingSearch>),
     /// The plans within each memory limit, beginning with a place.
     Plan(Arc<Ladder>, usize),
+    /// The best whole plans.
+    BestPlans(Arc<PlanSearch>),
     /// The runs of tables beside their predictions.
     Evidence(Tables),
 }
@@ -52,6 +55,8 @@ pub enum Found {
     Training(usize, Box<TrainingAnswer>),
     /// The plans within a limit, by its place.
     Plan(usize, Box<PlanAnswer>),
+    /// The best whole plans so far, and whether that is all.
+    BestPlans(Box<WholeAnswer>, bool),
     /// Every run that could be compared.
     Evidence(Box<ComparedRuns>),
 }
@@ -111,7 +116,23 @@ impl Work {
                 let found = |place, planned| (desk.tell)(Found::Plan(place, Box::new(planned)));
                 ladder.run(&evaluator, *from, &found);
             }
+            Self::BestPlans(search) => best_plans(search, &evaluator, desk),
             Self::Evidence(tables) => (desk.tell)(Found::Evidence(Box::new(runs::compare(tables, desk.pool)))),
         }
+    }
+}
+
+/// Tells of the first plan at once, and of how far the search is once a pause is over.
+fn best_plans(search: &PlanSearch, evaluator: &Evaluator, desk: Desk) {
+    let (mut told, mut known) = (None::<Instant>, None);
+    let answer = search.run(evaluator, &mut |so_far| {
+        let best = so_far.plans.first().map(|plan| search.aim.of(&plan.summary));
+        if told.is_none_or(|told| told.elapsed() >= desk.pause) || (known.is_none() && best.is_some()) {
+            (told, known) = (Some(Instant::now()), best);
+            (desk.tell)(Found::BestPlans(Box::new(so_far.clone()), false));
+        }
+    });
+    if !desk.cancel.is_cancelled() {
+        (desk.tell)(Found::BestPlans(Box::new(answer), true));
     }
 }

@@ -32,7 +32,7 @@ pub use intensity::verdict;
 pub use limits::LimitsReport;
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
-pub use search::SearchReport;
+pub use search::{SearchReport, extent_words, plan_words};
 pub use sweep::{SweepCells, SweepReport};
 pub use text::{StepLimit, Verdict, beside, changed, limit, text};
 pub use training::TrainingReport;

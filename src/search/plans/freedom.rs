@@ -96,6 +96,24 @@ impl Freedom {
         self.held.contains(&field) && !self.over.contains_key(&field)
     }
 
+    /// Gives another job what a job has in the fields that a search decides anyway.
+    pub(super) fn begin_as(&self, job: &Scenario, other: &mut Scenario) {
+        let scalars = FREE.into_iter().filter(|field| !EXTENTS.contains(field) && !self.is_held(*field));
+        for field in scalars.chain(self.over.keys().copied()) {
+            // A value of one job is a value of another of the same model on the same cluster.
+            field.value(job).and_then(|value| field.put(&value, other).ok());
+        }
+        if !EXTENTS.into_iter().any(|field| self.is_held(field)) {
+            other.plan.sharding.clone_from(&job.plan.sharding);
+            other.strategy.clone_from(&job.strategy);
+        }
+        if job.wanted_sequences().is_some() {
+            other.plan.accumulate = job.plan.accumulate;
+        }
+        other.plan.operators.clone_from(&job.plan.operators);
+        other.name.clone_from(&job.name);
+    }
+
     /// The jobs that differ in anything but what is [`FREE`]: one for each combination of the values that their fields may
     /// take, in order. Impossible ones are left out, and counted.
     pub(super) fn variants(&self, base: &Scenario) -> (Vec<Scenario>, u64) {

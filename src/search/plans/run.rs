@@ -50,6 +50,15 @@ struct Running<'a> {
 }
 
 impl PlanSearch {
+    /// Whether another search has the same answer: it differs only in what is free where it begins.
+    pub fn asks_as(&self, other: &Self) -> bool {
+        let mut base = other.base.clone();
+        self.freedom.begin_as(&self.base, &mut base);
+        let Self { freedom, aim, limits, top, front, .. } = other;
+        (base, freedom, aim) == (self.base.clone(), &self.freedom, &self.aim)
+            && (limits, top, front) == (&self.limits, &self.top, &self.front)
+    }
+
     /// Searches, and says from time to time what is found so far. Cancelled, the answer is the best so far.
     pub fn run(&self, evaluator: &Evaluator, progress: &mut dyn FnMut(&WholeAnswer)) -> WholeAnswer {
         self.run_share(&SearchShare::default(), evaluator, progress)
@@ -78,6 +87,7 @@ impl PlanSearch {
                 return running.answer(false, next.scores[0]);
             }
             let scores = next.scores;
+            // Told of each kind of plans that was simulated, better or not: it shows how far the proof is.
             if running.open_one(next) {
                 progress(&running.answer(false, scores[0]));
             }
@@ -112,7 +122,10 @@ impl Running<'_> {
                 }
             }
             let aim = self.search.aim;
-            let shape = |mesh: &[u32; 4]| Shape::new(variant, *mesh, freedom).map(|shape| (shape.scores(aim), shape));
+            let shape = |mesh: &[u32; 4]| {
+                let shape = Shape::new(variant, *mesh, freedom).filter(|_| !self.evaluator.cancel().is_cancelled());
+                shape.map(|shape| (shape.scores(aim), shape))
+            };
             let shapes: Vec<_> = self.evaluator.pool().install(|| meshes.par_iter().map(shape).collect());
             for (mesh, shape) in meshes.iter().zip(shapes) {
                 let runs = freedom.runs(variant, mesh[2]).len() * self.recomputes.len();
@@ -138,7 +151,7 @@ impl Running<'_> {
         self.numbered += 1;
     }
 
-    /// Opens what has the lowest floor; says whether a plan among the best was found.
+    /// Opens what has the lowest floor; says whether any plan was simulated.
     fn open_one(&mut self, next: OpenPlans) -> bool {
         match next.kind {
             OpenKind::Mesh(shape) => {
@@ -220,7 +233,7 @@ impl Running<'_> {
             .pool()
             .install(|| left.par_iter().with_max_len(8).map_init(Workspace::default, simulate).collect());
         self.counts.bounded += (shape.extents.len() - left.len()) as u64;
-        let before = self.ranking.best();
+        let simulated = !found.is_empty();
         for one in found.into_iter().flatten() {
             match one {
                 Some(found) => {
@@ -232,7 +245,7 @@ impl Running<'_> {
                 None => self.counts.impossible += 1,
             }
         }
-        self.ranking.best() != before
+        simulated
     }
 
     fn answer(&self, exact: bool, floor: f64) -> WholeAnswer {

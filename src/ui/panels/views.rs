@@ -3,6 +3,7 @@
 //! Not for what a view knows, nor for what keys do to it ([`crate::app::views`]).
 
 mod advice;
+mod best;
 mod compare;
 mod evidence;
 mod failures;
@@ -50,6 +51,7 @@ const ALL: [&Drawing; SPECS.len()] = [
     &intensities::DRAWING,
     &strategies::DRAWING,
     &traffic::DRAWING,
+    &best::DRAWING,
     &training::DRAWING,
     &failures::DRAWING,
     &plan::DRAWING,

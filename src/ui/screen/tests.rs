@@ -248,6 +248,14 @@ fn the_failures() {
 }
 
 #[test]
+fn the_best_plans() {
+    insta::assert_snapshot!(shown(fixture::best(false, false), "jj", UTF8, (80, 24)));
+    insta::assert_snapshot!(shown(fixture::best(true, true), "jl j", UTF8, (80, 24)));
+    insta::assert_snapshot!(shown(fixture::best(true, true), "j", ASCII, (120, 40)));
+    insta::assert_snapshot!(shown(fixture::best(true, true), "lllll", UTF8, (200, 50)));
+}
+
+#[test]
 fn the_training_time() {
     insta::assert_snapshot!(shown(fixture::training(), "jjjjh", UTF8, (80, 24)));
 }

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::text::put;
+use super::text::{columns, put, width};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::units::counted;
 use axes::{Axes, range};
@@ -38,6 +38,8 @@ pub struct LogLog<'a> {
     pub places: &'a [f64],
     /// Which place the cursor is at.
     pub cursor: usize,
+    /// What stands beside points of the chosen curve, in their order; nothing where there is none.
+    pub labels: &'a [String],
     /// What `y` is, above its axis.
     pub title: &'a str,
 }
@@ -63,6 +65,14 @@ impl Widget for &LogLog<'_> {
         // Marks over all lines: a line must not hide the mark of another curve.
         for curve in order.filter_map(|index| self.curves.get(index)) {
             self.marks(curve, &axes, buf);
+        }
+        let points = self.curves.get(self.chosen).into_iter().flat_map(|curve| &curve.points);
+        for (point, label) in points.zip(self.labels) {
+            let cell = axes.cell(*point);
+            // To the left of a mark at the right edge.
+            let room = columns(width(label)) + 1;
+            let x = if cell.x + room < axes.plot.right() { cell.x + 2 } else { cell.x.saturating_sub(room) };
+            buf.set_stringn(x, cell.y, label, usize::from(axes.plot.right().saturating_sub(x)), dim);
         }
     }
 }

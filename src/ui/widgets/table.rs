@@ -29,6 +29,15 @@ pub fn headings(table: &Table, columns: &[Aligned]) -> String {
     table.headings().zip(columns).map(|(heading, column)| column.text(heading)).collect()
 }
 
+/// The headings as a line, one of them where the table is sorted.
+pub fn heading_line(table: &Table, columns: &[Aligned], sorted: Option<usize>, theme: Theme) -> Line<'static> {
+    let span = |(at, (heading, column)): (usize, (&str, &Aligned))| {
+        let role = if sorted == Some(at) { Role::Cursor } else { Role::Title };
+        Span::styled(column.text(heading), theme.style(role))
+    };
+    table.headings().zip(columns).enumerate().map(span).collect()
+}
+
 /// The rows. What a row says in place of its numbers runs on over their columns.
 pub fn lines(table: &Table, columns: &[Aligned], theme: Theme) -> Vec<Line<'static>> {
     let line = |row: &Vec<TableCell>| {

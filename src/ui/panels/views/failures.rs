@@ -84,7 +84,7 @@ fn chart<T>(app: &App, forecast: &FailureForecast, theme: Theme, with: impl FnOn
         Curve { mark, tone, points: points.filter(|(_, lost)| (LEAST..=100.0).contains(lost)).collect() }
     });
     let (chosen, cursor) = (CURVES.len() - 1, app.views.failures.place(forecast));
-    with(&LogLog { theme, curves: &curves, chosen, places: &INTERVALS, cursor, title: "% lost" })
+    with(&LogLog { theme, curves: &curves, chosen, places: &INTERVALS, cursor, labels: &[], title: "% lost" })
 }
 
 fn what_goes_wrong(answer: &Answer, forecast: &FailureForecast, theme: Theme, width: u16) -> Line<'static> {

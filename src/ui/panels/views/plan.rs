@@ -139,7 +139,7 @@ fn chart<T>(planning: &PlanView, picture: &PlanPicture, theme: Theme, with: impl
     let curves: Vec<Curve> = others.chain([best]).collect();
     let (cursor, chosen) = (planning.place(), curves.len() - 1);
     let title = "TFLOP/s";
-    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, title })
+    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, labels: &[], title })
 }
 
 /// The operators under the cursor, and what their place saves for what it spends.

@@ -91,7 +91,7 @@ fn days_chart<T>(app: &App, picture: &TrainingPicture, theme: Theme, with: impl 
     let (training, curves) = (&app.views.training, curves(picture, theme));
     let places: Vec<f64> = picture.search.budgets.iter().map(|budget| f64::from(*budget)).collect();
     let (chosen, cursor) = (training.method(), training.budget());
-    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, title: "days" })
+    with(&LogLog { theme, curves: &curves, chosen, places: &places, cursor, labels: &[], title: "days" })
 }
 
 /// What is asked: how far, how long, and on which network.

@@ -4,7 +4,7 @@ mod views;
 
 use std::sync::Arc;
 
-use crate::app::action::{Action, Command, JobReport};
+use crate::app::action::{Action, Command, Facet, JobReport};
 use crate::app::runs::{ComparedRuns, PublishedRun};
 use crate::app::tests::{FRONTIER, start};
 use crate::app::work::Found;
@@ -17,16 +17,17 @@ use crate::evaluate::{
 use crate::figures::Figures;
 use crate::hardware::MAX_LEVELS;
 use crate::measured::{Metric, Residual, Validation, validate};
-use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute};
+use crate::plan::{Extent, Extents, Layers, Offload, Operator, Placement, Recompute, Size};
 use crate::presets::Kind as Presets;
 use crate::scenario::{Problem, Scenario};
 use crate::search::planner::{FoundPlan, PlacementGain, PlanAnswer, Uniform};
+use crate::search::plans::{FoundWhole, PlanCounts, WholeAnswer};
 use crate::search::training::{BestTraining, METHODS, StageAssignment, TrainingChoice};
 use crate::search::{self, Cell, StrategyOutcome as Row, Tuned};
 use crate::snapshot::{HeldSnapshot, Listed};
 use crate::units::{Bytes, FlopPerSecond, Seconds};
 
-pub(super) use views::{advised, compared, copies, evidence, hardware, planned, strategies, traffic, training};
+pub(super) use views::{advised, best, compared, copies, evidence, hardware, planned, strategies, traffic, training};
 
 /// The numbers of the first question and the first map.
 const FIRST: u64 = 1;

@@ -28,7 +28,7 @@ fn drawn(caps: Caps) -> Vec<char> {
     let curve = Curve { mark: 'o', tone: Tone::Blue, points: vec![(1.0, 1.0), (100.0, 100.0)] };
     let places = [1.0, 10.0, 100.0];
     let theme = Theme::new(caps);
-    let chart = LogLog { theme, curves: &[curve], chosen: 0, places: &places, cursor: 1, title: "" };
+    let chart = LogLog { theme, curves: &[curve], chosen: 0, places: &places, cursor: 1, labels: &[], title: "" };
     let mut buf = Buffer::empty(Rect::new(0, 0, 40, 12));
     (&chart).render(buf.area, &mut buf);
     let mut marks: Vec<char> = buf.content.iter().filter_map(|cell| cell.symbol().chars().next()).collect();

@@ -1,0 +1,252 @@
+//! The view of the best plans: a search over whole plans for the current scenario, what it leaves free, and its table.
+//!
+//! Not for the search itself ([`crate::search::plans`]).
+
+mod column;
+mod question;
+
+use std::sync::Arc;
+
+use crate::app::action::{Action, Facet};
+use crate::app::answers::COMPUTING;
+use crate::app::asked::{Asked, LATER};
+use crate::app::context::Context;
+use crate::app::cursor::ListCursor;
+use crate::app::effect::{Effect, told};
+use crate::app::panel::ViewId;
+use crate::app::view::{View, ViewSpec};
+use crate::app::work::{Found, Work};
+use crate::figures::{Figure, plan_words};
+use crate::scenario::file::ScenarioFile;
+use crate::scenario::{Field, Scenario};
+use crate::search::plans::{Aim, FoundWhole, PlanSearch, WholeAnswer};
+
+pub use column::PlanColumn;
+pub use question::PlanQuestion;
+
+/// What is known of it before it is shown.
+pub const SPEC: ViewSpec = ViewSpec {
+    id: ViewId { word: "best", name: "Best plans", about: "which whole plans are best, by search" },
+    opens: "B",
+    hint: "",
+    keys: |keys| {
+        keys.rows("plan")
+            .sideways("sort", "sort by the column before or after")
+            .key("enter", Action::Take, "take", "make the plan the scenario's")
+            .key("p", Action::PinPlan, "pin", "pin the plan; a range of plans is pinned and compared")
+            .key("space", Action::Range, "range", "begin a range of plans, or end it")
+            .key("o", Action::Metric, "objective", "fastest, fewest device-hours, fewest devices, or least memory")
+            .key("d", Action::Filter(Facet::Devices), "devices", "as many devices, half to twice, a quarter to four times")
+            .key("f", Action::Filter(Facet::Strategy), "sharding", "search the sharding too, or keep the scenario's")
+            .key("n", Action::Numerics, "numerics", "exact numbers only, quantised transfers too, or FP8 too")
+            .more_less("spare", "more and less of the memory stays free")
+    },
+};
+
+/// What the view asks and what it knows.
+#[derive(Debug, Clone, Default)]
+pub struct BestView {
+    /// What it asks of whatever scenario is the current one.
+    pub question: PlanQuestion,
+    /// What the rows are sorted by.
+    pub sort: PlanColumn,
+    /// Where a range of plans begins.
+    mark: Option<usize>,
+    cursor: ListCursor,
+    /// The last search.
+    asked: Option<Arc<PlanSearch>>,
+    /// What it has found, best first.
+    answer: WholeAnswer,
+    /// Whether that is all that it finds.
+    complete: bool,
+}
+
+impl BestView {
+    /// What was found so far.
+    pub const fn answer(&self) -> &WholeAnswer {
+        &self.answer
+    }
+
+    /// Whether the search has ended.
+    pub const fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// What is searched.
+    pub fn asked(&self) -> Option<&PlanSearch> {
+        self.asked.as_deref()
+    }
+
+    /// The plans with their ranks, in the order of the table.
+    pub fn plans(&self) -> Vec<(usize, &FoundWhole)> {
+        let mut plans: Vec<(usize, &FoundWhole)> = (1..).zip(&self.answer.plans).collect();
+        plans.sort_by(|(one, a), (other, b)| {
+            self.sort.key(a).total_cmp(&self.sort.key(b)).then(one.cmp(other))
+        });
+        plans
+    }
+
+    /// The row that has the keys.
+    pub fn row(&self) -> usize {
+        self.cursor.row(self.answer.plans.len())
+    }
+
+    /// The first and the last row of the range, or twice that of the cursor.
+    pub fn range(&self) -> (usize, usize) {
+        let (row, last) = (self.row(), self.answer.plans.len().saturating_sub(1));
+        let mark = self.mark.unwrap_or(row).min(last);
+        (row.min(mark), row.max(mark))
+    }
+
+    /// The plan under the cursor.
+    pub fn chosen(&self) -> Option<&FoundWhole> {
+        self.plans().get(self.row()).map(|(_, found)| *found)
+    }
+
+    /// Another question: what is in sight stays until its first answer comes.
+    fn ask(&mut self) -> Vec<Effect> {
+        self.mark = None;
+        vec![Effect::Follow]
+    }
+
+    fn take(&self, context: &Context) -> Vec<Effect> {
+        let Some(found) = self.chosen() else { return told(self.nothing()) };
+        let said = format!("took {}", plan_words(&found.scenario.plan));
+        vec![Effect::Revise(Box::new(with_plan(context.file, &found.scenario)), said)]
+    }
+
+    /// Pins the plan under the cursor, or compares those of the range.
+    fn pin(&mut self) -> Vec<Effect> {
+        let (first, last) = self.range();
+        let pinned: Vec<Scenario> =
+            self.plans().drain(..).skip(first).take(last + 1 - first).map(|(_, found)| found.scenario.clone()).collect();
+        if pinned.is_empty() {
+            return told(self.nothing());
+        }
+        let said = match pinned.len() {
+            1 => "pinned the plan: c compares".to_owned(),
+            count => format!("pinned {count} plans"),
+        };
+        let several = pinned.len() > 1;
+        let mut effects: Vec<Effect> =
+            pinned.into_iter().map(|scenario| Effect::Pin(Box::new(scenario))).collect();
+        effects.push(Effect::Tell(said));
+        self.mark = None;
+        if several {
+            effects.push(Effect::Show(super::compare::SPEC.id));
+        } else if self.complete {
+            // A search that runs is not begun again: the pin's figures are computed after it.
+            effects.push(Effect::Follow);
+        }
+        effects
+    }
+
+    fn nothing(&self) -> String {
+        if self.complete { "no plan fits".to_owned() } else { format!("{COMPUTING}: no plan is known yet") }
+    }
+}
+
+impl View for BestView {
+    fn update(&mut self, action: Action, context: &Context) -> Vec<Effect> {
+        match action {
+            Action::Take => return self.take(context),
+            Action::PinPlan => return self.pin(),
+            Action::Range => self.mark = if self.mark.is_none() { Some(self.row()) } else { None },
+            Action::Left => self.sort = self.sort.step(false),
+            Action::Right => self.sort = self.sort.step(true),
+            _ if self.question.change(action) => return self.ask(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// What the plan is best in.
+    fn figure(&self, _: &Context) -> Result<Asked, &'static str> {
+        let found = self.chosen().ok_or(LATER)?;
+        let figure = match self.question.aim() {
+            Aim::Memory => Figure::Peak,
+            _ => Figure::TotalTokens,
+        };
+        Ok(Asked::Other(plan_words(&found.scenario.plan), figure, Box::new(found.scenario.clone())))
+    }
+
+    fn rows(&self, _: &Context) -> Option<Vec<String>> {
+        Some(self.plans().iter().map(|(_, found)| plan_words(&found.scenario.plan)).collect())
+    }
+
+    fn cursor(&self, _: &Context) -> usize {
+        self.row()
+    }
+
+    fn list(&mut self) -> Option<&mut ListCursor> {
+        Some(&mut self.cursor)
+    }
+
+    /// A plan of the last answer may have been taken: then the question is the same, and so is the answer.
+    fn follow(&mut self, context: &Context) -> Option<Work> {
+        let search = self.question.search(context.scenario);
+        let same = self.asked.as_ref().is_some_and(|asked| asked.asks_as(&search));
+        if same && self.complete {
+            return None;
+        }
+        if !same {
+            (self.asked, self.complete, self.mark) = (Some(Arc::new(search)), false, None);
+            self.answer = WholeAnswer::default();
+        }
+        self.asked.clone().map(Work::BestPlans)
+    }
+
+    fn is_waiting(&self, _: &Context) -> bool {
+        !self.complete
+    }
+
+    fn hear(&mut self, found: Found, _: &Context) -> Vec<Effect> {
+        let Found::BestPlans(answer, complete) = found else { return Vec::new() };
+        let aim = self.question.aim();
+        let best = |answer: &WholeAnswer| answer.plans.first().map(|plan| aim.of(&plan.summary));
+        // A search that was interrupted begins again: until it has come as far, what it had found stays.
+        let behind = best(&self.answer).is_some_and(|known| best(&answer).is_none_or(|new| new > known));
+        let first = self.answer.plans.is_empty();
+        if complete || !behind {
+            self.answer = *answer;
+        }
+        self.complete = complete;
+        if first && !self.answer.plans.is_empty() { vec![Effect::Arrived] } else { Vec::new() }
+    }
+
+    fn is_of_current(&self) -> bool {
+        true
+    }
+}
+
+/// What a search may change, sharding apart.
+const CHANGED: [Field; 14] = [
+    Field::Nodes,
+    Field::Devices,
+    Field::Tensor,
+    Field::Context,
+    Field::Pipeline,
+    Field::Schedule,
+    Field::StagesPerRank,
+    Field::MicroBatch,
+    Field::Accumulate,
+    Field::GlobalBatch,
+    Field::Recompute,
+    Field::Accumulation,
+    Field::Offload,
+    Field::Precision,
+];
+
+/// The file with a plan in place of its own.
+fn with_plan(file: &ScenarioFile, found: &Scenario) -> ScenarioFile {
+    let (mut file, plan) = (file.clone(), ScenarioFile::of(found).plan);
+    (file.name, file.about, file.published) = (None, None, None);
+    let to = &mut file.plan;
+    CHANGED.into_iter().for_each(|field| to.put(field, plan.get(field).cloned()));
+    Field::all().filter(|field| field.is_in_sharding()).for_each(|field| to.put(field, None));
+    (to.sharding, to.operators) = (plan.sharding, plan.operators);
+    file
+}
+
+#[cfg(test)]
+mod tests;

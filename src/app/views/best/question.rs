@@ -1,0 +1,109 @@
+//! What the view asks of a scenario: what is best, and what the search may change.
+
+use crate::app::action::{Action, Facet};
+use crate::plan::Size;
+use crate::scenario::{Field, Scenario, Value};
+use crate::search::Axis;
+use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits};
+
+/// What plans can be best in here, with words for it.
+const AIMS: [(Aim, &str); 4] = [
+    (Aim::Throughput, "fastest"),
+    (Aim::Cost, "fewest device-hours"),
+    (Aim::Devices, "fewest devices"),
+    (Aim::Memory, "least memory"),
+];
+
+/// What else than exact numbers is allowed.
+const NUMERICS: [(Allowed, &str); 3] = [
+    (Allowed { quantised: false, offload: false, fp8: false }, "exact numbers"),
+    (Allowed { quantised: true, offload: false, fp8: false }, "quantised transfers too"),
+    (Allowed { quantised: true, offload: false, fp8: true }, "quantised transfers and FP8 too"),
+];
+
+/// How many times as many or as few devices are searched, as powers of two.
+const DOUBLINGS: u32 = 2;
+
+/// Plans of the table.
+const TOP: usize = 10;
+
+/// Memory that stays free is a multiple of this share, and less than half of all.
+const MARGIN: (f64, u32) = (0.05, 9);
+
+/// What is asked, whatever the scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlanQuestion {
+    /// Its place in [`AIMS`].
+    aim: usize,
+    /// Its place in [`NUMERICS`].
+    numerics: usize,
+    /// How often the count of devices is halved and doubled.
+    doublings: u32,
+    /// Whether the scenario's sharding stays.
+    keeps_sharding: bool,
+    /// How many times the least margin stays free.
+    margins: u32,
+}
+
+impl PlanQuestion {
+    /// What plans are best in.
+    pub fn aim(self) -> Aim {
+        AIMS[self.aim].0
+    }
+
+    /// The question in words.
+    pub fn words(self) -> Vec<String> {
+        let sharding = if self.keeps_sharding { "sharding kept" } else { "sharding searched" };
+        let devices = match self.doublings {
+            0 => "devices kept".to_owned(),
+            more => format!("1/{0} to {0} times the devices", 1 << more),
+        };
+        let free = f64::from(self.margins) * MARGIN.0 * 100.0;
+        let mut words =
+            vec![AIMS[self.aim].1.to_owned(), devices, sharding.to_owned(), NUMERICS[self.numerics].1.to_owned()];
+        if self.margins > 0 {
+            words.push(format!("{free:.0} % of memory free"));
+        }
+        words
+    }
+
+    /// Changes what an action is about; says whether it is about anything here.
+    pub(super) fn change(&mut self, action: Action) -> bool {
+        match action {
+            Action::Metric => self.aim = (self.aim + 1) % AIMS.len(),
+            Action::Numerics => self.numerics = (self.numerics + 1) % NUMERICS.len(),
+            Action::Filter(Facet::Devices) => self.doublings = (self.doublings + 1) % (DOUBLINGS + 1),
+            Action::Filter(Facet::Strategy) => self.keeps_sharding = !self.keeps_sharding,
+            Action::More => self.margins = (self.margins + 1).min(MARGIN.1),
+            Action::Less => self.margins = self.margins.saturating_sub(1),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The search for a scenario.
+    pub(super) fn search(self, scenario: &Scenario) -> PlanSearch {
+        let mut freedom = Freedom::default();
+        if self.keeps_sharding {
+            freedom.hold(Field::Strategy);
+        }
+        freedom.allow(NUMERICS[self.numerics].0, scenario);
+        if self.doublings > 0 {
+            freedom.over(self.sizes(scenario.plan.size));
+        }
+        let limits = SearchLimits { margin: f64::from(self.margins) * MARGIN.0, ..SearchLimits::default() };
+        let front = self.doublings > 0;
+        PlanSearch { base: scenario.clone(), freedom, aim: self.aim(), limits, top: TOP, front }
+    }
+
+    /// The counts of nodes or devices around a size.
+    fn sizes(self, size: Size) -> Axis {
+        let (field, own) = match size {
+            Size::Nodes(nodes) => (Field::Nodes, nodes),
+            Size::Devices(devices) => (Field::Devices, devices),
+        };
+        let fewer = (1..=self.doublings).rev().map(|power| own >> power).filter(|fewer| *fewer > 0);
+        let more = (0..=self.doublings).filter_map(|power| own.checked_mul(1 << power));
+        Axis { field, values: fewer.chain(more).map(Value::from).collect() }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is asked, the live table, its order, taking, pinning and ranges.
+
+use crate::app::action::{Command, JobReport};
+use crate::app::tests::{H100, explorer_on, press};
+use crate::app::work::{Found, Work};
+use crate::app::{App, Panel};
+use crate::plan::{Recompute, Size};
+use crate::search::plans::{FoundWhole, WholeAnswer};
+
+use super::{PlanColumn, SPEC};
+
+/// The view with three invented plans, each 10 % slower than the one before and 10 % smaller.
+fn explorer() -> App {
+    let mut app = explorer_on(H100);
+    press(&mut app, "B");
+    let answer = app.answer.as_ref().expect("an answer");
+    let found = |index: u32| {
+        let (mut scenario, mut summary) = (app.scenario.clone(), answer.evaluation.summary);
+        scenario.plan.recompute = [Recompute::None, Recompute::Selective, Recompute::Full][index as usize];
+        summary.tokens_per_s_per_device *= 2.0 - 0.1 * f64::from(index);
+        summary.memory.peak = summary.memory.peak * (1.0 - 0.1 * f64::from(index));
+        FoundWhole { scenario, summary }
+    };
+    let plans = (0..3).map(found).collect();
+    let answer = Box::new(WholeAnswer { plans, exact: true, ..WholeAnswer::default() });
+    let generation = app.work;
+    app.hear(JobReport::Found { generation, found: Found::BestPlans(answer, true) });
+    app
+}
+
+fn recomputes(app: &App) -> Vec<Recompute> {
+    app.views.best.plans().iter().map(|(_, found)| found.scenario.plan.recompute).collect()
+}
+
+#[test]
+fn the_search_is_of_the_current_scenario_and_finds_a_plan() {
+    let mut app = explorer_on(H100);
+    press(&mut app, "B");
+    let search = app.views.best.asked().expect("a search");
+    assert_eq!((&search.base, search.front), (&app.scenario, false));
+    let found = &app.views.best.answer().plans;
+    assert!(found.first().is_some_and(|plan| plan.summary.fits), "the first plan is there as soon as one is found");
+    assert!(!app.views.best.is_complete() && app.view == SPEC.id && app.focus == Panel::Map);
+}
+
+#[test]
+fn columns_sort_the_rows_and_keep_the_ranks() {
+    let mut app = explorer();
+    assert_eq!(recomputes(&app), [Recompute::None, Recompute::Selective, Recompute::Full]);
+    while app.views.best.sort != PlanColumn::Spare {
+        press(&mut app, "l");
+    }
+    // The smallest leaves most.
+    assert_eq!(recomputes(&app), [Recompute::Full, Recompute::Selective, Recompute::None]);
+    assert_eq!(app.views.best.plans()[0].0, 3, "its rank is that of the objective");
+}
+
+#[test]
+fn a_plan_that_is_taken_is_the_scenario_and_nothing_is_searched_anew() {
+    let mut app = explorer();
+    press(&mut app, "jj");
+    let commands = app.update(crate::app::action::Action::Take);
+    assert_eq!(app.scenario.plan.recompute, Recompute::Full);
+    assert!(!commands.iter().any(|command| matches!(command, Command::Work { .. })), "{commands:?}");
+    assert!(app.views.best.is_complete() && app.views.best.plans().len() == 3);
+}
+
+#[test]
+fn a_range_is_pinned_and_compared_at_once() {
+    let mut app = explorer();
+    press(&mut app, "j jp");
+    assert_eq!(app.pins.all().len(), 2);
+    assert_eq!(app.pins.all()[1].scenario.plan.recompute, Recompute::Full);
+    assert_eq!(app.view, crate::app::views::compare::SPEC.id);
+}
+
+#[test]
+fn keys_change_the_question_and_the_search_begins_anew() {
+    let mut app = explorer();
+    let Size::Nodes(nodes) = app.scenario.plan.size else { panic!("a size in nodes") };
+    let commands = app.update(crate::app::action::Action::Filter(crate::app::action::Facet::Devices));
+    let [Command::Work { work: Work::BestPlans(search), .. }] = &commands[..] else { panic!("{commands:?}") };
+    assert!(search.front, "several sizes have a front");
+    assert!(nodes >= 1 && !app.views.best.is_complete() && app.views.best.plans().is_empty());
+    press(&mut app, "+");
+    let margin = app.views.best.asked().expect("a search").limits.margin;
+    assert!((margin - 0.05).abs() < 1e-12, "{margin}");
+}

@@ -1,0 +1,162 @@
+//! The best whole plans as a table, the plan under the cursor, and days over cost where several sizes are searched.
+
+mod cells;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::{Drawing, row};
+use crate::app::views::best::{BestView, SPEC};
+use crate::app::{App, Panel};
+use crate::figures::{Amount, Figure, FigureSubject, extent_words, plan_words};
+use crate::search::plans::FoundWhole;
+use crate::ui::panels::{frame, joined, outdated, panel_list};
+use crate::ui::theme::{Role, Theme, Tone};
+use crate::ui::widgets::loglog::Curve;
+use crate::ui::widgets::text::{columns, draw_line};
+use crate::ui::widgets::{LogLog, RowList, table};
+use crate::units::{Seconds, thousands};
+
+/// How it is drawn.
+pub(super) const DRAWING: Drawing = Drawing {
+    id: SPEC.id,
+    height: |_| HEIGHT,
+    render,
+    target: |app, theme, inside, at| row(list(app, theme, inside.width).row_at(places(app, inside)[2], at)),
+    status: |app, _| status(app),
+};
+
+/// Rows that it wants: frame, question, heading, plans, the plan under the cursor, the chart.
+const HEIGHT: u16 = 2 + 1 + 1 + 10 + SAID + CHART;
+
+/// Rows of the plan under the cursor.
+const SAID: u16 = 2;
+
+/// Rows of the chart at least, and at first.
+const LEAST_CHART: u16 = 7;
+const CHART: u16 = 10;
+
+/// Draws it.
+fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let best = &app.views.best;
+    let title = format!("Best plans{}", outdated(app));
+    let inside = frame(app, theme, Panel::Map, &title, &proven(best), area, buf);
+    let [asked, heading, rows, said, chart] = places(app, inside);
+    let question = best.question.words().into_iter().map(Span::raw);
+    let batch = best.asked().and_then(|search| search.base.wanted_sequences());
+    let batch = batch.map(|sequences| Span::raw(format!("batch {} kept", thousands(sequences))));
+    draw_line(buf, asked, &joined(question.chain(batch), theme, asked.width), theme);
+    if best.answer().plans.is_empty() {
+        let nothing = if best.is_complete() {
+            "no plan of this search fits: d searches more devices, n other numbers, - leaves less memory free"
+        } else {
+            "searching: the first plan that fits will stand here"
+        };
+        Paragraph::new(nothing).wrap(Wrap { trim: true }).render(Rect { y: heading.y, ..inside }, buf);
+        return;
+    }
+    let shown = cells::shown(app, usize::from(inside.width));
+    let compared = cells::compared(app, theme, &shown);
+    let sorted = shown.iter().position(|column| *column == best.sort);
+    draw_line(buf, heading, &table::heading_line(&compared, &cells::set(&shown), sorted, theme), theme);
+    list(app, theme, inside.width).render(rows, buf);
+    for (line, row) in about(best, theme, said.width).into_iter().zip(said.rows()) {
+        draw_line(buf, row, &line, theme);
+    }
+    days_over_cost(best, theme, chart, buf);
+}
+
+/// Where the question, the heading, the plans, the plan under the cursor and the chart are.
+fn places(app: &App, inside: Rect) -> [Rect; 5] {
+    let answer = app.views.best.answer();
+    let plans = columns(answer.plans.len()).max(1);
+    let room = inside.height.saturating_sub(2 + SAID);
+    let wanted = if answer.front.len() > 1 { LEAST_CHART } else { 0 };
+    // A chart without a table beside it says nothing of what it shows.
+    let chart = if room >= wanted + 3 { wanted } else { 0 };
+    let rows = plans.min(room - chart);
+    let lengths = [1, 1, rows, SAID].map(Constraint::Length);
+    inside.layout(&Layout::vertical(lengths.into_iter().chain([Constraint::Fill(1)])))
+}
+
+fn list(app: &App, theme: Theme, width: u16) -> RowList<'static> {
+    let shown = cells::shown(app, usize::from(width));
+    let lines = table::lines(&cells::compared(app, theme, &shown), &cells::set(&shown), theme);
+    panel_list(app, theme, lines.into_iter().zip((0..).map(Some)).collect(), app.views.best.row())
+}
+
+/// How far the search is, and what is proven.
+fn proven(best: &BestView) -> String {
+    let (answer, counts) = (best.answer(), best.answer().counts);
+    let simulated = thousands(counts.simulated as f64);
+    let Some(first) = answer.plans.first().filter(|_| !best.is_complete()) else {
+        let plans = thousands(counts.plans as f64);
+        return if best.is_complete() {
+            format!("{plans} plans, {simulated} simulated: proven")
+        } else {
+            format!("{simulated} simulated")
+        };
+    };
+    let least: Seconds = first.summary.step_time * answer.proven;
+    format!("{simulated} simulated, none takes less than {least}")
+}
+
+/// The plan under the cursor in words, and over how many ranks its state lies.
+fn about(best: &BestView, theme: Theme, width: u16) -> Vec<Line<'static>> {
+    let Some(FoundWhole { scenario, summary }) = best.chosen() else { return Vec::new() };
+    let title = theme.style(Role::Title);
+    let figure = |figure: Figure| {
+        let amount = figure.amount(&FigureSubject::new(scenario, summary)).map(Amount::in_row)?;
+        Some(Span::raw(format!("{} {amount}", figure.entry()?.label)))
+    };
+    let figures = [Figure::StepTime, Figure::Mfu, Figure::Days, Figure::DaysWithFailures, Figure::CostWithFailures];
+    let over = Span::raw(format!(" weights/gradients/optimizer over {} ranks", extent_words(scenario)));
+    vec![
+        Line::styled(format!("{}{}", theme.glyphs().pinned, plan_words(&scenario.plan)), title),
+        joined(std::iter::once(over).chain(figures.into_iter().filter_map(figure)), theme, width),
+    ]
+}
+
+/// The fastest plan of each size: days over cost, or the seconds of 1e9 tokens over device-hours; devices beside them.
+fn days_over_cost(best: &BestView, theme: Theme, area: Rect, buf: &mut Buffer) {
+    let front = &best.answer().front;
+    if front.len() < 2 || area.height < LEAST_CHART {
+        return;
+    }
+    let scenario = &front[0].scenario;
+    let cost = if Figure::Cost.lacks(scenario).is_none() { Figure::Cost } else { Figure::DeviceHours };
+    let mut points: Vec<((f64, f64), String)> = front
+        .iter()
+        .map(|found| {
+            let plotted = |figure: Figure| figure.plotted(&found.summary, &found.scenario);
+            ((plotted(cost), plotted(Figure::Days)), found.summary.devices.to_string())
+        })
+        .collect();
+    points.sort_by(|((a, _), _), ((b, _), _)| a.total_cmp(b));
+    let labels: Vec<String> = points.iter().map(|(_, devices)| devices.clone()).collect();
+    let points: Vec<(f64, f64)> = points.into_iter().map(|(point, _)| point).collect();
+    let places: Vec<f64> = points.iter().map(|(cost, _)| *cost).collect();
+    let chosen = best.chosen().map(|found| found.summary.devices.to_string());
+    let cursor = labels.iter().position(|label| Some(label) == chosen.as_ref()).unwrap_or(usize::MAX);
+    let curves = [Curve { mark: 'o', tone: Tone::Blue, points }];
+    let unit = cost.unit_in_words(scenario);
+    let [said, plot] = area.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]));
+    let of = if scenario.plan.tokens.is_some() { "of the training" } else { "of 1e9 tokens" };
+    let line = Line::styled(format!(" days {of} over {unit}, devices beside"), theme.style(Role::Dim));
+    draw_line(buf, said, &line, theme);
+    LogLog { theme, curves: &curves, chosen: 0, places: &places, cursor, labels: &labels, title: "days" }
+        .render(plot, buf);
+}
+
+/// What Enter does.
+fn status(app: &App) -> String {
+    let best = &app.views.best;
+    let (first, last) = best.range();
+    match best.answer().plans.len() {
+        0 => String::new(),
+        _ if first < last => format!("p pins and compares the {} plans of the range", last + 1 - first),
+        _ => "Enter makes this plan the scenario's; Space begins a range to compare".to_owned(),
+    }
+}

@@ -1,0 +1,123 @@
+//! The cells of the table of plans, in as many columns as there is room for.
+
+use crate::app::App;
+use crate::app::views::best::PlanColumn;
+use crate::figures::{Amount, CellTone, Figure, FigureSubject, Table, TableCell, extent_words};
+use crate::search::plans::FoundWhole;
+use crate::ui::panels::words;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::table::Aligned;
+use crate::units::{significant, thousands};
+
+/// Columns that give way first.
+const RARE: [PlanColumn; 5] =
+    [PlanColumn::Cost, PlanColumn::Step, PlanColumn::Context, PlanColumn::Devices, PlanColumn::Pipeline];
+
+/// The columns that have room.
+pub(super) fn shown(app: &App, width: usize) -> Vec<PlanColumn> {
+    let mut shown = PlanColumn::ALL.to_vec();
+    let base = app.views.best.asked().map(|search| &search.base);
+    if base.is_none_or(|base| base.plan.tokens.is_none() || Figure::Cost.lacks(base).is_some()) {
+        shown.retain(|column| *column != PlanColumn::Cost);
+    }
+    for rare in RARE {
+        if set(&shown).into_iter().map(columns).sum::<usize>() <= width {
+            break;
+        }
+        // What the rows are sorted by stays in sight.
+        shown.retain(|column| *column != rare || *column == app.views.best.sort);
+    }
+    shown
+}
+
+fn columns(aligned: Aligned) -> usize {
+    match aligned {
+        Aligned::Left(width) | Aligned::Right(width) => width,
+    }
+}
+
+/// How the columns are set.
+pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
+    let set = |column: &PlanColumn| match column {
+        PlanColumn::Rank => Aligned::Right(4),
+        PlanColumn::Tensor | PlanColumn::Pipeline | PlanColumn::Context => Aligned::Right(4),
+        PlanColumn::Over => Aligned::Left(18),
+        PlanColumn::Micro => Aligned::Right(6),
+        PlanColumn::Again => Aligned::Right(10),
+        PlanColumn::Spare => Aligned::Right(7),
+        PlanColumn::Cost => Aligned::Right(12),
+        PlanColumn::Speed | PlanColumn::Against | PlanColumn::Devices | PlanColumn::Step => Aligned::Right(9),
+    };
+    shown.iter().map(set).collect()
+}
+
+/// The plans in the order of the table.
+pub(super) fn compared(app: &App, theme: Theme, shown: &[PlanColumn]) -> Table {
+    let best = &app.views.best;
+    let timed = best.asked().is_some_and(|search| search.base.plan.tokens.is_some());
+    let mut table = Table::new(shown.iter().map(|column| ("", heading(*column, timed))));
+    let (first, last) = best.range();
+    for (row, (rank, found)) in best.plans().into_iter().enumerate() {
+        let marked = first < last && (first..=last).contains(&row);
+        let mark = if marked { "+" } else { "" };
+        table.push(shown.iter().map(|column| cell(*column, (mark, rank, found), timed, app, theme)).collect());
+    }
+    table
+}
+
+fn heading(column: PlanColumn, timed: bool) -> &'static str {
+    match column {
+        PlanColumn::Rank => "#",
+        PlanColumn::Speed if timed => "days",
+        PlanColumn::Speed => "tokens/s",
+        PlanColumn::Against => "to shown",
+        PlanColumn::Cost => "cost",
+        PlanColumn::Devices => "devices",
+        PlanColumn::Tensor => "tp",
+        PlanColumn::Pipeline => "pp",
+        PlanColumn::Context => "cp",
+        PlanColumn::Over => "  sharded over",
+        PlanColumn::Micro => "micro",
+        PlanColumn::Again => "recompute",
+        PlanColumn::Spare => "spare",
+        PlanColumn::Step => "step",
+    }
+}
+
+fn cell(
+    column: PlanColumn,
+    (mark, rank, found): (&str, usize, &FoundWhole),
+    timed: bool,
+    app: &App,
+    theme: Theme,
+) -> TableCell {
+    let FoundWhole { scenario, summary } = found;
+    let plan = &scenario.plan;
+    let figure = |figure: Figure| {
+        let amount = figure.amount(&FigureSubject::new(scenario, summary));
+        TableCell::word(amount.map_or_else(String::new, Amount::in_row))
+    };
+    let count = |count: u32| TableCell::word(thousands(f64::from(count)));
+    match column {
+        PlanColumn::Rank => TableCell::word(format!("{mark}{rank}")),
+        PlanColumn::Speed if timed => figure(Figure::Days),
+        PlanColumn::Speed => TableCell::word(words::count(summary.tokens_per_s())),
+        PlanColumn::Against => {
+            let of_shown = app.answer.as_ref().map(|answer| answer.evaluation.summary.tokens_per_s());
+            let change = of_shown.map(|shown| words::change(shown, summary.tokens_per_s(), theme));
+            TableCell::word(change.unwrap_or_default()).toned(CellTone::Aside)
+        }
+        PlanColumn::Cost => figure(Figure::Cost),
+        PlanColumn::Devices => count(summary.devices),
+        PlanColumn::Tensor => count(plan.tensor),
+        PlanColumn::Pipeline => count(plan.pipeline),
+        PlanColumn::Context => count(plan.context),
+        PlanColumn::Over => TableCell::word(format!("  {}", extent_words(scenario))),
+        PlanColumn::Micro => count(plan.micro_batch),
+        PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
+        PlanColumn::Spare => {
+            TableCell::word(significant((summary.memory.capacity - summary.memory.peak).gib(), 3))
+        }
+        PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
+    }
+}
