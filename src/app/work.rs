@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::evaluate::{Evaluation, Summary};
 use crate::scenario::{Problem, Scenario};
-use crate::search::plans::{PlanSearch, WholeAnswer};
 use crate::search::planner::{Ladder, PlanAnswer};
+use crate::search::plans::{PlanSearch, WholeAnswer};
 use crate::search::training::{TrainingAnswer, TrainingSearch};
 use crate::search::{
     self, Cancel, Candidate, Cell, Evaluator, GridRow, GridSearch, Pool, StrategyOutcome, Sweep, Workspace,

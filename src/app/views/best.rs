@@ -36,7 +36,12 @@ pub const SPEC: ViewSpec = ViewSpec {
             .key("p", Action::PinPlan, "pin", "pin the plan; a range of plans is pinned and compared")
             .key("space", Action::Range, "range", "begin a range of plans, or end it")
             .key("o", Action::Metric, "objective", "fastest, fewest device-hours, fewest devices, or least memory")
-            .key("d", Action::Filter(Facet::Devices), "devices", "as many devices, half to twice, a quarter to four times")
+            .key(
+                "d",
+                Action::Filter(Facet::Devices),
+                "devices",
+                "as many devices, half to twice, a quarter to four times",
+            )
             .key("f", Action::Filter(Facet::Strategy), "sharding", "search the sharding too, or keep the scenario's")
             .key("n", Action::Numerics, "numerics", "exact numbers only, quantised transfers too, or FP8 too")
             .more_less("spare", "more and less of the memory stays free")
@@ -80,9 +85,7 @@ impl BestView {
     /// The plans with their ranks, in the order of the table.
     pub fn plans(&self) -> Vec<(usize, &FoundWhole)> {
         let mut plans: Vec<(usize, &FoundWhole)> = (1..).zip(&self.answer.plans).collect();
-        plans.sort_by(|(one, a), (other, b)| {
-            self.sort.key(a).total_cmp(&self.sort.key(b)).then(one.cmp(other))
-        });
+        plans.sort_by(|(one, a), (other, b)| self.sort.key(a).total_cmp(&self.sort.key(b)).then(one.cmp(other)));
         plans
     }
 
@@ -118,8 +121,13 @@ impl BestView {
     /// Pins the plan under the cursor, or compares those of the range.
     fn pin(&mut self) -> Vec<Effect> {
         let (first, last) = self.range();
-        let pinned: Vec<Scenario> =
-            self.plans().drain(..).skip(first).take(last + 1 - first).map(|(_, found)| found.scenario.clone()).collect();
+        let pinned: Vec<Scenario> = self
+            .plans()
+            .drain(..)
+            .skip(first)
+            .take(last + 1 - first)
+            .map(|(_, found)| found.scenario.clone())
+            .collect();
         if pinned.is_empty() {
             return told(self.nothing());
         }
@@ -128,8 +136,7 @@ impl BestView {
             count => format!("pinned {count} plans"),
         };
         let several = pinned.len() > 1;
-        let mut effects: Vec<Effect> =
-            pinned.into_iter().map(|scenario| Effect::Pin(Box::new(scenario))).collect();
+        let mut effects: Vec<Effect> = pinned.into_iter().map(|scenario| Effect::Pin(Box::new(scenario))).collect();
         effects.push(Effect::Tell(said));
         self.mark = None;
         if several {

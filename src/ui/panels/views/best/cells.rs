@@ -115,9 +115,7 @@ fn cell(
         PlanColumn::Over => TableCell::word(format!("  {}", extent_words(scenario))),
         PlanColumn::Micro => count(plan.micro_batch),
         PlanColumn::Again => TableCell::word(plan.recompute.to_string()),
-        PlanColumn::Spare => {
-            TableCell::word(significant((summary.memory.capacity - summary.memory.peak).gib(), 3))
-        }
+        PlanColumn::Spare => TableCell::word(significant((summary.memory.capacity - summary.memory.peak).gib(), 3)),
         PlanColumn::Step => TableCell::word(summary.step_time.to_string()),
     }
 }
