@@ -2,6 +2,7 @@
 //!
 //! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
 
+mod content;
 mod links;
 mod model;
 mod plan;
@@ -26,7 +27,19 @@ use super::{files, output};
 const MOST_BYTES: u64 = 64 << 20;
 
 pub(super) fn run(library: &Library, arguments: &ImportArgs) -> Result<Exit, Failure> {
-    match &arguments.kind {
+    let (kind, file) = (&arguments.kind, &arguments.file);
+    match (kind, file) {
+        (Some(kind), _) => named(library, kind),
+        (None, Some(file)) => named(library, &content::kind(file, &arguments.output)?),
+        (None, None) => {
+            let what = "import: nothing is named; write a file, or what it is and a file";
+            Err(Failure::input(format!("{what}: `shardscope import model config.json`")))
+        }
+    }
+}
+
+fn named(library: &Library, kind: &ImportKind) -> Result<Exit, Failure> {
+    match kind {
         ImportKind::Links(arguments) => links::run(library, arguments),
         ImportKind::Model(arguments) => model::run(arguments),
         ImportKind::Run(arguments) => run::run(arguments),

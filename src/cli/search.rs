@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use crate::evaluate::Workspace;
 use crate::figures::{Figure, SearchReport};
-use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
 use crate::search::plans::{Aim, Allowed, Freedom, PlanSearch, SearchLimits, SearchShare, WholeAnswer};
 use crate::search::{self, Axis, Cancel, Evaluator};
@@ -42,7 +41,7 @@ pub(super) fn run(session: &Session, arguments: &SearchArgs) -> Result<Exit, Fai
         None => output::table(arguments.format, || report.text(), || report.csv(), || report.json())?,
     }
     if let Some((file, best)) = arguments.out.as_ref().zip(answer.plans.first()) {
-        let text = ScenarioFile::of(&best.scenario).to_toml().map_err(Failure::unwritten)?;
+        let text = session.library.file(&best.scenario).to_toml().map_err(Failure::unwritten)?;
         files::write(&[(file.clone(), &text)], arguments.force)?;
     }
     interrupt::ends(&cancel)?;

@@ -62,6 +62,12 @@ impl Library {
 }
 
 impl Library {
+    /// The file that reproduces a scenario: with its model in full, where that is none of the presets.
+    pub fn file(&self, scenario: &Scenario) -> ScenarioFile {
+        let own = self.model(&scenario.model.id).is_ok_and(|preset| preset == scenario.model);
+        ScenarioFile { shape: (!own).then(|| Model::clone(&scenario.model)), ..ScenarioFile::of(scenario) }
+    }
+
     /// What a preset's id means to a scenario, so that many scenarios can take it without looking it up: `file` already
     /// names it, and says what goes with it.
     pub fn look_up(&self, field: Field, file: &ScenarioFile, base: &Scenario) -> Result<Value, Vec<Problem>> {

@@ -154,3 +154,47 @@ fn accelerate_and_the_trainer_take_deepspeed_from_a_file_beside_them() {
         &["elsewhere.json", "give that file too"],
     );
 }
+
+/// Files of each kind, known by what is in them, whatever they are called.
+#[test]
+fn a_file_is_known_by_its_content() {
+    let home = Home::new();
+    let fixture = |name: &str| {
+        let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("a fixture")
+    };
+    for (name, said, result) in [
+        ("hf/qwen3-8b.json", "is a model's configuration: import model", "layers = 36"),
+        ("logs/lumi-175b-16-node.out", "is the log of a run: import run", "id,"),
+        ("launch/accelerate-fsdp-template.yaml", "is a launcher's configuration: import plan", "strategy = \"fsdp\""),
+    ] {
+        home.write("file", &fixture(name));
+        let run = home.run("import file");
+        assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
+        assert_contains(&run.stderr, &[said]);
+        assert_contains(&run.stdout, &[result]);
+    }
+    home.write("file", "#  size  count  type  redop  root  time  algbw  busbw\n");
+    assert_contains(&home.run("import file").refused().join("\n"), &["a log of nccl-tests", "--cluster ID"]);
+    home.write("file", "a shopping list\n");
+    assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, plan"]);
+    assert_contains(&home.run("import").refused().join("\n"), &["nothing is named"]);
+    assert_contains(&home.run("import -").refused().join("\n"), &["standard input"]);
+}
+
+/// From another tool's files to another tool's file, with a model that no preset has.
+#[test]
+fn a_model_of_the_users_own_goes_all_the_way() {
+    let home = Home::new();
+    let config = format!("{}/tests/fixtures/hf/gpt2.json", env!("CARGO_MANIFEST_DIR"));
+    home.write(
+        "fsdp.yaml",
+        "distributed_type: FSDP\nnum_processes: 8\nmixed_precision: bf16\nfsdp_config:\n  fsdp_version: 2\n",
+    );
+    assert_eq!(home.run(&format!("import plan fsdp.yaml --model {config} --out job.toml")).code, Some(0));
+    let best = home.run("plan ./job.toml --out better.toml");
+    assert_eq!(best.code, Some(0), "{}", best.stderr);
+    let export = home.run("export ./better.toml --to accelerate");
+    assert_eq!(export.code, Some(0), "{}", export.stderr);
+    assert_contains(&export.stdout, &["num_processes: 8", "fsdp_version: 2"]);
+}

@@ -12,9 +12,15 @@ use super::{ReportForm, ScenarioFlags, words};
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ImportArgs {
     #[command(subcommand)]
-    pub kind: ImportKind,
+    pub kind: Option<ImportKind>,
+    /// File whose content says what it is: a model, a run's log or a launcher's configuration
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: ImportOutput,
 }
 
 /// What can be imported.
@@ -107,7 +113,7 @@ const COLLECTIVES: [(&str, TimedCollective); 3] = [
 ];
 
 /// Where an import goes, and in what form.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ImportOutput {
     /// Write the result here; an existing file needs --force
     #[arg(long, value_name = "FILE")]

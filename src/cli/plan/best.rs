@@ -3,8 +3,8 @@
 use crate::cli::args::PlanArgs;
 use crate::cli::exit::Failure;
 use crate::cli::files;
+use crate::presets::Library;
 use crate::scenario::Scenario;
-use crate::scenario::file::ScenarioFile;
 use crate::units::Bytes;
 
 /// Lets a device use no more memory than this, and never more than it may.
@@ -16,8 +16,8 @@ pub fn limit_memory(scenario: &mut Scenario, limit: Option<Bytes>) {
 }
 
 /// Writes the best plan as a scenario, where that is wanted and there is one.
-pub fn save(arguments: &PlanArgs, best: Option<&Scenario>) -> Result<(), Failure> {
+pub fn save(library: &Library, arguments: &PlanArgs, best: Option<&Scenario>) -> Result<(), Failure> {
     let Some((file, best)) = arguments.out.as_ref().zip(best) else { return Ok(()) };
-    let text = ScenarioFile::of(best).to_toml().map_err(Failure::unwritten)?;
+    let text = library.file(best).to_toml().map_err(Failure::unwritten)?;
     files::write(&[(file.clone(), &text)], arguments.force)
 }

@@ -39,7 +39,7 @@ pub fn run(session: &Session, arguments: &PlanArgs, objective: Objective) -> Res
     let evaluations = evaluations.collect::<Result<Vec<_>, _>>()?;
     let report = PlanReport { request: &request, planned: &planned, evaluations: &evaluations, seconds };
     output::report(arguments.format, || report.text(), || report.json())?;
-    best::save(arguments, planned.plans.first().map(|best| &best.scenario))?;
+    best::save(&session.library, arguments, planned.plans.first().map(|best| &best.scenario))?;
     interrupt::ends(&cancel)?;
     Ok(if planned.plans.is_empty() { Exit::DoesNotFit } else { Exit::Done })
 }

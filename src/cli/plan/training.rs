@@ -63,7 +63,7 @@ pub fn run(session: &Session, arguments: &PlanArgs) -> Result<Exit, Failure> {
     };
     output::report(arguments.format, || report.text(), || report.json())?;
     let shortest = shortest(&training, &found.best);
-    best::save(arguments, shortest.as_ref())?;
+    best::save(&session.library, arguments, shortest.as_ref())?;
     interrupt::ends(&cancel)?;
     Ok(if shortest.is_some() { Exit::Done } else { Exit::DoesNotFit })
 }
