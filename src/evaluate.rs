@@ -44,6 +44,11 @@ pub fn traced(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summary,
     trace::run(scenario, workspace)
 }
 
+/// A timeline of a step of at most so many tasks with nothing folded away; nothing where it has more.
+pub fn traced_whole(scenario: &Checked, most: u64, workspace: &mut Workspace) -> Result<Option<Trace>, Vec<Problem>> {
+    trace::whole(scenario, most, workspace)
+}
+
 /// Memory of each pipeline rank in the run that was made last in this workspace.
 pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
     summary::stages(scenario, workspace)

@@ -9,3 +9,4 @@ pub mod nccl;
 pub mod plans;
 pub mod report;
 pub mod runs;
+pub mod trace;

@@ -24,6 +24,7 @@ mod cli {
     mod plan;
     mod profile;
     mod sweep;
+    mod trace;
     mod training;
     mod validate;
 }

@@ -1,6 +1,7 @@
 //! `export`: a plan as another tool takes it.
 
 mod array;
+mod trace;
 
 use std::fs;
 
@@ -33,6 +34,7 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
         _ if arguments.array.sweep => {
             return Err(Failure::input("--sweep: a job array is a script for Slurm; choose --to sbatch"));
         }
+        ExportTarget::Trace => return trace::run(session, arguments),
         target => {
             let scenario = session.open_possible(&arguments.input)?.scenario;
             note_idle(&arguments.input, [scenario.plan.clone()]);
@@ -52,7 +54,7 @@ pub(super) fn run(session: &Session, everywhere: &Everywhere, arguments: &Export
 /// What is written as a launcher's configuration; module by module else.
 fn plan_target(target: ExportTarget) -> Option<PlanTarget> {
     Some(match target {
-        ExportTarget::Fsdp2 => return None,
+        ExportTarget::Fsdp2 | ExportTarget::Trace => return None,
         ExportTarget::Accelerate => PlanTarget::Accelerate,
         ExportTarget::HfTrainer => PlanTarget::Trainer,
         ExportTarget::Deepspeed => PlanTarget::DeepSpeed,

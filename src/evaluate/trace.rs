@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, COMPUTE, Lane, ModelPart, Picos, Program, STREAMS, Task, TaskClass, TaskPosition, seconds,
+    Activity, COMPUTE, HELD, Lane, ModelPart, ModelState, Picos, Program, STREAMS, Task, TaskClass, TaskPosition, held,
+    seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
 use crate::units::{Bytes, Seconds};
 
-use super::figures::Summary;
+use super::figures::{MemoryParts, Summary};
 use super::summary::{self, Workspace};
 
 /// One task on the timeline.
@@ -56,6 +57,26 @@ pub struct MemoryPoint {
     pub at: Seconds,
     /// In use from then on.
     pub in_use: Bytes,
+    /// The part of it that comes and goes, by what it is held for.
+    pub held: [Bytes; HELD],
+}
+
+impl MemoryPoint {
+    /// All of it by its parts, beside what the rank holds all the time.
+    pub fn parts(&self, state: &ModelState) -> MemoryParts {
+        let mut parts = MemoryParts {
+            weights: state.weights,
+            gradients: state.gradients + self.held[held::GRADIENTS],
+            optimizer: state.optimizer,
+            secondary_weights: self.held[held::SECONDARY],
+            activations: self.held[held::ACTIVATIONS],
+            gathered: self.held[held::GATHERED],
+            communication: self.held[held::COMMUNICATION],
+            reserved: Bytes::ZERO,
+        };
+        parts.reserved = self.in_use - parts.total();
+        parts
+    }
 }
 
 /// A stall of compute.
@@ -209,13 +230,28 @@ const MOST_TASKS: u64 = 60_000;
 pub(super) fn run(scenario: &Checked, workspace: &mut Workspace) -> Result<(Summary, Trace), Vec<Problem>> {
     workspace.build(scenario, &Factors::default())?;
     let tasks = workspace.task_count();
+    let trace = record(scenario, workspace, tasks > MOST_TASKS)?;
+    Ok((summary::figures(scenario, workspace), trace))
+}
+
+/// The same with nothing folded away; nothing where the step has more than `most` tasks.
+pub(super) fn whole(scenario: &Checked, most: u64, workspace: &mut Workspace) -> Result<Option<Trace>, Vec<Problem>> {
+    workspace.build(scenario, &Factors::default())?;
+    if workspace.task_count() > most {
+        return Ok(None);
+    }
+    record(scenario, workspace, false).map(Some)
+}
+
+/// Runs what has been built.
+fn record(scenario: &Scenario, workspace: &mut Workspace, fold: bool) -> Result<Trace, Vec<Problem>> {
+    let tasks = workspace.task_count();
     let states: Vec<f64> = workspace.state_bytes().collect();
     let Workspace { program, simulator } = workspace;
     let mut recorder = Recorder::new(scenario, program, states);
     recorder.trace.spans.reserve(tasks.min(MOST_TASKS) as usize);
-    summary::simulate(program, simulator, tasks > MOST_TASKS, &mut recorder)?;
-    let trace = recorder.trace.in_order();
-    Ok((summary::figures(scenario, workspace), trace))
+    summary::simulate(program, simulator, fold, &mut recorder)?;
+    Ok(recorder.trace.in_order())
 }
 
 /// Writes down what the simulator reports.
@@ -301,9 +337,11 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn memory(&mut self, rank: usize, held: i64, at: Picos) {
-        let in_use = Bytes::new((self.states[rank] + held as f64) * self.lost) + self.reserve;
-        self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use });
+    fn memory(&mut self, rank: usize, held: &[i64; HELD], at: Picos) {
+        let all: i64 = held.iter().sum();
+        let in_use = Bytes::new((self.states[rank] + all as f64) * self.lost) + self.reserve;
+        let held = held.map(|bytes| Bytes::new(bytes as f64));
+        self.trace.memory.push(MemoryPoint { rank: rank as u32, at: seconds(at), in_use, held });
     }
 
     fn folded(&mut self, rank: usize, from: Picos, to: Picos, times: u64) {

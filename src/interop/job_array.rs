@@ -13,6 +13,8 @@ pub struct JobArray {
     pub at_once: u32,
     /// How many cells the sweep has.
     pub cells: usize,
+    /// Options of the job beside these, like `--partition=P`.
+    pub options: Vec<String>,
 }
 
 /// The most parts: Slurm numbers tasks up to 1,000 unless its site says otherwise (`MaxArraySize` is 1,001).
@@ -32,11 +34,12 @@ impl JobArray {
         let Self { parts, at_once, cells, .. } = self;
         let command = Quoter::new().join(self.command.iter().map(String::as_str))?;
         let last = parts - 1;
+        let options: String = self.options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
         Ok(format!(
             r#"#!/bin/bash
 # A sweep of {cells} cells as a job array of {parts} tasks, for Slurm 22.05 and later, by shardscope {version}.
-# Account, partition and time are the site's: sbatch --account A --partition P --time 10 sweep.sbatch
-#SBATCH --job-name=shardscope-sweep
+# What else the site asks for goes beside it: sbatch --time 10 sweep.sbatch
+{options}#SBATCH --job-name=shardscope-sweep
 #SBATCH --array=0-{last}%{at_once}
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=1
@@ -74,10 +77,17 @@ mod tests {
     fn words_reach_the_command_as_they_are() {
         let words = ["shardscope", "sweep", "--global-batch", "4M tokens", "--presets", "it's; rm -r $HOME"];
         let command = words.map(str::to_owned).to_vec();
-        let script = JobArray { command, parts: 7, at_once: 3, cells: 100 }.script().expect("a script");
+        let script = JobArray { command, parts: 7, at_once: 3, cells: 100, options: vec!["--partition=p".to_owned()] }
+            .script()
+            .expect("a script");
         let line = script.lines().find(|line| line.starts_with("shardscope sweep")).expect("the command");
         let read = shlex::split(line.trim_end_matches('\\')).expect("words");
         assert_eq!(read, words);
-        assert!(script.contains("#SBATCH --array=0-6%3\n") && script.contains("$SLURM_ARRAY_TASK_ID/7\""), "{script}");
+        assert!(
+            script.contains("#SBATCH --partition=p\n#SBATCH --job-name")
+                && script.contains("#SBATCH --array=0-6%3\n")
+                && script.contains("$SLURM_ARRAY_TASK_ID/7\""),
+            "{script}"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What a run reports while it runs: for traces and tests. The summary needs none of it.
 
-use crate::program::{Picos, Task, TaskPosition};
+use crate::program::{HELD, Picos, Task, TaskPosition};
 
 /// Why compute stalls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub trait Observer {
     fn ended(&mut self, _rank: usize, _task: &Task, _at: Picos) {}
     /// Compute stalled.
     fn idle(&mut self, _rank: usize, _cause: StallCause, _from: Picos, _to: Picos) {}
-    /// Memory in use changed.
-    fn memory(&mut self, _rank: usize, _held: i64, _at: Picos) {}
+    /// Memory in use changed; what is held, by what it is held for.
+    fn memory(&mut self, _rank: usize, _held: &[i64; HELD], _at: Picos) {}
     /// What a rank did between two moments repeats so many times more, and is skipped.
     fn folded(&mut self, _rank: usize, _from: Picos, _to: Picos, _times: u64) {}
 }

@@ -56,7 +56,6 @@ pub enum ModuleNames {
 pub enum ExportTarget {
     /// PyTorch FSDP2: fsdp2.json, module by module, and fsdp2.py, which applies it
     Fsdp2,
-    /// Slurm: the job array of a sweep (--sweep)
     /// Accelerate: a YAML for `accelerate launch --config_file`
     Accelerate,
     /// Hugging Face's Trainer: its arguments as YAML
@@ -69,4 +68,7 @@ pub enum ExportTarget {
     Torchtitan,
     /// Slurm: a job that trains, or the job array of a sweep (--sweep)
     Sbatch,
+    /// Chrome trace of the simulated step, for Perfetto: DIR/rank0.json for each pipeline rank, or with --out
+    /// DIR/NAME.json.gz packed
+    Trace,
 }

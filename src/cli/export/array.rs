@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::word;
 use crate::cli::args::{Everywhere, ExportArgs, SweepArgs, TableForm};
 use crate::cli::exit::Failure;
 use crate::cli::session::Session;
@@ -31,11 +32,15 @@ pub(super) fn script(session: &Session, everywhere: &Everywhere, arguments: &Exp
         },
     )?;
     let cells = question.len();
+    let partition = word("--partition", &arguments.partition)?.map(|name| format!("--partition={name}"));
+    let account = word("--account", &arguments.account)?.map(|name| format!("--account={name}"));
+    let options = partition.into_iter().chain(account).collect();
     let array = JobArray {
         command: command(everywhere, arguments, [x, y]),
         parts: asked.parts.unwrap_or_else(|| JobArray::parts(cells, asked.tune)),
         at_once: asked.at_once,
         cells,
+        options,
     };
     array.script().map_err(|error| Failure::input(format!("an argument cannot stand in a script: {error}")))
 }

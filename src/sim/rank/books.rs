@@ -102,7 +102,7 @@ impl RankState {
         let held = self.held.iter().sum();
         if held != self.seen {
             self.seen = held;
-            context.observer.memory(context.role.rank, held, self.clock);
+            context.observer.memory(context.role.rank, &self.held, self.clock);
         }
         if held > self.fullest {
             self.fullest = held;

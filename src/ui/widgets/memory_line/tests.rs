@@ -11,7 +11,12 @@ fn theme(ascii: bool) -> Theme {
 }
 
 fn points(pairs: &[(f64, f64)]) -> Vec<MemoryPoint> {
-    let point = |(at, gib): &(f64, f64)| MemoryPoint { rank: 0, at: Seconds::new(*at), in_use: Bytes::new(gib * GIB) };
+    let point = |(at, gib): &(f64, f64)| MemoryPoint {
+        rank: 0,
+        at: Seconds::new(*at),
+        in_use: Bytes::new(gib * GIB),
+        held: Default::default(),
+    };
     pairs.iter().map(point).collect()
 }
 
