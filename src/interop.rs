@@ -9,4 +9,5 @@ pub mod nccl;
 pub mod plans;
 pub mod report;
 pub mod runs;
+pub mod topology;
 pub mod trace;

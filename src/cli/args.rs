@@ -27,7 +27,8 @@ use crate::units::{Bytes, BytesPerSecond, FlopPerSecond, Seconds};
 pub use export::{ExportArgs, ExportTarget, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::{
-    ImportArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs,
+    ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs,
+    ImportRunArgs,
 };
 pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};

@@ -2,6 +2,7 @@
 //!
 //! A result goes to stdout or to `--out`; where each part of it comes from goes to stderr, or with the result into JSON.
 
+mod cluster;
 mod content;
 mod links;
 mod model;
@@ -40,6 +41,7 @@ pub(super) fn run(library: &Library, arguments: &ImportArgs) -> Result<Exit, Fai
 
 fn named(library: &Library, kind: &ImportKind) -> Result<Exit, Failure> {
     match kind {
+        ImportKind::Cluster(arguments) => cluster::run(library, arguments),
         ImportKind::Links(arguments) => links::run(library, arguments),
         ImportKind::Model(arguments) => model::run(arguments),
         ImportKind::Run(arguments) => run::run(arguments),

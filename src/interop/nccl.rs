@@ -112,6 +112,7 @@ pub fn links(
         return Err(vec![nothing(&facts, options)]);
     }
     let pools = pooled(candidates, base, &mut report)?;
+    // From the inside out: the outer level is fitted on what the inner ones reach.
     let mut scenario = base.clone();
     for (level, runs) in &pools {
         scenario = fitted(&scenario, *level, runs, &mut report)?;
@@ -265,6 +266,7 @@ fn pooled(candidates: Vec<FittableRun>, base: &Scenario, report: &mut ImportRepo
         pools.entry(law.level()).or_default().push(one);
     }
     for runs in pools.values_mut() {
+        // Few ranks of a level do not fill it.
         let most = runs.iter().map(|one| (one.spread.ranks, one.spread.per_host())).max();
         runs.retain(|one| {
             let kept = Some((one.spread.ranks, one.spread.per_host())) == most;

@@ -10,6 +10,7 @@ use shardscope::interop::huggingface::{self, ImportOptions};
 use shardscope::interop::nccl::{self, LinkOptions};
 use shardscope::interop::plans::{self, LauncherFile, PlanWishes};
 use shardscope::interop::runs::{self, RunOptions};
+use shardscope::interop::topology::{self, MachineWishes};
 use shardscope::measured;
 use shardscope::model::Model;
 use shardscope::plan::Strategy;
@@ -156,6 +157,21 @@ fn logs_of_benchmarks() {
     let base = shardscope::snapshot::open("default", &library).expect("the default").scenario;
     fuzz("../fixtures/links", |text| {
         match nccl::links(&[("it.log".to_owned(), text.to_owned())], &base, LinkOptions::default()) {
+            Ok(imported) => {
+                assert_eq!(imported.made.cluster.problems(), []);
+                vec![imported.report.text()]
+            }
+            Err(errors) => errors.iter().map(ToString::to_string).collect(),
+        }
+    });
+}
+
+#[test]
+fn outputs_of_tools() {
+    let library = Library::embedded();
+    fuzz("../fixtures/topo", |text| {
+        let wishes = MachineWishes { nodes: Some(2), rate: "400 GB/s".parse().ok(), ..MachineWishes::default() };
+        match topology::machine(&[("it.txt".to_owned(), text.to_owned())], &library, wishes) {
             Ok(imported) => {
                 assert_eq!(imported.made.cluster.problems(), []);
                 vec![imported.report.text()]

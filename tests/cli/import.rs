@@ -151,3 +151,17 @@ fn logs_that_measure_no_link_are_refused() {
     assert_contains(&home.run("eval --hardware wrong.toml").refused().join("\n"), &["wrong.toml:2:8: name"]);
     assert_eq!(home.run("eval --hardware absent.toml").code, Some(1));
 }
+
+#[test]
+fn what_a_login_node_says_becomes_a_cluster() {
+    let home = Home::new();
+    let sinfo = format!("{}/tests/fixtures/topo/slurm22-sinfo-o.txt", env!("CARGO_MANIFEST_DIR"));
+    let run =
+        home.run(&format!("import cluster {sinfo} --device h100-80gb-dgx --rate 400GB/s --name Ours --out ours.toml"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_contains(&run.stderr, &["nodes = 64", "devices of a node = 8", "system.injection = 400 GB/s", "assumed:"]);
+    assert_eq!(home.run("eval --hardware ours.toml --nodes 8").code, Some(0));
+    let text = std::fs::read_to_string(&sinfo).expect("a fixture");
+    let piped = home.run_with_input("import cluster - --device h100-80gb-dgx", &text);
+    assert_contains(&piped.refused().join("\n"), &["--rate"]);
+}

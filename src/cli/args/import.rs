@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::interop::nccl::TimedCollective;
+use crate::units::BytesPerSecond;
 
 use super::{ReportForm, ScenarioFlags, words};
 
@@ -32,6 +33,8 @@ pub enum ImportKind {
     Run(ImportRunArgs),
     /// A scenario from a launcher's configuration: Accelerate, HF Trainer, DeepSpeed, Megatron-LM or torchtitan
     Plan(ImportPlanArgs),
+    /// A cluster from sinfo, scontrol, nvidia-smi, ibstat, or a topology file of NCCL, one or several
+    Cluster(ImportClusterArgs),
     /// A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests
     Links(ImportLinksArgs),
 }
@@ -85,6 +88,28 @@ pub struct ImportPlanArgs {
     /// What the files do not say, or say otherwise
     #[command(flatten)]
     pub flags: ScenarioFlags,
+}
+
+/// Arguments of `import cluster`.
+#[derive(Debug, Args)]
+pub struct ImportClusterArgs {
+    /// What the tools print, told apart by content; `-` is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Name of the cluster
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Nodes of the machine, where no file says so
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: Option<u32>,
+    /// What a node sends to others, all its ports together, like "400 GB/s"
+    #[arg(long)]
+    pub rate: Option<BytesPerSecond>,
+    /// Preset whose device and whose links inside a node it has
+    #[arg(long, value_name = "ID")]
+    pub device: Option<String>,
+    #[command(flatten)]
+    pub output: ImportOutput,
 }
 
 /// Arguments of `import links`.

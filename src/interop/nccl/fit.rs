@@ -65,6 +65,7 @@ impl CollectiveLaw {
         if each > node || (apart && !node.is_multiple_of(each)) {
             return None;
         }
+        // Two ranks on each host of eight devices are every fourth device.
         let group = Group { stride: if apart { node / each } else { 1 }, size: spread.ranks };
         let rates = Rates::new(scenario, &Factors::default());
         let level = rates.network.ring(group).iter().rposition(|span| span.edges > 0)?;
@@ -137,6 +138,7 @@ impl CollectiveLaw {
         let share = (self.probe(1e3, latency, None, most) - empty) * 1e3 / most;
         let passes = if self.all_reduce { 2.0 } else { 1.0 };
         let (mut rate, mut ramp) = (0.0, None);
+        // The ramp takes some of the large sizes' time too, so each is fitted with the other one held.
         for _ in 0..ROUNDS {
             let extra = |row: &BenchmarkRow| passes * ramp.map_or(0.0, |ramp| self.ramped(ramp, row));
             // Of a row whose time the rest explains already, hardly any is left for the bytes.
@@ -158,6 +160,7 @@ impl CollectiveLaw {
         let mean = errors.iter().map(|(off, _)| off).sum::<f64>() / errors.len() as f64;
         let (worst, at) = errors.iter().copied().fold((0.0, 0.0), |most, one| if one.0 > most.0 { one } else { most });
         let full = rows.iter().map(|row| row.size / row.micros).fold(0.0, f64::max);
+        // Algorithm bandwidth: size over time, whatever passes a link.
         let half = rows.iter().filter(|row| row.size / row.micros >= full / 2.0).map(|row| row.size);
         Ok(FittedLevel {
             measured,

@@ -9,13 +9,13 @@ use super::run::{BenchmarkRow, BenchmarkRun, ListedRank, TimedCollective};
 struct Document {
     #[serde(default)]
     args: Vec<String>,
-    config: Settings,
+    config: RunSettings,
     #[serde(default)]
     results: Vec<SizeResult>,
 }
 
 #[derive(Deserialize)]
-struct Settings {
+struct RunSettings {
     #[serde(default = "one")]
     nthreads: u32,
     #[serde(default = "one")]
@@ -67,12 +67,13 @@ pub fn runs(file: &str, text: &str) -> Option<Vec<BenchmarkRun>> {
         return None;
     }
     let documents = Deserializer::from_str(text).into_iter::<Value>();
+    // Several runs may stand one after the other; one that was cut short ends the file.
     let found = documents.map_while(Result::ok).filter_map(|value| serde_json::from_value(value).ok());
     Some(found.map(|document| run(file, document)).collect())
 }
 
 fn run(file: &str, document: Document) -> BenchmarkRun {
-    let Settings { nthreads, ngpus, devices } = document.config;
+    let RunSettings { nthreads, ngpus, devices } = document.config;
     let each = nthreads.saturating_mul(ngpus).clamp(1, MOST_OF_A_PROCESS);
     let listed = devices.iter().flat_map(|process| {
         (0..each).map(|more| ListedRank {

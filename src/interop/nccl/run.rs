@@ -163,6 +163,7 @@ impl BenchmarkRun {
     pub fn spread(&self) -> Result<Option<RankSpread>, String> {
         let Some(group) = self.listed.first().map(|rank| rank.group) else { return Ok(None) };
         let whole = self.listed.iter().all(|rank| rank.group == group);
+        // Groups run side by side and alike: the first stands for all.
         let here: Vec<&ListedRank> = self.listed.iter().filter(|rank| rank.group == group).collect();
         let mut hosts: Vec<(&str, u32, u32, u32)> = Vec::new();
         for rank in &here {
@@ -223,6 +224,7 @@ impl BenchmarkRun {
     /// Ranks that follow from the ratio of bandwidths alone: 1.875 is an all-reduce of 16.
     pub fn ranks_of_ratio(&self, collective: TimedCollective) -> Option<u32> {
         let (least, most) = self.ratio()?;
+        // 1.875 = 2 x 15 / 16; of many ranks the factors lie closer than figures of two places tell.
         let fits = |ranks: &u32| (least..=most).contains(&collective.bus_factor(*ranks));
         let mut fitting = (2..=4096).filter(fits);
         fitting.next().filter(|_| fitting.next().is_none())

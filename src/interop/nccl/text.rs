@@ -52,6 +52,7 @@ impl LogReader<'_> {
             }
             return;
         }
+        // What is no row and no comment may be the command that starts the next run.
         let Some((_, comment)) = line.split_once('#') else {
             if let Some(collective) = TimedCollective::named_in(line).filter(|_| !line.contains("NCCL INFO")) {
                 self.program = Some(collective);

@@ -1,0 +1,191 @@
+//! What one file says of a machine, told apart by its content: Slurm's tables, NVIDIA's and AMD's tools, InfiniBand's, XML.
+
+use crate::interop::report::ImportError;
+use crate::interop::runs::plain;
+
+use super::facts::{MachineFacts, NodeKind, Said};
+use super::xml;
+
+/// Adds what a file says.
+pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+    let whole = text.trim_start_matches('\u{feff}').trim_start();
+    // Every XML that these tools write begins with an element, a comment or a declaration.
+    if whole.starts_with('<') {
+        return xml::read(file, whole, facts);
+    }
+    let before = facts.size();
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    let mut listed = 0;
+    for (at, line) in lines.iter().enumerate() {
+        let place = format!("{file}:{}", at + 1);
+        refuse_slices(line, &place)?;
+        slurm(line, &lines, at, &place, facts);
+        listed += u32::from(driver(line, &place, facts));
+        port(line, &place, facts);
+    }
+    if listed > 0 {
+        facts.devices.push(Said { value: listed, place: file.to_owned() });
+    }
+    matrix(file, &lines, facts);
+    links(file, &lines, facts);
+    if facts.size() > before {
+        return Ok(());
+    }
+    let what = "says nothing of devices, nodes or ports";
+    let fix = "give sinfo -o '%P|%D|%G|%N', scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, rocm-smi --showtopo, \
+               ibstat or a topology file of NCCL";
+    Err(ImportError::new(file, what, fix))
+}
+
+/// A slice of a device (`gpu:1g.10gb:16`, `MIG 3g.40gb`) is no device that a job is sharded over.
+fn refuse_slices(line: &str, place: &str) -> Result<(), ImportError> {
+    let slice = |word: &str| {
+        let Some((share, memory)) = word.split_once("g.") else { return false };
+        !share.is_empty() && share.chars().all(|c| c.is_ascii_digit()) && memory.ends_with("gb")
+    };
+    match line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).find(|word| slice(word)) {
+        Some(word) => Err(ImportError::new(
+            place,
+            format!("'{word}' is a slice of a device (MIG)"),
+            "give nodes of whole devices",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type.
+fn resource(text: &str) -> Option<(String, u32)> {
+    let gpu = text.split(',').find(|one| one.trim().starts_with("gpu:"))?.trim();
+    let gpu = gpu.split('(').next()?;
+    let parts: Vec<&str> = gpu.split(':').collect();
+    let count = parts.last()?.parse().ok().filter(|count| *count > 0 && *count <= 1024)?;
+    Some((if parts.len() > 2 { parts[1].to_lowercase() } else { String::new() }, count))
+}
+
+fn slurm(line: &str, lines: &[String], at: usize, place: &str, facts: &mut MachineFacts) {
+    // A node that stands in two partitions is listed twice: the same names count once.
+    let mut push = |(device, devices): (String, u32), nodes: u32, names: String| {
+        let kind = NodeKind { device, devices, nodes, names };
+        if !facts.kinds.iter().any(|other| other.value == kind) {
+            facts.kinds.push(Said { value: kind, place: place.to_owned() });
+        }
+    };
+    if let Some(found) = line.trim().strip_prefix("Gres=").and_then(resource) {
+        let named = lines[..at].iter().rev().find_map(|line| line.split("NodeName=").nth(1));
+        push(found, 1, named.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default().to_owned());
+    } else if let Some((name, rest)) = line.split_once("NodeName=").and_then(|(_, rest)| rest.split_once(' ')) {
+        // One node in a line (`scontrol -o`).
+        if let Some(found) = rest.split(" Gres=").nth(1).and_then(|rest| resource(rest.split(' ').next()?)) {
+            push(found, 1, name.to_owned());
+        }
+    } else if line.contains("PartitionName=") {
+        facts.ignored.push((place.to_owned(), "a partition's limits change no step"));
+    }
+    // `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~` in any order of columns; the first bare number is that of nodes.
+    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+    let found = cells.iter().find_map(|cell| resource(cell)).filter(|_| cells.len() > 2);
+    let nodes = cells.iter().find_map(|cell| cell.parse::<u32>().ok());
+    if let (Some(found), Some(nodes)) = (found, nodes) {
+        let names = cells.iter().rev().find(|cell| cell.ends_with(']') || cell.ends_with(|c: char| c.is_ascii_digit()));
+        push(found, nodes, names.map_or_else(String::new, |names| (*names).to_owned()));
+    }
+}
+
+/// A device that `nvidia-smi -L`, `-q`, its table or its CSV lists; memory beside it.
+fn driver(line: &str, place: &str, facts: &mut MachineFacts) -> bool {
+    let said = |value: &str| Said { value: value.trim().to_owned(), place: place.to_owned() };
+    let after =
+        |key: &str| line.trim_start().strip_prefix(key).map(|rest| rest.trim_start().trim_start_matches(':').trim());
+    let memory = line.split_whitespace().filter_map(|word| word.trim_end_matches(',').strip_suffix("MiB"));
+    if let Some(value) = memory
+        .filter_map(|word| word.parse::<f64>().ok())
+        .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
+    {
+        // The table has used and total beside each other; the total is the largest figure of a device.
+        facts.memory.push(Said { value, place: place.to_owned() });
+    }
+    if let Some(total) = after("Total").and_then(|rest| rest.strip_suffix("MiB")?.trim().parse::<f64>().ok()) {
+        facts.memory.push(Said { value: total, place: place.to_owned() });
+    }
+    if let Some(name) = after("Product Name") {
+        facts.names.push(said(name));
+        return true;
+    }
+    let listed = line.trim_start().strip_prefix("GPU ").and_then(|rest| rest.split_once(": "));
+    if let Some((name, _)) = listed.and_then(|(_, rest)| rest.split_once(" (UUID")) {
+        facts.names.push(said(name));
+        return true;
+    }
+    let known = ["NVIDIA ", "Tesla ", "A100-", "H100 "];
+    let cells = line.split([',', '|']).map(str::trim);
+    let is_table = line.starts_with("| ") && line.contains("  ") && line.contains("Off |") | line.contains("On  |");
+    let is_row = line.contains(", ") && line.contains("GPU-") || line.contains(" MiB,") || line.ends_with(" MiB");
+    if is_table || is_row {
+        // The table puts the device's number before its name: `|   0  NVIDIA H100 80GB HBM3          On  |`.
+        let strip = |cell: &str| cell.trim_start_matches(|c: char| c.is_ascii_digit()).trim().to_owned();
+        let name = cells.map(strip).find(|cell| known.iter().any(|known| cell.starts_with(known)));
+        if let Some(name) = name {
+            facts.names.push(said(name.split("  ").next().unwrap_or_default()));
+            let total = line.split(", ").filter_map(|cell| cell.trim().strip_suffix(" MiB")?.parse::<f64>().ok());
+            facts.memory.extend(
+                total
+                    .fold(None, |most: Option<f64>, one| Some(most.map_or(one, |most| most.max(one))))
+                    .map(|value| Said { value, place: place.to_owned() }),
+            );
+            return true;
+        }
+    }
+    false
+}
+
+/// `Rate: 400` of `ibstat`; `active_speed: 25.0 Gbps` and `active_width: 4X` of `ibv_devinfo`.
+fn port(line: &str, place: &str, facts: &mut MachineFacts) {
+    let value =
+        |key: &str| line.trim().strip_prefix(key).map(str::trim).and_then(|rest| rest.split_whitespace().next());
+    if let Some(rate) =
+        value("Rate:").and_then(|rate| rate.parse::<f64>().ok()).filter(|rate| *rate > 0.0 && *rate < 1e5)
+    {
+        facts.rates.push(Said { value: rate, place: place.to_owned() });
+        facts.ports.push(Said { value: 1, place: place.to_owned() });
+    }
+}
+
+/// Devices, direct links and near ports of the matrix of `nvidia-smi topo -m`, or of `rocm-smi --showtopo`.
+fn matrix(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let words = |line: &str| line.split_whitespace().map(ToOwned::to_owned).collect::<Vec<String>>();
+    let device = |word: &str| word.strip_prefix("GPU").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let Some(at) =
+        lines.iter().position(|line| line.split_whitespace().next().is_some_and(device) && !line.contains(':'))
+    else {
+        return;
+    };
+    let head = words(&lines[at]);
+    // `GPU0 GPU1 NIC0 NIC1 CPU Affinity`: devices come first, then ports, then columns that matter to no step.
+    let devices = head.iter().take_while(|word| device(word)).count();
+    let place = format!("{file}:{}", at + 1);
+    facts.devices.push(Said { value: devices as u32, place: place.clone() });
+    let ports = head.iter().skip(devices).take_while(|word| word.starts_with("NIC") || word.starts_with("mlx")).count();
+    let rows =
+        lines[at + 1..].iter().map(|line| words(line)).take_while(|row| row.first().is_some_and(|word| device(word)));
+    let rows: Vec<Vec<String>> = rows.collect();
+    // PIX and PXB pass PCIe switches alone; NODE and SYS pass the processor, as ports for storage do.
+    let near =
+        |port: usize| rows.iter().any(|row| row.get(1 + devices + port).is_some_and(|to| to == "PIX" || to == "PXB"));
+    let near = (0..ports).filter(|port| near(*port)).count() as u32;
+    if near > 0 {
+        facts.ports.push(Said { value: near, place });
+    }
+}
+
+/// `Link 0: 26.562 GB/s` of `nvidia-smi nvlink -s`, of the first device.
+fn links(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let rate = |line: &String| {
+        line.trim().strip_prefix("Link ")?.split_once(": ")?.1.strip_suffix(" GB/s")?.parse::<f64>().ok()
+    };
+    // The links of the first device; the others' are the same.
+    let first = lines.iter().skip_while(|line| rate(line).is_none());
+    let rates: Vec<f64> = first.map_while(rate).collect();
+    if !rates.is_empty() {
+        facts.links.push(Said { value: rates.iter().sum(), place: file.to_owned() });
+    }
+}
