@@ -1,7 +1,8 @@
 //! Floors: what no plan of a kind goes below, in time and in memory, in closed form.
 //!
 //! A rank does all its work, one pass after the other, once the first micro-batch has come to it; and what it gives back
-//! last passes the ranks before it. Whatever else there is, transfers and the update, is assumed to be hidden. Not an
+//! last passes the ranks before it. Whatever else there is, transfers and the update, is assumed to be hidden; once it is
+//! known where the state lies, what nothing hides is added: the first gather, the last reduction, the update. Not an
 //! estimate; that of [`crate::search::training`] knows more of fewer plans.
 
 use crate::cost::{Factors, Rates};
@@ -94,6 +95,18 @@ impl PlanFloor {
         floor.ranks.dedup();
         floor.time = floor.time * ROUNDING;
         floor
+    }
+
+    /// Time of a step of a plan with its state in place: the first unit or stage is gathered before anything is computed,
+    /// and its gradients are reduced, and what the first rank owns is updated, after everything is.
+    pub fn time_with(&self, scenario: &Scenario, layout: &Layout) -> Seconds {
+        let terms = StepTerms::new(scenario, layout);
+        let ranks = if scenario.plan.staged() { layout.pipeline as usize } else { 1 };
+        let of_first = terms.order.iter().step_by(ranks).map(|place| &terms.parts[usize::from(*place)]);
+        let update: Seconds = of_first.map(|part| part.update).sum();
+        let first = terms.order.first().map(|place| &terms.parts[usize::from(*place)]);
+        let ends = first.map_or(Seconds::ZERO, |part| part.gather.forward.time + part.reduce[1].time);
+        self.time + (ends + update) * ROUNDING
     }
 
     /// Memory of the fullest rank where the state lies as in `layout`.

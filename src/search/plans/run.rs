@@ -9,7 +9,7 @@ use crate::evaluate::{Workspace, summary};
 use crate::plan::Recompute;
 use crate::scenario::Scenario;
 use crate::search::Evaluator;
-use crate::units::Bytes;
+use crate::units::{Bytes, Seconds};
 
 use super::aim::{Aim, SearchLimits};
 use super::answer::{FoundWhole, PlanCounts, SearchShare, WholeAnswer};
@@ -35,6 +35,10 @@ pub struct PlanSearch {
     /// Whether to find the fastest plan of each count of devices too.
     pub front: bool,
 }
+
+/// Plans that are simulated before the next are compared with the best of them; no count of threads, on which the counts
+/// of the answer would depend.
+const TOGETHER: usize = 8;
 
 /// A run of a search.
 struct Running<'a> {
@@ -217,35 +221,52 @@ impl Running<'_> {
             memory <= capacity
                 && self.ranking.may_take(aim.scores(devices, per_token, memory.get()), devices, per_token)
         };
-        let left: Vec<_> = shape.extents.iter().filter(|extents| may(floor.memory(&rates, &extents.layout))).collect();
-        let simulate = |workspace: &mut Workspace, extents: &&StateExtents| {
-            if self.evaluator.cancel().is_cancelled() {
-                return None;
-            }
+        let fitting: Vec<_> =
+            shape.extents.iter().filter(|extents| may(floor.memory(&rates, &extents.layout))).collect();
+        let bounded = |extents: &&StateExtents| {
             let mut scenario = scenario.clone();
             extents.apply(&mut scenario.plan.sharding);
-            let summary = summary(&scenario, workspace).ok();
-            Some(summary.map(|summary| FoundWhole { scenario, summary }))
+            (floor.time_with(&scenario, &extents.layout), scenario)
         };
         // Collected by index, not as they end: the same list on any count of threads.
-        let found: Vec<_> = self
-            .evaluator
-            .pool()
-            .install(|| left.par_iter().with_max_len(8).map_init(Workspace::default, simulate).collect());
-        self.counts.bounded += (shape.extents.len() - left.len()) as u64;
-        let simulated = !found.is_empty();
+        let pool = self.evaluator.pool();
+        let mut left: Vec<_> = pool.install(|| fitting.par_iter().with_max_len(8).map(bounded).collect());
+        left.sort_by(|(one, _), (other, _)| one.get().total_cmp(&other.get()));
+        let mut simulated = false;
+        let mut looked_at = 0;
+        for together in left.chunks(TOGETHER) {
+            let least = together[0].0.get() / tokens(scenario);
+            if !self.ranking.may_take(aim.scores(devices, least, 0.0), devices, least) {
+                break;
+            }
+            self.simulate(together);
+            (simulated, looked_at) = (true, looked_at + together.len());
+        }
+        self.counts.bounded += (shape.extents.len() - looked_at) as u64;
+        simulated
+    }
+
+    /// Simulates some plans at once, and keeps the best.
+    fn simulate(&mut self, plans: &[(Seconds, Scenario)]) {
+        let cancel = self.evaluator.cancel();
+        let simulate = |workspace: &mut Workspace, (_, scenario): &(Seconds, Scenario)| {
+            let summary = (!cancel.is_cancelled()).then(|| summary(scenario, workspace).ok())?;
+            Some(summary.map(|summary| FoundWhole { scenario: scenario.clone(), summary }))
+        };
+        let pool = self.evaluator.pool();
+        let found: Vec<_> =
+            pool.install(|| plans.par_iter().with_max_len(1).map_init(Workspace::default, simulate).collect());
         for one in found.into_iter().flatten() {
             match one {
                 Some(found) => {
                     self.counts.simulated += 1;
-                    if limits.keeps(&found.summary) {
+                    if self.search.limits.keeps(&found.summary) {
                         self.ranking.add(found);
                     }
                 }
                 None => self.counts.impossible += 1,
             }
         }
-        simulated
     }
 
     fn answer(&self, exact: bool, floor: f64) -> WholeAnswer {
