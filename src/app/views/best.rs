@@ -249,7 +249,9 @@ fn with_plan(file: &ScenarioFile, found: &Scenario) -> ScenarioFile {
     let (mut file, plan) = (file.clone(), ScenarioFile::of(found).plan);
     (file.name, file.about, file.published) = (None, None, None);
     let to = &mut file.plan;
-    CHANGED.into_iter().for_each(|field| to.put(field, plan.get(field).cloned()));
+    for field in CHANGED {
+        to.put(field, plan.get(field).cloned());
+    }
     Field::all().filter(|field| field.is_in_sharding()).for_each(|field| to.put(field, None));
     (to.sharding, to.operators) = (plan.sharding, plan.operators);
     file
