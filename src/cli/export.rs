@@ -87,16 +87,20 @@ fn of_plan(target: PlanTarget, scenario: &Scenario, arguments: &ExportArgs) -> R
         PlanTarget::Sbatch => length(scenario)?,
         _ => None,
     };
-    let job = JobWishes { partition: word("--partition", partition)?, account: word("--account", account)?, time };
+    let job = JobWishes {
+        partition: word("--partition", partition.as_deref())?,
+        account: word("--account", account.as_deref())?,
+        time,
+    };
     let exported = plans::export(target, target_version.as_deref(), scenario, &job)
         .map_err(|problems| refused(&problems, &arguments.input))?;
     Ok(Export { files: vec![(exported.file, exported.text)], notes: exported.notes })
 }
 
 /// A name that a script can hold as it is.
-fn word(flag: &str, name: &Option<String>) -> Result<Option<String>, Failure> {
+fn word(flag: &str, name: Option<&str>) -> Result<Option<String>, Failure> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
-    match name.as_deref() {
+    match name {
         Some(name) if name.is_empty() || !name.chars().all(plain) => {
             let name = printable(name);
             Err(Failure::input(format!("{flag}: '{name}' is no name; write letters, digits, '_', '-', '.' or ','")))

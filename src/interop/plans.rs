@@ -31,7 +31,7 @@ use crate::text::printable;
 use super::report::{ImportError, Imported};
 
 use draft::PlanDraft;
-use settings::Settings;
+use settings::ToolSettings;
 
 pub use exported::{ExportedPlan, PlanTarget, export};
 pub use sbatch::JobWishes;
@@ -123,8 +123,11 @@ fn devices_of_nodes(wishes: &PlanWishes, library: &Library) -> Option<u32> {
     said(Field::Nodes)?.get::<u32>()?.checked_mul(each)
 }
 
+/// Says whether settings are a tool's.
+type Recogniser = fn(&ToolSettings) -> bool;
+
 /// Whose a file is, and what it says.
-fn recognised(file: LauncherFile<'_>) -> Result<(Tool, Settings), ImportError> {
+fn recognised(file: LauncherFile<'_>) -> Result<(Tool, ToolSettings), ImportError> {
     let LauncherFile { name, text } = file;
     let settings = parsed(name, text);
     if let Some(error) = refusals::foreign(text, &settings) {
@@ -133,7 +136,7 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, Settings), ImportError> {
     if text.contains("- arguments --") {
         return Ok((Tool::Megatron, megatron::from_log(name, text)));
     }
-    let kinds: [(Tool, fn(&Settings) -> bool); 4] = [
+    let kinds: [(Tool, Recogniser); 4] = [
         (Tool::Torchtitan, torchtitan::is_of),
         (Tool::DeepSpeed, deepspeed::is_of),
         (Tool::Accelerate, accelerate::is_of),
@@ -152,21 +155,21 @@ fn recognised(file: LauncherFile<'_>) -> Result<(Tool, Settings), ImportError> {
 }
 
 /// The settings of a text in JSON, TOML or YAML; none where it is in none of them.
-fn parsed(name: &str, text: &str) -> Settings {
+fn parsed(name: &str, text: &str) -> ToolSettings {
     let text = text.trim_start_matches('\u{feff}');
     let json = || serde_json::from_str::<Json>(text).ok();
     let toml = || toml::from_str::<Json>(text).ok();
     let yaml = || serde_saphyr::from_str::<Json>(text).ok();
     let object = json().or_else(toml).or_else(yaml).filter(Json::is_object);
-    object.map_or_else(|| Settings::new(name), |object| Settings::from_object(name, &object))
+    object.map_or_else(|| ToolSettings::new(name), |object| ToolSettings::from_object(name, &object))
 }
 
 /// Reads the files of one launcher: one configuration, and that of DeepSpeed which it refers to.
-fn take_over(mut read: Vec<(Tool, Settings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<ImportError>> {
-    let of_deepspeed = |(tool, _): &(Tool, Settings)| *tool == Tool::DeepSpeed;
+fn take_over(mut read: Vec<(Tool, ToolSettings)>, draft: &mut PlanDraft) -> Result<Tool, Vec<ImportError>> {
+    let of_deepspeed = |(tool, _): &(Tool, ToolSettings)| *tool == Tool::DeepSpeed;
     let at = if read.len() > 1 { read.iter().position(of_deepspeed) } else { None };
     let deepspeed = at.map(|at| read.remove(at).1);
-    let alone = |read: &[(Tool, Settings)]| {
+    let alone = |read: &[(Tool, ToolSettings)]| {
         let place = read.first().map_or("", |(_, settings)| settings.file.as_str());
         let names: Vec<&str> = read.iter().map(|(tool, _)| tool.name()).collect();
         let what = format!("files of {} do not make one plan", names.join(" and "));
@@ -175,10 +178,7 @@ fn take_over(mut read: Vec<(Tool, Settings)>, draft: &mut PlanDraft) -> Result<T
     // The arguments of the Trainer and the configuration that launches it belong together too.
     read.sort_by_key(|(tool, _)| *tool == Tool::Accelerate);
     let pair = read.iter().map(|(tool, _)| *tool).collect::<Vec<_>>();
-    let tool = match pair[..] {
-        [tool] | [tool @ Tool::Trainer, Tool::Accelerate] => tool,
-        _ => return Err(alone(&read)),
-    };
+    let ([tool] | [tool @ Tool::Trainer, Tool::Accelerate]) = pair[..] else { return Err(alone(&read)) };
     let both = read.len() == 2;
     for (tool, mut settings) in read {
         match tool {

@@ -47,7 +47,7 @@ pub struct ExportArgs {
 pub enum ModuleNames {
     /// torchtitan: layers.0.attention
     Torchtitan,
-    /// Hugging Face's transformers: model.layers.0.self_attn
+    /// Hugging Face's transformers: `model.layers.0.self_attn`
     Huggingface,
 }
 

@@ -12,11 +12,11 @@ use super::{called, refused, text_of};
 use crate::interop::report::ImportError;
 
 /// A kind of file: its word, what it is, how it is known by name and text, and how it is imported by itself.
-type Recogniser = (&'static str, &'static str, fn(&str, &str) -> bool, Option<fn(&Path, &ImportOutput) -> ImportKind>);
+type FileKind = (&'static str, &'static str, fn(&str, &str) -> bool, Option<fn(&Path, &ImportOutput) -> ImportKind>);
 
 /// All kinds, in the order in which they are asked: a model's configuration may have words of a launcher's in it, and a
 /// log of a run its arguments.
-const KINDS: [Recogniser; 4] = [
+const KINDS: [FileKind; 4] = [
     ("model", "a model's configuration", is_model, Some(as_model)),
     // Whose links they are is not in the log.
     ("links", "a log of nccl-tests", |_, text| text.contains("busbw") || text.contains("\"bus_bw\""), None),

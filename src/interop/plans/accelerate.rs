@@ -6,7 +6,7 @@ use crate::scenario::Field;
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::said::{Line, PlanSaid};
-use super::settings::{Setting, Settings};
+use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
 /// How the program is started, and its mesh.
@@ -65,14 +65,14 @@ const STRATEGIES: [(&str, &str, Option<Sharded>, Option<&str>); 5] = [
 ];
 
 /// Whether it is Accelerate's.
-pub fn is_of(settings: &Settings) -> bool {
+pub fn is_of(settings: &ToolSettings) -> bool {
     ["distributed_type", "compute_environment", "num_processes", "fsdp_config.fsdp_version"]
         .iter()
         .any(|name| settings.has(name))
 }
 
 /// Reads it; `deepspeed` is the configuration that it refers to, if that was given.
-pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, draft: &mut PlanDraft) {
     let kind = settings.take("distributed_type");
     let mut inside = settings.take_inside("deepspeed_config");
     let mut fsdp = settings.take_inside("fsdp_config");
@@ -101,7 +101,7 @@ pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, draft: &mut Pl
     draft.assume(Field::Accumulate, "1", missing);
 }
 
-fn read_fsdp(fsdp: &mut Settings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
+fn read_fsdp(fsdp: &mut ToolSettings, mesh: &[Option<Setting>; 2], place: &str, draft: &mut PlanDraft) {
     let version = fsdp.take("fsdp_version");
     let named = ["fsdp_sharding_strategy", "fsdp_reshard_after_forward"].into_iter().find_map(|name| {
         let text = fsdp.text(name)?;

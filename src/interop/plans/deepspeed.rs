@@ -5,7 +5,7 @@ use crate::scenario::Field;
 
 use super::draft::PlanDraft;
 use super::said::{Line, PlanSaid};
-use super::settings::{Setting, Settings};
+use super::settings::{Setting, ToolSettings};
 use super::table::{self, FILLED_IN, OFF, ToolKey, nothing, number, only, words};
 
 /// What its configuration says.
@@ -72,12 +72,12 @@ const AHEAD: &str = "zero_optimization.stage3_prefetch_bucket_size";
 const ALL: &str = "train_batch_size";
 
 /// Whether it is DeepSpeed's.
-pub fn is_of(settings: &Settings) -> bool {
+pub fn is_of(settings: &ToolSettings) -> bool {
     ["zero_optimization", "train_micro_batch_size_per_gpu", ALL].iter().any(|name| settings.has(name))
 }
 
 /// Reads it.
-pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     // Before the table takes away the two counts that this one has to agree with.
     let all = settings.take(ALL);
     if let Some(all) = all.as_ref().filter(|all| all.text != FILLED_IN) {
@@ -99,7 +99,7 @@ pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// The batch of all ranks: with a micro-batch it says how many of them are accumulated.
-fn read_batch(all: &Setting, settings: &Settings, draft: &mut PlanDraft) {
+fn read_batch(all: &Setting, settings: &ToolSettings, draft: &mut PlanDraft) {
     let counts = ["train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].map(|name| settings.count(name));
     match counts {
         [Some(micro), Some(steps)] => {
@@ -120,7 +120,7 @@ fn read_batch(all: &Setting, settings: &Settings, draft: &mut PlanDraft) {
 /// Names under which a format is switched on.
 const FORMATS: [(&str, &str); 3] = [("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")];
 
-fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let (mut on, mut filled_in): (Option<(&str, Setting)>, Option<Setting>) = (None, None);
     for (name, format) in FORMATS {
         let mut inside = settings.take_inside(name);
@@ -138,12 +138,12 @@ fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
         (Some((format, enabled)), _) => draft.take(Field::Precision, format, &enabled.place),
         (None, Some(auto)) => table::filled_in(Field::Precision, &auto.place, draft),
         (None, None) => {
-            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is enabled, and DeepSpeed's default is fp32")
+            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is enabled, and DeepSpeed's default is fp32");
         }
     }
 }
 
-fn read_stage(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_stage(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let stage = settings.take(STAGE);
     let mics = settings.take(MICS).filter(|mics| mics.text.parse::<u32>().is_ok_and(|ranks| ranks > 0));
     let Some(stage) = stage else {
@@ -162,9 +162,9 @@ fn read_stage(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_offload(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_offload(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let mut places = Vec::new();
-    let mut on = |settings: &mut Settings, object: &str, old: &str, draft: &mut PlanDraft| {
+    let mut on = |settings: &mut ToolSettings, object: &str, old: &str, draft: &mut PlanDraft| {
         let mut inside = settings.take_inside(object);
         let old = settings.take(old).filter(|old| old.text == "true");
         let device = inside.take("device").or(old);
@@ -179,7 +179,9 @@ fn read_offload(settings: &mut Settings, draft: &mut PlanDraft) {
             }
             Some(_) => {
                 let fix = "write cpu or none";
-                device.iter().for_each(|device| draft.cannot(device, "is no place that a plan can offload to", fix));
+                if let Some(device) = &device {
+                    draft.cannot(device, "is no place that a plan can offload to", fix);
+                }
                 false
             }
         }
@@ -204,19 +206,18 @@ fn read_offload(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// Reads it as Accelerate has it: what stands in its own file, or the configuration that this names.
-pub fn read_with_accelerate(inside: &mut Settings, named: Option<Settings>, draft: &mut PlanDraft) {
+pub fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSettings>, draft: &mut PlanDraft) {
     if let Some(file) = inside.take("deepspeed_config_file") {
-        match named {
-            Some(mut named) => read(&mut named, draft),
-            None => {
-                let fix = "give that file too: shardscope import plan CONFIG.yaml DEEPSPEED.json";
-                draft.cannot(&file, "says the rest, and was not found", fix);
-            }
+        if let Some(mut named) = named {
+            read(&mut named, draft);
+        } else {
+            let fix = "give that file too: shardscope import plan CONFIG.yaml DEEPSPEED.json";
+            draft.cannot(&file, "says the rest, and was not found", fix);
         }
         table::leave(inside, draft);
         return;
     }
-    let mut own = Settings::new(&inside.file);
+    let mut own = ToolSettings::new(&inside.file);
     for (theirs, name) in [
         ("zero_stage", STAGE),
         ("offload_optimizer_device", "zero_optimization.offload_optimizer.device"),

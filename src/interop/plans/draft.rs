@@ -149,7 +149,7 @@ impl PlanDraft {
         }
     }
 
-    /// Settings that contradict one another, or the user.
+    /// `ToolSettings` that contradict one another, or the user.
     pub fn contradict(&mut self, place: &str, what: impl Display) {
         self.errors.push(ImportError::new(place, what, "correct one of them, or say another --devices"));
     }

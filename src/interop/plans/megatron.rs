@@ -11,7 +11,7 @@ use crate::plan::Sharded;
 use crate::scenario::Field;
 
 use super::draft::PlanDraft;
-use super::settings::{Setting, Settings};
+use super::settings::{Setting, ToolSettings};
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
 pub use script::is_of as is_script;
@@ -81,15 +81,15 @@ const GLOBAL: &str = "global_batch_size";
 const COPIES: &str = "num_distributed_optimizer_instances";
 
 /// The arguments that a script runs Megatron-LM with; `None` where none are there.
-pub fn from_script(file: &str, text: &str) -> Option<Settings> {
+pub fn from_script(file: &str, text: &str) -> Option<ToolSettings> {
     script::arguments(file, text)
 }
 
 /// The arguments at the head of a log.
-pub fn from_log(file: &str, text: &str) -> Settings {
+pub fn from_log(file: &str, text: &str) -> ToolSettings {
     let lines: Vec<String> = text.lines().map(plain).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let mut settings = Settings::new(file);
+    let mut settings = ToolSettings::new(file);
     for (name, value, line) in Arguments::of_megatron(&lines).all().filter(|(_, value, _)| *value != "None") {
         settings.put(name, value, &format!("line {line}, {name}"));
     }
@@ -100,7 +100,7 @@ pub fn from_log(file: &str, text: &str) -> Settings {
 }
 
 /// Reads them.
-pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     draft.stack = Some("megatron-2024");
     if let Some(size) = settings.take("world_size") {
         draft.take(Field::Devices, &size.text, &size.place);
@@ -118,11 +118,11 @@ pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// Takes an argument that is on away, and one that is off with it.
-fn on(settings: &mut Settings, name: &str) -> Option<Setting> {
+fn on(settings: &mut ToolSettings, name: &str) -> Option<Setting> {
     settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str()))
 }
 
-fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let set: Vec<(&str, Setting)> =
         FORMATS.into_iter().filter_map(|(name, format)| Some((format, on(settings, name)?))).collect();
     match set.first() {
@@ -131,7 +131,7 @@ fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_sharding(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_sharding(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let torch = on(settings, "use_torch_fsdp2");
     let own = on(settings, "use_megatron_fsdp").or_else(|| on(settings, "use_custom_fsdp"));
     let strategy = settings.take("data_parallel_sharding_strategy");
@@ -170,10 +170,10 @@ fn read_sharding(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_stages(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let pipeline = draft.ranks(Field::Pipeline);
     let named = ["virtual_pipeline_model_parallel_size", "num_virtual_stages_per_pipeline_rank"];
-    let stages = named.into_iter().filter_map(|name| on(settings, name)).next();
+    let stages = named.into_iter().find_map(|name| on(settings, name));
     let layers = on(settings, "num_layers_per_virtual_pipeline_stage");
     let per_stage = layers.as_ref().and_then(|layers| layers.text.parse::<u32>().ok()).filter(|layers| *layers > 0);
     let (count, place) = match (stages, layers, per_stage, settings.count("num_layers")) {
@@ -189,11 +189,11 @@ fn read_stages(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_recompute(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let granularity = on(settings, "recompute_granularity");
     let method = on(settings, "recompute_method").or_else(|| on(settings, "activations_checkpoint_method"));
     let named = ["recompute_num_layers", "checkpoint_num_layers"];
-    let each = named.into_iter().filter_map(|name| settings.take(name)).next();
+    let each = named.into_iter().find_map(|name| settings.take(name));
     let old = on(settings, "checkpoint_activations");
     let selective = on(settings, "recompute_activations");
     let full = granularity.as_ref().filter(|it| it.text == "full").or(old.as_ref());
@@ -222,7 +222,7 @@ fn read_recompute(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     match settings.take(GLOBAL) {
         Some(all) => draft.take(Field::GlobalBatch, &all.text, &all.place),
         None => draft.assume(Field::Accumulate, "1", "without --global-batch-size each rank takes one micro-batch"),
@@ -230,7 +230,7 @@ fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// How long the run is, where it says so.
-fn read_length(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_length(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let sequence = draft.count(Field::Sequence).map(f64::from);
     let batch = draft.value(Field::GlobalBatch).and_then(|batch| batch.to_string().parse::<f64>().ok());
     for (name, each) in [("train_samples", Some(1.0)), ("train_iters", batch)] {

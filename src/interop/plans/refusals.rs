@@ -2,7 +2,7 @@
 
 use crate::interop::report::ImportError;
 
-use super::settings::Settings;
+use super::settings::ToolSettings;
 
 /// How to go on without the configuration.
 const LOG: &str = "give the log of a run, or write the plan with `shardscope --help`'s flags";
@@ -28,7 +28,7 @@ const PYTHON: [(&str, &str); 5] = [
 ];
 
 /// Why a file is refused, if it is one of those.
-pub fn foreign(text: &str, settings: &Settings) -> Option<ImportError> {
+pub fn foreign(text: &str, settings: &ToolSettings) -> Option<ImportError> {
     let keys = KEYS.iter().find(|(_, names)| names.iter().all(|name| settings.has(name)));
     if let Some((tool, names)) = keys {
         return Some(refusal(format!("is a configuration of {tool} ({}), which is not read", names.join(", "))));

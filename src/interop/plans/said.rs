@@ -219,12 +219,17 @@ impl<'a> PlanSaid<'a> {
                 Field::Tokens | Field::FlopCount => false,
                 Field::Bandwidth | Field::Memory => text != "1",
                 Field::Reshard => text == "off",
-                Field::Qwz | Field::Qgz | Field::Hpz => true,
                 Field::Reduction => plan.reduction != Reduction::Default && plan.accumulate > 1,
                 Field::Accumulation => plan.accumulation == Accumulation::Layered && plan.accumulate > 1,
                 Field::Recompute => plan.recompute != Recompute::None,
                 Field::Precision => plan.precision != Precision::Bf16,
-                Field::Accumulate | Field::GlobalBatch | Field::Devices | Field::MicroBatch => true,
+                Field::Accumulate
+                | Field::GlobalBatch
+                | Field::Devices
+                | Field::MicroBatch
+                | Field::Qwz
+                | Field::Qgz
+                | Field::Hpz => true,
                 _ => field.in_plan(&usual).is_none_or(|usual| usual.to_string() != text),
             };
             if says {

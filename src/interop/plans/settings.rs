@@ -10,7 +10,7 @@ use crate::text::printable;
 
 /// What a file says under names like `zero_optimization.stage`.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct ToolSettings {
     /// The file, as messages name it.
     pub file: String,
     values: BTreeMap<String, Setting>,
@@ -25,7 +25,7 @@ pub struct Setting {
     pub place: String,
 }
 
-impl Settings {
+impl ToolSettings {
     /// Without any.
     pub fn new(file: &str) -> Self {
         Self { file: printable(file), values: BTreeMap::new() }

@@ -6,7 +6,7 @@ use crate::scenario::Field;
 
 use super::draft::PlanDraft;
 use super::said::{Line, PlanSaid};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 
 /// A key of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub const OFF: &[&str] = &["false", "False", "0", "", "none", "None", "no", "[]"
 pub const FILLED_IN: &str = "auto";
 
 /// Reads the settings that a table knows.
-pub fn read(table: &[ToolKey], settings: &mut Settings, draft: &mut PlanDraft) {
+pub fn read(table: &[ToolKey], settings: &mut ToolSettings, draft: &mut PlanDraft) {
     for key in table {
         let Some(setting) = settings.take(key.name) else { continue };
         let (text, place) = (setting.text.as_str(), setting.place.as_str());
@@ -68,14 +68,15 @@ pub fn read(table: &[ToolKey], settings: &mut Settings, draft: &mut PlanDraft) {
             Means::Only(..) if unset => draft.cannot(&setting, "is set outside the file", "set it in the file"),
             Means::Number(field) | Means::Words(field, _) if text == FILLED_IN => filled_in(field, place, draft),
             Means::Number(field) => draft.take(field, text, place),
-            Means::Words(field, words) => match words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
-                Some((_, ours)) => draft.take(field, ours, place),
-                None => {
+            Means::Words(field, words) => {
+                if let Some((_, ours)) = words.iter().find(|(theirs, _)| theirs.eq_ignore_ascii_case(text)) {
+                    draft.take(field, ours, place);
+                } else {
                     let known: Vec<&str> = words.iter().map(|(theirs, _)| *theirs).collect();
                     let what = format!("'{text}' is nothing that a plan can say; known: {}", known.join(", "));
                     draft.refuse(place, what, field);
                 }
-            },
+            }
             Means::Only(values, _) if values.iter().any(|value| value.eq_ignore_ascii_case(text)) => {
                 draft.report.ignore(place, format!("'{text}' changes nothing"));
             }
@@ -95,7 +96,7 @@ pub fn filled_in(field: Field, place: &str, draft: &mut PlanDraft) {
 }
 
 /// Notes what a file says and no table knows.
-pub fn leave(settings: &Settings, draft: &mut PlanDraft) {
+pub fn leave(settings: &ToolSettings, draft: &mut PlanDraft) {
     for (_, setting) in settings.rest() {
         draft.report.ignore(&setting.place, "not known to change size, time or memory");
     }

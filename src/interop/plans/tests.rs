@@ -113,7 +113,7 @@ fn round_trip(scenario: &Scenario, target: PlanTarget, beside: &[Field], library
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
     fn what_is_exported_is_imported_as_the_same_plan(words in plans()) {

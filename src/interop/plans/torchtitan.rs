@@ -5,7 +5,7 @@ use crate::scenario::{Field, Problem};
 
 use super::draft::PlanDraft;
 use super::said::{Line, PlanSaid};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 use super::written::{self, Head, Ranks};
 
@@ -77,13 +77,13 @@ const MODELS: [(&str, &str, &str); 6] = [
 ];
 
 /// Whether it is torchtitan's.
-pub fn is_of(settings: &Settings) -> bool {
+pub fn is_of(settings: &ToolSettings) -> bool {
     let sections = ["training", "parallelism", "activation_checkpoint", "job", "model.flavor"];
     sections.iter().filter(|name| settings.has(name)).count() >= 2
 }
 
 /// Reads it.
-pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     draft.stack = Some("torchtitan");
     rename(settings, draft);
     read_model(settings, draft);
@@ -99,7 +99,7 @@ pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
 
 const DEFAULT: &str = "torchtitan's default";
 
-fn rename(settings: &mut Settings, draft: &mut PlanDraft) {
+fn rename(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let mut old = Vec::new();
     for (name, new) in RENAMED {
         if let Some(setting) = settings.take(name) {
@@ -115,7 +115,7 @@ fn rename(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_model(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_model(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [name, flavor] = ["model.name", "model.flavor"].map(|name| settings.take(name));
     let (Some(name), Some(flavor)) = (name, flavor) else { return };
     match MODELS.iter().find(|(own, size, _)| (*own, *size) == (name.text.as_str(), flavor.text.as_str())) {
@@ -124,7 +124,7 @@ fn read_model(settings: &mut Settings, draft: &mut PlanDraft) {
     }
 }
 
-fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let converters =
         settings.take("model.converters").filter(|it| it.text.contains("float8") || it.text.contains("mx"));
     let old = settings.take("float8.enable_float8_linear").filter(|it| it.text == "true");
@@ -137,14 +137,14 @@ fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
             "bfloat16" => draft.take(Field::Precision, "bf16", &format.place),
             "float32" => draft.take(Field::Precision, "fp32", &format.place),
             other => {
-                draft.refuse(&format.place, format!("'{other}' is neither bfloat16 nor float32"), Field::Precision)
+                draft.refuse(&format.place, format!("'{other}' is neither bfloat16 nor float32"), Field::Precision);
             }
         },
         None => draft.assume(Field::Precision, "bf16", DEFAULT),
     }
 }
 
-fn read_recompute(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_recompute(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let option = settings.take(OPTION);
     let Some(mode) = settings.take(MODE) else {
         return draft.assume(Field::Recompute, "selective", DEFAULT);
@@ -159,13 +159,13 @@ fn read_recompute(settings: &mut Settings, draft: &mut PlanDraft) {
         },
         ("none" | "selective" | "full", _) => draft.take(Field::Recompute, &mode.text, &mode.place),
         (other, _) => {
-            draft.refuse(&mode.place, format!("'{other}' is none of none, selective and full"), Field::Recompute)
+            draft.refuse(&mode.place, format!("'{other}' is none of none, selective and full"), Field::Recompute);
         }
     }
 }
 
 /// The mesh: shards lie over the ranks of the shard degree and of context parallelism.
-fn read_mesh(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_mesh(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [replicate, shard] = [REPLICATE, SHARD].map(|name| settings.take(name));
     let place = [&shard, &replicate].into_iter().flatten().next().map(|setting| setting.place.clone());
     let place = place.unwrap_or_else(|| format!("{}: no {SHARD}", settings.file));
@@ -187,7 +187,7 @@ fn read_mesh(settings: &mut Settings, draft: &mut PlanDraft) {
         inner.iter().chain([&replicas, &degree]).try_fold(1_u32, |product, ranks| product.checked_mul(*ranks));
     match (draft.devices(), product) {
         (None, Some(product)) => {
-            draft.take(Field::Devices, &product.to_string(), &format!("{place}, with the other degrees"))
+            draft.take(Field::Devices, &product.to_string(), &format!("{place}, with the other degrees"));
         }
         (Some(devices), product) if product != Some(devices) => {
             let product = product.map_or("more than can be counted".to_owned(), |product| product.to_string());
@@ -215,7 +215,7 @@ fn read_mesh(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// Stages of each pipeline rank: as many as the layers of a stage leave, else two where the schedule loops.
-fn read_stages(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_stages(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let Some(per_stage) = settings.take(PER_STAGE) else {
         let loops = draft
             .value(Field::Schedule)
@@ -233,7 +233,7 @@ fn read_stages(settings: &mut Settings, draft: &mut PlanDraft) {
 }
 
 /// A rank's batch is one micro-batch, or what a pipeline cuts into some.
-fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let [local, global, micro] = [LOCAL, GLOBAL, MICRO].map(|name| settings.take(name));
     let (batch, place) = match &local {
         Some(local) => (local.text.clone(), local.place.clone()),
@@ -245,9 +245,9 @@ fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
     };
     if draft.ranks(Field::Pipeline) == 1 {
         if local.is_some() {
-            draft.take(Field::MicroBatch, &batch, &place)
+            draft.take(Field::MicroBatch, &batch, &place);
         } else {
-            draft.assume(Field::MicroBatch, &batch, &place)
+            draft.assume(Field::MicroBatch, &batch, &place);
         }
         match all {
             Some(all) => draft.take(Field::GlobalBatch, &all.text, &all.place),
@@ -264,7 +264,7 @@ fn read_batch(settings: &mut Settings, draft: &mut PlanDraft) {
     if let (Some(all), Some(ranks)) = (all, draft.data_ranks())
         && all.text.parse() != Ok(u64::from(count) * u64::from(ranks))
     {
-        let fix = format!("write {} into both, or leave it out: a plan runs one pipeline over the whole batch", LOCAL);
+        let fix = format!("write {LOCAL} into both, or leave it out: a plan runs one pipeline over the whole batch");
         draft.cannot(&all, "repeats the whole pipeline for one step, which a plan cannot say", &fix);
     }
 }

@@ -6,7 +6,7 @@ use crate::scenario::Field;
 use super::deepspeed;
 use super::draft::PlanDraft;
 use super::said::{Line, PlanSaid};
-use super::settings::Settings;
+use super::settings::ToolSettings;
 use super::table::{self, OFF, ToolKey, nothing, number, only, words};
 
 /// What the arguments say.
@@ -81,13 +81,13 @@ const STRATEGIES: [(&str, Option<Sharded>, Option<&str>); 6] = [
 ];
 
 /// Whether they are the Trainer's.
-pub fn is_of(settings: &Settings) -> bool {
+pub fn is_of(settings: &ToolSettings) -> bool {
     [MICRO_BATCH, "output_dir", "fsdp", "gradient_checkpointing", "learning_rate"].iter().any(|name| settings.has(name))
 }
 
 /// Reads them; `deepspeed` is the configuration that they refer to, if that was given, and `launched` says that
 /// Accelerate's configuration is there too, which then says how the state is sharded.
-pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, launched: bool, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, deepspeed: Option<ToolSettings>, launched: bool, draft: &mut PlanDraft) {
     // Its own arguments come first: DeepSpeed's 'auto' stands for what they say.
     read_precision(settings, draft);
     let named = settings.take("deepspeed");
@@ -112,7 +112,7 @@ pub fn read(settings: &mut Settings, deepspeed: Option<Settings>, launched: bool
     draft.assume(Field::Recompute, "none", default);
 }
 
-fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_precision(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let formats = ["bf16", "fp16"].map(|format| (format, settings.take(format)));
     let on = formats.iter().find_map(|(format, setting)| {
         let setting = setting.as_ref().filter(|setting| setting.text == "true")?;
@@ -121,15 +121,15 @@ fn read_precision(settings: &mut Settings, draft: &mut PlanDraft) {
     match on {
         Some((format, setting)) => draft.take(Field::Precision, format, &setting.place),
         None => {
-            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is on, and the Trainer's default is fp32")
+            draft.assume(Field::Precision, "fp32", "neither bf16 nor fp16 is on, and the Trainer's default is fp32");
         }
     }
 }
 
-fn read_fsdp(settings: &mut Settings, draft: &mut PlanDraft) {
+fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     let mut inside = settings.take_inside("fsdp_config");
     // Both spellings stand in real files.
-    let mut config = Settings::new(&inside.file);
+    let mut config = ToolSettings::new(&inside.file);
     for (name, setting) in inside.rest() {
         let short = name.strip_prefix("fsdp_").unwrap_or(name);
         config.put(short, &setting.text, &format!("fsdp_config.{name}"));

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::settings::Settings;
+use super::super::settings::ToolSettings;
 
 /// Arguments by which a script of Megatron-LM is known.
 const KNOWN: [&str; 6] = [
@@ -30,7 +30,7 @@ pub fn is_of(text: &str) -> bool {
 }
 
 /// The arguments that it runs it with.
-pub fn arguments(file: &str, text: &str) -> Option<Settings> {
+pub fn arguments(file: &str, text: &str) -> Option<ToolSettings> {
     let mut shell = Shell::default();
     let mut commands: Vec<Vec<String>> = Vec::new();
     for statement in statements(text) {
@@ -54,8 +54,8 @@ pub fn arguments(file: &str, text: &str) -> Option<Settings> {
 }
 
 /// `--name value`, `--name=value` and `--name` among the words of some lists.
-fn settings(file: &str, lists: &[Vec<String>]) -> Settings {
-    let mut settings = Settings::new(file);
+fn settings(file: &str, lists: &[Vec<String>]) -> ToolSettings {
+    let mut settings = ToolSettings::new(file);
     for words in lists {
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
@@ -76,7 +76,7 @@ fn settings(file: &str, lists: &[Vec<String>]) -> Settings {
 }
 
 /// Devices, as the launcher's arguments say, the script's own count, or its head for Slurm.
-fn count_devices(settings: &mut Settings, shell: &Shell, text: &str) {
+fn count_devices(settings: &mut ToolSettings, shell: &Shell, text: &str) {
     let first = |names: [&str; 2]| names.into_iter().find_map(|name| leading_count(settings.text(name)?));
     let launched =
         first(PER_NODE).zip(first(NODES)).map(|(each, nodes)| (each.checked_mul(nodes), "--nnodes x --nproc_per_node"));
@@ -85,7 +85,7 @@ fn count_devices(settings: &mut Settings, shell: &Shell, text: &str) {
         let lines = text.lines().filter_map(|line| line.strip_prefix("#SBATCH"));
         lines
             .filter_map(|line| names.into_iter().find_map(|name| line.trim().strip_prefix(name)?.strip_prefix('=')))
-            .last()
+            .next_back()
     };
     let slurm = || {
         let nodes = leading_count(asked(["--nodes", "-N"])?)?;

@@ -7,7 +7,7 @@ use crate::model::{AttentionWindow, Experts, Model, Norm, Positions, QkNorm};
 use crate::scenario::Field;
 
 use super::super::draft::PlanDraft;
-use super::super::settings::Settings;
+use super::super::settings::ToolSettings;
 use super::super::table::{self, OFF, ToolKey, only};
 use super::on;
 
@@ -28,7 +28,7 @@ const TOKENIZERS: [(&str, u32); 3] =
     [("GPT2BPETokenizer", 50_257), ("Llama2Tokenizer", 32_000), ("BertWordPieceLowerCase", 30_522)];
 
 /// Reads the model, unless the user names one.
-pub fn read(settings: &mut Settings, draft: &mut PlanDraft) {
+pub fn read(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     if draft.is_given(Field::Model) {
         for name in NAMES.into_iter().chain(KEYS.iter().map(|key| key.name)) {
             if let Some(setting) = settings.take(name) {
@@ -71,7 +71,7 @@ const NAMES: [&str; 23] = [
     "max_position_embeddings",
 ];
 
-fn shape(settings: &mut Settings, draft: &mut PlanDraft) -> Result<Model, ImportError> {
+fn shape(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Model, ImportError> {
     let file = settings.file.clone();
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
     let missing = |name: &str| ImportError::new(&file, format!("no --{name}, so the model is not known"), CONFIG);
@@ -136,7 +136,12 @@ fn shape(settings: &mut Settings, draft: &mut PlanDraft) -> Result<Model, Import
 }
 
 /// A size of the model; `None` where it is off or absent.
-fn count(settings: &mut Settings, draft: &mut PlanDraft, name: &str, field: &str) -> Result<Option<u32>, ImportError> {
+fn count(
+    settings: &mut ToolSettings,
+    draft: &mut PlanDraft,
+    name: &str,
+    field: &str,
+) -> Result<Option<u32>, ImportError> {
     let Some(setting) = settings.take(name).filter(|setting| !OFF.contains(&setting.text.as_str())) else {
         return Ok(None);
     };
@@ -147,7 +152,7 @@ fn count(settings: &mut Settings, draft: &mut PlanDraft, name: &str, field: &str
     Ok(Some(count))
 }
 
-fn experts(settings: &mut Settings, draft: &mut PlanDraft) -> Result<Option<Experts>, ImportError> {
+fn experts(settings: &mut ToolSettings, draft: &mut PlanDraft) -> Result<Option<Experts>, ImportError> {
     let mut count = |name: &str, field: &str| count(settings, draft, name, field);
     let [experts, active, ffn_hidden] = [
         count("num_experts", "experts.count")?,
@@ -172,7 +177,11 @@ fn attention_window(text: &str, layers: u32) -> Option<AttentionWindow> {
 }
 
 /// Rows of the embedding: the vocabulary, filled up to a multiple of what tensor ranks share evenly.
-fn padded_vocabulary(vocab: Option<u32>, settings: &mut Settings, draft: &mut PlanDraft) -> Result<u32, ImportError> {
+fn padded_vocabulary(
+    vocab: Option<u32>,
+    settings: &mut ToolSettings,
+    draft: &mut PlanDraft,
+) -> Result<u32, ImportError> {
     let multiple =
         settings.take("make_vocab_size_divisible_by").and_then(|it| it.text.parse::<u32>().ok()).unwrap_or(128);
     let step = multiple.max(1).saturating_mul(draft.ranks(Field::Tensor));
