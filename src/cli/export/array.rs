@@ -32,8 +32,8 @@ pub(super) fn script(session: &Session, everywhere: &Everywhere, arguments: &Exp
         },
     )?;
     let cells = question.len();
-    let partition = word("--partition", &arguments.partition)?.map(|name| format!("--partition={name}"));
-    let account = word("--account", &arguments.account)?.map(|name| format!("--account={name}"));
+    let partition = word("--partition", arguments.partition.as_deref())?.map(|name| format!("--partition={name}"));
+    let account = word("--account", arguments.account.as_deref())?.map(|name| format!("--account={name}"));
     let options = partition.into_iter().chain(account).collect();
     let array = JobArray {
         command: command(everywhere, arguments, [x, y]),
