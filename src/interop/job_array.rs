@@ -33,6 +33,8 @@ impl JobArray {
     pub fn script(&self) -> Result<String, shlex::QuoteError> {
         let Self { parts, at_once, cells, .. } = self;
         let command = Quoter::new().join(self.command.iter().map(String::as_str))?;
+        // The count of parts stands in the command, not in the array, so that one part can be submitted again alone:
+        // `sbatch --array=3` is still part 3 of 100.
         let last = parts - 1;
         let options: String = self.options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
         Ok(format!(

@@ -238,6 +238,8 @@ impl Rank<'_> {
     /// Elements that a device puts in, from the bytes that it receives: of n ranks all but its own share arrives.
     fn elements(&self, kind: TaskKind, bytes: Bytes, group: u32) -> u64 {
         let others = f64::from(group.max(2) - 1);
+        // Of 8 ranks that gather 8 GB each receives 7 and puts in 1; reducing, it puts in 8 and receives 7; an all-reduce is
+        // both in turn.
         let shares = match kind {
             TaskKind::AllGather => 1.0 / others,
             TaskKind::ReduceScatter | TaskKind::AllToAll => (others + 1.0) / others,
@@ -255,6 +257,7 @@ impl Rank<'_> {
             uses.entry(key(span)).or_default().push(span);
         }
         uses.values_mut().for_each(|all| all.sort_by(|one, other| one.start.get().total_cmp(&other.start.get())));
+        // A gather may serve several passes, which come one after the other: the flow leads to the first.
         let gathers = spans.iter().filter(|span| span.lane == Lane::Gather);
         let flow = |(id, gather): (usize, &Span)| {
             let all = uses.get(&key(gather))?;

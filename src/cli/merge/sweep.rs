@@ -138,6 +138,8 @@ impl<'a> PartRows<'a, Box<dyn Read>> {
 
     fn line(&mut self) -> Result<String, Failure> {
         let mut line = Vec::new();
+        // A line without an end, however long, is not held: what is read of it stops at the longest that a row can be, and
+        // then does not end as a line does.
         let read = (&mut self.lines).take(LONGEST as u64).read_until(b'\n', &mut line);
         read.map_err(|error| Failure::io(self.file, &error))?;
         self.line += 1;
@@ -148,6 +150,7 @@ impl<'a> PartRows<'a, Box<dyn Read>> {
     /// Refuses what is not a cell's row.
     fn check(&mut self, line: &str) -> Result<(), Failure> {
         let mut ends = [0; COLUMNS + 1];
+        // One more place for an end than a row has, so that a row of too many cells is told from one of enough.
         let (result, _, _, found) = self.parser.read_record(line.as_bytes(), &mut self.cells, &mut ends);
         if result != ReadRecordResult::Record || found != COLUMNS {
             return Err(self.wrong("is not a row of a sweep"));

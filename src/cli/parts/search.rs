@@ -182,6 +182,8 @@ fn best(parts: &[SearchPart]) -> Vec<(&Standing, &Map<String, Value>)> {
     all.sort_by(|(one, _), (other, _)| {
         one.score[0].total_cmp(&other.score[0]).then(one.score[1].total_cmp(&other.score[1]))
     });
+    // Parts may find plans of the same figures, which the whole search would have listed once: 1.0 A, 1.0 A, 2.0 B are two
+    // plans, and with two asked for B is among the best.
     let mut seen = HashSet::new();
     all.retain(|(standing, _)| seen.insert(&standing.figures));
     all.truncate(parts.first().map_or(0, |part| part.part.top));
@@ -197,6 +199,7 @@ fn front(parts: &[SearchPart]) -> Vec<&Value> {
             *known = (speed.tokens_per_s, plan);
         }
     }
+    // By size: a plan stays if it is faster than all smaller ones.
     let mut least = 0.0;
     let faster = |(speed, plan)| {
         let faster = speed > least;

@@ -44,6 +44,7 @@ pub(super) fn run(
         Ok::<bool, Failure>(read)
     })?;
     bar.finish_and_clear();
+    // What was interrupted, or not read to its end, is no part: it gets no last line.
     if let Some(part) = arguments.part.filter(|_| ends.whole) {
         output::result(&format!("{COMMENT}{}\n", seal(part, &cells)))?;
     }
