@@ -81,8 +81,8 @@ impl Keymap {
             for (position, (((line, other), (_, other_was)), other_by)) in now.iter().enumerate() {
                 let told = position < index && other_by.is_some();
                 // What hides something in the table itself may go on doing so.
-                let told = told || one.keys == was.keys && other.keys == other_was.keys;
-                let shared = one.keys.iter().find(|key| other.keys.contains(key));
+                let hides = |key| was.keys.contains(key) && other_was.keys.contains(key);
+                let shared = one.keys.iter().find(|key| other.keys.contains(key) && !hides(key));
                 let meets = one.action != other.action && meet(place.place, line.place);
                 let Some(key) = shared.filter(|_| !told && meets) else { continue };
                 let place = place_name(line.place);
