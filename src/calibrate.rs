@@ -4,11 +4,15 @@
 //! Takes measured cases, a calibration and a function that evaluates scenarios. Not for reading rows, for threads, or
 //! for the layout of a report.
 
+mod attribution;
 mod bands;
 mod bars;
 mod fit;
 mod holdout;
 mod model;
+mod own;
+mod posterior;
+mod prior;
 mod text;
 
 use std::collections::BTreeMap;
@@ -23,9 +27,14 @@ use crate::stack::constants::{CONSTANTS, Constant};
 use fit::KnownSlopes;
 use holdout::LeftOutRows;
 use model::FitModel;
+use posterior::UnseenSource;
+use prior::FitPrior;
 
+pub use attribution::{Attribution, Cause, attribute};
 pub use bands::{Coverage, HELD};
 pub use bars::{AccuracyBar, BARS, JudgedBar, JudgedFigure, judge};
+pub use own::OwnSet;
+pub use prior::{Prior, shipped};
 pub use text::write;
 
 /// Evaluates scenarios, and answers in their order.
@@ -106,6 +115,9 @@ pub struct Fitted {
     pub crossed: Validation,
     /// A source at a time, then what is larger than anything fitted.
     pub left_out: Vec<LeftOut>,
+    /// What a few of their rows say of sets that the constants have not seen; none where the fit did not begin from
+    /// scratch.
+    pub own: Vec<OwnSet>,
     /// How often the calibration's bands hold: of all rows, then by class.
     pub coverage: Vec<Coverage>,
 }
@@ -118,11 +130,13 @@ const DIGITS: i32 = 3;
 pub fn calibrate(
     cases: &[Case],
     calibration: &Calibration,
+    prior: Prior,
     evaluate: &Evaluate<'_>,
     begins: &dyn Fn(&str),
 ) -> Option<Fitted> {
     let with = |calibration: &Calibration| under(cases, &[Arc::new(calibration.clone())], |_| 0);
     let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
+    let (base, prior) = (calibration, FitPrior::new(prior, calibration));
     begins("before");
     let before = validate(&with(calibration));
     let model = FitModel::new(cases, calibration, &before, evaluate);
@@ -133,26 +147,29 @@ pub fn calibrate(
     let start: Vec<f64> = CONSTANTS.iter().map(|constant| calibration.get(constant).unwrap_or(f64::NAN)).collect();
     let all: Vec<usize> = (0..model.len()).collect();
     // The slopes at the solution serve all that follows: a fit without some rows is a few steps away from there.
-    let values = fit::solve(&model, KnownSlopes::at(&model, all.clone(), start.clone()));
+    let values = fit::solve(&model, &prior, KnownSlopes::at(&model, all.clone(), start.clone()));
     let known = KnownSlopes::at(&model, all, values);
     let mut calibration = model.calibration(&known.values);
     let after = validate(&with(&calibration));
-    let constants = fit::found(&model, &known, &start);
+    let constants = fit::found(&model, &prior, &known, &start);
     begins("cross-validation by group");
     // A group is left out as a whole: its rows are near-duplicates, and one of them would give the others away.
     let folds = holdout::folds(&model);
-    let fitted: Vec<Arc<Calibration>> =
-        (0..holdout::FOLDS).map(|fold| Arc::new(holdout::without(&model, &known, |row| folds[row] == fold))).collect();
+    let fold = |fold| model.calibration(&holdout::without(&model, &prior, &known, |row| folds[row] == fold));
+    let fitted: Vec<Arc<Calibration>> = (0..holdout::FOLDS).map(|number| Arc::new(fold(number))).collect();
     // Rows that the fit cannot use are predicted too: with their group's fold, else with the first.
     let of_group: BTreeMap<String, usize> =
         (0..model.len()).map(|row| (model.case(row).row.group(), folds[row])).collect();
     let place = |case: usize| of_group.get(&cases[case].row.group()).copied().unwrap_or(0);
     let crossed = validate(&under(cases, &fitted, place));
     begins("leaving out one source at a time");
-    let (mut left_out, mut unseen) = (Vec::new(), Vec::new());
+    let (mut left_out, mut unseen, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for LeftOutRows { name, source, out, kin } in holdout::wholes(&model) {
-        let fitted = holdout::without(&model, &known, |row| kin[row]);
-        let own: Vec<Case> = (0..model.len()).filter(|row| out[*row]).map(|row| model.case(row).clone()).collect();
+        let values = holdout::without(&model, &prior, &known, |row| kin[row]);
+        let rows: Vec<usize> = (0..model.len()).filter(|row| out[*row]).collect();
+        sources.extend(source.then(|| unseen_source(&model, &known, &values, &rows)));
+        let fitted = model.calibration(&values);
+        let own: Vec<Case> = rows.iter().map(|row| model.case(*row).clone()).collect();
         let validation = |calibration: &Calibration| validate(&under(&own, &[Arc::new(calibration.clone())], |_| 0));
         let (without, with) = (validation(&fitted), validation(&calibration));
         let scores = |validation: &Validation| validation.scores(|one| one.metric == Metric::StepTime);
@@ -165,8 +182,27 @@ pub fn calibrate(
     let crossed_misses = bands::misses(cases, &crossed);
     let unseen: Vec<_> = unseen.iter().flat_map(|validation| bands::misses(cases, validation)).collect();
     let coverage = bands::coverage(&crossed_misses, &unseen);
-    calibration.bands = bands::bands(&crossed_misses, &unseen);
-    Some(Fitted { constants, calibration, before, after, crossed, left_out, coverage })
+    let mut own = Vec::new();
+    if let Some(noise) = prior.noise {
+        // What a few rows of one's own cannot say, the rows behind the prior do.
+        calibration.bands = bands::bands(&crossed_misses, &[]);
+        calibration.bands.extend(base.bands.iter().cloned());
+        calibration.posterior = Some(posterior::updated(&model, &prior, &known, noise));
+    } else {
+        calibration.bands = bands::bands(&crossed_misses, &unseen);
+        calibration.posterior = Some(posterior::posterior(&model, &known, &sources));
+        begins("giving sets a few of their own rows");
+        own = own::sets(&model, &prior, &known, &sources);
+    }
+    Some(Fitted { constants, calibration, before, after, crossed, left_out, own, coverage })
+}
+
+/// Rows of a source, with what a fit without them makes of them.
+fn unseen_source(model: &FitModel<'_>, known: &KnownSlopes, values: &[f64], rows: &[usize]) -> UnseenSource {
+    let logs = model.logs(values, rows);
+    let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| model.measured[*row] - log).collect();
+    let weights: Vec<f64> = rows.iter().map(|row| model.weights[*row]).collect();
+    UnseenSource::new(rows.iter().copied().collect(), &known.of(rows), &errors, &weights)
 }
 
 /// The cases with other calibrations: each takes that of its place.

@@ -18,7 +18,7 @@ pub use metric::metric;
 pub use report::{
     CalibrateReport, EvaluationReport, Figures, GridReport, LimitsReport, PlanReport, ProfileReport, SearchReport,
     StepLimit, SweepCells, SweepReport, TrainingReport, ValidateReport, Verdict, beside, changed, extent_words, limit,
-    plan_words, published, text, verdict,
+    measured, plan_words, published, text, verdict,
 };
 pub use table::{CellTone, Table, TableCell};
 pub use why::facts::{Better, FigureEntry, FigureSubject};

@@ -143,6 +143,8 @@ pub struct Plan {
     pub recompute: Recompute,
     /// What is offloaded to host memory.
     pub offload: Offload,
+    /// Whether matrix products that tensor ranks share are cut into pieces, so that their collectives run beside them.
+    pub tensor_overlap: bool,
     /// When gradients are reduced.
     pub reduction: Reduction,
     /// How many gathers may run ahead of the unit that computes.
@@ -178,6 +180,7 @@ impl Plan {
             optimizer: Optimizer::Adam,
             recompute: Recompute::None,
             offload: Offload::None,
+            tensor_overlap: false,
             reduction: Reduction::Default,
             prefetch: 1,
             tokens: None,

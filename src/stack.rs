@@ -7,6 +7,7 @@
 mod band;
 mod calibration;
 pub mod constants;
+mod posterior;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::units::Bytes;
 
 pub use band::{Band, Division, Likeness};
 pub use calibration::{Allocator, Calibration, Efficiency, Runtime, Software};
+pub use posterior::{Posterior, PosteriorConstant};
 
 /// A training stack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +63,9 @@ pub struct Stack {
     /// The year and month (202501) from which compiled runs compile their loss too, if they have not always done so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_compiled_since: Option<u32>,
+    /// The same where tensor ranks divide the vocabulary, if that runs another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_divided: Option<String>,
     /// The overheads of the runtime, by its name in the calibration.
     pub runtime: String,
     /// Whether tensor parallelism splits norms and residuals along the sequence too.

@@ -76,6 +76,7 @@ pub fn ideal() -> Stack {
         loss: "none".to_owned(),
         loss_compiled: None,
         loss_compiled_since: None,
+        loss_divided: None,
         runtime: "none".to_owned(),
         sequence_parallel: true,
         selective: Selective::default(),
@@ -174,6 +175,7 @@ pub fn scenario() -> Scenario {
         runtimes: BTreeMap::from([("none".to_owned(), Runtime::IDEAL)]),
         architectures: BTreeMap::from([("default".to_owned(), Efficiency::IDEAL)]),
         bands: Vec::new(),
+        posterior: None,
     };
     let mut plan = Plan::new(zero3(), 1024);
     plan.size = Size::Nodes(2);

@@ -11,15 +11,12 @@ use nalgebra::{DMatrix, DVector, Dyn};
 use crate::stack::constants::{CONSTANTS, Constant};
 
 use super::model::FitModel;
+use super::prior::FitPrior;
 use super::{Determined, FittedConstant, rounded};
 
 /// Error, in the logarithm, beyond which a row counts less than by its square: `2 (sqrt(1 + z^2) - 1)` of
 /// `z = error / SCALE`, the soft l1 norm.
 const SCALE: f64 = 0.08;
-
-/// The weight of the prior: a constant its whole range away from its usual value costs as much as one group that is off
-/// by this, in the logarithm.
-const PRIOR: f64 = 0.06;
 
 /// The most times that a fit computes the slopes, its costly part.
 const ROUNDS: usize = 5;
@@ -37,9 +34,9 @@ const TOLERANCE: f64 = 1e-3;
 const AT_BOUND: f64 = 0.005;
 
 /// The best values for the rows of `known`, starting from its values; constants on which none of them depends stay.
-pub(super) fn solve(model: &FitModel<'_>, mut known: KnownSlopes) -> Vec<f64> {
+pub(super) fn solve(model: &FitModel<'_>, prior: &FitPrior, mut known: KnownSlopes) -> Vec<f64> {
     for round in 1..=ROUNDS {
-        let (best, before, after) = Fit::new(model, &known).solve();
+        let (best, before, after) = Fit::new(model, prior, &known).solve();
         // Rounded in every round, so that the slopes of the next one are those of values that can be written down.
         let of =
             |column: usize| if known.told(column, |_| true) { rounded(best[column]) } else { known.values[column] };
@@ -61,15 +58,21 @@ pub(super) struct KnownSlopes {
 }
 
 impl KnownSlopes {
+    /// Slopes of some of its rows, which the model has at these places.
+    pub fn of(&self, rows: &[usize]) -> DMatrix<f64> {
+        let places: Vec<usize> = (0..self.rows.len()).filter(|place| rows.contains(&self.rows[*place])).collect();
+        self.slopes.select_rows(&places)
+    }
+
     pub fn at(model: &FitModel<'_>, rows: Vec<usize>, values: Vec<f64>) -> Self {
         Self { slopes: model.slopes(&values, &rows), values, rows }
     }
 
-    /// The same for some of the rows; constants that only the others depend on take their usual values.
-    pub fn among(&self, wanted: impl Fn(usize) -> bool) -> Self {
+    /// The same for some of the rows; constants that only the others depend on are as the prior has them.
+    pub fn among(&self, prior: &FitPrior, wanted: impl Fn(usize) -> bool) -> Self {
         // Else a row that is left out would still be predicted by a value that only it has determined.
         let lost = |column: usize| self.told(column, |_| true) && !self.told(column, &wanted);
-        let value = |column: usize| if lost(column) { CONSTANTS[column].usual } else { self.values[column] };
+        let value = |column: usize| if lost(column) { prior.centre[column] } else { self.values[column] };
         let places: Vec<usize> = (0..self.rows.len()).filter(|place| wanted(self.rows[*place])).collect();
         Self {
             values: (0..CONSTANTS.len()).map(value).collect(),
@@ -87,6 +90,7 @@ impl KnownSlopes {
 /// One fit that keeps known slopes. Each value is `low + (high - low) (1 + sin u) / 2` of a free `u`.
 struct Fit<'a> {
     model: &'a FitModel<'a>,
+    prior: &'a FitPrior,
     known: &'a KnownSlopes,
     free: DVector<f64>,
     logs: Vec<f64>,
@@ -94,14 +98,14 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    fn new(model: &'a FitModel<'a>, known: &'a KnownSlopes) -> Self {
+    fn new(model: &'a FitModel<'a>, prior: &'a FitPrior, known: &'a KnownSlopes) -> Self {
         let free = CONSTANTS.iter().zip(&known.values).map(|(constant, value)| {
             // At a bound the sine is flat, and nothing would move the constant away from it.
             let share = share(constant, *value).clamp(AT_BOUND / 2.0, 1.0 - AT_BOUND / 2.0);
             libm::asin(2.0 * share - 1.0)
         });
         let free = DVector::from_iterator(CONSTANTS.len(), free);
-        let mut fit = Self { model, known, free, logs: Vec::new(), steps: Cell::new(0) };
+        let mut fit = Self { model, prior, known, free, logs: Vec::new(), steps: Cell::new(0) };
         fit.logs = fit.predicted();
         fit
     }
@@ -160,8 +164,10 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
             libm::sqrt(self.model.weights[*row]) * SCALE * soft(error) * error.signum()
         });
         let values = self.values();
-        let prior = CONSTANTS.iter().zip(&values).map(|(c, value)| PRIOR * (share(c, *value) - share(c, c.usual)));
-        Some(DVector::from_iterator(self.known.rows.len() + CONSTANTS.len(), rows.chain(prior)))
+        let places = CONSTANTS.iter().zip(values).zip(&self.prior.centre);
+        let distance = places.map(|((constant, value), centre)| share(constant, value) - share(constant, *centre));
+        let held = &self.prior.roots * DVector::from_iterator(CONSTANTS.len(), distance);
+        Some(DVector::from_iterator(self.known.rows.len() + CONSTANTS.len(), rows.chain(held.iter().copied())))
     }
 
     fn jacobian(&self) -> Option<DMatrix<f64>> {
@@ -174,7 +180,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit<'_> {
         let inner: Vec<f64> = self.free.iter().map(|free| libm::cos(*free) / 2.0).collect();
         Some(DMatrix::from_fn(rows.len() + CONSTANTS.len(), CONSTANTS.len(), |place, column| {
             let Some(row) = rows.get(place) else {
-                return if place - rows.len() == column { PRIOR * inner[column] } else { 0.0 };
+                return self.prior.roots[(place - rows.len(), column)] * inner[column];
             };
             let weight = libm::sqrt(self.model.weights[*row]);
             weight * soft_slope(self.error(place)) * slopes[(place, column)] * inner[column]
@@ -198,26 +204,42 @@ fn soft_slope(error: f64) -> f64 {
     if error < 1e-6 { 1.0 } else { error / (libm::sqrt(1.0 + error * error) * soft(error)) }
 }
 
+/// How far off each row is at the values of `known`, in the logarithm and in units of [`SCALE`].
+fn errors(model: &FitModel<'_>, known: &KnownSlopes) -> Vec<f64> {
+    let logs = model.logs(&known.values, &known.rows);
+    known.rows.iter().zip(logs).map(|(row, log)| (log - model.measured[*row]) / SCALE).collect()
+}
+
+/// At the solution the soft l1 norm is a weighted square: each row's weight shrinks with its own error.
+fn weight(model: &FitModel<'_>, known: &KnownSlopes, errors: &[f64], place: usize) -> f64 {
+    model.weights[known.rows[place]] / libm::sqrt(1.0 + errors[place] * errors[place])
+}
+
+/// Squares of the rows' slopes, by pairs of constants.
+pub(super) fn normal(model: &FitModel<'_>, known: &KnownSlopes) -> DMatrix<f64> {
+    let errors = errors(model, known);
+    let mut weighted = known.slopes.clone();
+    for (place, mut row) in weighted.row_iter_mut().enumerate() {
+        row *= weight(model, known, &errors, place);
+    }
+    known.slopes.transpose() * weighted
+}
+
 /// What the rows say of each constant at the solution. Standard errors are those of the weighted least squares
 /// there, groups and what is usual counting as one observation each.
-pub(super) fn found(model: &FitModel<'_>, known: &KnownSlopes, start: &[f64]) -> Vec<FittedConstant> {
+pub(super) fn found(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, start: &[f64]) -> Vec<FittedConstant> {
     let KnownSlopes { rows, slopes, .. } = known;
     let places = 0..rows.len();
-    let logs = model.logs(&known.values, rows);
-    let errors: Vec<f64> = rows.iter().zip(logs).map(|(row, log)| (log - model.measured[*row]) / SCALE).collect();
-    // At the solution the soft l1 norm is a weighted square: each row's weight shrinks with its own error.
-    let weight = |place: usize| model.weights[rows[place]] / libm::sqrt(1.0 + errors[place] * errors[place]);
+    let errors = errors(model, known);
+    let weight = |place: usize| weight(model, known, &errors, place);
     let at_bound = |column: usize| {
         let share = share(&CONSTANTS[column], known.values[column]);
         !(AT_BOUND..=1.0 - AT_BOUND).contains(&share)
     };
     let free: Vec<usize> =
         (0..CONSTANTS.len()).filter(|column| known.told(*column, |_| true) && !at_bound(*column)).collect();
-    let normal = DMatrix::from_fn(free.len(), free.len(), |one, other| {
-        let product = |place: usize| weight(place) * slopes[(place, free[one])] * slopes[(place, free[other])];
-        let prior = if one == other { PRIOR * PRIOR } else { 0.0 };
-        prior + places.clone().map(product).sum::<f64>()
-    });
+    let normal = normal(model, known) + prior.roots.transpose() * &prior.roots;
+    let normal = normal.select_rows(&free).select_columns(&free);
     let metric = |column: usize| {
         let first = places.clone().find(|place| slopes[(*place, column)] != 0.0);
         first.map(|place| model.metric(rows[place]))
@@ -225,6 +247,10 @@ pub(super) fn found(model: &FitModel<'_>, known: &KnownSlopes, start: &[f64]) ->
     // No constant changes both step times and memory, so each has the variance of its own kind: squared errors over
     // groups less constants. Rows of one group are no independent observations.
     let variance = |column: usize| {
+        // One row that is met exactly does not tell how far off rows are; those behind the prior do.
+        if let Some(noise) = prior.noise {
+            return noise * noise;
+        }
         let alike = || places.clone().filter(|place| Some(model.metric(rows[*place])) == metric(column));
         let groups: f64 = alike().map(|place| model.weights[rows[place]]).sum();
         let squares: f64 = alike().map(|place| weight(place) * errors[place] * errors[place] * SCALE * SCALE).sum();

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measured::Metric;
 use crate::scenario::file::printable;
-use crate::stack::Calibration;
 
 use super::fit::{self, KnownSlopes};
 use super::model::FitModel;
+use super::prior::FitPrior;
 
 /// Parts of a cross-validation.
 pub(super) const FOLDS: usize = 5;
@@ -68,7 +68,12 @@ pub(super) fn wholes(model: &FitModel<'_>) -> Vec<LeftOutRows> {
     wholes
 }
 
-/// The calibration that is fitted to all other rows.
-pub(super) fn without(model: &FitModel<'_>, known: &KnownSlopes, out: impl Fn(usize) -> bool) -> Calibration {
-    model.calibration(&fit::solve(model, known.among(|row| !out(row))))
+/// The constants that are fitted to all other rows.
+pub(super) fn without(
+    model: &FitModel<'_>,
+    prior: &FitPrior,
+    known: &KnownSlopes,
+    out: impl Fn(usize) -> bool,
+) -> Vec<f64> {
+    fit::solve(model, prior, known.among(prior, |row| !out(row)))
 }

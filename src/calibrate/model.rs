@@ -145,7 +145,7 @@ fn measured(case: &Case, metric: Metric) -> Option<f64> {
 }
 
 /// A calibration with one constant moved inside its bounds, and the share of its range that it moved.
-fn nudge(at: &Calibration, constant: &Constant, value: f64) -> (f64, Arc<Calibration>) {
+pub(super) fn nudge(at: &Calibration, constant: &Constant, value: f64) -> (f64, Arc<Calibration>) {
     let range = constant.high - constant.low;
     let share = if value + NUDGE * range > constant.high { -NUDGE } else { NUDGE };
     let mut calibration = at.clone();

@@ -47,7 +47,7 @@ fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
 fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     let pool = pool(Some(threads)).expect("threads");
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
-    calibrate(&built(seconds), &embedded(), &evaluate, &|_| {}).expect("rows")
+    calibrate(&built(seconds), &embedded(), Prior::None, &evaluate, &|_| {}).expect("rows")
 }
 
 /// Times of a device that is slower than the calibration says are explained, on any number of threads alike.
@@ -99,7 +99,7 @@ fn a_planted_change_of_memory_is_found() {
     let planted = under(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
     let planted = measured::validate(&planted, evaluate).residuals.into_iter();
     let peaks = planted.map(|one| (one.id, one.predicted / f64::from(1 << 30))).collect();
-    let found = calibrate(&table(&peaks), &embedded(), &evaluate, &|_| {}).expect("rows");
+    let found = calibrate(&table(&peaks), &embedded(), Prior::None, &evaluate, &|_| {}).expect("rows");
     let mean = |validation: &Validation| validation.scores(|one| one.metric == Metric::Memory).expect("rows").mean;
     assert!(mean(&found.before) > 0.05, "{}", mean(&found.before));
     assert!(mean(&found.after) < 0.02, "{}", mean(&found.after));
@@ -264,4 +264,49 @@ fn coverage_is_of_rows_that_the_band_has_not_seen() {
     // The nearest eight have the band of the ninth, the others that of the eighth.
     let width = (8.0 * 0.09_f64.exp_m1() + 2.0 * 0.08_f64.exp_m1()) / 10.0;
     assert!((coverage[0].width - width).abs() < 1e-12, "{coverage:?}");
+}
+
+/// One row of a device whose products are slower: the posterior lets it count, and what it does not depend on stays.
+#[test]
+fn one_row_moves_what_it_tells_and_nothing_else() {
+    // Rows that are met determine the products of the A100; how far sources differ is assumed.
+    let known = fitted(&planted(&embedded()), 1).calibration;
+    let mut slower = known.clone();
+    let matmul = named("matmul-ampere").expect("a constant");
+    slower.set(matmul, slower.get(matmul).expect("an entry") - 0.1);
+    let seconds = planted(&slower);
+    let only = |id: &str| built(&seconds).into_iter().filter(|case| case.row.id() == id).collect::<Vec<_>>();
+    let pool = pool(Some(1)).expect("a thread");
+    let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
+    let found = calibrate(&only("c"), &known, Prior::Shipped, &evaluate, &|_| {}).expect("a row");
+    let error = |validation: &Validation| validation.scores(|_| true).expect("rows").mean;
+    assert!(error(&found.after) < 0.9 * error(&found.before), "{:?} {:?}", found.after, found.before);
+    // The rest of the same device is nearer too.
+    let rest = |calibration: &Calibration| {
+        let cases = under(&built(&seconds), &[Arc::new(calibration.clone())], |_| 0);
+        error(&measured::validate(&cases, evaluate))
+    };
+    assert!(rest(&found.calibration) < rest(&known));
+    for FittedConstant { constant, before, value, groups, .. } in &found.constants {
+        assert!(*groups > 0 || (value - before).abs() < 1e-12, "{}", constant.name);
+    }
+    // The row is known now: a step like it is surer than before, and nothing is less sure.
+    let sure = |calibration: &Calibration| prior::covariance(shipped(calibration).expect("a posterior"));
+    let (before, after) = (sure(&known), sure(&found.calibration));
+    for (column, constant) in CONSTANTS.iter().enumerate() {
+        let [before, after] = [&before, &after].map(|covariance| covariance[(column, column)]);
+        assert!(after <= before * 1.02, "{}: {after} {before}", constant.name);
+    }
+    assert!(found.calibration.bands.ends_with(&known.bands), "bands of others serve where one's own do not");
+    // Without rows the prior's centre is the solution, so that a row which is met changes nothing.
+    let met = calibrate(
+        &built(&planted(&known)).into_iter().filter(|case| case.row.id() == "c").collect::<Vec<_>>(),
+        &known,
+        Prior::Shipped,
+        &evaluate,
+        &|_| {},
+    );
+    let met = met.expect("a row");
+    let moved = met.constants.iter().map(|one| (one.value - one.before).abs() / (one.constant.high - one.constant.low));
+    assert!(moved.fold(0.0, f64::max) < 0.01);
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use toml::ser::ValueSerializer;
 use toml_edit::{DocumentMut, Item, Value};
 
-use crate::stack::Calibration;
+use crate::stack::Posterior;
 use crate::stack::constants::matches;
 use crate::units::Seconds;
 
@@ -22,19 +22,24 @@ pub fn write(text: &str, Fitted { constants, calibration, .. }: &Fitted) -> Resu
             set(document.as_item_mut(), &path.split('.').collect::<Vec<_>>(), found);
         }
     }
-    document["bands"] = toml_edit::value(bands(calibration)?);
+    document["bands"] = toml_edit::value(lines("[", &calibration.bands, "]")?);
+    if let Some(Posterior { noise, constants }) = &calibration.posterior {
+        let text = lines(&format!("{{ noise = {noise}, constants = ["), constants, "] }")?;
+        document["posterior"] = toml_edit::value(text);
+    }
     Ok(document.to_string())
 }
 
-/// The bands, each in a line.
-fn bands(calibration: &Calibration) -> Result<Value, String> {
-    let mut text = "[".to_owned();
-    for band in &calibration.bands {
+/// A value with a list in it, each item in a line.
+fn lines(begin: &str, items: &[impl Serialize], end: &str) -> Result<Value, String> {
+    let mut text = begin.to_owned();
+    for item in items {
         text.push_str("\n    ");
-        band.serialize(ValueSerializer::new(&mut text)).map_err(|error| error.to_string())?;
+        item.serialize(ValueSerializer::new(&mut text)).map_err(|error| error.to_string())?;
         text.push(',');
     }
-    text.push_str("\n]");
+    text.push('\n');
+    text.push_str(end);
     text.parse().map_err(|error: toml_edit::TomlError| error.to_string())
 }
 

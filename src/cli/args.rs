@@ -18,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::bounds::fsdp::ZeroStage;
+use crate::calibrate::Prior;
 use crate::config::{ColorDepth, PALETTES};
 use crate::presets::Kind;
 use crate::scenario::Field;
@@ -104,6 +105,12 @@ pub struct EvalArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value = "text")]
     pub format: EvalFormat,
+    /// Say what a step that took this long tells: the gap, what may explain it, and the band after it
+    #[arg(long, value_name = "TIME")]
+    pub measured: Option<Seconds>,
+    /// The same of a model flop utilisation, like 38%
+    #[arg(long, value_name = "SHARE", conflicts_with = "measured", value_parser = utilisation)]
+    pub measured_mfu: Option<f64>,
     #[command(flatten)]
     pub input: ScenarioArgs,
 }
@@ -181,6 +188,16 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "a share is a number from 0 to 1".to_owned())
 }
 
+fn utilisation(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "a utilisation is a share of the peak like 38% or 0.38, above 0 and at most 100%".to_owned())
+}
+
 fn n_bwd(text: &str) -> Result<f64, String> {
     let count = text.parse().ok().filter(|count: &f64| *count > 0.0 && count.is_finite());
     count.ok_or_else(|| "a count of transfers is a number above 0".to_owned())
@@ -206,6 +223,10 @@ pub struct CalibrateArgs {
     /// CSV files of measured runs, - for the standard input; `validate --template` prints one to fill in
     #[arg(value_name = "ROWS.csv", required = true)]
     pub rows: Vec<PathBuf>,
+    /// Where the fit begins: shipped, the constants' values and how sure they are, where the calibration says so, and one
+    /// row already counts; or none, a fit from scratch to many rows, which works out how sure the constants are
+    #[arg(long, default_value = "shipped", value_parser = words([("shipped", Prior::Shipped), ("none", Prior::None)]))]
+    pub prior: Prior,
     /// Write the calibration with the fitted constants here; an existing file needs --force
     #[arg(long, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,

@@ -43,7 +43,7 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
         bar.inc(scenarios.len() as u64);
         Evaluator::on(&pool).summaries(scenarios)
     };
-    let fitted = calibrate::calibrate(&cases, &calibration, &evaluate, &begins);
+    let fitted = calibrate::calibrate(&cases, &calibration, arguments.prior, &evaluate, &begins);
     bar.finish_and_clear();
     let timed = |fitted: &Fitted| fitted.before.scores(|one| one.metric == Metric::StepTime).is_some();
     let Some(fitted) = fitted.filter(timed) else {

@@ -1,8 +1,10 @@
 //! `eval`: one scenario, everything about it.
 
-use crate::evaluate::Workspace;
+use crate::calibrate::{self, Attribution};
+use crate::evaluate::{Summary, Workspace};
 use crate::figures::{self, EvaluationReport, Figures};
 use crate::presets::Library;
+use crate::scenario::Scenario;
 use crate::search;
 use crate::snapshot::Opened;
 
@@ -14,11 +16,40 @@ use super::session::{Session, note_idle};
 pub(super) fn run(session: &Session, eval: &EvalArgs) -> Result<Exit, Failure> {
     let opened = session.open_possible(&eval.input)?;
     note_idle(&eval.input, [opened.scenario.plan.clone()]);
-    report(&session.library, &opened, eval.format)
+    let measured = match (eval.measured, eval.measured_mfu) {
+        (Some(time), _) => Some(measured(&opened.scenario, |_| time.get())?),
+        (_, Some(mfu)) => Some(measured(&opened.scenario, |found| found.step_time.get() * found.mfu / mfu)?),
+        (None, None) => None,
+    };
+    report(&session.library, &opened, eval.format, measured.as_ref())
+}
+
+/// What a measured step says of a scenario; `seconds` gives it from what is predicted.
+fn measured(scenario: &Scenario, seconds: impl Fn(&Summary) -> f64) -> Result<Attribution, Failure> {
+    let evaluate = |scenarios: &[Scenario]| {
+        let mut workspace = Workspace::default();
+        scenarios.iter().map(|one| search::full(one, &mut workspace).map(|found| found.summary)).collect()
+    };
+    let seconds = seconds(&search::full(scenario, &mut Workspace::default())?.summary);
+    if !(seconds > 0.0 && seconds.is_finite()) {
+        return Err(Failure::input("--measured: must be a time above 0, like \"3.4 s\""));
+    }
+    calibrate::attribute(scenario, seconds, &evaluate).ok_or_else(|| {
+        let id = &scenario.calibration.id;
+        let why = "does not say how sure its constants are, so that nothing explains a gap";
+        Failure::input(format!(
+            "--measured: calibration '{id}' {why}; `calibrate --prior none` writes a calibration that does"
+        ))
+    })
 }
 
 /// Prints the report; a scenario that does not fit has one too.
-pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> Result<Exit, Failure> {
+pub(super) fn report(
+    library: &Library,
+    opened: &Opened,
+    format: EvalFormat,
+    measured: Option<&Attribution>,
+) -> Result<Exit, Failure> {
     let Opened { file, scenario, stored, pins, .. } = opened;
     let mut workspace = Workspace::default();
     let evaluation = search::full(scenario, &mut workspace)?;
@@ -39,6 +70,7 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
     let report = || {
         EvaluationReport::new(scenario, &evaluation, comparison.as_ref())
             .with_command(library.command(scenario).as_deref())
+            .with_measured(measured)
     };
     match format {
         EvalFormat::Text => {
@@ -46,7 +78,8 @@ pub(super) fn report(library: &Library, opened: &Opened, format: EvalFormat) -> 
             let published = comparison.as_ref().map(figures::published);
             let fix = (!evaluation.summary.fits).then(|| search::fix(scenario, &mut workspace)).flatten();
             let text = figures::text(scenario, &evaluation, fix.as_ref());
-            output::result(&(text + &published.unwrap_or_default() + &beside.unwrap_or_default()))?;
+            let told = measured.map(figures::measured).unwrap_or_default();
+            output::result(&(text + &told + &published.unwrap_or_default() + &beside.unwrap_or_default()))?;
         }
         EvalFormat::Json => output::json(&report().to_json())?,
         EvalFormat::Toml => output::result(&report().to_toml().map_err(Failure::unwritten)?)?,

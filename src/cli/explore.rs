@@ -20,7 +20,7 @@ pub(super) fn run(session: Session, input: &ScenarioArgs, rows: &[PathBuf]) -> R
     let tables = tables(rows)?;
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return eval::report(&session.library, &opened, EvalFormat::Text);
+        return eval::report(&session.library, &opened, EvalFormat::Text, None);
     }
     let Opened { file, scenario, stored, pins, .. } = opened;
     let Session { library, mut options } = session;

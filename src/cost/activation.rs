@@ -17,7 +17,7 @@ pub struct Activations {
     pub whole: Bytes,
     /// What a layer's backward needs beside it: gradients of the widest intermediates.
     pub working: Bytes,
-    /// Logits and loss at their worst moment.
+    /// Logits and loss at their worst moment, with the input of the logits where it is kept gathered.
     pub logits: Bytes,
     /// The embedding's output.
     pub embedding: Bytes,
@@ -81,7 +81,8 @@ impl Rates<'_> {
             whole: sum(|half| half.whole),
             // The widest are the MLP's.
             working: halves[1].working,
-            logits: tokens * f64::from(model.vocab) / tensor * self.calibrated.logits_held,
+            logits: tokens * f64::from(model.vocab) / tensor * self.calibrated.logits_held
+                + tokens * hidden * storage * (1.0 / inputs - 1.0 / streams),
             embedding: tokens * hidden * storage / streams,
         }
     }

@@ -436,6 +436,46 @@ fn tensor_ranks_exchange_by_all_reduce_or_in_two_halves() {
     close(rates(&scenario).all_reduce(payload(40e6, Format::Bf16), Group { stride: 1, size: 8 }).time, 140e6 / 40e9);
 }
 
+/// Four ranks cut a product into four pieces: three can have a transfer beside them, of which 0.66 is hidden, 0.495 in all.
+#[test]
+fn products_cut_into_pieces_hide_part_of_their_transfers_and_move_the_same() {
+    let mut scenario = testing::scenario();
+    scenario.plan.tensor = 4;
+    let group = Group { stride: 1, size: 4 };
+    scenario.plan.tensor_overlap = true;
+    // 8 MB as above: 120 us of reduce-scatter and all-gather.
+    let cut = rates(&scenario).tensor_transfers(Count::new(4e6), group);
+    close(cut.beside_forward.time, 0.495 * 120e-6);
+    close(cut.forward.time, 0.505 * 120e-6);
+    close(cut.forward.received + cut.beside_forward.received, 12e6);
+    close(cut.backward.time, 0.505 * 120e-6);
+    close(cut.beside_backward.time, 0.495 * 120e-6);
+    // Megatron's backward has its own overlap: of the gradients' gather the same share is hidden too.
+    Arc::make_mut(&mut scenario.stack).tensor_overlap = true;
+    let cut = rates(&scenario).tensor_transfers(Count::new(4e6), group);
+    close(cut.backward.time, 0.505 * 60e-6);
+    close(cut.beside_backward.time, 0.495 * 60e-6 + 2.0 * 60e-6);
+    scenario.plan.tensor = 1;
+    close(1.0 + beside_products(&scenario.plan), 1.0);
+}
+
+/// torchtitan's Llama 3.1 70B, 16 x 8,192 tokens, tp 8: 131,072 x 16,032 logits of 16 bytes are 33.6 GB, and the gathered
+/// input of 8,192 x 2 bytes is seven eighths more than its shard: 1.88 GB.
+#[test]
+fn a_loss_over_a_divided_vocabulary_holds_its_logits_in_fp32_four_times() {
+    let library = crate::presets::Library::embedded();
+    let text = "format = 1\ncluster = \"h100-80gb-dgx\"\nstack = \"torchtitan\"\nmodel = \"llama-3.1-70b\"\nstrategy = \"fsdp\"\n\
+                [plan]\nnodes = 32\ntensor = 8\nmicro_batch = 16\nsequence = 8192\n";
+    let mut scenario =
+        library.resolve(&crate::scenario::file::parse(text).expect("a scenario")).expect("it is possible");
+    let logits = 131_072.0 * 16_032.0;
+    close(rates(&scenario).activations().logits, logits * 16.0 + 131_072.0 * 8192.0 * 2.0 * (1.0 - 1.0 / 8.0));
+    // Undivided, another program runs, whose figure is fitted.
+    scenario.plan.tensor = 1;
+    let held = scenario.calibration.logits_held["torch"];
+    close(rates(&scenario).activations().logits, 8.0 * logits * held);
+}
+
 #[test]
 fn selective_recompute_repeats_its_shares_and_keeps_the_rest() {
     let mut scenario = testing::scenario();

@@ -8,6 +8,7 @@ mod figures;
 mod intensity;
 mod limits;
 mod lines;
+mod measured;
 mod plan;
 mod published;
 mod search;
@@ -19,6 +20,7 @@ mod validate;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::calibrate::Attribution;
 use crate::evaluate::Evaluation;
 use crate::scenario::Scenario;
 use crate::scenario::file::ScenarioFile;
@@ -30,6 +32,7 @@ pub use calibrate::CalibrateReport;
 pub use figures::Figures;
 pub use intensity::verdict;
 pub use limits::LimitsReport;
+pub use measured::measured;
 pub use plan::{GridReport, PlanReport, ProfileReport};
 pub use published::published;
 pub use search::{SearchReport, extent_words, plan_words};
@@ -54,6 +57,12 @@ impl EvaluationReport {
         let published = comparison.map_or(json!({}), |known| json!({"published": published::record(known)}));
         let intensities = json!({"intensities": intensity::records(scenario, &evaluation.details.transfers)});
         Self(joined(joined(figures, intensities), published))
+    }
+
+    /// With what a measured step says of the evaluation.
+    #[must_use]
+    pub fn with_measured(self, measured: Option<&Attribution>) -> Self {
+        Self(joined(self.0, json!({"measured": measured.map(measured::record)})))
     }
 
     /// With the command line that gives the evaluation, where there is one.

@@ -133,6 +133,7 @@ impl Case {
             plan,
         };
         scenario.plan.precision = precision;
+        scenario.plan.tensor_overlap = scenario.stack.sequence_parallel && words::cuts_products(row.text("notes"));
         let mut scenarios = vec![scenario];
         if more > 0.0 {
             // A batch between two whole counts of micro-batches is taken between their step times.
@@ -196,6 +197,7 @@ fn as_run(row: &MeasuredRow, stack: &Stack) -> Stack {
         && words::month(row.text("url_or_repo_path")).unwrap_or(0) >= since
     {
         stack.loss.clone_from(compiled);
+        stack.loss_divided = None;
     }
     match row.text("notes") {
         notes if notes.contains("sequence parallel=no") => stack.sequence_parallel = false,

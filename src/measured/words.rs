@@ -79,6 +79,12 @@ pub(super) fn month(path: &str) -> Option<u32> {
 const LATER: [(&str, &str, [u32; 2], &str); 2] =
     [("nemo-2024", "NeMo ", [2024, 9], "nemo-2025"), ("jax-xla-2025", "MaxText image of ", [2024, 1], "maxtext-2024")];
 
+/// Whether a note says that the products of tensor parallelism were cut so that collectives run beside them: PyTorch's
+/// async tensor parallelism.
+pub fn cuts_products(notes: &str) -> bool {
+    ["Async TP", "AsyncTP", "async TP"].iter().any(|name| notes.contains(name))
+}
+
 /// The stack of a row whose notes name a program or a release that the stack of its own has not: `NeMo 25.02; ...`,
 /// `MaxText image of 2024-12-09`.
 pub(super) fn later_stack(stack: &str, notes: &str) -> Option<&'static str> {

@@ -91,8 +91,14 @@ impl<'a> UnitCosts<'a> {
 
     /// What they exchange while it runs.
     pub fn tensor_beside(&self, exchange: TensorExchange) -> Option<Transfer> {
-        let meets = self.layout.tensor > 1 && exchange == TensorExchange::Backward;
-        Some(self.tensor.beside_backward).filter(|beside| meets && beside.time > Seconds::ZERO)
+        let TensorTransfers { beside_forward, beside_backward, .. } = self.tensor;
+        let beside = match exchange {
+            _ if self.layout.tensor == 1 => None,
+            TensorExchange::Nothing => None,
+            TensorExchange::Forward(times) => Some((1..times).fold(beside_forward, |sum, _| sum + beside_forward)),
+            TensorExchange::Backward => Some(beside_backward),
+        };
+        beside.filter(|beside| beside.time > Seconds::ZERO)
     }
 
     /// Embedding and head are one unit where they share their weights: gathered for the first of the

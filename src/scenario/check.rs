@@ -159,6 +159,13 @@ fn tensor(scenario: &Scenario, checks: &mut Checks) {
         let kv = shares(size) || model.kv_heads == model.heads;
         [model.heads.is_multiple_of(size), kv, model.undivided_mlp(size).is_none(), !straddles(size)]
     };
+    let together = scenario.plan.tensor_overlap && tensor > 1 && !scenario.stack.sequence_parallel;
+    checks.refuse(
+        together,
+        "plan.tp_overlap",
+        || format!("stack '{}' has no sequence parallelism, whose collectives it would cut", scenario.stack.id),
+        || "choose off, or a stack with sequence parallelism, like megatron-2024 or torchtitan".to_owned(),
+    );
     let right = |size: &u32| divides(*size).into_iter().all(|divides| divides);
     let what = || {
         let named = [

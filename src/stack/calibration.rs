@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, BytesPerSecond, Seconds};
 
-use super::{Band, Stack};
+use super::{Band, Posterior, Stack};
 
 /// Figures of devices, and of the programs that run on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Calibration {
     /// How far off predictions are, the nearest evidence first: the first one that covers a run is its band.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bands: Vec<Band>,
+    /// How sure its constants are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posterior: Option<Posterior>,
 }
 
 /// Figures that no device and no stack changes.
@@ -276,6 +279,7 @@ impl Calibration {
         check("software.host_exponent".to_owned(), self.software.host_exponent, 1.0, 64.0);
         check("software.optimizer_traffic".to_owned(), self.software.optimizer_traffic, 0.0, 100.0);
         check("software.stragglers".to_owned(), self.software.stragglers, 0.0, 1.0);
+        found.extend(self.posterior.iter().flat_map(Posterior::problems));
         found
     }
 
@@ -297,7 +301,7 @@ impl Calibration {
         if let Some(name) = &stack.kernels {
             miss("kernels", name, self.kernels.contains_key(name), known(&mut self.kernels.keys()));
         }
-        for name in Some(&stack.loss).into_iter().chain(&stack.loss_compiled) {
+        for name in Some(&stack.loss).into_iter().chain(&stack.loss_compiled).chain(&stack.loss_divided) {
             // A loss has a time and what its logits hold.
             let whole = |name: &&String| self.loss.contains_key(*name) && self.logits_held.contains_key(*name);
             miss("loss", name, whole(&name), known(&mut self.loss.keys().filter(whole)));

@@ -295,7 +295,8 @@ mod tests {
                 stack.element_wise == name || also.into_iter().flatten().any(|other| other == name)
             }
             ConstantPlace::Loss(name) | ConstantPlace::LogitsHeld(name) => {
-                stack.loss == name || stack.loss_compiled.as_deref() == Some(name)
+                let also = [&stack.loss_compiled, &stack.loss_divided];
+                stack.loss == name || also.into_iter().flatten().any(|other| other == name)
             }
             ConstantPlace::Kernels(name) => stack.kernels.as_deref() == Some(name),
             ConstantPlace::Software(_) | ConstantPlace::Architectures(..) => true,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{Home, assert_contains, run};
+use super::run::{Home, assert_contains, number, run};
 
 const ROWS: &str = "id,cluster,stack,num_gpus,strategy_class,model,layers,hidden,heads,vocab,seq_len,micro_batch,\
                     global_batch,act_ckpt,precision,group,scored,step_time_s
@@ -120,4 +120,41 @@ fn a_fit_replaces_no_input_and_another_file_only_where_that_is_insisted_on() {
     assert_contains(&taken.stderr, &["kept.toml: already exists", "--force"]);
     let read = |name: &str| std::fs::read_to_string(home.path().join(name)).expect("there");
     assert_eq!((read("rows.csv").as_str(), read("kept.toml").as_str()), (ROWS, "kept"));
+}
+
+/// A fit from scratch says how sure its constants are: the next one starts there, and a gap has causes. The constants and
+/// what is left to the run make all of the gap; the band is narrower afterwards.
+#[test]
+fn a_posterior_is_written_and_started_from() {
+    let home = Home::new();
+    home.write("rows.csv", ROWS);
+    // Those rows are so slow that the fit is at its bounds: only a faster one can tell more.
+    home.write("one.csv", &ROWS.lines().take(2).map(|line| line.replace("0.2", "0.05") + "\n").collect::<String>());
+    home.write("own/calibration/measured.toml", "what a fit replaces");
+    let out = "--out own/calibration/measured.toml --force --format json";
+    home.run(&format!("calibrate rows.csv --prior none {out}")).json(0);
+    let one = |prior: &str| home.run(&format!("calibrate one.csv --presets own --format json {prior}")).json(0);
+    let started = one("");
+    assert_eq!(one("--prior shipped"), started);
+    assert_ne!(one("--prior none")["constants"], started["constants"]);
+    let mean = |when: &str| started[when]["step_time"]["mean"].as_f64().expect("a mean");
+    assert!(mean("after") < mean("before"), "{started}");
+    assert!(!home.run("calibrate rows.csv --prior shiped").refused().is_empty());
+
+    let shown = "eval --presets own --hardware a100-80gb-dgx --model mpt-7b --nodes 2 --measured-mfu 20%";
+    let report = home.run(&format!("{shown} --format json")).json(0);
+    let told = &report["measured"];
+    let predicted = number(&report, "step_time_s");
+    let seconds = predicted * number(&report, "mfu") / 0.2;
+    assert!((number(told, "step_time_s") / seconds - 1.0).abs() < 1e-9, "{told}");
+    assert!((number(told, "gap") - (seconds / predicted - 1.0)).abs() < 1e-9, "{told}");
+    let causes = told["causes"].as_array().expect("a list");
+    let explained: f64 = causes.iter().map(|cause| number(cause, "share")).sum();
+    assert!(!causes.is_empty() && (explained + number(told, "unexplained") - 1.0).abs() < 0.1, "{told}");
+    let width = |band: &str| number(&told[band], "high") / number(&told[band], "low");
+    assert!(width("band_after") < width("band_before"), "{told}");
+    assert_contains(&home.run(shown).stdout, &["than predicted", "share of the gap", "this run", "80 % of such steps"]);
+    let asked = |flags: &str| run(&format!("eval --hardware a100-80gb-dgx {flags}")).refused().join("\n");
+    assert_contains(&asked("--measured-mfu 0"), &["above 0 and at most 100%"]);
+    assert_contains(&asked("--stack ideal --measured-mfu 30%"), &["--measured", "'ideal'", "calibrate --prior none"]);
 }

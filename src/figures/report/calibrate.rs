@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut};
+use crate::calibrate::{self, Coverage, Determined, Fitted, FittedConstant, HELD, LeftOut, OwnSet};
 use crate::measured::{Metric, Skipped, Validation};
 
 use super::ValidateReport;
@@ -37,6 +37,7 @@ impl CalibrateReport<'_> {
             "after": of(&fitted.after),
             "cross_validated": {"rows": crossed.records(), "summary": crossed.in_all(), "by": crossed.parts()},
             "left_out": left_out.collect::<Vec<_>>(),
+            "own": fitted.own.iter().map(own).collect::<Vec<_>>(),
             "error_bands": {
                 "wanted": HELD,
                 "coverage": fitted.coverage.iter().map(covered).collect::<Vec<_>>(),
@@ -51,6 +52,7 @@ impl CalibrateReport<'_> {
         let crossed = ValidateReport { validation: &self.fitted.crossed }.summary();
         let parts = [
             self.overview(),
+            self.own(),
             self.constants(),
             self.bands(),
             bars::text(&calibrate::judge(self.fitted)),
@@ -88,6 +90,20 @@ impl CalibrateReport<'_> {
         if table.is_empty() { String::new() } else { format!("\npeak memory\n{}", table.text()) }
     }
 
+    fn own(self) -> String {
+        if self.fitted.own.is_empty() {
+            return String::new();
+        }
+        let row = |OwnSet { name, groups, none, one, three }: &OwnSet| {
+            let errors = [none, one, three].map(|error| TableCell::percent(*error));
+            [TableCell::word(name.clone()), TableCell::count(*groups)].into_iter().chain(errors).collect()
+        };
+        let mut table = Table::new(["", "groups", "no own row", "one", "three"].map(|name| ("", name)));
+        table.extend(self.fitted.own.iter().map(row));
+        table.push(row(&mean(&self.fitted.own)));
+        format!("sets that the constants have not seen, with a few of their rows as one's own\n{}", table.text())
+    }
+
     fn bands(self) -> String {
         let row = |Coverage { by: (by, value), groups, rows, held, width }: &Coverage| {
             let name = TableCell::word(format!("{by} {value}").trim_end());
@@ -122,6 +138,23 @@ impl CalibrateReport<'_> {
         let all = self.fitted.constants.len();
         format!("{}{all} constants: {bound} at a bound, {without} without evidence\n", table.text())
     }
+}
+
+/// The mean over sets.
+fn mean(sets: &[OwnSet]) -> OwnSet {
+    let mean = |of: fn(&OwnSet) -> f64| sets.iter().map(of).sum::<f64>() / sets.len() as f64;
+    let groups = sets.iter().map(|set| set.groups).sum();
+    OwnSet {
+        name: "mean".to_owned(),
+        groups,
+        none: mean(|set| set.none),
+        one: mean(|set| set.one),
+        three: mean(|set| set.three),
+    }
+}
+
+fn own(OwnSet { name, groups, none, one, three }: &OwnSet) -> Value {
+    json!({"set": name, "groups": groups, "mean_with_none": none, "mean_with_one": one, "mean_with_three": three})
 }
 
 fn covered(Coverage { by: (by, value), groups, rows, held, width }: &Coverage) -> Value {

@@ -46,6 +46,7 @@ pub enum Field {
     Qgz,
     Tokens,
     Reduction,
+    TensorOverlap,
     Prefetch,
     Reshard,
     FlopCount,
@@ -216,6 +217,10 @@ pub(super) static TABLE: &[FieldSpec] = &[
         )
         .rare()
         .lens(|plan| some(plan.reduction), |plan, when| when.put(&mut plan.reduction)),
+    plan(Field::TensorOverlap, "plan.tp_overlap", "tp-overlap", Type::Switch, "off")
+        .help("SWITCH", "Cut the matrix products of tensor parallelism so that their collectives run beside them")
+        .rare()
+        .lens(|plan| some(plan.tensor_overlap), |plan, on| on.put(&mut plan.tensor_overlap)),
     plan(Field::Prefetch, "plan.prefetch", "prefetch", Type::Count(0, 16), "1")
         .help("N", "Units whose all-gather may run ahead of the unit that computes")
         .steps(Steps::Powers(1, 16))

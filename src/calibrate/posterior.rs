@@ -1,0 +1,143 @@
+//! How sure a fit's constants are, and by how much they differ from one source of rows to another. Not for the fit itself
+//! ([`super::fit`]).
+
+use std::collections::BTreeSet;
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::stack::constants::CONSTANTS;
+use crate::stack::{Posterior, PosteriorConstant};
+
+use super::fit::{self, KnownSlopes};
+use super::model::FitModel;
+use super::prior::{FitPrior, OWN_NOISE};
+use super::rounded;
+
+/// Spread between sources that is assumed of each constant, with the weight of one source.
+const USUAL_SPREAD: f64 = 0.1;
+
+/// How far off a row is assumed to be where its source's constants are known, with the weight of one row.
+const USUAL_NOISE: f64 = 0.06;
+
+/// Variance of a constant that no row tells, in shares of its range: it may be anywhere between its bounds.
+const UNKNOWN: f64 = 1.0 / 12.0;
+
+/// Rounds in which spread and noise are estimated: beyond them the third digit stays.
+const ROUNDS: usize = 50;
+
+/// The most that a row off by more is counted as, in the logarithm.
+const MOST_ERROR: f64 = 0.5;
+
+/// Rows of a source that a fit has not seen: how far off they are, and what that depends on.
+pub(super) struct UnseenSource {
+    /// Which rows they are.
+    pub rows: BTreeSet<usize>,
+    /// Slopes' squares, and slopes times errors, each row by its weight.
+    normal: DMatrix<f64>,
+    toward: DVector<f64>,
+    /// Weighted squares of the errors, and the groups.
+    squares: f64,
+    groups: f64,
+}
+
+impl UnseenSource {
+    /// Rows by their slopes, errors and weights.
+    pub fn new(rows: BTreeSet<usize>, slopes: &DMatrix<f64>, errors: &[f64], weights: &[f64]) -> Self {
+        let errors = DVector::from_iterator(errors.len(), errors.iter().map(|one| one.clamp(-MOST_ERROR, MOST_ERROR)));
+        let weights = DVector::from_column_slice(weights);
+        let mut weighted = slopes.clone();
+        for (mut row, weight) in weighted.row_iter_mut().zip(weights.iter()) {
+            row *= *weight;
+        }
+        Self {
+            rows,
+            normal: slopes.transpose() * &weighted,
+            toward: weighted.transpose() * &errors,
+            squares: errors.component_mul(&errors).dot(&weights),
+            groups: weights.sum(),
+        }
+    }
+}
+
+/// Variance of each constant between sources, and of a row whose source's constants are known: by expectation and
+/// maximisation, each source having constants of its own around the shared ones.
+pub(super) fn spread<'a>(sources: impl IntoIterator<Item = &'a UnseenSource>, count: usize) -> (Vec<f64>, f64) {
+    let sources: Vec<&UnseenSource> = sources.into_iter().collect();
+    let mut variances = vec![USUAL_SPREAD * USUAL_SPREAD; count];
+    let groups: f64 = sources.iter().map(|source| source.groups).sum();
+    let usual = USUAL_NOISE * USUAL_NOISE;
+    let mut noise = (sources.iter().map(|source| source.squares).sum::<f64>() + usual) / (groups + 1.0);
+    for _ in 0..ROUNDS {
+        let (mut sums, mut told, mut left) = (vec![USUAL_SPREAD * USUAL_SPREAD; count], vec![1.0; count], 0.0);
+        for UnseenSource { normal, toward, squares, .. } in &sources {
+            let held = DMatrix::from_diagonal(&DVector::from_iterator(count, variances.iter().map(|one| 1.0 / one)));
+            let Some(open) = (held + normal / noise).try_inverse() else { continue };
+            let own = &open * toward / noise;
+            for column in (0..count).filter(|column| normal[(*column, *column)] > 0.0) {
+                sums[column] += own[column] * own[column] + open[(column, column)];
+                told[column] += 1.0;
+            }
+            left += squares - 2.0 * own.dot(toward) + own.dot(&(normal * &own)) + (&open * normal).trace();
+        }
+        variances = sums.iter().zip(&told).map(|(sum, told)| sum / told).collect();
+        noise = (left + usual) / (groups + 1.0);
+    }
+    (variances, noise)
+}
+
+/// The posterior of a fit from scratch, from its slopes at the solution and the sources that were left out of it whole.
+pub(super) fn posterior<'a>(
+    model: &FitModel<'_>,
+    known: &KnownSlopes,
+    sources: impl IntoIterator<Item = &'a UnseenSource>,
+) -> Posterior {
+    let count = CONSTANTS.len();
+    let (variances, noise) = spread(sources, count);
+    let precision = fit::normal(model, known) / noise + DMatrix::identity(count, count) / UNKNOWN;
+    let open = precision.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count) * UNKNOWN);
+    written(&open, &variances, libm::sqrt(noise))
+}
+
+/// The posterior after rows of one's own: that of their source, from which nothing differs any more. `noise` is what
+/// those rows counted with.
+pub(super) fn updated(model: &FitModel<'_>, prior: &FitPrior, known: &KnownSlopes, noise: f64) -> Posterior {
+    let count = CONSTANTS.len();
+    let normal = fit::normal(model, known) + prior.roots.transpose() * &prior.roots;
+    let open = normal.try_inverse().unwrap_or_else(|| DMatrix::identity(count, count)) * (noise * noise);
+    written(&open, &vec![0.0; count], noise / OWN_NOISE)
+}
+
+fn written(open: &DMatrix<f64>, variances: &[f64], noise: f64) -> Posterior {
+    let error = |of: usize| libm::sqrt(open[(of, of)].max(f64::MIN_POSITIVE));
+    let constants = CONSTANTS.iter().enumerate().map(|(of, constant)| {
+        let range = constant.high - constant.low;
+        let with = |other: usize| {
+            let correlation = open[(of, other)] / (error(of) * error(other));
+            libm::round(correlation.clamp(-1.0, 1.0) * 1e3) / 1e3
+        };
+        PosteriorConstant {
+            name: constant.name.to_owned(),
+            error: rounded(error(of) * range),
+            spread: rounded(libm::sqrt(variances[of]) * range),
+            with: (0..of).map(with).collect(),
+        }
+    });
+    Posterior { noise: rounded(noise), constants: constants.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two sources of one row each that tell one constant with slope 1, off by 0.2 and -0.2. With noise s, spread t and
+    /// one assumed source of 0.1: only the sum of the variances is told, 0.04; a constant that no row tells keeps 0.1.
+    #[test]
+    fn the_spread_is_what_sources_differ_by() {
+        let slopes = DMatrix::from_row_slice(4, 2, &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]);
+        let sources = [0.2, -0.2].map(|error| UnseenSource::new(BTreeSet::new(), &slopes, &[error; 4], &[1.0; 4]));
+        let (variances, noise) = spread(&sources, 2);
+        // Rows of a source agree, so that nearly nothing is noise, 0.0036 / 7: (0.01 + 2 x 0.04) / 3 = 0.03.
+        assert!((variances[0] - 0.03).abs() < 1e-3, "{variances:?}");
+        assert!((variances[1] - 0.01).abs() < 1e-12 && noise < 1e-3, "{variances:?} {noise}");
+    }
+}

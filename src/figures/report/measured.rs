@@ -1,0 +1,49 @@
+//! What a measured step says of a scenario, as text and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::calibrate::{Attribution, Cause};
+use crate::figures::table::{Table, percent};
+use crate::units::Seconds;
+
+/// As JSON.
+pub(super) fn record(told: &Attribution) -> Value {
+    let cause = |Cause { constant, value, shift_in_sigma, share }: &Cause| json!({"constant": constant.name, "value": value, "shift_in_sigma": shift_in_sigma, "share": share});
+    let band = |[low, high]: [f64; 2]| json!({"low": low, "high": high});
+    json!({
+        "step_time_s": told.step_time,
+        "gap": told.gap,
+        "causes": told.causes.iter().map(cause).collect::<Vec<_>>(),
+        "unexplained": told.unexplained,
+        "band_before": band(told.band_before),
+        "band_after": band(told.band_after),
+    })
+}
+
+/// For people: the gap, what may explain it, and how sure a like step is afterwards.
+pub fn measured(told: &Attribution) -> String {
+    let way = if told.gap < 0.0 { "shorter" } else { "longer" };
+    let time = |seconds: f64| Seconds::new(seconds).to_string();
+    let band = |[low, high]: [f64; 2]| format!("{} to {}", time(low), time(high));
+    let rows = told.causes.iter().map(|Cause { constant, value, shift_in_sigma, share }| {
+        let name = constant.name.to_owned();
+        vec![
+            percent(*share),
+            name,
+            format!("{value:.3}"),
+            format!("{shift_in_sigma:+.1} sigma"),
+            constant.meaning.to_owned(),
+        ]
+    });
+    let rest =
+        vec![percent(told.unexplained), "this run".to_owned(), String::new(), String::new(), "no constant".to_owned()];
+    let table = Table::of_texts(&["share of the gap", "cause", "would be", "that is", ""], rows.chain([rest]));
+    format!(
+        "\nmeasured {}, {} {way} than predicted\n{}80 % of such steps: {} before, {} after this one\n",
+        time(told.step_time),
+        percent(told.gap.abs()),
+        table.text(),
+        band(told.band_before),
+        band(told.band_after),
+    )
+}
