@@ -10,6 +10,7 @@ pub mod axes;
 mod batch;
 pub mod browser;
 mod clicking;
+pub mod command_lines;
 pub mod context;
 pub mod cursor;
 pub mod diagnostics;

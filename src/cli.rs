@@ -61,9 +61,11 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         log::open(file).map_err(|error| Failure::io(file, &error))?;
     }
     let session = || Session::start(&cli.everywhere);
-    let Some(command) = &cli.command else { return explore::run(session()?, &cli.input, &cli.rows) };
+    let Some(command) = &cli.command else { return explore::run(session()?, cli) };
     let misplaced = cli.input.first();
-    if let Some(misplaced) = misplaced.or_else(|| (!cli.rows.is_empty()).then(|| "--rows".to_owned())) {
+    let own = [("--rows", !cli.rows.is_empty()), ("--fresh", cli.fresh)];
+    let own = || own.iter().find(|(_, given)| *given).map(|(flag, _)| (*flag).to_owned());
+    if let Some(misplaced) = misplaced.or_else(own) {
         return Err(Failure::input(format!("'{misplaced}' stands before a command: write it after the command")));
     }
     match command {

@@ -55,8 +55,8 @@ pub fn stages(scenario: &Scenario, workspace: &Workspace) -> Vec<Memory> {
 }
 
 /// What reasons count with of the run that was made last in this workspace.
-pub fn details(scenario: &Checked, workspace: &Workspace) -> Details {
-    Details::new(scenario, workspace)
+pub fn details(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Details {
+    Details::new(scenario, trace, workspace)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn evaluation(scenario: &Checked, workspace: &mut Workspace) -> Result<Evaluatio
     let (summary, trace) = traced(scenario, workspace)?;
     let stages = stages(scenario, workspace);
     let error_band = ErrorBand::around(scenario, summary.step_time);
-    let details = details(scenario, workspace);
+    let details = details(scenario, &trace, workspace);
     Ok(Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band, details })
 }
 

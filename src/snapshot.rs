@@ -5,6 +5,7 @@
 //! apart by `kind`; several snapshots together are a set. Not for the layout of presets on disk.
 
 mod content;
+mod last;
 mod list;
 mod open;
 mod set;
@@ -12,6 +13,7 @@ mod stored;
 mod write;
 
 pub use content::{FORMAT, Snapshot};
+pub use last::{keep_last, last_file, open_last};
 pub use list::{HeldSnapshot, Listed, delete, list, places};
 pub use open::{OpenError, Opened, is_path, open};
 pub use set::{Member, Set};

@@ -70,7 +70,9 @@ pub fn run(start: Start) -> io::Result<()> {
     for command in commands {
         let _ = explorer.obey(command);
     }
-    explorer.run(&queue)
+    let ended = explorer.run(&queue);
+    explorer.keep_last();
+    ended
 }
 
 /// Whether a panic of this thread may be printed. The thread that draws gives the terminal back first; a job's panic is
@@ -207,10 +209,9 @@ impl Explorer {
     }
 
     /// Nothing acknowledges it: a terminal may also ignore it.
-    fn copy(&mut self, text: &str) -> io::Result<()> {
+    fn copy(&mut self, text: &str, said: String) -> io::Result<()> {
         self.screen.copy(&visible(text))?;
-        self.app
-            .tell(format!("{} lines of CSV sent to the terminal's clipboard; Y writes a file", text.lines().count()));
+        self.app.tell(said);
         Ok(())
     }
 
@@ -224,6 +225,13 @@ impl Explorer {
         };
         self.files.run(Errand::SaveText(("screen", format.extension()), text));
         Ok(())
+    }
+
+    /// Has the next session find what this one ends with; the terminal is given back first.
+    fn keep_last(&self) {
+        if let (Some(file), Some(state)) = (&self.options.last, self.app.left_off()) {
+            self.files.run(Errand::KeepLast(file.clone(), state));
+        }
     }
 
     fn obey_all(&mut self, commands: Vec<Command>) -> io::Result<ControlFlow<()>> {
@@ -252,7 +260,7 @@ impl Explorer {
                 self.app.diagnose(findings);
             }
             Command::Mouse(taken) => self.screen.take_mouse(taken)?,
-            Command::Copy(text) => self.copy(&text)?,
+            Command::Copy { text, said } => self.copy(&text, said)?,
             Command::List => self.files.run(Errand::List),
             Command::Open(path) => self.files.run(Errand::Open(path, Arc::clone(&self.app.library))),
             Command::Delete(path) => self.files.run(Errand::Delete(path)),

@@ -324,3 +324,42 @@ fn without_a_terminal_it_prints_the_report_of_eval() {
     assert_eq!(report.stdout, run(&["eval"]).stdout);
     assert_eq!(String::from_utf8(report.stderr).unwrap(), "");
 }
+
+/// The state of the last session in a home.
+fn last(folder: &TempDir) -> PathBuf {
+    folder.path().join(".local/state/shardscope/last.toml")
+}
+
+#[test]
+fn the_next_session_begins_where_the_last_one_ended() {
+    let (mut session, folder) = open(&Options::default());
+    // The fifth field is the number of nodes; then it is pinned, and changed again.
+    session.press("p1gjjjj\r");
+    session.press("\x15");
+    session.press("12\r");
+    session.wait("the edit", |session| field(session, "nodes") == "12");
+    session.wait_for("FITS");
+    session.press("q");
+    session.end();
+    assert!(last(&folder).exists());
+
+    let mut session = Session::start(folder.path(), &Options::default());
+    session.wait_for("as the last session left it");
+    session.wait("the edit", |session| field(session, "nodes") == "12");
+    session.press("c");
+    session.wait_for("A ");
+    session.press("q");
+    session.end();
+
+    let mut session = Session::start(folder.path(), &Options { arguments: &["--fresh"], ..Options::default() });
+    session.wait_for(READY);
+    assert_eq!(field(&session, "nodes"), "8");
+    session.press("q");
+    session.end();
+    fs::write(last(&folder), "kind = \"set\"\n").unwrap();
+    let mut session = Session::start(folder.path(), &Options::default());
+    session.wait_for("the last session is lost");
+    session.wait("the default", |session| field(session, "nodes") == "8");
+    session.press("q");
+    session.end();
+}

@@ -53,6 +53,10 @@ pub enum Action {
     View(ViewId),
     /// Opens the list of views.
     Views,
+    /// The panel that has the keys takes the whole screen, or gives it back.
+    Enlarge,
+    /// Shows the command lines that give what is shown.
+    CommandLines,
     /// The map shows the next metric.
     Metric,
     /// Each cell of the map takes its best batch and recompute, or the scenario's again.
@@ -248,8 +252,13 @@ pub enum Command {
     Export(Box<Answer>),
     /// Write the pinned scenarios as a set of this name.
     SaveSet(String),
-    /// Hand a text to the terminal's clipboard.
-    Copy(String),
+    /// Hand a text to the terminal's clipboard, and say what it is.
+    Copy {
+        /// The text.
+        text: String,
+        /// What is said of it.
+        said: String,
+    },
     /// Find out about the terminal, for [`super::App::diagnose`].
     Diagnose,
     /// Take the mouse, or give it back.

@@ -9,6 +9,7 @@ use crate::scenario::{Edit, Field, Problem, Scenario, Value};
 use super::action::Command;
 use super::history::Edited;
 use super::inputs::Wrong;
+use super::pins::{Pins, are_same};
 use super::state::App;
 
 impl App {
@@ -37,35 +38,50 @@ impl App {
     ) -> Vec<Command> {
         let before = self.edited();
         let commands = change(self);
-        if self.file != before.file || self.scenario != before.scenario {
+        let pinned = !are_same(self.pins.all(), &before.pins);
+        if pinned || self.file != before.file || self.scenario != before.scenario {
             self.history.note(before, stepped);
         }
         commands
     }
 
+    /// Changes what is pinned, which can be undone.
+    pub(super) fn repin(&mut self, change: impl FnOnce(&mut Pins)) {
+        self.noted(None, |app| {
+            change(&mut app.pins);
+            Vec::new()
+        });
+    }
+
     /// Another scenario becomes the one in hand.
     pub(super) fn adopt(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
-        self.noted(None, |app| {
-            app.inputs.wrong.clear();
-            app.inputs.changed.clear();
-            app.file = file;
-            app.follow(scenario)
-        })
+        self.noted(None, |app| app.take_up(file, scenario))
+    }
+
+    /// The same as a part of a larger change.
+    pub(super) fn take_up(&mut self, file: ScenarioFile, scenario: Scenario) -> Vec<Command> {
+        self.inputs.wrong.clear();
+        self.inputs.changed.clear();
+        self.file = file;
+        self.follow(scenario)
     }
 
     fn edited(&self) -> Edited {
-        Edited { file: self.file.clone(), scenario: self.scenario.clone(), wrong: self.inputs.wrong.clone() }
+        let (wrong, pins) = (self.inputs.wrong.clone(), self.pins.remembered());
+        Edited { file: self.file.clone(), scenario: self.scenario.clone(), wrong, pins }
     }
 
     /// Takes the last change back, or makes it again.
     pub(super) fn travel(&mut self, back: bool) -> Vec<Command> {
         let now = self.edited();
         let found = if back { self.history.undo(now) } else { self.history.redo(now) };
-        let Some(Edited { file, scenario, wrong }) = found else {
+        let Some(Edited { file, scenario, wrong, pins }) = found else {
             self.tell(format!("nothing to {}", if back { "undo" } else { "redo" }));
             return Vec::new();
         };
         let before = self.texts();
+        let repinned = !are_same(self.pins.all(), &pins);
+        self.pins.restore(&pins);
         let possible = resolve(&self.library, &file, &scenario).map(|_| ());
         (self.file, self.inputs.wrong) = (file, wrong);
         let commands = match possible {
@@ -81,7 +97,8 @@ impl App {
             .changed
             .iter()
             .map(|field| format!("{} {}", field.spec().label, inputs.text(*field, &self.scenario)));
-        let changed = changed.collect::<Vec<_>>().join(", ");
+        let pinned = repinned.then(|| format!("{} pinned", pins.len()));
+        let changed = changed.chain(pinned).collect::<Vec<_>>().join(", ");
         let word = if back { "undone" } else { "redone" };
         self.tell(if changed.is_empty() { word.to_owned() } else { format!("{word}: {changed}") });
         commands

@@ -88,6 +88,8 @@ pub enum Opening {
     Form(Kind),
     /// All commands by their names.
     Commands,
+    /// The command lines that give what is shown.
+    CommandLines,
     /// The list of keys.
     Help,
     /// The snapshots and sets on disk.

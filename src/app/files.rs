@@ -26,6 +26,8 @@ pub enum Errand {
     Export(Box<Answer>),
     /// Write pinned scenarios as a set of this name.
     SaveSet(String, Vec<Pin>),
+    /// Write what a session ends with into this file: the scenario in hand, and after it the pins.
+    KeepLast(PathBuf, Vec<Pin>),
     /// Write a text under a name with an extension: a map or a picture of the screen.
     SaveText((&'static str, &'static str), String),
     /// Look for snapshots and sets.
@@ -94,11 +96,13 @@ impl Errand {
                 said(text.map(|text| snapshot::write(Path::new("."), &answer.scenario, &text)))
             }
             Self::SaveSet(name, pins) => {
-                let members = pins.iter();
-                let members =
-                    members.filter_map(|pin| Some((pin.name.as_str(), &pin.scenario, pin.evaluation.as_deref()?)));
-                said(Set::new(members).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
+                said(set(&pins).to_toml().map(|text| snapshot::write_set(Path::new("."), &name, &text)))
             }
+            Self::KeepLast(file, pins) => match set(&pins).to_toml().map(|text| snapshot::keep_last(&file, &text)) {
+                Ok(Ok(())) => JobReport::Said("kept".to_owned()),
+                Ok(Err(error)) => JobReport::Said(format!("cannot write {}: {error}", shown(&file))),
+                Err(error) => JobReport::Said(error.to_string()),
+            },
             Self::SaveText(name, text) => said(Ok::<_, String>(snapshot::write_text(Path::new("."), name, &text))),
             Self::List => JobReport::Listed(snapshot::list(&snapshot::places())),
             Self::Open(path, library) => {
@@ -126,6 +130,11 @@ impl Errand {
             }
         }
     }
+}
+
+/// The pins whose figures are there.
+fn set(pins: &[Pin]) -> Set {
+    Set::new(pins.iter().filter_map(|pin| Some((pin.name.as_str(), &pin.scenario, pin.evaluation.as_deref()?))))
 }
 
 fn said(written: Result<Result<PathBuf, WriteError>, impl Display>) -> JobReport {

@@ -1,12 +1,14 @@
-//! Undo and redo: the scenarios that edits left behind. It holds scenarios, not screens: cursors, zoom and panels stay
+//! Undo and redo: the scenarios that edits left behind, and the pins beside them. It holds scenarios, not screens: cursors, zoom and panels stay
 //! where they are.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crate::scenario::file::ScenarioFile;
 use crate::scenario::{Field, Scenario};
 
 use super::inputs::Wrong;
+use super::pins::{Pin, are_same};
 
 /// The most edits that can be undone.
 const MOST: usize = 1_000;
@@ -20,6 +22,8 @@ pub struct Edited {
     pub scenario: Scenario,
     /// Values that cannot be.
     pub wrong: Vec<Wrong>,
+    /// What is pinned, without evaluations.
+    pub pins: Arc<[Pin]>,
 }
 
 /// What was before each edit, and what undoing took back.
@@ -36,12 +40,16 @@ pub struct History {
 
 impl History {
     /// Notes what was before an edit; of steps through one field, one after the other, only what was before the first.
-    pub fn note(&mut self, before: Edited, stepped: Option<Field>) {
+    pub fn note(&mut self, mut before: Edited, stepped: Option<Field>) {
         self.future.clear();
         if stepped.is_some() && self.stepping == stepped {
             return;
         }
         self.stepping = stepped;
+        // Most edits leave the pins as they are: one list serves them all.
+        if let Some(last) = self.past.back().filter(|last| are_same(&last.pins, &before.pins)) {
+            before.pins = Arc::clone(&last.pins);
+        }
         self.past.push_back(before);
         if self.past.len() > MOST {
             self.past.pop_front();

@@ -2,6 +2,7 @@
 //! [`View`] as what stands in the map's place is, and like that never holds the explorer.
 
 use super::browser::Browser;
+use super::command_lines::CommandLines;
 use super::diagnostics::Finding;
 use super::explaining::Explaining;
 use super::form::Form;
@@ -20,6 +21,8 @@ pub enum Layer {
     Browser(Browser),
     /// The fields of a cluster or a model.
     Form(Box<Form>),
+    /// The command lines that give what is shown.
+    CommandLines(CommandLines),
     /// The list of keys.
     Help(Sheet),
     /// What was found out about the terminal.
@@ -37,6 +40,7 @@ impl Layer {
             Self::Explain(explaining) => &**explaining,
             Self::Browser(browser) => browser,
             Self::Form(form) => &**form,
+            Self::CommandLines(lines) => lines,
             Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
             Self::List(list) => list,
             Self::Entry(entry) => entry,
@@ -49,6 +53,7 @@ impl Layer {
             Self::Explain(explaining) => &mut **explaining,
             Self::Browser(browser) => browser,
             Self::Form(form) => &mut **form,
+            Self::CommandLines(lines) => lines,
             Self::Help(sheet) | Self::Diagnostics(_, sheet) => sheet,
             Self::List(list) => list,
             Self::Entry(entry) => entry,
@@ -68,6 +73,7 @@ impl Layer {
             Self::Browser(_) => KeyPlace::Snapshots,
             Self::Form(form) if form.typing.is_some() => KeyPlace::Entry,
             Self::Form(_) => KeyPlace::Form,
+            Self::CommandLines(_) => KeyPlace::CommandLines,
             Self::Help(_) | Self::Diagnostics(..) => KeyPlace::Help,
             Self::List(list) if list.commands => KeyPlace::Palette,
             Self::List(_) => KeyPlace::List,

@@ -4,6 +4,7 @@ use crate::figures::Figure;
 use crate::scenario::file::ScenarioFile;
 
 use super::action::{Action, Command, Format};
+use super::command_lines::CommandLines;
 use super::effect::{Effect, Opening};
 use super::form::Form;
 use super::keys::KeyPlace;
@@ -19,6 +20,9 @@ use super::typing::{Entry, Purpose};
 use super::views::SPECS;
 use crate::scenario::Field;
 use crate::search;
+
+/// Said where no command line gives what is shown.
+const NO_FLAGS: &str = "no flags say this scenario: e exports it as a file, which each command takes";
 
 impl App {
     /// Does all of it, in order; gives what is to be computed or done elsewhere.
@@ -69,14 +73,14 @@ impl App {
             Effect::Look => self.look(),
             Effect::Pin(scenario) => {
                 if self.pins.position(&scenario).is_none() {
-                    self.pins.pin(*scenario, None);
+                    self.repin(|pins| pins.pin(*scenario, None));
                 }
             }
-            Effect::Unpin(pin) => self.pins.remove(pin),
-            Effect::ShiftPin(pin, by) => {
-                self.pins.shift(pin, by);
-            }
-            Effect::RenamePin(pin, name) => self.pins.rename(pin, &name),
+            Effect::Unpin(pin) => self.repin(|pins| pins.remove(pin)),
+            Effect::ShiftPin(pin, by) => self.repin(|pins| {
+                pins.shift(pin, by);
+            }),
+            Effect::RenamePin(pin, name) => self.repin(|pins| pins.rename(pin, &name)),
             Effect::Rank(rank) => {
                 let from = self.context().rank.cast_signed();
                 if let Some(answer) = &self.answer {
@@ -148,6 +152,13 @@ impl App {
                     return Vec::new();
                 }
             },
+            Opening::CommandLines => match self.command_lines() {
+                Ok(lines) => Layer::CommandLines(lines),
+                Err(why) => {
+                    self.tell(why.to_owned());
+                    return Vec::new();
+                }
+            },
             Opening::Commands => {
                 Layer::List(List::of_commands(palette::items(self.keymap.lines(), self.panel_place())))
             }
@@ -186,6 +197,21 @@ impl App {
             effect: Effect::Show(spec.id),
         });
         List::new("Views", items.collect(), self.view.name)
+    }
+
+    /// The command lines that give the scenario shown, and the map around the one in hand.
+    pub(super) fn command_lines(&self) -> Result<CommandLines, &'static str> {
+        let scenario = self.shown.as_ref().map_err(|_| "not possible, so no command line gives it")?;
+        let shown = self.library.command(scenario).ok_or(NO_FLAGS)?;
+        let sweep = &self.views.map.sweep;
+        let map = self.library.command(&sweep.base).map(|base| {
+            let axes = format!("--x {} --y {}", sweep.x, sweep.y);
+            let tune = if sweep.tune { " --tune" } else { "" };
+            let metric = self.views.map.metric.word();
+            ("the map", format!("{} {axes}{tune} --metric {metric}", base.replacen(" eval ", " sweep ", 1)))
+        });
+        let lines = std::iter::once(("the scenario shown", shown)).chain(map).collect();
+        Ok(CommandLines::new(lines))
     }
 }
 

@@ -11,7 +11,7 @@ use super::answers::Answer;
 pub const MOST: usize = 26;
 
 /// A scenario to compare with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Pin {
     /// Its number; no other pin ever has it.
     pub id: u64,
@@ -119,6 +119,17 @@ impl Pins {
         None
     }
 
+    /// As undo keeps them: without their evaluations, of which a thousand steps would hold too many.
+    pub(super) fn remembered(&self) -> Arc<[Pin]> {
+        self.all.iter().map(|pin| Pin { evaluation: None, ..pin.clone() }).collect()
+    }
+
+    /// Those that were remembered are pinned again; what is evaluated now stays so.
+    pub(super) fn restore(&mut self, before: &[Pin]) {
+        let known = |id| self.all.iter().find(|pin| pin.id == id).and_then(|pin| pin.evaluation.clone());
+        self.all = before.iter().map(|pin| Pin { evaluation: known(pin.id), ..pin.clone() }).collect();
+    }
+
     /// Those whose evaluation is not there.
     pub fn missing(&self) -> Vec<(u64, Scenario)> {
         let missing = self.all.iter().filter(|pin| pin.evaluation.is_none());
@@ -133,6 +144,11 @@ impl Pins {
             Some(field) => format!("{} {}", field.spec().label, field.text(scenario)),
         }
     }
+}
+
+/// Whether the same are pinned under the same names, in the same order: a number is of one scenario for ever.
+pub(super) fn are_same(some: &[Pin], others: &[Pin]) -> bool {
+    some.iter().map(|pin| (pin.id, &pin.name)).eq(others.iter().map(|pin| (pin.id, &pin.name)))
 }
 
 /// The letter of a place, A to Z.

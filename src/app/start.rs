@@ -48,6 +48,10 @@ pub struct Options {
     pub keymap: Keymap,
     /// The configuration file, if there is a place for one.
     pub config: Option<PathBuf>,
+    /// The file that keeps what a session ends with; without one nothing is kept.
+    pub last: Option<PathBuf>,
+    /// What the status line says at first.
+    pub notice: Option<String>,
     /// Tables of measured runs, each with its name; the program's own where there is none.
     pub rows: Vec<(String, String)>,
 }

@@ -23,7 +23,7 @@ use super::keys::KeyPlace;
 use super::layer::Layer;
 use super::memory::MemoryPanel;
 use super::panel::{Panel, ViewId};
-use super::pins::Pins;
+use super::pins::{Pin, Pins};
 use super::pointing::Mouse;
 use super::resolve::{base, resolve};
 use super::start::Start;
@@ -39,6 +39,7 @@ const PAGE: usize = 10;
 
 /// What the explorer knows.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own; no two make a state")]
 pub struct App {
     /// Everything that can be chosen.
     pub library: Arc<Library>,
@@ -80,6 +81,8 @@ pub struct App {
     pub(super) answers: Answers,
     /// The panel that has the keys.
     pub focus: Panel,
+    /// Whether that panel takes the whole screen.
+    pub enlarged: bool,
     /// What lies over the panels.
     pub layer: Option<Layer>,
     /// The search among the rows of what has the keys.
@@ -130,9 +133,10 @@ impl App {
             history: History::default(),
             answers: Answers::default(),
             focus: Panel::Map,
+            enlarged: false,
             layer: None,
             find: None,
-            notice: None,
+            notice: options.notice,
             awaited: None,
             keymap: options.keymap,
             mouse: Mouse::new(options.mouse),
@@ -174,6 +178,14 @@ impl App {
     /// Whether the screen waits for an answer, rather than for a map or a pin that is filled meanwhile.
     pub fn is_asking(&self) -> bool {
         self.shown.is_ok() && self.stale || self.awaited.is_some() || self.view_is_waiting()
+    }
+
+    /// What the next session begins with, if it is given nothing else: the scenario in hand, and after it the pins.
+    pub fn left_off(&self) -> Option<Vec<Pin>> {
+        let (answer, _) = self.answers.find(&self.scenario)?;
+        let (scenario, evaluation) = (answer.scenario, Some(answer.evaluation));
+        let in_hand = Pin { id: 0, name: scenario.strategy.to_string(), scenario, evaluation };
+        Some(std::iter::once(in_hand).chain(self.pins.all().iter().cloned()).collect())
     }
 
     /// What was waited for is there: that it is still computed is no longer to be said.

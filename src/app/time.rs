@@ -39,7 +39,7 @@ pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
     let summary = &evaluation.summary;
     let subject = FigureSubject::evaluated(scenario, evaluation);
     let share = |figure: &Figure| figure.amount(&subject).map_or(0.0, |part| part.value / summary.step_time.get());
-    let spent = TIME_PARTS.into_iter().filter(|figure| share(figure) >= SEEN);
+    let spent = TIME_PARTS.into_iter().flat_map(with_its_part).filter(|figure| share(figure) >= SEEN);
     let levels = scenario.cluster.levels.iter().zip(&summary.traffic).enumerate();
     let used = levels.filter(|(_, (_, traffic))| traffic.bytes_per_device.get() > 0.0);
     let mut felt: Vec<usize> = (0..evaluation.elasticity.len()).collect();
@@ -52,6 +52,11 @@ pub fn breakdown(answer: Option<&Answer>) -> Vec<Figure> {
         .chain(felt.into_iter().map(Figure::Elasticity))
         .chain(figures::training(scenario))
         .collect()
+}
+
+/// A part of the step, and under compute what of it transfers cost.
+fn with_its_part(figure: Figure) -> impl Iterator<Item = Figure> {
+    std::iter::once(figure).chain((figure == Figure::Compute).then_some(Figure::Slowed))
 }
 
 /// The smallest share of the step that is worth a row.

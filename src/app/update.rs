@@ -76,9 +76,11 @@ impl App {
             Action::Panel(panel) => self.focus = panel,
             Action::View(view) => return self.open_view(view),
             Action::Views => return self.open(Opening::Views),
+            Action::Enlarge => self.enlarge(),
+            Action::CommandLines => return self.open(Opening::CommandLines),
             Action::Metric => return self.on_view(action),
             Action::Best => return self.go_to_best(),
-            Action::Pin => self.pin(),
+            Action::Pin => return self.pin(),
             Action::Explain => return self.explain(),
             Action::Undo => return self.travel(true),
             Action::Redo => return self.travel(false),
@@ -127,24 +129,36 @@ impl App {
     }
 
     /// Pins what is on the screen, once its figures are there; the same again takes that back, or lets go of it.
-    pub(super) fn pin(&mut self) {
-        let Ok(scenario) = self.shown.clone() else {
-            return self.tell("not possible, so there is nothing to pin".to_owned());
-        };
-        if let Some(index) = self.pins.position(&scenario) {
-            self.pins.remove(index);
-            return self.tell("unpinned the scenario".to_owned());
-        }
-        if self.pins.are_full() {
-            return self.tell(format!("{MOST} are pinned, A to Z: remove one first (c, then x)"));
-        }
-        let known = self.answer.as_ref().filter(|_| !self.stale);
-        self.pins.pin(scenario, known.map(|answer| Arc::clone(&answer.evaluation)));
-        let said = match self.pins.all() {
-            [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
-            all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),
+    pub(super) fn pin(&mut self) -> Vec<Command> {
+        let said = match self.shown.clone() {
+            Err(_) => "not possible, so there is nothing to pin".to_owned(),
+            Ok(scenario) => match self.pins.position(&scenario) {
+                Some(index) => {
+                    self.repin(|pins| pins.remove(index));
+                    "unpinned the scenario: u pins it again".to_owned()
+                }
+                None if self.pins.are_full() => format!("{MOST} are pinned, A to Z: remove one first (c, then x)"),
+                None => {
+                    let known = self.answer.as_ref().filter(|_| !self.stale);
+                    let known = known.map(|answer| Arc::clone(&answer.evaluation));
+                    self.repin(|pins| pins.pin(scenario, known));
+                    match self.pins.all() {
+                        [_] => "pinned: the headline shows the difference to it; c compares".to_owned(),
+                        all => format!("pinned as {}: c compares all {}", letter(all.len() - 1), all.len()),
+                    }
+                }
+            },
         };
         self.tell(said);
+        Vec::new()
+    }
+
+    /// The panel that has the keys takes the whole screen, or gives it back.
+    fn enlarge(&mut self) {
+        self.enlarged = !self.enlarged;
+        if self.enlarged {
+            self.tell("enlarged: Tab shows the next panel, Z all of them again".to_owned());
+        }
     }
 
     pub(super) fn export(&mut self) -> Vec<Command> {

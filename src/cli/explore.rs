@@ -2,32 +2,47 @@
 
 use std::env;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::app::Start;
 use crate::measured;
-use crate::snapshot::Opened;
+use crate::snapshot::{self, Opened};
 use crate::term;
+use crate::text::printable;
 
-use super::args::{EvalFormat, ScenarioArgs};
+use super::args::{Cli, EvalFormat};
 use super::exit::{Exit, Failure};
 use super::session::{Session, note_idle};
 use super::{eval, rows};
 
-pub(super) fn run(session: Session, input: &ScenarioArgs, rows: &[PathBuf]) -> Result<Exit, Failure> {
-    let opened = session.open_possible(input)?;
-    note_idle(input, [opened.scenario.plan.clone()]);
-    let tables = tables(rows)?;
+pub(super) fn run(session: Session, cli: &Cli) -> Result<Exit, Failure> {
+    let input = &cli.input;
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+    let explores = !dumb && io::stdin().is_terminal() && io::stdout().is_terminal();
+    let last = explores.then(snapshot::last_file).flatten();
+    let goes_on = input.first().is_none() && !cli.fresh;
+    let (left, notice) = last.as_deref().filter(|_| goes_on).map_or((None, None), |file| left(&session, file));
+    let opened = left.map_or_else(|| session.open_possible(input), Ok)?;
+    note_idle(input, [opened.scenario.plan.clone()]);
+    let tables = tables(&cli.rows)?;
+    if !explores {
         return eval::report(&session.library, &opened, EvalFormat::Text, None);
     }
     let Opened { file, scenario, stored, pins, .. } = opened;
     let Session { library, mut options } = session;
-    options.rows = tables;
+    (options.rows, options.last, options.notice) = (tables, last, notice);
     term::run(Start { library, file, scenario, stored, pins, options })
         .map_err(|error| Failure::Io(format!("terminal: {error}")))?;
     Ok(Exit::Done)
+}
+
+/// What the last session ended with, and what is to be said of it. A file that cannot be used stops no start.
+fn left(session: &Session, file: &Path) -> (Option<Opened>, Option<String>) {
+    match snapshot::open_last(file, &session.library) {
+        None => (None, None),
+        Some(Ok(opened)) => (Some(opened), Some("as the last session left it: --fresh starts anew".to_owned())),
+        Some(Err(why)) => (None, Some(printable(&format!("the last session is lost: {why}")))),
+    }
 }
 
 /// The tables of measured runs that are given, each with its name; one that holds no run is refused.

@@ -7,6 +7,7 @@ use crate::scenario::Checked;
 use crate::units::{Bytes, Seconds};
 
 use super::summary::Workspace;
+use super::trace::Trace;
 
 /// What reasons count with beyond the figures, so that whoever asks for one later need not build the step again.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -17,19 +18,22 @@ pub struct Details {
     pub sent: [[Bytes; MAX_LEVELS]; Lane::ALL.len()],
     /// How much later that rank's compute begins because the host launches it too slowly.
     pub late_launches: Seconds,
+    /// By how much transfers beside it lengthen that rank's compute.
+    pub slowed: Seconds,
     /// Each kind of transfer against the link that carries it.
     pub transfers: Vec<Intensity>,
 }
 
 impl Details {
     /// Those of the run that was made last.
-    pub(super) fn new(scenario: &Checked, workspace: &Workspace) -> Self {
+    pub(super) fn new(scenario: &Checked, trace: &Trace, workspace: &Workspace) -> Self {
         let Workspace { program, simulator } = workspace;
         let volume = program.volume(simulator.last());
         Self {
             states: program.states.clone(),
             sent: volume.sent,
             late_launches: seconds(volume.host),
+            slowed: trace.slowed(),
             transfers: intensity::transfers(scenario),
         }
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::cost::Factors;
 use crate::program::{
-    Activity, COMPUTE, HELD, Lane, ModelPart, ModelState, Picos, Program, STREAMS, Task, TaskClass, TaskPosition, held,
-    seconds,
+    Activity, COMPUTE, HELD, Lane, ModelPart, ModelState, Picos, Program, STREAMS, Task, TaskClass, TaskKind,
+    TaskPosition, held, seconds,
 };
 use crate::scenario::{Checked, Problem, Scenario};
 use crate::sim::{self, Observer};
@@ -168,6 +168,15 @@ impl Trace {
     /// What one lane of one rank runs.
     pub fn spans_on(&self, rank: u32, lane: Lane) -> &[Span] {
         &self.spans[self.line(rank, lane)]
+    }
+
+    /// By how much transfers beside it lengthen the compute of the rank that ends last, the optimizer's apart.
+    pub fn slowed(&self) -> Seconds {
+        let last = self.last_rank();
+        let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
+        let compute = self.spans_on(last, Lane::Compute).iter().filter(own);
+        // A span that stands for many repeats of a loop counts as often as it is repeated.
+        compute.map(|span| (span.end - span.start - span.alone) * self.often(last, span.start)).sum()
     }
 
     /// Stalls of one rank's compute.

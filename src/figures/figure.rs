@@ -9,6 +9,7 @@ use crate::evaluate::HostDirection;
 pub enum Figure {
     StepTime,
     Compute,
+    Slowed,
     Exposed,
     ExposedShare,
     Bubble,

@@ -36,7 +36,7 @@ impl JobArray {
         // The count of parts stands in the command, not in the array, so that one part can be submitted again alone:
         // `sbatch --array=3` is still part 3 of 100.
         let last = parts - 1;
-        let options: String = self.options.iter().map(|option| format!("#SBATCH {option}\n")).collect();
+        let options = self.options.iter().fold(String::new(), |all, option| all + "#SBATCH " + option + "\n");
         Ok(format!(
             r#"#!/bin/bash
 # A sweep of {cells} cells as a job array of {parts} tasks, for Slurm 22.05 and later, by shardscope {version}.

@@ -247,9 +247,11 @@ fn nothing(facts: &[RunFacts], options: LinkOptions<'_>) -> ImportError {
     found.dedup();
     let wanted = options.collective.map_or("all-gather or reduce-scatter", TimedCollective::word);
     let what = format!("no run of {wanted} with rows among {} ({})", facts.len(), found.join(", "));
-    let fix = match facts.iter().any(|fact| fact.collective == Some(TimedCollective::AllReduce)) {
-        true if options.collective.is_none() => "give one, or take the all-reduces with --collective all-reduce",
-        _ => "give what all_gather_perf or reduce_scatter_perf prints, with -b 8 -e 8G -f 2",
+    let reduces = facts.iter().any(|fact| fact.collective == Some(TimedCollective::AllReduce));
+    let fix = if reduces && options.collective.is_none() {
+        "give one, or take the all-reduces with --collective all-reduce"
+    } else {
+        "give what all_gather_perf or reduce_scatter_perf prints, with -b 8 -e 8G -f 2"
     };
     ImportError::new("", what, fix)
 }

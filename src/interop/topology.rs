@@ -230,7 +230,7 @@ fn members(
         match links {
             // 18 links of 26.562 GB/s carry 25 each: what is printed counts symbols on the wire.
             Some(links) => {
-                report.ignore(&links.place, "rates of links on the wire; the data sheet has what they carry")
+                report.ignore(&links.place, "rates of links on the wire; the data sheet has what they carry");
             }
             None => report.assume("node.bandwidth", node.bandwidth, "the data sheet's; import links measures it"),
         }
@@ -268,7 +268,7 @@ fn rate(
     };
     let Some(system) = cluster.levels.last_mut() else { return Ok(()) };
     (system.bandwidth, system.injection) = (node / devices, Some(node));
-    system.source = "ports of a node, shared by its devices; latency as the preset's".to_owned();
+    "ports of a node, shared by its devices; latency as the preset's".clone_into(&mut system.source);
     report.assume("system.latency", system.latency, "the preset's; import links measures it");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The simulated step as a Chrome trace, in the form of PyTorch's profiler: Perfetto, chrome://tracing and Holistic Trace
+//! The simulated step as a Chrome trace, in the form of PyTorch's profiler: Perfetto, Chrome's viewer and Holistic Trace
 //! Analysis open it. One file for each pipeline rank.
 //!
 //! Checked against Holistic Trace Analysis 0.5.0, which takes a kernel whose name begins with `nccl` for communication.
@@ -32,7 +32,7 @@ pub struct RankTrace {
 
 /// What the events of one rank have in common.
 struct Rank<'a> {
-    rank: u32,
+    place: u32,
     scenario: &'a Scenario,
     layout: Layout,
     /// The type of what is gathered and reduced, as PyTorch calls it, and its bytes.
@@ -56,7 +56,7 @@ impl RankTrace {
             "fp16" => ("Half", 2.0),
             _ => ("BFloat16", 2.0),
         };
-        let whole = Rank { rank, scenario, layout: layout.clone(), dtype };
+        let whole = Rank { place: rank, scenario, layout: *layout, dtype };
         let mut spans = trace.spans_on(rank, Lane::Compute).to_vec();
         for lane in Lane::ALL.into_iter().skip(1) {
             spans.extend_from_slice(trace.spans_on(rank, lane));
@@ -146,19 +146,19 @@ fn part(part: ModelPart) -> &'static str {
 impl Rank<'_> {
     fn head(&self, evaluation: &Evaluation) -> Value {
         let device = &self.scenario.cluster.device;
-        let capacity = evaluation.stages.get(self.rank as usize).map(|memory| memory.capacity.get() as u64);
+        let capacity = evaluation.stages.get(self.place as usize).map(|memory| memory.capacity.get() as u64);
         json!({
             "schemaVersion": 1,
             "displayTimeUnit": "ms",
             "traceName": format!("shardscope {}: a simulated step", env!("CARGO_PKG_VERSION")),
-            "distributedInfo": {"backend": "nccl", "rank": self.rank, "world_size": self.layout.devices},
+            "distributedInfo": {"backend": "nccl", "rank": self.place, "world_size": self.layout.devices},
             "deviceProperties": [{"id": 0, "name": device.name, "totalGlobalMem": capacity}],
         })
     }
 
     /// The names of the process and of the threads that run anything.
     fn names(&self, spans: &[Span]) -> Vec<TraceEvent> {
-        let process = format!("pipeline rank {}", self.rank);
+        let process = format!("pipeline rank {}", self.place);
         let mut threads: Vec<(u32, &str)> = spans.iter().map(thread).chain([(STEP, "step")]).collect();
         threads.sort_unstable();
         threads.dedup();
@@ -173,7 +173,7 @@ impl Rank<'_> {
     }
 
     fn name(&self, thread: u32, what: &str, args: &Value) -> TraceEvent {
-        let event = json!({"ph": "M", "name": what, "pid": self.rank, "tid": thread, "ts": 0, "args": args});
+        let event = json!({"ph": "M", "name": what, "pid": self.place, "tid": thread, "ts": 0, "args": args});
         TraceEvent::new(0, 0, &event)
     }
 
@@ -184,7 +184,7 @@ impl Rank<'_> {
     fn span(&self, name: &str, cat: &str, thread: u32, (start, end): (Seconds, Seconds), args: &Value) -> TraceEvent {
         let (start, end) = (Picoseconds::from(start), Picoseconds::from(end));
         let event = json!({
-            "ph": "X", "cat": cat, "name": name, "pid": self.rank, "tid": thread,
+            "ph": "X", "cat": cat, "name": name, "pid": self.place, "tid": thread,
             "ts": start.micros(), "dur": (end - start).micros(), "args": args,
         });
         TraceEvent::new(start.0, end.0 - start.0, &event)
@@ -256,7 +256,9 @@ impl Rank<'_> {
         for span in spans.iter().filter(|span| span.lane == Lane::Compute) {
             uses.entry(key(span)).or_default().push(span);
         }
-        uses.values_mut().for_each(|all| all.sort_by(|one, other| one.start.get().total_cmp(&other.start.get())));
+        for all in uses.values_mut() {
+            all.sort_by(|one, other| one.start.get().total_cmp(&other.start.get()));
+        }
         // A gather may serve several passes, which come one after the other: the flow leads to the first.
         let gathers = spans.iter().filter(|span| span.lane == Lane::Gather);
         let flow = |(id, gather): (usize, &Span)| {
@@ -273,7 +275,7 @@ impl Rank<'_> {
     fn flow(&self, end: &str, id: usize, span: &Span, at: Picoseconds) -> TraceEvent {
         let (thread, _) = thread(span);
         let mut event = json!({
-            "ph": end, "cat": "weights", "name": "gathered", "id": id, "pid": self.rank, "tid": thread, "ts": at.micros(),
+            "ph": end, "cat": "weights", "name": "gathered", "id": id, "pid": self.place, "tid": thread, "ts": at.micros(),
         });
         if end == "f" {
             event["bp"] = json!("e");
@@ -285,7 +287,7 @@ impl Rank<'_> {
         let at = Picoseconds::from(point.at);
         let parts: serde_json::Map<String, Value> =
             parts.iter().map(|(name, bytes)| ((*name).to_owned(), json!(bytes.gib()))).collect();
-        let event = json!({"ph": "C", "name": "memory, GiB", "pid": self.rank, "ts": at.micros(), "args": parts});
+        let event = json!({"ph": "C", "name": "memory, GiB", "pid": self.place, "ts": at.micros(), "args": parts});
         TraceEvent::new(at.0, 0, &event)
     }
 }

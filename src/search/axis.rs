@@ -1,5 +1,6 @@
 //! The axes of a map: a field, and the values that it takes.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::scenario::field::{Field, Type, Value};
@@ -37,6 +38,15 @@ impl Axis {
     /// Its word on the command line.
     pub fn word(&self) -> &'static str {
         word(self.field)
+    }
+}
+
+/// As a shell takes it: `nodes=1,2,4`, and in quotes what has blanks.
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<String> = self.values.iter().map(|value| self.field.spec().takes.show(value)).collect();
+        let said = format!("{}={}", self.word(), values.join(","));
+        if said.contains(' ') { write!(f, "\"{said}\"") } else { f.write_str(&said) }
     }
 }
 

@@ -42,6 +42,8 @@ const LEAST_TIMELINE: u16 = 8;
 /// │ footer                       │   │ status, footer               │   │ status, footer               │
 /// └──────────────────────────────┘   └──────────────────────────────┘   └──────────────────────────────┘
 /// ```
+///
+/// An enlarged panel has all between headline and status, on any of them.
 pub fn draw(app: &App, caps: &Caps, frame: &mut Frame) {
     let theme = Theme::new(*caps);
     let area = frame.area();
@@ -116,6 +118,10 @@ impl ScreenPlaces {
         }
         let rows = [Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)];
         let [head, body, said, keys] = area.layout(&Layout::vertical(rows));
+        if app.enlarged {
+            let panels = vec![(app.focus, body)];
+            return Some(Self { head, tabs: Rect::ZERO, panels, strips: Rect::ZERO, body, said, keys });
+        }
         if at_least(area, WIDE) {
             let panels = all_panels(app, at_least(area, LARGE), body).into();
             return Some(Self { head, tabs: Rect::ZERO, panels, strips: Rect::ZERO, body, said, keys });

@@ -40,7 +40,7 @@ fn json_has_the_keys_of_the_contract() {
     }
     assert_eq!(json["format"], 1);
     assert_eq!(json["fits"], true);
-    let time = "compute_s communication_s exposed_communication_s bubble_s optimizer_s other_s";
+    let time = "compute_s communication_s exposed_communication_s bubble_s optimizer_s other_s slowed_s";
     assert_eq!(keys(&json["time"]), time);
     assert_eq!(keys(&json["memory"]), "capacity_bytes peak_bytes spare_bytes parts stages");
     let parts = "weights gradients optimizer secondary_weights activations gathered communication reserved";

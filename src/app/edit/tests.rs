@@ -91,7 +91,7 @@ fn with_nothing_left_it_says_so() {
 #[test]
 fn looking_around_is_no_edit() {
     let mut app = explorer();
-    press(&mut app, "lljjm4++jl5jj1jjp?<esc>v<esc>");
+    press(&mut app, "lljjm4++jl5jj1jj?<esc>v<esc>");
     assert_eq!((app.history.depth(), app.focus), ((0, 0), Panel::Inputs));
 }
 
@@ -111,4 +111,35 @@ fn from_a_text_that_is_no_value_steps_go_on_from_the_last_one_that_was() {
     assert_eq!(value(&app, "nodes"), "24", "after 16, of the last possible scenario");
     press(&mut app, "<ret><c-u>abc<ret>h");
     assert_eq!(value(&app, "nodes"), "16");
+}
+
+#[test]
+fn pins_come_back_and_go_again_with_their_names() {
+    let names = |app: &App| app.pins.all().iter().map(|pin| pin.name.clone()).collect::<Vec<_>>();
+    let mut app = explorer();
+    press(&mut app, "p1gjjjjlp");
+    assert_eq!(names(&app), ["fsdp", "nodes 24"].map(str::to_owned), "{:?}", names(&app));
+    let both = app.pins.all().to_vec();
+    press(&mut app, "cx");
+    assert_eq!(app.pins.all().len(), 1);
+    press(&mut app, "u");
+    assert_eq!(names(&app), both.iter().map(|pin| pin.name.clone()).collect::<Vec<_>>(), "the pin that x removed");
+    assert_eq!(value(&app, "nodes"), "24", "the edit before it stays");
+    assert!(app.notice.as_deref().unwrap().contains("2 pinned"), "{:?}", app.notice);
+    press(&mut app, "uu");
+    assert_eq!((names(&app).len(), value(&app, "nodes").as_str()), (1, "16"), "the second pin and the edit");
+    press(&mut app, "U");
+    assert_eq!((names(&app).len(), value(&app, "nodes").as_str()), (1, "24"));
+}
+
+#[test]
+fn what_is_pinned_still_keeps_its_figures_when_others_come_back() {
+    let mut app = explorer();
+    press(&mut app, "p");
+    let known = app.pins.all()[0].evaluation.clone();
+    assert!(known.is_some());
+    press(&mut app, "1gjjjjlpu");
+    assert_eq!(app.pins.all().len(), 1);
+    assert_eq!(app.pins.all()[0].evaluation, known);
+    assert!(app.pins.remembered().iter().all(|pin| pin.evaluation.is_none()), "undo holds no timelines");
 }

@@ -24,7 +24,7 @@ fn i_explains_the_figure_at_the_cursor_of_each_panel() {
         ("m", Figure::StepTime),
         ("3", Figure::Peak),
         ("5g", Figure::Compute),
-        ("j", Figure::Exposed),
+        ("jj", Figure::Exposed),
         ("1gjjjjjjjj", Figure::TokensPerStep),
         ("Gk", Figure::Days),
     ] {

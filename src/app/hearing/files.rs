@@ -27,12 +27,14 @@ impl App {
             self.tell(format!("{path}: {}", problems[0]));
             return Vec::new();
         }
-        let pinned = self.pin_all(pins);
-        // First, so that what its answer tells replaces it: that may be known at once.
-        self.tell(format!("opened {path}{pinned}"));
-        self.stored.expect(scenario.clone(), stored);
-        self.check_pins();
-        self.adopt(file, scenario)
+        self.noted(None, |app| {
+            let pinned = app.pin_all(pins);
+            // First, so that what its answer tells replaces it: that may be known at once.
+            app.tell(format!("opened {path}{pinned}"));
+            app.stored.expect(scenario.clone(), stored);
+            app.check_pins();
+            app.take_up(file, scenario)
+        })
     }
 
     /// Pins the scenarios of a set beside those that are pinned already, as far as there is a place; says how many.

@@ -7,7 +7,7 @@ fn edited(nodes: u32) -> Edited {
     let app = explorer();
     let mut file = app.file.clone();
     file.put(Field::Nodes, Some(nodes.into()));
-    Edited { file, scenario: app.scenario.clone(), wrong: Vec::new() }
+    Edited { file, scenario: app.scenario.clone(), wrong: Vec::new(), pins: Arc::default() }
 }
 
 fn nodes(edited: Option<Edited>) -> Option<u32> {

@@ -19,6 +19,8 @@ pub enum KeyPlace {
     Question,
     /// The command palette.
     Palette,
+    /// The command lines of what is shown.
+    CommandLines,
     /// An explanation.
     Explain,
     /// The list of keys.
@@ -35,9 +37,10 @@ pub enum KeyPlace {
 
 impl KeyPlace {
     /// What lies over panels and views, in the order of the help.
-    pub const LAYERS: [Self; 10] = [
+    pub const LAYERS: [Self; 11] = [
         Self::Explain,
         Self::Palette,
+        Self::CommandLines,
         Self::Snapshots,
         Self::Question,
         Self::Form,
@@ -58,6 +61,7 @@ impl KeyPlace {
             Self::Form => "Editing a cluster or a model",
             Self::Question => "Deleting a file",
             Self::Palette => "Command palette",
+            Self::CommandLines => "Command lines",
             Self::Explain => "Explanations",
             Self::Help => "This help",
             Self::List => "Lists",

@@ -86,7 +86,7 @@ fn a_pin_is_kept_by_who_moves_on_before_its_figures_are_there() {
 fn a_pin_that_waits_is_taken_back_by_the_same_key() {
     let (mut app, first) = App::new(start(H100));
     press(&mut app, "pp");
-    assert_eq!(app.notice.as_deref(), Some("unpinned the scenario"));
+    assert_eq!(app.notice.as_deref(), Some("unpinned the scenario: u pins it again"));
     obey(&mut app, first);
     assert!(app.pins.all().is_empty());
 }

@@ -333,7 +333,13 @@ impl View for Map {
             Action::Take => return self.take(context),
             Action::Across => return vec![Effect::Open(Opening::Axis(0))],
             Action::Along => return vec![Effect::Open(Opening::Axis(1))],
-            Action::Copy => return self.copied(Command::Copy),
+            Action::Copy => {
+                return self.copied(|text| {
+                    let count = text.lines().count();
+                    let said = format!("{count} lines of CSV sent to the terminal's clipboard; Y writes a file");
+                    Command::Copy { text, said }
+                });
+            }
             Action::SaveMap => return self.copied(Command::SaveMap),
             Action::Tune => {
                 self.toggle_tuned();

@@ -106,6 +106,9 @@ pub struct TimeRecord {
     pub bubble_s: Option<f64>,
     pub optimizer_s: Option<f64>,
     pub other_s: Option<f64>,
+    /// Of compute, what transfers beside it cost; empty in what an older version wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowed_s: Option<f64>,
 }
 
 /// Phases of the step, in seconds; see [`crate::evaluate::Phases`].
@@ -320,6 +323,7 @@ impl Figures {
                 bubble_s: number(Figure::Bubble),
                 optimizer_s: number(Figure::Optimizer),
                 other_s: number(Figure::Other),
+                slowed_s: number(Figure::Slowed),
             },
             phases: Some(PhasesRecord { forward_s, backward_s, update_s }),
             memory: MemoryRecord::new(&summary.memory, &evaluation.stages),

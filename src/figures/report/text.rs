@@ -285,9 +285,13 @@ fn time(subject: &FigureSubject) -> Vec<(String, String)> {
     let Summary { step_time, time, phases, host, .. } = subject.summary;
     let part = |figure: Figure| share(figure, step_time.get(), subject);
     let mut rows: Vec<_> = TIME_PARTS.into_iter().chain([Figure::StepTime]).filter_map(part).collect();
+    if let Some(slowed) = subject.slowed.filter(|slowed| *slowed > Seconds::ZERO) {
+        let slowed = format!("{slowed:>10} {:>6.1} %", 100.0 * (slowed / *step_time));
+        rows.insert(1, row("of it, slowed by transfers", slowed));
+    }
     if host.exposed > Seconds::ZERO {
         // Copies are part of what stands above them.
-        let exposed = TIME_PARTS.iter().position(|part| *part == Figure::Exposed).unwrap_or(0);
+        let exposed = rows.iter().position(|(name, _)| name.starts_with("exposed")).unwrap_or(0);
         let copies = format!("{:>10} {:>6.1} %", host.exposed, 100.0 * (host.exposed / *step_time));
         rows.insert(exposed + 1, row("of it, host copies", copies));
     }

@@ -1,6 +1,6 @@
 //! Why one scenario is faster than another: the largest of the terms that the times of their steps differ in.
 
-use crate::evaluate::{Evaluation, Lane, Span, Summary, TaskKind};
+use crate::evaluate::{Evaluation, Summary};
 use crate::plan::{Plan, Recompute};
 use crate::scenario::{Layout, Scenario};
 use crate::units::Seconds;
@@ -78,7 +78,7 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
     let levels = side.scenario.cluster.levels.iter().zip(traffic);
     let mut parts: Vec<(Part, Seconds)> =
         levels.map(|(level, traffic)| (Part::Level(level.name.clone()), traffic.exposed)).collect();
-    let slowed = slowed(side.evaluation);
+    let slowed = side.evaluation.details.slowed;
     parts.extend([
         (Part::Compute, time.compute - slowed),
         (Part::Slowed, slowed),
@@ -88,16 +88,6 @@ fn parts(side: Side) -> Vec<(Part, Seconds)> {
         (Part::Other, time.other),
     ]);
     parts
-}
-
-/// By how much transfers beside it lengthen the compute of the rank that ends last.
-fn slowed(evaluation: &Evaluation) -> Seconds {
-    let trace = &evaluation.trace;
-    let last = trace.last_rank();
-    let own = |span: &&Span| span.activity.kind != TaskKind::Optimizer;
-    let compute = trace.spans_on(last, Lane::Compute).iter().filter(own);
-    // A span that stands for many repeats of a loop counts as often as it is repeated.
-    compute.map(|span| (span.end - span.start - span.alone) * trace.often(last, span.start)).sum()
 }
 
 /// The difference in one line: `B is 18 % faster: the gathers stay in the node, 210 ms less exposed on the system

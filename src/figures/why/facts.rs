@@ -120,6 +120,8 @@ pub struct FigureSubject<'a> {
     pub elasticity: &'a [Elasticity],
     /// Its kinds of transfers, where these are known.
     pub transfers: &'a [Intensity],
+    /// By how much transfers lengthen the compute beside them, where that is known.
+    pub slowed: Option<Seconds>,
     /// How much is trained, in tokens.
     pub tokens: Option<f64>,
 }
@@ -127,13 +129,14 @@ pub struct FigureSubject<'a> {
 impl<'a> FigureSubject<'a> {
     /// A scenario with its summary.
     pub fn new(scenario: &'a Scenario, summary: &'a Summary) -> Self {
-        Self { scenario, summary, elasticity: &[], transfers: &[], tokens: scenario.plan.tokens }
+        Self { scenario, summary, elasticity: &[], transfers: &[], slowed: None, tokens: scenario.plan.tokens }
     }
 
     /// A scenario with its whole evaluation.
     pub fn evaluated(scenario: &'a Scenario, evaluation: &'a Evaluation) -> Self {
         let Evaluation { summary, elasticity, details, .. } = evaluation;
-        Self { elasticity, transfers: &details.transfers, ..Self::new(scenario, summary) }
+        let (transfers, slowed) = (&details.transfers, Some(details.slowed));
+        Self { elasticity, transfers, slowed, ..Self::new(scenario, summary) }
     }
 
     /// What the whole training takes.

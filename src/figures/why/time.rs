@@ -18,7 +18,7 @@ const PARTS: &str = "each moment of the step counts as what compute does, or as 
 const LEAST: Seconds = Seconds::new(1e-9);
 
 /// The step and its parts.
-pub(super) const FIGURES: [FigureEntry; 9] = [
+pub(super) const FIGURES: [FigureEntry; 10] = [
     figure(Figure::StepTime, "step-time", "step time", Dimension::Seconds)
         .less_is_better()
         .map("Step time, s", "s per step")
@@ -35,6 +35,15 @@ pub(super) const FIGURES: [FigureEntry; 9] = [
         )
         .value(|of, _| Some(of.summary.time.compute.get()))
         .why(|facts, _| because(facts.computing(), facts.calibrated())),
+    figure(Figure::Slowed, "slowed", "compute slowed by transfers", Dimension::Seconds)
+        .label("slowed")
+        .less_is_better()
+        .about(
+            "A part of compute: how much longer it takes beside transfers, which use a device's cores and memory as \
+             it does, than it would alone. A faster link shortens it as it shortens the transfers.",
+        )
+        .value(|of, _| of.slowed.map(|slowed| if slowed < LEAST { 0.0 } else { slowed.get() }))
+        .why(|facts, _| because(facts.slowing(), Citation::simulated())),
     figure(Figure::Exposed, "exposed-time", "exposed communication", Dimension::Seconds)
         .label("exposed")
         .less_is_better()
@@ -184,6 +193,27 @@ impl FormulaFacts<'_> {
             return alone;
         }
         alone + input("slowed by transfers beside it", slowed, Citation::simulated())
+    }
+
+    /// What compute takes beside transfers, less what it takes alone.
+    fn slowing(&self) -> Formula {
+        if self.evaluation.details.slowed < LEAST {
+            return Formula::from(0.0);
+        }
+        let own = |span: &&Span| [TaskKind::Forward, TaskKind::Backward].contains(&span.activity.kind);
+        let spans = self.spans(Lane::Compute).filter(own);
+        let (run, alone) = spans.fold((Seconds::ZERO, Seconds::ZERO), |(run, alone), span| {
+            let often = self.often(span.start);
+            (run + (span.end - span.start) * often, alone + span.alone * often)
+        });
+        let other = self.evaluation.details.slowed - (run - alone);
+        let visits = input("visits of layers as they ran", run, Citation::simulated())
+            - input("the same visits alone", alone, Citation::simulated());
+        if other > LEAST {
+            visits + input("other tasks beside transfers", other, Citation::simulated())
+        } else {
+            visits
+        }
     }
 
     /// Time added to compute because the host launches it too slowly.

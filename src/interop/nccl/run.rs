@@ -43,7 +43,7 @@ impl TimedCollective {
         let names = line.split(|c| !word(c)).filter(|name| name.ends_with("_perf"));
         names
             .filter_map(|name| PROGRAMS.iter().find(|(known, _)| *known == name))
-            .last()
+            .next_back()
             .map(|(_, collective)| *collective)
     }
 

@@ -82,14 +82,16 @@ fn head(program: &str, hosts: &[(&str, u32)]) -> String {
 }
 
 /// The facts that stand in the logs, found apart from this reader.
+/// Collective, ranks, hosts, rows, and the largest row's bytes, microseconds and GB/s.
+type ExpectedRun = (TimedCollective, u32, u32, usize, (f64, f64, f64));
+
 #[test]
 fn each_log_s_runs_are_told() {
     use TimedCollective::{AllGather, AllReduce, AllToAll, ReduceScatter, SendReceive};
     let sixteen_gib = 17_179_869_184.0;
     let nearly = 17_179_868_160.0;
     let none = (0.0, 0.0, 0.0);
-    type Run = (TimedCollective, u32, u32, usize, (f64, f64, f64));
-    let expected: [((&str, &str), &[Run]); 9] = [
+    let expected: [((&str, &str), &[ExpectedRun]); 9] = [
         (
             NODE,
             &[
@@ -130,7 +132,7 @@ fn each_log_s_runs_are_told() {
             told(run, &on("h100-80gb-dgx"), LinkOptions::default(), &mut ImportReport::default(), &mut facts)
                 .unwrap_or_else(|error| panic!("{error}"));
         }
-        let found: Vec<Run> = facts
+        let found: Vec<ExpectedRun> = facts
             .iter()
             .map(|fact| {
                 let spread = fact.spread.expect("ranks and hosts are told");
@@ -312,16 +314,16 @@ fn json_is_read_as_the_log_is() {
 #[test]
 fn ranks_that_are_not_listed_count() {
     let lines = |ranks: std::ops::Range<u32>, host: &str| {
-        ranks.map(|rank| format!("#  Rank {rank} Pid 1 on {host} device 0 [0x00] A100\n")).collect::<String>()
+        let line = |rank| format!("#  Rank {rank} Pid 1 on {host} device 0 [0x00] A100\n");
+        ranks.map(line).collect::<Vec<_>>().concat()
     };
     let text = lines(0..4, "one") + "# ...\n" + &lines(12..16, "four");
     let runs = text::runs("a.log", &text);
     assert_eq!(runs[0].spread(), Ok(Some(RankSpread { ranks: 16, hosts: 4 })));
     // Groups run side by side: eight of two, each over two hosts.
-    let split: String = (0..16)
-        .map(|rank| format!("# Rank {rank} Group {} Pid 1 on host{} device 0 [0] H100\n", rank % 8, rank / 8))
-        .collect();
-    assert_eq!(text::runs("a.log", &split)[0].spread(), Ok(Some(RankSpread { ranks: 2, hosts: 2 })));
+    let line = |rank| format!("# Rank {rank} Group {} Pid 1 on host{} device 0 [0] H100\n", rank % 8, rank / 8);
+    let split: Vec<String> = (0..16).map(line).collect();
+    assert_eq!(text::runs("a.log", &split.concat())[0].spread(), Ok(Some(RankSpread { ranks: 2, hosts: 2 })));
 }
 /// Cut at each tenth, a byte changed, doubled: read or refused, and what is said is one line for each mistake.
 #[test]

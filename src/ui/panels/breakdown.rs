@@ -96,6 +96,11 @@ fn row(figure: Figure, answer: &Answer, theme: Theme) -> Line<'static> {
             format!(" {:<24}{value:>+7.2}", property.key(&answer.scenario))
         }
         _ if TRAINING.contains(&figure) => format!(" {label:<13}{value:>18}"),
+        // A part of the line above it, so that it has no bar of its own.
+        Figure::Slowed => {
+            let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
+            format!("  {label:<9}{value:>9} {:>5.1} %  transfers", 100.0 * share)
+        }
         _ => {
             let share = amount.map_or(0.0, |amount| amount.value / summary.step_time.get());
             let bar = theme.glyphs().fills[0].repeat((share.min(1.0) * BAR as f64).round() as usize);

@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use super::overlay::{Overlay, Prompt, picked, room};
 use super::{browser, explain, form};
 use crate::app::App;
+use crate::app::command_lines::CommandLines;
 use crate::app::diagnostics::{Finding, LINES};
 use crate::app::layer::Layer;
 use crate::app::list::List;
@@ -16,7 +17,7 @@ use crate::app::typing::{Entry, Purpose};
 use crate::ui::theme::{Role, Theme};
 use crate::ui::widgets::RowList;
 use crate::ui::widgets::list::key_lines;
-use crate::ui::widgets::text::columns;
+use crate::ui::widgets::text::{columns, wrapped};
 
 /// Draws the top layer; gives the place of the text cursor, if there is one.
 pub(in crate::ui) fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) -> Option<Position> {
@@ -37,6 +38,7 @@ fn overlay(app: &App, theme: Theme, area: Rect) -> Option<Overlay<'_>> {
         Layer::List(found) => Some(list(theme, found, area)),
         Layer::Entry(typed) => Some(entry(theme, typed)),
         Layer::Form(form) => Some(form::overlay(theme, form, area)),
+        Layer::CommandLines(lines) => Some(command_lines(theme, lines, area)),
     }
 }
 
@@ -96,6 +98,23 @@ fn list(theme: Theme, list: &List, area: Rect) -> Overlay<'_> {
         list: picked(theme, &items, list.row(), (width, height.saturating_sub(1))),
         below: Vec::new(),
     }
+}
+
+/// Each under what it gives, broken as a shell takes it, so that the mouse of the terminal can copy it too.
+fn command_lines(theme: Theme, shown: &CommandLines, area: Rect) -> Overlay<'_> {
+    let (width, _) = room((100, area.height), area);
+    let mut lines = Vec::new();
+    for (row, (what, command)) in shown.lines.iter().enumerate() {
+        lines.push((Line::styled(format!(" {what}"), theme.style(Role::Title)), Some(row)));
+        let parts = wrapped(command, width.saturating_sub(4));
+        let last = parts.len().saturating_sub(1);
+        let parts = parts.into_iter().enumerate();
+        let broken = |(at, part)| Line::raw(if at == last { format!("  {part}") } else { format!("  {part} \\") });
+        lines.extend(parts.map(broken).map(|line| (line, Some(row))));
+    }
+    let size = (100, columns(lines.len()).saturating_add(2));
+    let list = RowList { theme, lines, cursor: Some(shown.row()), focused: true, ..RowList::default() };
+    Overlay { theme, size, title: "Command lines".into(), note: "Enter copies".into(), list, ..Overlay::default() }
 }
 
 fn entry(theme: Theme, entry: &Entry) -> Overlay<'_> {

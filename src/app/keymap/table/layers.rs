@@ -4,7 +4,7 @@ use crate::app::action::Action;
 use crate::app::keys::{KeyLines, KeyPlace};
 
 /// Of each layer, in the order of the help; all of them can be left for the shell and for good.
-pub fn each() -> [KeyLines; 10] {
+pub fn each() -> [KeyLines; 11] {
     KeyPlace::LAYERS.map(|place| {
         let keys = own(place).key("ctrl-z", Action::Suspend, "", "suspend");
         keys.key(if place.takes_text() { "ctrl-c" } else { "q ctrl-c" }, Action::Quit, "quit", "quit")
@@ -32,6 +32,11 @@ fn own(place: KeyPlace) -> KeyLines {
             .keys(&[("pgup", Action::PageUp), ("pgdn", Action::PageDown)], "", "a page up and down")
             .key("enter", Action::Take, "do", "do it")
             .key("esc", Action::Close, "close", "close"),
+        KeyPlace::CommandLines => keys
+            .rows("line")
+            .key("enter", Action::Take, "copy", "send it to the terminal's clipboard")
+            .key("/", Action::Search, "", "search")
+            .key("esc C", Action::Close, "close", "close"),
         KeyPlace::Snapshots => keys
             .up_down("move", "previous and next file")
             .pages("a page up and down")

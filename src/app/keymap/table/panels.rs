@@ -49,6 +49,7 @@ pub fn everywhere() -> KeyLines {
         .key("shift-tab", Action::PreviousPanel, "", "previous panel")
         .keys(&panels, "", "go to a panel")
         .key("v", Action::Views, "views", "choose a view to show in the map's place")
+        .key("Z", Action::Enlarge, "", "enlarge the panel or view to the whole screen, and back")
         .key("p", Action::Pin, "pin", "pin or unpin the scenario shown");
     let opening = |keys: KeyLines, spec: &crate::app::view::ViewSpec| {
         let help = format!("{}: {}", spec.id.name.to_lowercase(), spec.id.about);
@@ -64,6 +65,7 @@ pub fn everywhere() -> KeyLines {
         .key("U", Action::Redo, "", "redo the change undone last")
         .key("s", Action::Snapshots, "", "snapshots and sets: open, save, delete")
         .key("e", Action::Export, "export", "export a snapshot that replays")
+        .key("C", Action::CommandLines, "", "the command line of what is shown, to copy")
         .key("w", Action::Screen, "", "write the screen to a file: text, ANSI colours or SVG")
         .key("&", Action::Mouse, "", "capture or release the mouse")
         .key("!", Action::Diagnostics, "", "diagnostics: what the terminal can do, and how to change it")

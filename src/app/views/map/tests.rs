@@ -75,7 +75,7 @@ fn a_cell_that_settles_while_it_is_looked_at_is_looked_at_again() {
 fn the_map_is_copied_as_the_command_line_writes_it() {
     let mut app = explorer();
     let commands = press(&mut app, "y");
-    let [Command::Copy(text)] = &commands[..] else { panic!("{commands:?}") };
+    let [Command::Copy { text, .. }] = &commands[..] else { panic!("{commands:?}") };
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("x,y,metric,value,fits,reason,micro_batch,recompute,accumulate,global_batch"));
     assert_eq!(lines.count(), app.views.map.progress().1);

@@ -12,6 +12,7 @@ use crate::app::views::training::TrainingPicture;
 use crate::app::{App, Panel};
 use crate::bounds::intensity::{Intensity, LinkNeed, LinkNeeds, TransferLink};
 use crate::bounds::layered::CriticalBatch;
+use crate::figures::{Amount, Figure};
 use crate::plan::Offload;
 use crate::scenario::Scenario;
 use crate::search::training::{BestTraining, METHODS};
@@ -19,7 +20,7 @@ use crate::ui::panels::{frame, joined, outdated, part_at, progress, words};
 use crate::ui::theme::{Role, Theme, Tone};
 use crate::ui::widgets::LogLog;
 use crate::ui::widgets::loglog::Curve;
-use crate::ui::widgets::text::draw_line;
+use crate::ui::widgets::text::{draw_line, draw_lines};
 use crate::units::{BytesPerSecond, devices, short, significant};
 
 /// How it is drawn.
@@ -27,7 +28,10 @@ pub(super) const DRAWING: Drawing =
     Drawing { id: views::training::SPEC.id, height: |_| HEIGHT, render, target, status: |app, _| status(app) };
 
 /// Rows that it wants: frame, what is asked, the chart, the methods, the plan.
-const HEIGHT: u16 = 2 + 1 + 16 + SAID;
+const HEIGHT: u16 = 2 + ASKED + 15 + SAID;
+
+/// Rows of what is asked: the question, and what it frees of the scenario.
+const ASKED: u16 = 2;
 
 /// Rows of the methods and of the plan.
 const SAID: u16 = 7;
@@ -51,7 +55,7 @@ fn render(app: &App, theme: Theme, area: Rect, buf: &mut Buffer) {
     };
     let inside = frame(app, theme, Panel::Map, &title, &note, area, buf);
     let [asked, chart, said] = areas(inside);
-    draw_line(buf, asked, &question(app, picture, theme, asked.width), theme);
+    draw_lines(buf, asked, &[question(app, picture, theme, asked.width), freed(app, theme, asked.width)], theme);
     if curves(picture, theme).iter().all(|curve| curve.points.is_empty()) {
         let most = devices(picture.search.budgets.last().copied().unwrap_or(0));
         let nothing = if picture.is_complete() {
@@ -83,7 +87,7 @@ fn target(app: &App, theme: Theme, inside: Rect, at: Position) -> Option<Pointer
 
 /// Where the question, the chart and the plan are.
 fn areas(inside: Rect) -> [Rect; 3] {
-    inside.layout(&Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(SAID)]))
+    inside.layout(&Layout::vertical([Constraint::Length(ASKED), Constraint::Fill(1), Constraint::Length(SAID)]))
 }
 
 /// The chart as a widget, for as long as it is needed.
@@ -115,6 +119,17 @@ fn question(app: &App, picture: &TrainingPicture, theme: Theme, width: u16) -> L
         Span::raw(format!("at most {}", devices(most))),
     ];
     joined(parts, theme, width)
+}
+
+/// What the question frees of the scenario, and what the headline says of that as it is, so that both can be compared.
+fn freed(app: &App, theme: Theme, width: u16) -> Line<'static> {
+    let scenario = app.shown.as_ref().unwrap_or(&app.scenario);
+    let batch = words::count(scenario.sequences());
+    let days = app.answer.as_ref().and_then(|answer| Figure::Days.amount(&answer.subject())).map(Amount::in_row);
+    let parts = std::iter::once(Span::raw(format!(" frees the batch ({batch} in the headline)")))
+        .chain(days.map(|days| Span::raw(format!("as it is {days} days on {}", devices(scenario.devices())))))
+        .chain([Span::raw("the method, mesh and micro-batch are free too")]);
+    joined(parts, theme, width).style(theme.style(Role::Dim))
 }
 
 /// Every method within every count of devices.

@@ -47,7 +47,7 @@ pub(super) fn explorer() -> App {
 
 fn answered(mut app: App) -> App {
     let mut evaluation = evaluation();
-    evaluation.details = details(&app.scenario);
+    evaluation.details = Details { slowed: evaluation.trace.slowed(), ..details(&app.scenario) };
     // The invented figures are of Frontier; elsewhere other levels have these names.
     let [node, system] = ["node", "system"].map(|name| app.scenario.cluster.level(name).unwrap());
     evaluation.summary.bottleneck = Resource::Level(node);
@@ -120,7 +120,8 @@ pub(super) fn pipeline() -> App {
     };
     let stages: Vec<Memory> = (0..RANKS).map(stage).collect();
     summary.memory = stages[0];
-    let (trace, details) = (trace.in_order(), details(&app.scenario));
+    let trace = trace.in_order();
+    let details = Details { slowed: trace.slowed(), ..details(&app.scenario) };
     let evaluation = Evaluation { summary, stages, trace, elasticity: Vec::new(), error_band: None, details };
     app.hear(JobReport::Evaluated { generation: FIRST, result: Ok(Arc::new(evaluation)) });
     app

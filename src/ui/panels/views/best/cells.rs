@@ -39,8 +39,7 @@ fn columns(aligned: Aligned) -> usize {
 /// How the columns are set.
 pub(super) fn set(shown: &[PlanColumn]) -> Vec<Aligned> {
     let set = |column: &PlanColumn| match column {
-        PlanColumn::Rank => Aligned::Right(4),
-        PlanColumn::Tensor | PlanColumn::Pipeline | PlanColumn::Context => Aligned::Right(4),
+        PlanColumn::Rank | PlanColumn::Tensor | PlanColumn::Pipeline | PlanColumn::Context => Aligned::Right(4),
         PlanColumn::Over => Aligned::Left(18),
         PlanColumn::Micro => Aligned::Right(6),
         PlanColumn::Again => Aligned::Right(10),

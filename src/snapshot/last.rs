@@ -1,0 +1,42 @@
+//! What the last session of the explorer ended with: a set in a file of the user's state, of which the first is the
+//! scenario in hand and the others are pinned.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use crate::disk;
+use crate::presets::Library;
+
+use super::open::{OpenError, Opened, open};
+
+/// Where it is kept: `$XDG_STATE_HOME/shardscope/last.toml`; `None` without a home.
+pub fn last_file() -> Option<PathBuf> {
+    let folders = ProjectDirs::from("", "", "shardscope")?;
+    Some(folders.state_dir().unwrap_or(folders.data_local_dir()).join("last.toml"))
+}
+
+/// Writes it whole or not at all.
+pub fn keep_last(file: &Path, text: &str) -> io::Result<()> {
+    file.parent().map_or(Ok(()), fs::create_dir_all)?;
+    disk::replace(file, text)
+}
+
+/// Opens it; `None` where no session has ended yet.
+pub fn open_last(file: &Path, library: &Library) -> Option<Result<Opened, String>> {
+    let opened = match open(&file.display().to_string(), library) {
+        Err(OpenError::Io { error, .. }) if error.kind() == ErrorKind::NotFound => return None,
+        opened => opened.map_err(|error| error.to_string()),
+    };
+    Some(opened.and_then(|mut opened| {
+        opened.scenario.layout().map_err(|problems| opened.mistakes(&problems).to_string())?;
+        // The scenario in hand is pinned only if it is among the others too.
+        opened.pins = opened.pins.split_off(opened.pins.len().min(1));
+        Ok(opened)
+    }))
+}
+
+#[cfg(test)]
+mod tests;

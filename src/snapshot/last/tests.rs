@@ -1,0 +1,46 @@
+use tempfile::tempdir;
+
+use super::*;
+use crate::evaluate::Evaluation;
+use crate::scenario::Scenario;
+use crate::search::{Workspace, once};
+use crate::snapshot::Set;
+
+fn evaluated(id: &str, library: &Library) -> (Scenario, Evaluation) {
+    let scenario = open(id, library).unwrap().scenario;
+    let evaluation = once(&scenario, &mut Workspace::default()).unwrap();
+    (scenario, evaluation)
+}
+
+#[test]
+fn a_session_goes_on_with_its_scenario_and_its_pins() {
+    let (library, folder) = (Library::embedded(), tempdir().unwrap());
+    // A folder that is not there yet, as on the first day.
+    let file = folder.path().join("state/shardscope/last.toml");
+    assert!(open_last(&file, &library).is_none(), "no session has ended yet");
+    let (mut scenario, evaluation) = evaluated("default", &library);
+    scenario.plan.prefetch += 1;
+    let other = evaluated("default", &library);
+    let members = [("in hand", &scenario, &evaluation), ("one", &other.0, &other.1)];
+    keep_last(&file, &Set::new(members).to_toml().unwrap()).unwrap();
+    let opened = open_last(&file, &library).unwrap().unwrap();
+    assert_eq!(opened.scenario, scenario);
+    assert_eq!(opened.pins.iter().map(|pin| pin.name.as_str()).collect::<Vec<_>>(), ["one"]);
+    // A second session replaces the first one's.
+    keep_last(&file, &Set::new([("in hand", &other.0, &other.1)]).to_toml().unwrap()).unwrap();
+    let opened = open_last(&file, &library).unwrap().unwrap();
+    assert_eq!((opened.scenario, opened.pins), (other.0, Vec::new()));
+}
+
+#[test]
+fn a_file_that_is_none_says_what_is_wrong_with_it() {
+    let (library, folder) = (Library::embedded(), tempdir().unwrap());
+    let file = folder.path().join("last.toml");
+    for text in ["", "kind = \"set\"", "format = 1\nkind = \"set\"\nversion = \"9\"\nmembers = []", "\u{0}\u{1b}[2J"] {
+        keep_last(&file, text).unwrap();
+        let why = open_last(&file, &library).unwrap().unwrap_err();
+        assert!(why.contains("last.toml"), "{text:?}: {why}");
+    }
+    let why = open_last(folder.path(), &library).unwrap().unwrap_err();
+    assert!(why.contains("folder"), "{why}");
+}
