@@ -59,6 +59,11 @@ impl FoundMachine {
     }
 }
 
+/// Whether a text is one that a machine can be made from.
+pub fn is_machine(file: &str, text: &str) -> bool {
+    found::read(&printable(file), text, &mut MachineFacts::default()).is_ok()
+}
+
 /// The machine that `files`, each a name and a text, describe.
 pub fn machine(
     files: &[(String, String)],

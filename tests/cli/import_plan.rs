@@ -176,8 +176,13 @@ fn a_file_is_known_by_its_content() {
     }
     home.write("file", "#  size  count  type  redop  root  time  algbw  busbw\n");
     assert_contains(&home.run("import file").refused().join("\n"), &["a log of nccl-tests", "--cluster ID"]);
+    home.write("file", &fixture("topo/slurm22-scontrol-node-h100.txt"));
+    assert_contains(
+        &home.run("import file --format json").stderr,
+        &["is what a cluster's tools print: import cluster"],
+    );
     home.write("file", "a shopping list\n");
-    assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, plan"]);
+    assert_contains(&home.run("import file").refused().join("\n"), &["KIND model, links, run, plan, cluster"]);
     assert_contains(&home.run("import").refused().join("\n"), &["nothing is named"]);
     assert_contains(&home.run("import -").refused().join("\n"), &["standard input"]);
 }

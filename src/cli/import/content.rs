@@ -4,8 +4,11 @@ use std::path::Path;
 
 use crate::interop::plans;
 use crate::interop::runs::{self, RunOptions};
+use crate::interop::topology;
 
-use super::super::args::{ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ScenarioFlags};
+use super::super::args::{
+    ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ScenarioFlags,
+};
 use super::super::exit::Failure;
 use super::super::output;
 use super::{called, refused, text_of};
@@ -16,12 +19,13 @@ type FileKind = (&'static str, &'static str, fn(&str, &str) -> bool, Option<fn(&
 
 /// All kinds, in the order in which they are asked: a model's configuration may have words of a launcher's in it, and a
 /// log of a run its arguments.
-const KINDS: [FileKind; 4] = [
+const KINDS: [FileKind; 5] = [
     ("model", "a model's configuration", is_model, Some(as_model)),
     // Whose links they are is not in the log.
     ("links", "a log of nccl-tests", |_, text| text.contains("busbw") || text.contains("\"bus_bw\""), None),
     ("run", "the log of a run", is_run, Some(as_run)),
     ("plan", "a launcher's configuration", plans::is_plan, Some(as_plan)),
+    ("cluster", "what a cluster's tools print", topology::is_machine, Some(as_cluster)),
 ];
 
 /// The import of a file, which is said.
@@ -68,6 +72,17 @@ fn as_run(file: &Path, to: &ImportOutput) -> ImportKind {
         hardware: None,
         stack: None,
         set: Vec::new(),
+        output: to.clone(),
+    })
+}
+
+fn as_cluster(file: &Path, to: &ImportOutput) -> ImportKind {
+    ImportKind::Cluster(ImportClusterArgs {
+        files: vec![file.to_owned()],
+        name: None,
+        nodes: None,
+        rate: None,
+        device: None,
         output: to.clone(),
     })
 }

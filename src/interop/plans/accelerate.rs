@@ -158,7 +158,7 @@ fn read_mesh(first: Option<Sharded>, mesh: &[Option<Setting>; 2], place: &str, d
     }
 }
 
-/// The version that [`write`] is for.
+/// The version that [`write()`] is for.
 pub const VERSIONS: &[&str] = &["1.15.0"];
 
 /// The lines of its file.

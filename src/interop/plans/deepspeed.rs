@@ -233,7 +233,7 @@ pub fn read_with_accelerate(inside: &mut ToolSettings, named: Option<ToolSetting
     table::leave(inside, draft);
 }
 
-/// Versions that [`write`] is for, the newest first.
+/// Versions that [`write()`] is for, the newest first.
 pub const VERSIONS: &[&str] = &["0.19.8", "0.18"];
 
 /// The lines of its file.

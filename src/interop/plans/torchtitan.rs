@@ -269,7 +269,7 @@ fn read_batch(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     }
 }
 
-/// Versions that [`write`] is for, the newest first.
+/// Versions that [`write()`] is for, the newest first.
 pub const VERSIONS: &[&str] = &["0.3.0", "0.2.2"];
 
 /// The lines of its file or of its command; an error where it has no such model.

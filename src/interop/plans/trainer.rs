@@ -159,7 +159,7 @@ fn read_fsdp(settings: &mut ToolSettings, draft: &mut PlanDraft) {
     table::leave(&inside, draft);
 }
 
-/// The version that [`write`] is for.
+/// The version that [`write()`] is for.
 pub const VERSIONS: &[&str] = &["5.23.0"];
 
 /// The lines of its file.
