@@ -254,7 +254,7 @@ pub enum Command {
     SaveSet(String),
     /// Hand a text to the terminal's clipboard, and say what it is.
     Copy {
-        /// The text.
+        /// What the clipboard is given.
         text: String,
         /// What is said of it.
         said: String,
