@@ -74,9 +74,13 @@ fn a_visit_leaves_nothing_but_what_was_asked_for() {
     session.wait_for("exported to");
     session.press("q");
     assert!(session.end().success());
-    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // Where the next session begins, in the home folder of the test.
+    let state = folder.path().join(".local/state/shardscope");
+    left.retain(|path| !state.starts_with(path));
     assert_eq!(left, files(folder.path(), "toml"), "the snapshot and nothing else");
     assert_eq!(left.len(), 1);
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 1, "the last session and nothing else");
 }
 
 #[test]
