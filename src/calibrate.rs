@@ -115,11 +115,19 @@ pub struct Fitted {
     pub crossed: Validation,
     /// A source at a time, then what is larger than anything fitted.
     pub left_out: Vec<LeftOut>,
-    /// What a few of their rows say of sets that the constants have not seen; none where the fit did not begin from
-    /// scratch.
+    /// What a few of their rows say of sets that the constants have not seen; none unless asked of a fit from scratch.
     pub own: Vec<OwnSet>,
     /// How often the calibration's bands hold: of all rows, then by class.
     pub coverage: Vec<Coverage>,
+}
+
+/// What is asked of a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// Where it begins.
+    pub prior: Prior,
+    /// Whether a fit from scratch also tries what a few own rows are worth, which takes as long as all the rest.
+    pub own_sets: bool,
 }
 
 /// Digits that a constant is written with: more than rows can tell.
@@ -130,13 +138,13 @@ const DIGITS: i32 = 3;
 pub fn calibrate(
     cases: &[Case],
     calibration: &Calibration,
-    prior: Prior,
+    asked: Asked,
     evaluate: &Evaluate<'_>,
     begins: &dyn Fn(&str),
 ) -> Option<Fitted> {
     let with = |calibration: &Calibration| under(cases, &[Arc::new(calibration.clone())], |_| 0);
     let validate = |cases: &[Case]| measured::validate(cases, |scenarios| evaluate(scenarios));
-    let (base, prior) = (calibration, FitPrior::new(prior, calibration));
+    let (base, prior) = (calibration, FitPrior::new(asked.prior, calibration));
     begins("before");
     let before = validate(&with(calibration));
     let model = FitModel::new(cases, calibration, &before, evaluate);
@@ -191,8 +199,10 @@ pub fn calibrate(
     } else {
         calibration.bands = bands::bands(&crossed_misses, &unseen);
         calibration.posterior = Some(posterior::posterior(&model, &known, &sources));
-        begins("giving sets a few of their own rows");
-        own = own::sets(&model, &prior, &known, &sources);
+        if asked.own_sets {
+            begins("giving sets a few of their own rows");
+            own = own::sets(&model, &prior, &known, &sources);
+        }
     }
     Some(Fitted { constants, calibration, before, after, crossed, left_out, own, coverage })
 }

@@ -44,10 +44,14 @@ fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
     validation.residuals.into_iter().map(|one| (one.id, one.predicted)).collect()
 }
 
+const FROM_SCRATCH: Asked = Asked { prior: Prior::None, own_sets: false };
+
+const OWN_ROWS: Asked = Asked { prior: Prior::Shipped, own_sets: false };
+
 fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     let pool = pool(Some(threads)).expect("threads");
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
-    calibrate(&built(seconds), &embedded(), Prior::None, &evaluate, &|_| {}).expect("rows")
+    calibrate(&built(seconds), &embedded(), FROM_SCRATCH, &evaluate, &|_| {}).expect("rows")
 }
 
 /// Times of a device that is slower than the calibration says are explained, on any number of threads alike.
@@ -99,7 +103,7 @@ fn a_planted_change_of_memory_is_found() {
     let planted = under(&table(&BTreeMap::new()), &[Arc::new(leaner)], |_| 0);
     let planted = measured::validate(&planted, evaluate).residuals.into_iter();
     let peaks = planted.map(|one| (one.id, one.predicted / f64::from(1 << 30))).collect();
-    let found = calibrate(&table(&peaks), &embedded(), Prior::None, &evaluate, &|_| {}).expect("rows");
+    let found = calibrate(&table(&peaks), &embedded(), FROM_SCRATCH, &evaluate, &|_| {}).expect("rows");
     let mean = |validation: &Validation| validation.scores(|one| one.metric == Metric::Memory).expect("rows").mean;
     assert!(mean(&found.before) > 0.05, "{}", mean(&found.before));
     assert!(mean(&found.after) < 0.02, "{}", mean(&found.after));
@@ -278,7 +282,7 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
     let only = |id: &str| built(&seconds).into_iter().filter(|case| case.row.id() == id).collect::<Vec<_>>();
     let pool = pool(Some(1)).expect("a thread");
     let evaluate = |scenarios: &[Scenario]| Evaluator::on(&pool).summaries(scenarios);
-    let found = calibrate(&only("c"), &known, Prior::Shipped, &evaluate, &|_| {}).expect("a row");
+    let found = calibrate(&only("c"), &known, OWN_ROWS, &evaluate, &|_| {}).expect("a row");
     let error = |validation: &Validation| validation.scores(|_| true).expect("rows").mean;
     assert!(error(&found.after) < 0.9 * error(&found.before), "{:?} {:?}", found.after, found.before);
     // The rest of the same device is nearer too.
@@ -302,7 +306,7 @@ fn one_row_moves_what_it_tells_and_nothing_else() {
     let met = calibrate(
         &built(&planted(&known)).into_iter().filter(|case| case.row.id() == "c").collect::<Vec<_>>(),
         &known,
-        Prior::Shipped,
+        OWN_ROWS,
         &evaluate,
         &|_| {},
     );
