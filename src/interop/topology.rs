@@ -5,6 +5,11 @@
 
 mod facts;
 mod found;
+mod hosts;
+mod nodes;
+mod ports;
+mod rocm;
+mod slurm;
 mod xml;
 
 use serde::Serialize;
@@ -16,7 +21,8 @@ use crate::units::BytesPerSecond;
 
 use super::report::{ImportError, ImportReport, Imported};
 
-use facts::{MachineFacts, NodeKind, Said};
+use facts::{MachineFacts, Said};
+use nodes::NodeGroup;
 
 /// A machine as a preset has it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,21 +95,16 @@ fn described(
     wishes: MachineWishes<'_>,
     report: &mut ImportReport,
 ) -> Result<Cluster, ImportError> {
-    let kind = kind(facts, wishes.device)?;
+    let mut groups = nodes::groups(&facts.kinds);
+    let kind = kind(facts, &mut groups, library, wishes.device, report)?;
+    let kind = kind.as_ref();
     let id = device(facts, kind, wishes.device, report)?;
     let found = library.cluster(&id).map_err(|unknown| ImportError::new("--device", unknown.what(), unknown.fix()))?;
     let mut cluster = (*found).clone();
     report.take("device", &cluster.device.name, format!("preset {id}"));
     members(facts, kind, &mut cluster, report)?;
     rate(facts, wishes, &mut cluster, report)?;
-    cluster.nodes = wishes.nodes.or(kind.map(|kind| kind.value.nodes));
-    match (wishes.nodes, kind) {
-        (Some(nodes), _) => report.take("nodes", nodes, "--nodes"),
-        (None, Some(kind)) => report.take("nodes", kind.value.nodes, &kind.place),
-        (None, None) => {
-            return Err(ImportError::new("", "no file says how many nodes there are", "say so with --nodes"));
-        }
-    }
+    cluster.nodes = Some(counted(kind, wishes.nodes, report)?);
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
     cluster.source = printable(&format!("imported from {}; device and links inside a node as {id}", names.join(", ")));
     cluster.name = printable(wishes.name.unwrap_or(&format!("{}, imported", cluster.device.name)));
@@ -120,37 +121,91 @@ fn described(
     }
 }
 
-/// The scheduler's nodes that count: those of the device, or the only ones that have devices.
-fn kind<'a>(facts: &'a MachineFacts, device: Option<&str>) -> Result<Option<&'a Said<NodeKind>>, ImportError> {
-    let of = |kind: &&Said<NodeKind>| match device {
-        Some(id) => kind.value.device.is_empty() || presets_of(&kind.value.device).contains(&id),
-        None => true,
+/// The scheduler's nodes that count: those of the device that is meant, or the only ones that have devices.
+fn kind<'a>(
+    facts: &MachineFacts,
+    groups: &mut Vec<NodeGroup<'a>>,
+    library: &Library,
+    device: Option<&str>,
+    report: &mut ImportReport,
+) -> Result<Option<NodeGroup<'a>>, ImportError> {
+    let preset = device.and_then(|id| library.cluster(id).ok()).map(|cluster| cluster.device.name.clone());
+    let meant = preset.or_else(|| facts.names.first().map(|name| name.value.clone()));
+    let is_meant = |group: &NodeGroup| meant.as_deref().is_some_and(|name| is_same(name, group.device));
+    // A single type may be called anything; of several that which is meant counts.
+    let several = groups.iter().any(|group| group.device != groups[0].device);
+    let fit = |group: &&NodeGroup| !several || is_meant(group);
+    let of_type: Vec<&str> = groups.iter().filter(fit).map(|group| group.device).collect();
+    let told = |group: &NodeGroup| match group.device {
+        "" => format!("{} of {} devices without a type", group.nodes, group.devices),
+        device => format!("{} of {device}", group.nodes),
     };
-    let kinds: Vec<&Said<NodeKind>> = facts.kinds.iter().filter(of).collect();
-    let same = |one: &&&Said<NodeKind>| {
-        (&one.value.device, one.value.devices) == (&kinds[0].value.device, kinds[0].value.devices)
-    };
-    if kinds.iter().filter(same).count() < kinds.len() {
-        let all: Vec<String> =
-            kinds.iter().map(|kind| format!("{} of {}", kind.value.nodes, kind.value.device)).collect();
+    if several && !of_type.iter().all(|device| device == &of_type[0]) || several && of_type.is_empty() {
+        let all: Vec<String> = groups.iter().map(told).collect();
         let what = format!("there are nodes of several kinds ({})", all.join(", "));
         return Err(ImportError::new("", what, "say with --device which of them count"));
     }
-    Ok(kinds.iter().max_by_key(|kind| kind.value.nodes).copied())
+    // Nodes of one type may differ in how many devices they have: the larger part of the machine counts.
+    let size = |at: &usize| u64::from(groups[*at].nodes) * u64::from(groups[*at].devices);
+    let chosen = (0..groups.len()).filter(|at| fit(&&groups[*at])).max_by_key(size);
+    let Some(chosen) = chosen else { return Ok(None) };
+    let chosen = groups.swap_remove(chosen);
+    for other in groups.iter() {
+        let why = format!("{} nodes of another kind, {} devices each", other.nodes, other.devices);
+        let name = if other.device.is_empty() { "nodes without a type" } else { other.device };
+        report.ignore(name, why);
+    }
+    Ok(Some(chosen))
 }
 
-fn presets_of(name: &str) -> &'static [&'static str] {
-    let name = name.to_lowercase();
-    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let known =
-        DEVICES.iter().find(|(word, _)| words.iter().any(|other| *other == *word || *other == format!("{word}x")));
-    known.map_or(&[], |(_, presets)| presets)
+/// How many nodes the cluster has, and who says so.
+fn counted(kind: Option<&NodeGroup>, said: Option<u32>, report: &mut ImportReport) -> Result<u32, ImportError> {
+    match (said, kind) {
+        (Some(nodes), _) => {
+            report.take("nodes", nodes, "--nodes");
+            Ok(nodes)
+        }
+        (None, Some(kind)) => {
+            let more = match kind.lines {
+                0 | 1 => String::new(),
+                lines => format!(" and {} more", lines - 1),
+            };
+            if kind.named {
+                report.take("nodes", kind.nodes, format!("{}{more}, each node once", kind.place));
+            } else {
+                let why = "counted without names, of the partition with the most, since partitions may share nodes; \
+                           sinfo's %N names them, --nodes says otherwise";
+                report.assume("nodes", kind.nodes, format!("{}{more}: {why}", kind.place));
+            }
+            Ok(kind.nodes)
+        }
+        (None, None) => Err(ImportError::new("", "no file says how many nodes there are", "say so with --nodes")),
+    }
+}
+
+/// The device that a name means, and the presets that have it.
+fn known(name: &str) -> Option<&'static (&'static str, &'static [&'static str])> {
+    let words = words(name);
+    DEVICES.iter().find(|(word, _)| words.iter().any(|other| *other == *word || *other == format!("{word}x")))
+}
+
+/// Whether a device of this name is what a scheduler calls so.
+fn is_same(name: &str, kind: &str) -> bool {
+    match (known(name), known(kind)) {
+        (Some((one, _)), Some((other, _))) => one == other,
+        (None, None) => words(name).iter().any(|word| word == kind),
+        _ => false,
+    }
+}
+
+fn words(name: &str) -> Vec<String> {
+    name.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
 }
 
 /// The preset that has the device which the files name.
 fn device(
     facts: &MachineFacts,
-    kind: Option<&Said<NodeKind>>,
+    kind: Option<&NodeGroup>,
     said: Option<&str>,
     report: &mut ImportReport,
 ) -> Result<String, ImportError> {
@@ -158,15 +213,14 @@ fn device(
         return Ok(id.to_owned());
     }
     let listed = facts.names.first().map(|name| (name.value.clone(), name.place.clone()));
-    let typed = || {
-        kind.filter(|kind| !kind.value.device.is_empty()).map(|kind| (kind.value.device.clone(), kind.place.clone()))
-    };
+    let typed =
+        || kind.filter(|kind| !kind.device.is_empty()).map(|kind| (kind.device.to_owned(), kind.place.to_owned()));
     let Some((name, place)) = listed.or_else(typed) else {
         let fix = "say with --device which preset has it, like --device h100-80gb-dgx";
         return Err(ImportError::new("", "no file names the devices", fix));
     };
     let lower = name.to_lowercase();
-    let mut presets: Vec<&str> = presets_of(&name).to_vec();
+    let mut presets: Vec<&str> = known(&name).map_or(Vec::new(), |(_, presets)| presets.to_vec());
     if presets.is_empty() {
         let what = format!("no preset has '{name}'");
         return Err(ImportError::new(
@@ -204,11 +258,11 @@ fn device(
 /// Devices of a node: what the files say must agree.
 fn members(
     facts: &MachineFacts,
-    kind: Option<&Said<NodeKind>>,
+    kind: Option<&NodeGroup>,
     cluster: &mut Cluster,
     report: &mut ImportReport,
 ) -> Result<(), ImportError> {
-    let scheduled = kind.map(|kind| Said { value: kind.value.devices, place: kind.place.clone() });
+    let scheduled = kind.map(|kind| Said { value: kind.devices, place: kind.place.to_owned() });
     let all: Vec<Said<u32>> = facts.devices.iter().cloned().chain(scheduled).filter(|one| one.value > 0).collect();
     let Some(first) = all.first() else {
         report.assume("devices of a node", cluster.devices_per_node(), "the preset's; no file counts them");
@@ -237,7 +291,15 @@ fn members(
             Some(links) => {
                 report.ignore(&links.place, "rates of links on the wire; the data sheet has what they carry");
             }
-            None => report.assume("node.bandwidth", node.bandwidth, "the data sheet's; import links measures it"),
+            None => {
+                let pairs = facts.pairs.iter().find(|pairs| pairs.value.pcie > 0);
+                let why = pairs.map_or_else(String::new, |Said { value, place }| {
+                    let all = value.xgmi + value.pcie;
+                    format!(", though {} of {all} pairs of devices are joined by PCIe ({place})", value.pcie)
+                });
+                let why = format!("the data sheet's{why}; import links measures it");
+                report.assume("node.bandwidth", node.bandwidth, why);
+            }
         }
     }
     Ok(())
@@ -251,22 +313,26 @@ fn rate(
     report: &mut ImportReport,
 ) -> Result<(), ImportError> {
     let devices = f64::from(cluster.devices_per_node());
-    let ports = facts.ports.iter().map(|ports| ports.value).max();
-    // `ibstat` lists each port by itself, a topology all of a node at once.
-    let counted = facts.ports.iter().filter(|ports| ports.value == 1).count() as u32;
-    let node = match (wishes.rate, facts.rates.first(), ports) {
-        (Some(rate), ..) => {
+    let near = facts.ports.iter().map(|ports| ports.value).max();
+    let fastest = facts.rates.iter().max_by(|one, other| one.value.total_cmp(&other.value));
+    let node = match (wishes.rate, fastest) {
+        (Some(rate), _) => {
             report.take("system.injection", rate, "--rate");
             rate
         }
-        (None, Some(rate), Some(ports)) => {
-            let ports = ports.max(counted);
-            let node = BytesPerSecond::new(rate.value * 1e9 / 8.0 * f64::from(ports));
-            report.take("system.injection", node, format!("{}, {ports} ports of {} Gb/s", rate.place, rate.value));
+        (None, Some(fastest)) => {
+            // Those near devices, which are the fast ones; else all that are listed.
+            let (ports, gigabits) = match near {
+                Some(ports) => (ports, fastest.value * f64::from(ports)),
+                None => (facts.rates.len() as u32, facts.rates.iter().map(|rate| rate.value).sum()),
+            };
+            let node = BytesPerSecond::new(gigabits * 1e9 / 8.0);
+            let place = format!("{}, {ports} ports of {} Gb/s at most", fastest.place, fastest.value);
+            report.take("system.injection", node, place);
             report.assume("ports", ports, "all of them carry training; --rate says otherwise, for a whole node");
             node
         }
-        _ => {
+        (None, None) => {
             let what = "no file says how fast a node's ports are";
             return Err(ImportError::new("", what, "say with --rate what a node sends, like --rate '400 GB/s'"));
         }

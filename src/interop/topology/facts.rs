@@ -18,8 +18,19 @@ pub struct NodeKind {
     pub devices: u32,
     /// How many such nodes.
     pub nodes: u32,
-    /// Their names, by which a node of two partitions counts once.
+    /// Their names, as a list of Slurm's, by which a node of two partitions counts once; empty where none are listed.
     pub names: String,
+    /// The partition that they are listed in; empty where none is named.
+    pub partition: String,
+}
+
+/// How pairs of devices of a node are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkedPairs {
+    /// Over AMD's links between devices.
+    pub xgmi: u32,
+    /// Over PCIe.
+    pub pcie: u32,
 }
 
 /// What all files say.
@@ -33,12 +44,14 @@ pub struct MachineFacts {
     pub memory: Vec<Said<f64>>,
     /// Kinds of nodes.
     pub kinds: Vec<Said<NodeKind>>,
-    /// Ports that lie near devices.
+    /// Ports that lie near devices, or that the node has.
     pub ports: Vec<Said<u32>>,
-    /// Rate of a port, in Gb/s.
+    /// Rate of each port that is listed and up, in Gb/s.
     pub rates: Vec<Said<f64>>,
     /// GB/s of all direct links of a device, per direction.
     pub links: Vec<Said<f64>>,
+    /// How pairs of devices are joined.
+    pub pairs: Vec<Said<LinkedPairs>>,
     /// What has no effect, with the reason.
     pub ignored: Vec<(String, &'static str)>,
 }
@@ -46,11 +59,7 @@ pub struct MachineFacts {
 impl MachineFacts {
     /// How much is said, whatever of.
     pub fn size(&self) -> usize {
-        self.names.len()
-            + self.devices.len()
-            + self.kinds.len()
-            + self.ports.len()
-            + self.rates.len()
-            + self.ignored.len()
+        let Self { names, devices, memory: _, kinds, ports, rates, links: _, pairs, ignored } = self;
+        names.len() + devices.len() + kinds.len() + ports.len() + rates.len() + pairs.len() + ignored.len()
     }
 }

@@ -3,8 +3,8 @@
 use crate::interop::report::ImportError;
 use crate::interop::runs::plain;
 
-use super::facts::{MachineFacts, NodeKind, Said};
-use super::xml;
+use super::facts::{MachineFacts, Said};
+use super::{ports, rocm, slurm, xml};
 
 /// Adds what a file says.
 pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
@@ -17,12 +17,17 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     let lines: Vec<String> = text.lines().map(plain).collect();
     let mut listed = 0;
     for (at, line) in lines.iter().enumerate() {
-        let place = format!("{file}:{}", at + 1);
-        refuse_slices(line, &place)?;
-        slurm(line, &lines, at, &place, facts);
-        listed += u32::from(driver(line, &place, facts));
-        port(line, &place, facts);
+        refuse_slices(line, &format!("{file}:{}", at + 1))?;
     }
+    if whole.starts_with('{') {
+        return json(file, whole, facts);
+    }
+    for (at, line) in lines.iter().enumerate() {
+        listed += u32::from(driver(line, &format!("{file}:{}", at + 1), facts));
+    }
+    slurm::read(file, &lines, facts);
+    ports::read(file, &lines, facts)?;
+    rocm::read(file, &lines, facts);
     if listed > 0 {
         facts.devices.push(Said { value: listed, place: file.to_owned() });
     }
@@ -31,10 +36,20 @@ pub fn read(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), Impo
     if facts.size() > before {
         return Ok(());
     }
-    let what = "says nothing of devices, nodes or ports";
-    let fix = "give sinfo -o '%P|%D|%G|%N', scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, rocm-smi --showtopo, \
-               ibstat or a topology file of NCCL";
-    Err(ImportError::new(file, what, fix))
+    Err(ImportError::new(file, "says nothing of devices, nodes or ports", KNOWN))
+}
+
+const KNOWN: &str = "give sinfo -o '%P|%D|%G|%N' or --json, scontrol show node, nvidia-smi -L, -q, -q -x or topo -m, \
+                     rocm-smi --showtopo or --showproductname, ibstat, ibv_devinfo -v or a topology file of NCCL";
+
+/// The forms of JSON: Slurm's and `rocm-smi`'s.
+fn json(file: &str, text: &str, facts: &mut MachineFacts) -> Result<(), ImportError> {
+    let wrong = |error| ImportError::new(file, format!("it is not JSON ({error})"), "give the file whole");
+    let whole = serde_json::from_str(text).map_err(wrong)?;
+    if slurm::read_json(file, &whole, facts) || rocm::read_json(file, &whole, facts) {
+        return Ok(());
+    }
+    Err(ImportError::new(file, "says nothing of nodes or devices", KNOWN))
 }
 
 /// A slice of a device (`gpu:1g.10gb:16`, `MIG 3g.40gb`) is no device that a job is sharded over.
@@ -50,44 +65,6 @@ fn refuse_slices(line: &str, place: &str) -> Result<(), ImportError> {
             "give nodes of whole devices",
         )),
         None => Ok(()),
-    }
-}
-
-/// `gpu:h100:8(S:0-1),ssd:1` is eight of h100, `gpu:4` four of no type.
-fn resource(text: &str) -> Option<(String, u32)> {
-    let gpu = text.split(',').find(|one| one.trim().starts_with("gpu:"))?.trim();
-    let gpu = gpu.split('(').next()?;
-    let parts: Vec<&str> = gpu.split(':').collect();
-    let count = parts.last()?.parse().ok().filter(|count| *count > 0 && *count <= 1024)?;
-    Some((if parts.len() > 2 { parts[1].to_lowercase() } else { String::new() }, count))
-}
-
-fn slurm(line: &str, lines: &[String], at: usize, place: &str, facts: &mut MachineFacts) {
-    // A node that stands in two partitions is listed twice: the same names count once.
-    let mut push = |(device, devices): (String, u32), nodes: u32, names: String| {
-        let kind = NodeKind { device, devices, nodes, names };
-        if !facts.kinds.iter().any(|other| other.value == kind) {
-            facts.kinds.push(Said { value: kind, place: place.to_owned() });
-        }
-    };
-    if let Some(found) = line.trim().strip_prefix("Gres=").and_then(resource) {
-        let named = lines[..at].iter().rev().find_map(|line| line.split("NodeName=").nth(1));
-        push(found, 1, named.and_then(|rest| rest.split_whitespace().next()).unwrap_or_default().to_owned());
-    } else if let Some((name, rest)) = line.split_once("NodeName=").and_then(|(_, rest)| rest.split_once(' ')) {
-        // One node in a line (`scontrol -o`).
-        if let Some(found) = rest.split(" Gres=").nth(1).and_then(|rest| resource(rest.split(' ').next()?)) {
-            push(found, 1, name.to_owned());
-        }
-    } else if line.contains("PartitionName=") {
-        facts.ignored.push((place.to_owned(), "a partition's limits change no step"));
-    }
-    // `gpu|64|gpu:h100:8|96|gpu[001-064]|idle~` in any order of columns; the first bare number is that of nodes.
-    let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-    let found = cells.iter().find_map(|cell| resource(cell)).filter(|_| cells.len() > 2);
-    let nodes = cells.iter().find_map(|cell| cell.parse::<u32>().ok());
-    if let (Some(found), Some(nodes)) = (found, nodes) {
-        let names = cells.iter().rev().find(|cell| cell.ends_with(']') || cell.ends_with(|c: char| c.is_ascii_digit()));
-        push(found, nodes, names.map_or_else(String::new, |names| (*names).to_owned()));
     }
 }
 
@@ -136,18 +113,6 @@ fn driver(line: &str, place: &str, facts: &mut MachineFacts) -> bool {
         }
     }
     false
-}
-
-/// `Rate: 400` of `ibstat`; `active_speed: 25.0 Gbps` and `active_width: 4X` of `ibv_devinfo`.
-fn port(line: &str, place: &str, facts: &mut MachineFacts) {
-    let value =
-        |key: &str| line.trim().strip_prefix(key).map(str::trim).and_then(|rest| rest.split_whitespace().next());
-    if let Some(rate) =
-        value("Rate:").and_then(|rate| rate.parse::<f64>().ok()).filter(|rate| *rate > 0.0 && *rate < 1e5)
-    {
-        facts.rates.push(Said { value: rate, place: place.to_owned() });
-        facts.ports.push(Said { value: 1, place: place.to_owned() });
-    }
 }
 
 /// Devices, direct links and near ports of the matrix of `nvidia-smi topo -m`, or of `rocm-smi --showtopo`.

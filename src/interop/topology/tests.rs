@@ -6,7 +6,8 @@ macro_rules! output {
     };
 }
 
-const FILES: [(&str, &str); 22] = [
+const FILES: [(&str, &str); 31] = [
+    output!("ibv-devinfo-v.txt"),
     output!("nccl-topo-ndv5-h100.xml"),
     output!("nccl-topo-p4d-a100.xml"),
     output!("nvidia-smi-list-L-h100.txt"),
@@ -24,11 +25,19 @@ const FILES: [(&str, &str); 22] = [
     output!("nvidia-smi-topo-m-h100.txt"),
     output!("nvidia-smi-topo-m-l40s.txt"),
     output!("rccl-topo-mi200-8p-90a.xml"),
+    output!("rocm-smi-showproductname.txt"),
+    output!("rocm-smi-showtopo.txt"),
+    output!("rocm-smi.json"),
     output!("scontrol-show-node-dgx-a100-mig.txt"),
     output!("slurm22-scontrol-node-h100.txt"),
+    output!("slurm22-scontrol-nodes-16.txt"),
+    output!("slurm22-scontrol-o.txt"),
     output!("slurm22-scontrol-partition.txt"),
     output!("slurm22-sinfo-o.txt"),
+    output!("slurm22-sinfo-states.txt"),
+    output!("slurm22-sinfo.json"),
     output!("slurm22-sinfo.txt"),
+    output!("slurm23-sinfo.json"),
 ];
 
 fn of(names: &[&str], wishes: MachineWishes<'_>) -> Result<Imported<FoundMachine>, Vec<ImportError>> {
@@ -78,14 +87,85 @@ fn each_tool_s_output_gives_device_and_count() {
     }
 }
 
-/// A login node alone: 64 nodes of 8 H100, beside 16 of MI250, which is another kind.
+/// Hand-counted: 64 of H100 beside 16 of MI250; amd01 to amd16; 001, 002, 003, 004 and 006 of gpu beside two of amd, or
+/// the same five with one of them in a second partition. Nodes of the other kind are named with their count.
 #[test]
-fn sinfo_gives_nodes_of_the_device_that_is_asked_for() {
+fn each_node_counts_once_in_all_states_and_partitions() {
+    for (file, device, nodes, ignored) in [
+        ("slurm22-sinfo-o.txt", "h100-80gb-dgx", 64, Some(("mi250", "16 nodes"))),
+        ("slurm22-sinfo-states.txt", "h100-80gb-dgx", 64, Some(("mi250", "16 nodes"))),
+        ("slurm22-sinfo-states.txt", "mi250x-lumi", 16, Some(("h100", "64 nodes"))),
+        ("slurm22-scontrol-nodes-16.txt", "mi250x-lumi", 16, None),
+        ("slurm22-scontrol-o.txt", "mi250x-lumi", 16, None),
+        ("slurm22-sinfo.json", "h100-80gb-dgx", 5, Some(("mi250", "2 nodes"))),
+        ("slurm23-sinfo.json", "h100-80gb-dgx", 5, None),
+    ] {
+        let wishes = MachineWishes { nodes: None, device: Some(device), ..whole() };
+        let found = of(&[file], wishes).unwrap_or_else(|errors| panic!("{file}: {errors:?}"));
+        assert_eq!((found.made.cluster.nodes, found.made.cluster.devices_per_node()), (Some(nodes), 8), "{file}");
+        let others: Vec<_> = found.report.ignored.iter().filter(|other| other.why.contains("another kind")).collect();
+        assert_eq!(others.len(), usize::from(ignored.is_some()), "{file}: {others:?}");
+        if let Some((name, count)) = ignored {
+            assert!(others[0].field == name && others[0].why.starts_with(count), "{file}: {others:?}");
+        }
+    }
     let said = refused("slurm22-sinfo-o.txt", MachineWishes { nodes: None, ..whole() });
     assert!(said.contains("64 of h100, 16 of mi250") && said.contains("--device"), "{said}");
-    let wishes = MachineWishes { nodes: None, device: Some("h100-80gb-dgx"), ..whole() };
-    let found = of(&["slurm22-sinfo-o.txt"], wishes).expect("it is told").made.cluster;
-    assert_eq!((found.nodes, found.devices_per_node()), (Some(64), 8));
+    // What the driver calls the device says which nodes are meant.
+    let both =
+        of(&["slurm22-sinfo-states.txt", "rocm-smi-showproductname.txt"], MachineWishes { nodes: None, ..whole() });
+    let said = both.expect_err("three presets have it")[0].to_string();
+    assert!(said.contains("'AMD Instinct MI250X' may be any of"), "{said}");
+}
+
+/// 62 + 2 nodes of the partition gpu; those of big may be among them. `sinfo -N` has no count, and names each node.
+#[test]
+fn tables_without_names_or_counts_say_what_they_can() {
+    let machine = |text: &str| {
+        let files = [("it".to_owned(), text.to_owned())];
+        machine(&files, &Library::embedded(), MachineWishes { nodes: None, ..whole() }).expect("it is told")
+    };
+    let found = machine("gpu|62|gpu:h100:8\ngpu|2|gpu:h100:8\nbig|32|gpu:h100:8\n");
+    assert_eq!(found.made.cluster.nodes, Some(64));
+    let assumed = found.report.assumed.iter().find(|one| one.field == "nodes").expect("it is said");
+    assert!(assumed.value == "64" && assumed.why.contains("without names"), "{assumed:?}");
+    for (text, nodes) in [
+        ("NODELIST|GRES\ngpu1|gpu:h100:8\ngpu2|gpu:h100:8\ngpu2|gpu:h100:8\n", 2),
+        ("gpu1|gpu:h100:8\ngpu2|gpu:h100:8\ngpu2|gpu:h100:8\n", 2),
+        ("h100|2|gpu:h100:8|gpu[1-2]|idle\nh100|1|gpu:h100:8|gpu7|mix\n", 3),
+        // As many as are listed, whatever else looks like a name.
+        ("gpu|3|gpu:h100:8|ndr,h100|gpu[1-3]|idle\n", 3),
+    ] {
+        let found = machine(text);
+        assert_eq!(found.made.cluster.nodes, Some(nodes), "{text}");
+        assert!(found.report.assumed.iter().all(|one| one.field != "nodes"), "{text}");
+    }
+    // 2 x 4 devices are fewer than 3 x 8.
+    let found = machine("a|2|gpu:h100:4|a[1-2]\nb|3|gpu:h100:8|b[1-3]\n");
+    assert_eq!((found.made.cluster.nodes, found.made.cluster.devices_per_node()), (Some(3), 8));
+    assert_eq!(
+        (found.report.ignored[0].field.as_str(), found.report.ignored[0].why.as_str()),
+        ("h100", "2 nodes of another kind, 4 devices each")
+    );
+}
+
+/// Of 28 pairs 2 x 6 are within a half and 16 are not.
+#[test]
+fn rocm_smi_gives_devices_and_how_they_are_joined() {
+    let lumi = MachineWishes { device: Some("mi250x-lumi"), ..whole() };
+    for (file, pcie) in
+        [("rocm-smi-showtopo.txt", true), ("rocm-smi.json", false), ("rocm-smi-showproductname.txt", false)]
+    {
+        let found = of(&[file], lumi).unwrap_or_else(|errors| panic!("{file}: {errors:?}"));
+        assert_eq!(found.made.cluster.devices_per_node(), 8, "{file}");
+        let said = found.report.text();
+        assert_eq!(said.contains("16 of 28 pairs of devices are joined by PCIe"), pcie, "{file}: {said}");
+    }
+    let said = refused("rocm-smi.json", whole());
+    assert!(said.contains("'AMD INSTINCT MI250 (MCM) OAM AC MBA' may be any of mi250x-frontier"), "{said}");
+    let types = r#"{"system": {"(Topology) Link type between DRM devices 0 and 1": "PCIE"}}"#;
+    let found = machine(&[("types".to_owned(), types.to_owned())], &Library::embedded(), lumi).expect("two devices");
+    assert!(found.report.text().contains("1 of 1 pairs"), "{}", found.report.text());
 }
 
 #[test]
@@ -99,6 +179,7 @@ fn what_no_file_says_is_refused_with_the_option_that_does() {
         ("nvidia-smi-qx-a100-sxm4.xml", whole(), "MIG"),
         ("scontrol-show-node-dgx-a100-mig.txt", whole(), "'3g.40gb' is a slice"),
         ("slurm22-sinfo.txt", whole(), "says nothing of devices"),
+        ("ibv-devinfo-v.txt", MachineWishes { rate: None, ..whole() }, "no file names the devices"),
     ] {
         let found = refused(file, wishes);
         assert!(found.contains(said), "{file}: {found}");
@@ -110,15 +191,31 @@ fn what_no_file_says_is_refused_with_the_option_that_does() {
     assert!(both[0].to_string().contains("files of one kind of node"), "{both:?}");
 }
 
-/// Two ports of 400 Gb/s are 2 x 50 GB/s.
+/// Two ports of 400 Gb/s are 2 x 50 GB/s, four of 4 x 100 Gb/s 4 x 50; a port that is down carries nothing.
 #[test]
-fn ports_have_the_rate_that_ibstat_prints() {
+fn ports_have_the_rate_that_ibstat_and_ibv_devinfo_print() {
+    let down = "CA 'mlx5_2'\n\tPort 1:\n\t\tState: Down\n\t\tPhysical state: Disabled\n\t\tRate: 10\n";
     let ports = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\nCA 'mlx5_1'\n\tPort 1:\n\t\tRate: 400\n";
     let node = "NodeName=gpu1 Arch=x86_64 Gres=gpu:h100:8(S:0-1) State=IDLE\n";
-    let files = [("ib".to_owned(), ports.to_owned()), ("node".to_owned(), node.to_owned())];
-    let found = machine(&files, &Library::embedded(), MachineWishes::default()).expect("all is told").made.cluster;
-    assert_eq!(found.levels.last().and_then(|level| level.injection), Some(BytesPerSecond::new(100e9)));
-    assert_eq!((found.nodes, found.devices_per_node()), (Some(1), 8));
+    let lanes = FILES.iter().find(|(file, _)| *file == "ibv-devinfo-v.txt").expect("a file").1;
+    for (ports, rate) in [(ports.to_owned() + down, 100e9), (lanes.to_owned(), 200e9)] {
+        let files = [("ib".to_owned(), ports), ("node".to_owned(), node.to_owned())];
+        let found = machine(&files, &Library::embedded(), MachineWishes::default()).expect("all is told");
+        let cluster = found.made.cluster;
+        assert_eq!(cluster.levels.last().and_then(|level| level.injection), Some(BytesPerSecond::new(rate)));
+        assert_eq!((cluster.nodes, cluster.devices_per_node()), (Some(1), 8));
+        assert!(found.report.ignored.iter().any(|one| one.why == "a port that is down"), "{:?}", found.report);
+    }
+    // Eight ports near devices, of which a rate is known: 8 x 25 GB/s.
+    let files = ["nvidia-smi-topo-m-a100x8-10nic.txt"]
+        .map(|name| (name.to_owned(), FILES.iter().find(|(file, _)| *file == name).expect("a file").1.to_owned()));
+    let files = [files[0].clone(), ("ib".to_owned(), "\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n".to_owned())];
+    let wishes = MachineWishes { nodes: Some(4), device: Some("a100-40gb-dgx"), ..MachineWishes::default() };
+    let found = machine(&files, &Library::embedded(), wishes).expect("all is told").made.cluster;
+    assert_eq!(found.levels.last().and_then(|level| level.injection), Some(BytesPerSecond::new(200e9)));
+    let short = "hca_id:\tmlx5_0\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n".to_owned();
+    let errors = machine(&[("ib".to_owned(), short)], &Library::embedded(), whole()).expect_err("no rate");
+    assert!(errors[0].to_string().contains("ib:3: a port without a rate; give `ibv_devinfo -v`"), "{errors:?}");
 }
 
 /// Cut at each tenth, a byte changed, doubled: read or refused.

@@ -1,0 +1,113 @@
+//! How many nodes of each kind a scheduler has: by their names, of which each counts once, however often it is listed.
+//!
+//! Not for which kind is meant.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::facts::{NodeKind, Said};
+use super::hosts;
+
+/// The most names that are counted, of all lists together.
+const MOST_NAMES: usize = 1 << 20;
+
+/// All nodes with as many devices of a type.
+#[derive(Debug, Default)]
+pub struct NodeGroup<'a> {
+    /// Type of the devices; empty where the scheduler has none.
+    pub device: &'a str,
+    /// Devices of a node.
+    pub devices: u32,
+    /// How many nodes.
+    pub nodes: u32,
+    /// The first line that lists any.
+    pub place: &'a str,
+    /// How many lines list them.
+    pub lines: usize,
+    /// Whether all have names; those that have none are counted by what their lines say.
+    pub named: bool,
+}
+
+/// The nodes of each kind, in the order of types and devices.
+pub fn groups(kinds: &[Said<NodeKind>]) -> Vec<NodeGroup<'_>> {
+    let mut all: BTreeMap<(&str, u32), Vec<&Said<NodeKind>>> = BTreeMap::new();
+    for kind in kinds {
+        all.entry((&kind.value.device, kind.value.devices)).or_default().push(kind);
+    }
+    let mut left = MOST_NAMES;
+    all.into_iter().map(|((device, devices), kinds)| group(device, devices, &kinds, &mut left)).collect()
+}
+
+fn group<'a>(device: &'a str, devices: u32, kinds: &[&'a Said<NodeKind>], left: &mut usize) -> NodeGroup<'a> {
+    let mut names: HashSet<String> = HashSet::new();
+    let mut unnamed: BTreeMap<&str, u32> = BTreeMap::new();
+    for NodeKind { names: list, partition, nodes, .. } in kinds.iter().map(|kind| &kind.value) {
+        match hosts::expanded(list, *left) {
+            Some(listed) => {
+                *left -= listed.len();
+                names.extend(listed);
+            }
+            // Lines of one partition are of different nodes; two partitions may share theirs.
+            None => {
+                let sum = unnamed.entry(partition).or_default();
+                *sum = sum.saturating_add(*nodes);
+            }
+        }
+    }
+    let most = unnamed.values().copied().max().unwrap_or(0);
+    NodeGroup {
+        device,
+        devices,
+        nodes: most.max(u32::try_from(names.len()).unwrap_or(u32::MAX)),
+        place: kinds.first().map_or("", |kind| &kind.place),
+        lines: kinds.len(),
+        named: unnamed.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said((device, devices, nodes, names, partition): (&str, u32, u32, &str, &str)) -> Said<NodeKind> {
+        let [device, names, partition] = [device, names, partition].map(str::to_owned);
+        Said { value: NodeKind { device, devices, nodes, names, partition }, place: "it:1".to_owned() }
+    }
+
+    fn counts(kinds: &[(&str, u32, u32, &str, &str)]) -> Vec<(String, u32, u32, bool)> {
+        let kinds: Vec<_> = kinds.iter().copied().map(said).collect();
+        groups(&kinds)
+            .into_iter()
+            .map(|group| (group.device.to_owned(), group.devices, group.nodes, group.named))
+            .collect()
+    }
+
+    /// 62 + 2 nodes of one partition, of which another has 32 again: 64. Of the second type 16.
+    #[test]
+    fn a_node_counts_once_in_all_states_and_partitions() {
+        let found = counts(&[
+            ("h100", 8, 2, "gpu[003-004]", "gpu*"),
+            ("h100", 8, 62, "gpu[001-002,005-064]", "gpu*"),
+            ("h100", 8, 32, "gpu[033-064]", "big"),
+            ("mi250", 8, 16, "amd[01-16]", "amd"),
+        ]);
+        assert_eq!(found, [("h100".to_owned(), 8, 64, true), ("mi250".to_owned(), 8, 16, true)]);
+    }
+
+    /// Without names 2 + 62 of one partition are different nodes, and another partition's 32 may be among them.
+    #[test]
+    fn without_names_the_largest_partition_counts() {
+        let found = counts(&[("h100", 8, 2, "", "gpu"), ("h100", 8, 62, "", "gpu"), ("h100", 8, 32, "", "big")]);
+        assert_eq!(found, [("h100".to_owned(), 8, 64, false)]);
+        // Nodes of another number of devices are another kind.
+        let found = counts(&[("h100", 8, 2, "a[1-2]", ""), ("h100", 4, 3, "b[1-3]", "")]);
+        assert_eq!(found, [("h100".to_owned(), 4, 3, true), ("h100".to_owned(), 8, 2, true)]);
+    }
+
+    #[test]
+    fn more_names_than_any_machine_has_are_not_counted_out() {
+        let list = "n[0-99999]";
+        let kinds: Vec<_> = (0..1000).map(|_| ("h100", 8, 7, list, "")).collect();
+        // Ten lists of 100,000 fit into 2^20; of the others' 990 lines each says 7, which are 6,930.
+        assert_eq!(counts(&kinds), [("h100".to_owned(), 8, 100_000, false)]);
+    }
+}

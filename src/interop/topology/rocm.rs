@@ -1,0 +1,92 @@
+//! `rocm-smi`, as text and as JSON: devices, their memory, and what joins them.
+//!
+//! The matrices of text are read with those of `nvidia-smi`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::facts::{LinkedPairs, MachineFacts, Said};
+
+const LINKS: &str = "link type between drm devices ";
+
+/// Adds what lines like `GPU[0]		: Card series: 	AMD Instinct MI250X` say.
+pub fn read(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let mut devices = BTreeSet::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some((number, rest)) = line.trim().strip_prefix("GPU[").and_then(|rest| rest.split_once(']')) else {
+            continue;
+        };
+        let Ok(number) = number.parse::<u32>() else { continue };
+        devices.insert(number);
+        if let Some((key, value)) = rest.trim().trim_start_matches(':').split_once(": ") {
+            device(key, value, &format!("{file}:{}", at + 1), facts);
+        }
+    }
+    counted(&devices, file, facts);
+    pairs(file, lines, facts);
+}
+
+fn counted(devices: &BTreeSet<u32>, file: &str, facts: &mut MachineFacts) {
+    if !devices.is_empty() {
+        facts.devices.push(Said { value: devices.len() as u32, place: file.to_owned() });
+    }
+}
+
+/// What is said of one device: older versions write `Card series`, later ones `Card Series`.
+fn device(key: &str, value: &str, place: &str, facts: &mut MachineFacts) {
+    let (value, place) = (value.trim(), place.to_owned());
+    match key.trim().to_lowercase().as_str() {
+        // Some print the number of the product here.
+        "card series" if !value.starts_with("0x") => facts.names.push(Said { value: value.to_owned(), place }),
+        "vram total memory (b)" => {
+            let bytes = value.parse::<f64>().ok().filter(|bytes| *bytes > 0.0 && *bytes < 1e15);
+            facts.memory.extend(bytes.map(|bytes| Said { value: bytes / f64::from(1 << 20), place }));
+        }
+        _ => {}
+    }
+}
+
+/// The matrix under `Link Type between two GPUs`: XGMI or PCIE for each pair, 0 for a device and itself.
+fn pairs(file: &str, lines: &[String], facts: &mut MachineFacts) {
+    let Some(at) = lines.iter().position(|line| line.contains("Link Type between two GPUs")) else { return };
+    let rows = lines[at + 1..].iter().skip_while(|line| !line.trim_start().starts_with("GPU")).skip(1);
+    let rows = rows.take_while(|line| line.trim_start().starts_with("GPU"));
+    let cells: Vec<&str> = rows.flat_map(|line| line.split_whitespace().skip(1)).collect();
+    // Each pair stands there twice.
+    let of = |kind: &str| cells.iter().filter(|cell| **cell == kind).count() as u32 / 2;
+    push((of("XGMI"), of("PCIE")), format!("{file}:{}", at + 1), facts);
+}
+
+fn push((xgmi, pcie): (u32, u32), place: String, facts: &mut MachineFacts) {
+    if xgmi + pcie > 0 {
+        facts.pairs.push(Said { value: LinkedPairs { xgmi, pcie }, place });
+    }
+}
+
+/// Adds what JSON says: `card0` and so on, and `system`, which has the pairs of devices. Whether it is of `rocm-smi`.
+pub fn read_json(file: &str, whole: &Value, facts: &mut MachineFacts) -> bool {
+    let before = facts.size();
+    let mut devices = BTreeSet::new();
+    for (name, entry) in whole.as_object().into_iter().flatten() {
+        let Some(number) = name.strip_prefix("card").and_then(|number| number.parse().ok()) else { continue };
+        devices.insert(number);
+        for (key, value) in entry.as_object().into_iter().flatten() {
+            device(key, value.as_str().unwrap_or_default(), &format!("{file}, {name}"), facts);
+        }
+    }
+    let (mut xgmi, mut pcie) = (0, 0);
+    for (key, value) in whole.get("system").and_then(Value::as_object).into_iter().flatten() {
+        let key = key.to_lowercase();
+        let Some((one, other)) = key.split_once(LINKS).and_then(|(_, pair)| pair.split_once(" and ")) else { continue };
+        devices.extend([one, other].iter().filter_map(|number| number.parse::<u32>().ok()));
+        match value.as_str() {
+            Some("XGMI") => xgmi += 1,
+            Some("PCIE") => pcie += 1,
+            _ => {}
+        }
+    }
+    counted(&devices, file, facts);
+    push((xgmi, pcie), format!("{file}, system"), facts);
+    facts.size() > before
+}
