@@ -123,7 +123,7 @@ pub struct Fitted {
 
 /// What is asked of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct FitQuestion {
     /// Where it begins.
     pub prior: Prior,
     /// Whether a fit from scratch also tries what a few own rows are worth, which takes as long as all the rest.
@@ -138,7 +138,7 @@ const DIGITS: i32 = 3;
 pub fn calibrate(
     cases: &[Case],
     calibration: &Calibration,
-    asked: Asked,
+    asked: FitQuestion,
     evaluate: &Evaluate<'_>,
     begins: &dyn Fn(&str),
 ) -> Option<Fitted> {

@@ -12,11 +12,13 @@ mod exit;
 mod explore;
 mod export;
 mod files;
+mod foreign;
 mod import;
 mod interrupt;
 mod limits;
 pub mod log;
 mod merge;
+mod model;
 mod output;
 mod parts;
 mod plan;
@@ -75,7 +77,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         CliCommand::Plan(plan) => plan::run(&session()?, plan),
         CliCommand::Search(search) => search::run(&session()?, search),
         CliCommand::Export(export) => export::run(&session()?, &cli.everywhere, export),
-        CliCommand::Import(import) => import::run(&session()?.library, import),
+        CliCommand::Import(import) => import::run(&session()?, import),
         CliCommand::Limits(limits) => limits::run(&session()?, limits),
         CliCommand::Validate(validate) => validate::run(&session()?, validate),
         CliCommand::Calibrate(calibrate) => calibrate::run(&session()?, calibrate),

@@ -1,10 +1,10 @@
-//! Other tools' files, in and out: models of Hugging Face, launchers' plans, logs of runs and of benchmarks read, plans
-//! written. Not for shardscope's own files
-//! ([`crate::snapshot`]), nor for the disk.
+//! Other tools' files, in and out: models of Hugging Face, launchers' plans, logs of runs and of benchmarks, traces of
+//! profilers read, plans and traces written. Not for shardscope's own files ([`crate::snapshot`]), nor for the disk.
 
 pub mod fsdp2;
 pub mod huggingface;
 pub mod job_array;
+pub mod kineto;
 pub mod nccl;
 pub mod plans;
 pub mod report;

@@ -44,9 +44,9 @@ fn planted(calibration: &Calibration) -> BTreeMap<String, f64> {
     validation.residuals.into_iter().map(|one| (one.id, one.predicted)).collect()
 }
 
-const FROM_SCRATCH: Asked = Asked { prior: Prior::None, own_sets: false };
+const FROM_SCRATCH: FitQuestion = FitQuestion { prior: Prior::None, own_sets: false };
 
-const OWN_ROWS: Asked = Asked { prior: Prior::Shipped, own_sets: false };
+const OWN_ROWS: FitQuestion = FitQuestion { prior: Prior::Shipped, own_sets: false };
 
 fn fitted(seconds: &BTreeMap<String, f64>, threads: usize) -> Fitted {
     let pool = pool(Some(threads)).expect("threads");

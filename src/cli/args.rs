@@ -29,7 +29,7 @@ pub use export::{ExportArgs, ExportTarget, ModuleNames};
 pub use flags::ScenarioFlags;
 pub use import::{
     ImportArgs, ImportClusterArgs, ImportKind, ImportLinksArgs, ImportModelArgs, ImportOutput, ImportPlanArgs,
-    ImportRunArgs,
+    ImportRunArgs, ImportTraceArgs,
 };
 pub use merge::MergeArgs;
 pub use plan::{PlanArgs, PlanGoal};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use indicatif::ProgressBar;
 use toml_edit::DocumentMut;
 
-use crate::calibrate::{self, Asked, Fitted};
+use crate::calibrate::{self, FitQuestion, Fitted};
 use crate::figures::CalibrateReport;
 use crate::measured::{self, Case, Metric, Scores, Skipped, Validation};
 use crate::presets::Kind;
@@ -43,7 +43,7 @@ pub(super) fn run(session: &Session, arguments: &CalibrateArgs) -> Result<Exit, 
         bar.inc(scenarios.len() as u64);
         Evaluator::on(&pool).summaries(scenarios)
     };
-    let asked = Asked { prior: arguments.prior, own_sets: true };
+    let asked = FitQuestion { prior: arguments.prior, own_sets: true };
     let fitted = calibrate::calibrate(&cases, &calibration, asked, &evaluate, &begins);
     bar.finish_and_clear();
     let timed = |fitted: &Fitted| fitted.before.scores(|one| one.metric == Metric::StepTime).is_some();

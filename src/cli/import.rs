@@ -8,30 +8,24 @@ mod links;
 mod model;
 mod plan;
 mod run;
+mod trace;
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::disk;
-use crate::interop::report::{ImportError, Imported};
-use crate::presets::Library;
-use crate::text::printable;
-
-pub(super) use model::{is_model, read as model};
+use crate::interop::report::Imported;
 
 use super::args::{ImportArgs, ImportKind, ImportOutput, ReportForm};
 use super::exit::{Exit, Failure};
+use super::session::Session;
 use super::{files, output};
 
-/// The most bytes that are read of a file.
-const MOST_BYTES: u64 = 64 << 20;
-
-pub(super) fn run(library: &Library, arguments: &ImportArgs) -> Result<Exit, Failure> {
+pub(super) fn run(session: &Session, arguments: &ImportArgs) -> Result<Exit, Failure> {
     let (kind, file) = (&arguments.kind, &arguments.file);
     match (kind, file) {
-        (Some(kind), _) => named(library, kind),
-        (None, Some(file)) => named(library, &content::kind(file, &arguments.output)?),
+        (Some(kind), _) => named(session, kind),
+        (None, Some(file)) => named(session, &content::kind(file, &arguments.output)?),
         (None, None) => {
             let what = "import: nothing is named; write a file, or what it is and a file";
             Err(Failure::input(format!("{what}: `shardscope import model config.json`")))
@@ -39,20 +33,16 @@ pub(super) fn run(library: &Library, arguments: &ImportArgs) -> Result<Exit, Fai
     }
 }
 
-fn named(library: &Library, kind: &ImportKind) -> Result<Exit, Failure> {
+fn named(session: &Session, kind: &ImportKind) -> Result<Exit, Failure> {
+    let library = &*session.library;
     match kind {
         ImportKind::Cluster(arguments) => cluster::run(library, arguments),
         ImportKind::Links(arguments) => links::run(library, arguments),
         ImportKind::Model(arguments) => model::run(arguments),
         ImportKind::Run(arguments) => run::run(arguments),
         ImportKind::Plan(arguments) => plan::run(library, arguments),
+        ImportKind::Trace(arguments) => trace::run(session, arguments),
     }
-}
-
-/// The text of a file; `-` is standard input.
-fn text_of(file: &Path) -> Result<String, Failure> {
-    let path = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
-    disk::read_text(path, MOST_BYTES).map_err(|error| Failure::io(file, &error))
 }
 
 /// A file as results name it.
@@ -60,10 +50,12 @@ fn called(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// What is wrong with a file, one line for each mistake.
-fn refused(file: &Path, errors: &[ImportError]) -> Failure {
-    let file = printable(&file.display().to_string());
-    Failure::Input(errors.iter().map(|error| format!("{file}: {error}")).collect())
+/// An import as JSON has it.
+#[derive(Serialize)]
+struct Printed<'a, T> {
+    format: u32,
+    #[serde(flatten)]
+    imported: &'a Imported<T>,
 }
 
 /// Hands over a result as `text`, and says where each part of it comes from.
@@ -78,7 +70,10 @@ fn deliver<'a, T: Serialize>(
         files::write(&[(file.clone(), text)], to.force)?;
     }
     match to.format {
-        ReportForm::Json => output::json(&serde_json::to_string_pretty(imported).map_err(Failure::unwritten)?)?,
+        ReportForm::Json => {
+            let printed = Printed { format: 1, imported };
+            output::json(&serde_json::to_string_pretty(&printed).map_err(Failure::unwritten)?)?;
+        }
         ReportForm::Text => {
             output::to_stderr(&imported.report.text());
             if to.out.is_none() {

@@ -16,7 +16,7 @@ use crate::snapshot::{self, OpenError, Opened};
 
 use super::args::{Everywhere, ScenarioArgs, ScenarioFlags};
 use super::exit::Failure;
-use super::{cluster, import, output};
+use super::{cluster, model, output};
 
 /// One run of the program.
 pub(super) struct Session {
@@ -68,7 +68,7 @@ impl Session {
         }
         let mut problems = Vec::new();
         for (field, text) in flags.given() {
-            if field == Field::Model && import::is_model(text) {
+            if field == Field::Model && model::is_file(text) {
                 self.adopt_model(Path::new(text), &mut opened)?;
                 continue;
             }
@@ -98,7 +98,7 @@ impl Session {
     /// Puts the model of another tool's file into a scenario, which holds it as a snapshot holds its own: no preset
     /// has its id. What the file leaves open is said.
     fn adopt_model(&self, file: &Path, opened: &mut Opened) -> Result<(), Failure> {
-        let imported = import::model(file, None, None)?;
+        let imported = model::read(file, None, None)?;
         let mut model = imported.made.model;
         model.id = self.library.new_id(Kind::Model, &model.name);
         opened.file.model.clone_from(&model.id);

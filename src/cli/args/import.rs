@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use crate::interop::nccl::TimedCollective;
 use crate::units::BytesPerSecond;
 
-use super::{ReportForm, ScenarioFlags, words};
+use super::{ReportForm, ScenarioArgs, ScenarioFlags, words};
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ use super::{ReportForm, ScenarioFlags, words};
 pub struct ImportArgs {
     #[command(subcommand)]
     pub kind: Option<ImportKind>,
-    /// File whose content says what it is: a model, a run's log or a launcher's configuration
+    /// File whose content says what it is: a model, a run's log or trace, a launcher's configuration, a tool's output
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
@@ -37,6 +37,8 @@ pub enum ImportKind {
     Cluster(ImportClusterArgs),
     /// A cluster's bandwidths and latencies from logs of nccl-tests or rccl-tests
     Links(ImportLinksArgs),
+    /// What PyTorch's profiler recorded of a step: kernels, collectives, what was exposed, beside a simulated step
+    Trace(ImportTraceArgs),
 }
 
 /// Arguments of `import model`.
@@ -129,6 +131,20 @@ pub struct ImportLinksArgs {
     pub name: Option<String>,
     #[command(flatten)]
     pub output: ImportOutput,
+}
+
+/// Arguments of `import trace`.
+#[derive(Debug, Args)]
+pub struct ImportTraceArgs {
+    /// Chrome trace of one rank, .json or .json.gz, as `export_chrome_trace` or `export --to trace` writes it; `-` is
+    /// standard input
+    #[arg(value_name = "TRACE")]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub output: ImportOutput,
+    /// The scenario whose step stands beside it; none where nothing of one is said
+    #[command(flatten)]
+    pub input: ScenarioArgs,
 }
 
 const COLLECTIVES: [(&str, TimedCollective); 3] = [

@@ -8,7 +8,8 @@ use crate::presets::Library;
 
 use super::super::args::ImportClusterArgs;
 use super::super::exit::{Exit, Failure};
-use super::{called, deliver, text_of};
+use super::super::foreign::text_of;
+use super::{called, deliver};
 
 pub(super) fn run(library: &Library, arguments: &ImportClusterArgs) -> Result<Exit, Failure> {
     let ImportClusterArgs { files, name, nodes, rate, device, output } = arguments;

@@ -2,16 +2,20 @@
 
 use std::path::Path;
 
+use crate::disk;
+use crate::interop::kineto;
 use crate::interop::plans;
 use crate::interop::runs::{self, RunOptions};
 use crate::interop::topology;
 
 use super::super::args::{
-    ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ScenarioFlags,
+    ImportClusterArgs, ImportKind, ImportModelArgs, ImportOutput, ImportPlanArgs, ImportRunArgs, ImportTraceArgs,
+    ScenarioArgs, ScenarioFlags,
 };
 use super::super::exit::Failure;
+use super::super::foreign::{refused, text_of};
 use super::super::output;
-use super::{called, refused, text_of};
+use super::called;
 use crate::interop::report::ImportError;
 
 /// A kind of file: its word, what it is, how it is known by name and text, and how it is imported by itself.
@@ -33,8 +37,14 @@ pub(super) fn kind(file: &Path, to: &ImportOutput) -> Result<ImportKind, Failure
     if file == Path::new("-") {
         return Err(Failure::input("import: say what standard input is: `shardscope import model -`"));
     }
-    let (name, text) = (called(file), text_of(file)?);
-    let words: Vec<&str> = KINDS.iter().map(|(word, ..)| *word).collect();
+    let name = called(file);
+    // A trace may be packed, and larger than what is read of any other file: its beginning tells.
+    if disk::stream(file).is_ok_and(kineto::is_trace) {
+        output::to_stderr(&format!("{name} is what a profiler recorded: import trace\n"));
+        return Ok(as_trace(file, to));
+    }
+    let text = text_of(file)?;
+    let words: Vec<&str> = KINDS.iter().map(|(word, ..)| *word).chain(["trace"]).collect();
     let refusal = |what: String, fix: String| refused(file, &[ImportError::new("", what, fix)]);
     match KINDS.iter().find(|(_, _, is_of, _)| is_of(&name, &text)) {
         Some((word, what, _, Some(import))) => {
@@ -85,6 +95,11 @@ fn as_cluster(file: &Path, to: &ImportOutput) -> ImportKind {
         device: None,
         output: to.clone(),
     })
+}
+
+fn as_trace(file: &Path, to: &ImportOutput) -> ImportKind {
+    let input = ScenarioArgs { scenario: None, flags: ScenarioFlags::default() };
+    ImportKind::Trace(ImportTraceArgs { file: file.to_owned(), output: to.clone(), input })
 }
 
 fn as_plan(file: &Path, to: &ImportOutput) -> ImportKind {

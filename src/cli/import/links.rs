@@ -9,7 +9,8 @@ use crate::presets::Library;
 use super::super::args::ImportLinksArgs;
 use super::super::cluster;
 use super::super::exit::{Exit, Failure};
-use super::{called, deliver, text_of};
+use super::super::foreign::text_of;
+use super::{called, deliver};
 
 pub(super) fn run(library: &Library, arguments: &ImportLinksArgs) -> Result<Exit, Failure> {
     let ImportLinksArgs { files, cluster, collective, name, output } = arguments;

@@ -9,7 +9,9 @@ use crate::scenario::Field;
 
 use super::super::args::{ImportPlanArgs, ScenarioFlags};
 use super::super::exit::{Exit, Failure};
-use super::{called, deliver, is_model, model, text_of};
+use super::super::foreign::text_of;
+use super::super::model;
+use super::{called, deliver};
 
 pub(super) fn run(library: &Library, arguments: &ImportPlanArgs) -> Result<Exit, Failure> {
     let ImportPlanArgs { files, output, flags } = arguments;
@@ -39,8 +41,8 @@ fn texts(files: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
 fn wishes(flags: &ScenarioFlags) -> Result<PlanWishes, Failure> {
     let mut wishes = PlanWishes::default();
     for (field, text) in flags.given() {
-        if field == Field::Model && is_model(text) {
-            wishes.model = Some(model(Path::new(text), None, None)?.made.model);
+        if field == Field::Model && model::is_file(text) {
+            wishes.model = Some(model::read(Path::new(text), None, None)?.made.model);
         } else {
             let value = field
                 .read(text)

@@ -8,15 +8,16 @@ use crate::measured;
 
 use super::super::args::ImportRunArgs;
 use super::super::exit::{Exit, Failure};
+use super::super::foreign::{MOST_BYTES, refused};
 use super::super::rows;
-use super::{called, deliver, refused};
+use super::{called, deliver};
 
 pub(super) fn run(arguments: &ImportRunArgs) -> Result<Exit, Failure> {
     let given = given(arguments)?;
     let options = RunOptions { skip: arguments.skip, given: &given };
     let mut all: Option<Imported<RunRows>> = None;
     for file in &arguments.files {
-        let text = rows::text_within(file, super::MOST_BYTES)?;
+        let text = rows::text_within(file, MOST_BYTES)?;
         let one = runs::run(&called(file), &text, options).map_err(|errors| refused(file, &errors))?;
         match &mut all {
             None => all = Some(one),

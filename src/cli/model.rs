@@ -1,0 +1,21 @@
+//! Models that a flag names by another tool's file.
+
+use std::path::Path;
+
+use crate::interop::huggingface::{self, CountedModel, ImportOptions};
+use crate::interop::report::Imported;
+
+use super::exit::Failure;
+use super::foreign::{refused, text_of};
+
+/// Whether `--model` names a file, not a preset.
+pub(super) fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|extension| extension == "json")
+}
+
+/// A model from a file.
+pub(super) fn read(file: &Path, name: Option<&str>, like: Option<&str>) -> Result<Imported<CountedModel>, Failure> {
+    let shown = file.display().to_string();
+    let options = ImportOptions { file: &shown, name, like };
+    huggingface::model(&text_of(file)?, options).map_err(|error| refused(file, &[error]))
+}
